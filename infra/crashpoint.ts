@@ -1,0 +1,38 @@
+import { writeSync } from 'node:fs';
+
+/**
+ * The places at which a test may kill a process with nothing flushed or closed, to show that what follows repairs it.
+ * Each names the gap between two durable steps.
+ */
+export const CRASH_POINTS = [
+  'flush:before-intent',
+  'flush:after-intent',
+  'flush:after-events',
+  'flush:after-sessions',
+  'flush:after-checkpoint',
+  'flush:after-ack',
+  'lane:after-restore',
+  'publish:before-ack',
+] as const;
+export type CrashPoint = (typeof CRASH_POINTS)[number];
+
+/**
+ * Arms one crash point from text of the form `name` or `name:after=N` (skip the first N visits). Returns the function
+ * that the program calls at each point; unarmed, it does nothing.
+ */
+export function crashPoints(armed: string): (point: CrashPoint) => void {
+  if (armed === '') return () => {};
+  const [name = '', after] = armed.split(':after=');
+  let visitsLeft = after === undefined ? 0 : Number(after);
+  if (!(CRASH_POINTS as readonly string[]).includes(name))
+    throw new Error(`CRASH_POINT: unknown point ${name}`);
+  return (point) => {
+    if (point !== name) return;
+    if (visitsLeft > 0) {
+      visitsLeft -= 1;
+      return;
+    }
+    writeSync(2, `crash point ${point} reached\n`);
+    process.kill(process.pid, 'SIGKILL');
+  };
+}
