@@ -1,0 +1,133 @@
+import { createServer } from 'node:net';
+import { Bus } from './bus.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
+import { type CrashPoint, crashPoints } from './crashpoint.ts';
+import { errorText, HttpServer } from './http.ts';
+import { createLogger, type Logger } from './log.ts';
+import { Metrics } from './metrics.ts';
+import { exitWithParent } from './parent-watch.ts';
+
+const DRAIN_MAX_MS = 15_000;
+
+/** What a service is given to live in a process. */
+export interface HostContext {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly bus: Bus;
+  readonly http: HttpServer;
+  readonly clock: Clock;
+  readonly crashPoint: (point: CrashPoint) => void;
+}
+
+/** One thing that `/healthz/ready` asks about. `since` is in milliseconds since 1970. */
+export interface Dependency {
+  readonly name: string;
+  readonly up: boolean;
+  readonly since: number;
+}
+
+/** A mounted service. */
+export interface Mounted {
+  /** What it cannot work without, and whether that is there. */
+  dependencies(): readonly Dependency[];
+  /** Finishes what was accepted and lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/** What `main.ts` of a room that answers HTTP exports. */
+export interface Mountable {
+  mount(context: HostContext): Promise<Mounted>;
+}
+
+/**
+ * Runs the rooms named on the command line in one process behind one port: `host.js ingest query`, or each alone.
+ * The names are resolved at run time, so that this file knows no room.
+ */
+async function main(rooms: readonly string[]): Promise<void> {
+  const config = readConfig();
+  const log = createLogger(rooms.join('+'), config.LOG_LEVEL);
+  exitWithParent();
+  await portIsFree(config.HOST, config.PORT);
+  const metrics = new Metrics();
+  const bus = await Bus.connect({ url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}` }, log);
+  const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
+  const crashPoint = crashPoints(config.CRASH_POINT);
+  const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
+  const mounted: Mounted[] = [];
+  for (const room of rooms) {
+    const module = (await import(new URL(`../${room}/main.js`, import.meta.url).href)) as Mountable;
+    mounted.push(await module.mount(context));
+  }
+  let draining = false;
+  operations(context, mounted, () => draining);
+  const port = await http.listen(config.HOST, config.PORT);
+  const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
+  process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
+  log.info({ url, rooms }, 'listening');
+
+  const drain = async () => {
+    if (draining) return;
+    draining = true;
+    http.stopListening();
+    setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
+    for (const service of mounted.reverse()) await service.stop();
+    http.close();
+    await bus.close();
+    log.info('drained');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
+}
+
+/** `/healthz/live`, `/healthz/ready` and `/metrics` of this process. */
+function operations(
+  { http, metrics }: HostContext,
+  mounted: readonly Mounted[],
+  isDraining: () => boolean,
+): void {
+  const get = (pattern: string, answer: () => readonly [status: number, text: string, contentType: string]) =>
+    http.route({
+      method: 'get',
+      pattern,
+      bodyMaxBytes: 0,
+      cors: undefined,
+      readHead: () => undefined,
+      answer: (_head, _body, reply) => {
+        const [status, text, contentType] = answer();
+        reply.send(status, text, [
+          ['content-type', contentType],
+          ['cache-control', 'no-store'],
+        ]);
+      },
+    });
+  const json = 'application/json; charset=utf-8';
+  get('/healthz/live', () => [200, '{"status":"live"}', json]);
+  get('/healthz/ready', () => {
+    const dependencies = mounted
+      .flatMap((service) => service.dependencies())
+      .map(({ name, up, since }) => ({ name, up, since: new Date(since).toISOString() }));
+    if (isDraining()) return [503, errorText(503, 'draining'), json];
+    const ready = dependencies.every(({ up }) => up);
+    return [ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready', dependencies }), json];
+  });
+  get('/metrics', () => [200, metrics.expose(), metrics.contentType]);
+}
+
+/** Rejects when somebody listens there: the HTTP library would share the port without a word. */
+function portIsFree(host: string, port: number): Promise<void> {
+  if (port === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error) =>
+      reject(new ConfigError(`PORT: ${host}:${port} cannot be used: ${error.message}`)),
+    );
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+  });
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

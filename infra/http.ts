@@ -1,0 +1,297 @@
+import uws from 'uWebSockets.js';
+
+/** Status lines that the service uses. */
+const STATUS_LINES: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  202: '202 Accepted',
+  204: '204 No Content',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  412: '412 Precondition Failed',
+  413: '413 Payload Too Large',
+  415: '415 Unsupported Media Type',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+};
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']];
+
+/** What can be read of a request, only while `readHead` runs: afterwards the underlying memory is gone. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  /** A header's value by its lower-case name; empty when absent. */
+  header(name: string): string;
+  /** A `:name` of the route's pattern, by position, percent-decoded; malformed escapes stay as they are. */
+  parameter(index: number): string;
+  /** The text after `?`, not decoded. */
+  readonly query: string;
+  /** The peer's address as text, not a proxy's word for it. */
+  remoteAddress(): string;
+}
+
+/** Answers one request, once. After the peer went away every call is silently without effect. */
+export interface Reply {
+  /** False once the peer went away or the answer was given. */
+  readonly open: boolean;
+  /** Sends `text` as JSON. */
+  json(status: number, text: string, headers?: HeaderList): void;
+  /** Sends any body with exactly these headers. */
+  send(status: number, body: string | Uint8Array, headers: HeaderList): void;
+  /** Runs when the peer goes away before the answer. */
+  onAbort(listener: () => void): void;
+}
+
+/** One route. `readHead` runs at once, `answer` when the body is complete (at once without one). */
+export interface Route<Head> {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** A path with `:name` segments. */
+  readonly pattern: string;
+  /** Bytes that a body may have; 0: no body is read. A larger one is answered 413. */
+  readonly bodyMaxBytes: number;
+  /** Headers of every answer of this path that is not made by `answer` (413, 405), and of preflights. */
+  readonly cors: HeaderList | undefined;
+  readHead(head: RequestHead): Head;
+  answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
+}
+
+const EMPTY_BODY = new Uint8Array(0);
+
+/** The one HTTP server of a process; every service in it adds its routes before `listen`. */
+export class HttpServer {
+  readonly #app = uws.App();
+  readonly #methodsByPattern = new Map<string, { methods: string[]; cors: HeaderList | undefined }>();
+  readonly #onFailure: (error: unknown) => void;
+  #socket: uws.us_listen_socket | undefined;
+  #inFlight = 0;
+
+  /** `onFailure` is told of an exception in a route; the peer gets a 500 without details. */
+  constructor(onFailure: (error: unknown) => void) {
+    this.#onFailure = onFailure;
+  }
+
+  /** Requests that were read and not yet answered. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  route<Head>(route: Route<Head>): void {
+    const known = this.#methodsByPattern.get(route.pattern);
+    if (known === undefined) {
+      this.#methodsByPattern.set(route.pattern, { methods: [route.method], cors: route.cors });
+    } else known.methods.push(route.method);
+    const method = route.method === 'delete' ? 'del' : route.method;
+    this.#app[method](route.pattern, (response, request) => this.#serve(route, response, request));
+  }
+
+  /** Starts to listen; returns the port. Rejects when the port cannot be had. */
+  listen(host: string, port: number): Promise<number> {
+    for (const [pattern, { methods, cors }] of this.#methodsByPattern)
+      this.#answerOtherMethods(pattern, methods, cors);
+    this.#app.any('/*', (response, request) => {
+      const text = errorText(404, `no such path: ${request.getUrl()}`);
+      end(response, 404, text, JSON_HEADERS);
+    });
+    return new Promise((resolve, reject) => {
+      this.#app.listen(host, port, (socket) => {
+        if (socket === false) return reject(new Error(`cannot listen on ${host}:${port}`));
+        this.#socket = socket;
+        resolve(uws.us_socket_local_port(socket));
+      });
+    });
+  }
+
+  /** Takes no new connection; open requests go on. */
+  stopListening(): void {
+    if (this.#socket !== undefined) uws.us_listen_socket_close(this.#socket);
+    this.#socket = undefined;
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.stopListening();
+    this.#app.close();
+  }
+
+  #answerOtherMethods(pattern: string, methods: readonly string[], cors: HeaderList | undefined): void {
+    const allowed = [...methods.map((method) => method.toUpperCase()), 'OPTIONS'].join(', ');
+    this.#app.options(pattern, (response) => {
+      end(response, 204, '', cors === undefined ? [['allow', allowed]] : cors);
+    });
+    this.#app.any(pattern, (response, request) => {
+      const text = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
+      end(response, 405, text, [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])]);
+    });
+  }
+
+  #serve<Head>(route: Route<Head>, response: uws.HttpResponse, request: uws.HttpRequest): void {
+    const reply = new OpenReply(response, () => {
+      this.#inFlight -= 1;
+    });
+    this.#inFlight += 1;
+    response.onAborted(() => reply.abort());
+    let head: Head;
+    try {
+      head = route.readHead(new UwsHead(request, response));
+    } catch (error) {
+      this.#fail(error, reply);
+      return;
+    }
+    if (route.bodyMaxBytes === 0) {
+      this.#answer(route, head, EMPTY_BODY, reply);
+      return;
+    }
+    if (Number(request.getHeader('content-length')) > route.bodyMaxBytes) tooLarge(route, reply);
+    readBody(response, route.bodyMaxBytes, (body) => {
+      if (!reply.open) return;
+      if (body === undefined) tooLarge(route, reply);
+      else this.#answer(route, head, body, reply);
+    });
+  }
+
+  #answer<Head>(route: Route<Head>, head: Head, body: Uint8Array, reply: OpenReply): void {
+    try {
+      const pending = route.answer(head, body, reply);
+      if (pending !== undefined) void pending.catch((error: unknown) => this.#fail(error, reply));
+    } catch (error) {
+      this.#fail(error, reply);
+    }
+  }
+
+  #fail(error: unknown, reply: OpenReply): void {
+    this.#onFailure(error);
+    reply.json(500, errorText(500, 'the service failed; it has been logged'));
+  }
+}
+
+/** The body of every error answer. */
+export function errorText(status: number, message: string): string {
+  const line = STATUS_LINES[status] ?? '';
+  return JSON.stringify({ status, error: line.slice(4), message });
+}
+
+class UwsHead implements RequestHead {
+  readonly #request: uws.HttpRequest;
+  readonly #response: uws.HttpResponse;
+
+  constructor(request: uws.HttpRequest, response: uws.HttpResponse) {
+    this.#request = request;
+    this.#response = response;
+  }
+
+  get method(): string {
+    return this.#request.getCaseSensitiveMethod();
+  }
+  get path(): string {
+    return this.#request.getUrl();
+  }
+  get query(): string {
+    return this.#request.getQuery();
+  }
+  header(name: string): string {
+    return this.#request.getHeader(name);
+  }
+  parameter(index: number): string {
+    const text = this.#request.getParameter(index);
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // Not an escape after all; the look-up that follows will not find it.
+    }
+  }
+  remoteAddress(): string {
+    return Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1');
+  }
+}
+
+class OpenReply implements Reply {
+  readonly #response: uws.HttpResponse;
+  readonly #settled: () => void;
+  #aborted: (() => void) | undefined;
+  open = true;
+
+  constructor(response: uws.HttpResponse, settled: () => void) {
+    this.#response = response;
+    this.#settled = settled;
+  }
+
+  json(status: number, text: string, headers: HeaderList = []): void {
+    if (!this.open) return;
+    this.open = false;
+    this.#settled();
+    this.#response.cork(() => {
+      this.#response.writeStatus(STATUS_LINES[status] ?? String(status));
+      this.#response.writeHeader('content-type', 'application/json; charset=utf-8');
+      for (const [name, value] of headers) this.#response.writeHeader(name, value);
+      this.#response.end(text);
+    });
+  }
+
+  send(status: number, body: string | Uint8Array, headers: HeaderList): void {
+    if (!this.open) return;
+    this.open = false;
+    this.#settled();
+    this.#response.cork(() => end(this.#response, status, body, headers));
+  }
+
+  onAbort(listener: () => void): void {
+    this.#aborted = listener;
+  }
+
+  abort(): void {
+    if (!this.open) return;
+    this.open = false;
+    this.#settled();
+    this.#aborted?.();
+  }
+}
+
+function end(
+  response: uws.HttpResponse,
+  status: number,
+  body: string | Uint8Array,
+  headers: HeaderList,
+): void {
+  response.writeStatus(STATUS_LINES[status] ?? String(status));
+  for (const [name, value] of headers) response.writeHeader(name, value);
+  if (status === 204) response.endWithoutBody();
+  else response.end(body);
+}
+
+/** Gathers a body; `done` gets undefined as soon as it is over `maxBytes`. One chunk is passed on without a copy. */
+function readBody(
+  response: uws.HttpResponse,
+  maxBytes: number,
+  done: (body: Uint8Array | undefined) => void,
+): void {
+  let parts: Buffer[] | undefined;
+  let bytes = 0;
+  let over = false;
+  response.onData((chunk, isLast) => {
+    if (over) return;
+    bytes += chunk.byteLength;
+    over = bytes > maxBytes;
+    if (over) parts = undefined;
+    if (over || (isLast && parts === undefined)) {
+      done(over ? undefined : new Uint8Array(chunk));
+      return;
+    }
+    // The memory of a chunk is only lent; what must outlive this call is copied.
+    parts ??= [];
+    parts.push(Buffer.from(new Uint8Array(chunk)));
+    if (isLast) done(Buffer.concat(parts, bytes));
+  });
+}
+
+/** Answers 413 at once. What still comes of the body is read and thrown away, so that the peer gets to see the answer. */
+function tooLarge<Head>(route: Route<Head>, reply: OpenReply): void {
+  const text = errorText(413, `the body is larger than ${route.bodyMaxBytes} bytes`);
+  reply.json(413, text, route.cors);
+}

@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto';
+import type { RowBinaryWriter } from '../infra/row-binary.ts';
+
+/**
+ * CONTRACT between the collectors, which write events, and the processor, which reads them.
+ *
+ * A bus message is a group of events of one partition:
+ *
+ *     u8 version │ u64 publisherId │ f64 publisherSequence │ f64 sentAtMs │ u32 count │ count × (u32 length, event)
+ *
+ * One publisher has one message in flight per partition and numbers them upwards from 1, so that a message that was
+ * sent twice is recognised for ever by (publisherId, publisherSequence). A message of no events is a tick: it only
+ * moves the partition's clock.
+ *
+ * An event is a header, which is all that the fold needs to place it, and its row, encoded once:
+ *
+ *     u8 flags │ f64 occurredAtMs │ f64 receivedAtMs │ 16 bytes sessionId hint │ u32 page │ u32 source │ u32 setting
+ *     │ u32 settingEnd │ row
+ *
+ * The four numbers are offsets into the row. The row is RowBinary in the order of `EVENT_COLUMNS`; the runs `page`,
+ * `source` and `setting` are contiguous in it, and a session takes them over byte for byte from its first event.
+ * All numbers are little-endian.
+ */
+export const EVENT_VERSION = 1;
+
+/** Events of one device with no longer gap than this are one session. */
+export const SESSION_GAP_MS = 1_800_000;
+
+export const SCREEN_VIEW = 'screen_view';
+export const SESSION_START = 'session_start';
+export const SESSION_END = 'session_end';
+export const REVENUE = 'revenue';
+
+/** Largest encoded event in bytes; a body has at most 64 KiB, which escapes and repeats can only make smaller. */
+export const EVENT_MAX_BYTES = 262_144;
+
+export const FLAG_SCREEN_VIEW = 1;
+/** The event belongs to a device's session. */
+export const FLAG_IN_SESSION = 2;
+export const FLAG_EVENT_ID = 4;
+/** The row's `revenue` is not to be ignored, though it may be zero. */
+export const FLAG_REVENUE = 8;
+
+/** Columns of an event row, in the order of its bytes. The store's `events` table has them in this order. */
+export const EVENT_COLUMNS = [
+  'projectId',
+  'deviceId',
+  'profileId',
+  'eventId',
+  'revenue',
+  'currency',
+  'orderId',
+  'name',
+  'createdAt',
+  'receivedAt',
+  // page
+  'origin',
+  'path',
+  // pageEnd
+  'query',
+  'hash',
+  'title',
+  // source
+  'referrer',
+  'referrerName',
+  'referrerType',
+  'utmSource',
+  'utmMedium',
+  'utmCampaign',
+  'utmTerm',
+  'utmContent',
+  'channel',
+  // setting
+  'country',
+  'region',
+  'city',
+  'longitude',
+  'latitude',
+  'browser',
+  'browserVersion',
+  'os',
+  'osVersion',
+  'device',
+  'brand',
+  'model',
+  // settingEnd
+  'groups',
+  'properties',
+  'sdkName',
+  'sdkVersion',
+] as const;
+
+/** Where a visit came from. All texts; empty when unknown. */
+export interface Source {
+  readonly referrer: string;
+  readonly referrerName: string;
+  readonly referrerType: string;
+  readonly utmSource: string;
+  readonly utmMedium: string;
+  readonly utmCampaign: string;
+  readonly utmTerm: string;
+  readonly utmContent: string;
+  readonly channel: string;
+}
+
+/** Where and with what somebody visits. Texts are empty and coordinates 0 when unknown. */
+export interface Setting {
+  readonly country: string;
+  readonly region: string;
+  readonly city: string;
+  readonly longitude: number;
+  readonly latitude: number;
+  readonly browser: string;
+  readonly browserVersion: string;
+  readonly os: string;
+  readonly osVersion: string;
+  readonly device: string;
+  readonly brand: string;
+  readonly model: string;
+}
+
+/** One recorded thing, complete but for what only the fold knows. */
+export interface Event {
+  readonly projectId: string;
+  /** Empty when the event belongs to no device; then it has no session either. */
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly eventId: string;
+  readonly name: string;
+  readonly occurredAtMs: number;
+  readonly receivedAtMs: number;
+  /** The session that the answer named; empty when the event has none. 32 hexadecimal digits. */
+  readonly sessionId: string;
+  /** Minor units of `currency`; negative for a refund. Undefined when the event is no revenue. */
+  readonly revenue: bigint | undefined;
+  readonly currency: string;
+  readonly orderId: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly query: string;
+  readonly hash: string;
+  readonly title: string;
+  readonly source: Source;
+  readonly setting: Setting;
+  readonly groups: readonly string[];
+  /** Flat: dotted keys and text values, alternating. */
+  readonly properties: readonly string[];
+  readonly sdkName: string;
+  readonly sdkVersion: string;
+}
+
+export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16 + 16;
+export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
+const NO_SESSION = '00000000000000000000000000000000';
+
+/** The JetStream stream of a partition. */
+export function streamOf(partition: number): string {
+  return `events-${partition}`;
+}
+
+/** The subject that a partition's events are published on. */
+export function subjectOf(partition: number): string {
+  return `events.${partition}`;
+}
+
+/** The partition that owns a device's events. `key` is the device, or what stands in for it on events without one. */
+export function partitionOf(projectId: string, key: string, partitions: number): number {
+  // FNV-1a: short keys, no allocation; its spread over a few dozen partitions is even enough (event.test.ts).
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < projectId.length; index += 1) {
+    hash = Math.imul(hash ^ projectId.charCodeAt(index), 0x01000193);
+  }
+  hash = Math.imul(hash ^ 0xff, 0x01000193);
+  for (let index = 0; index < key.length; index += 1)
+    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  hash ^= hash >>> 15;
+  return (hash >>> 0) % partitions;
+}
+
+/** What decides an event's partition: its device; without one its own id, so that a repeat meets the first. */
+export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'profileId'>): string {
+  return event.deviceId || event.eventId || event.profileId;
+}
+
+/**
+ * The id of a session that begins at `occurredAtMs`: 32 hexadecimal digits, the same on every node. Two sessions of
+ * one device begin more than a gap apart, so their starts fall into different gap-long slots and their ids differ.
+ */
+export function sessionIdOf(projectId: string, deviceId: string, occurredAtMs: number): string {
+  const slot = Math.floor(occurredAtMs / SESSION_GAP_MS);
+  return createHash('sha256').update(`${projectId}\n${deviceId}\n${slot}`).digest('hex').slice(0, 32);
+}
+
+/** Appends one event, length first, to a message under construction. */
+export function encodeEvent(writer: RowBinaryWriter, event: Event): void {
+  const start = writer.length;
+  writer.u32(0);
+  writer.u8(flagsOf(event));
+  writer.f64(event.occurredAtMs);
+  writer.f64(event.receivedAtMs);
+  writer.hex(event.sessionId === '' ? NO_SESSION : event.sessionId);
+  const offsets = writer.length;
+  for (let count = 0; count < 4; count += 1) writer.u32(0);
+  const row = writer.length;
+  writeIdentity(writer, event);
+  writer.patchU32(offsets, writer.length - row);
+  writer.string(event.origin);
+  writer.string(event.path);
+  writer.string(event.query);
+  writer.string(event.hash);
+  writer.string(event.title);
+  writer.patchU32(offsets + 4, writer.length - row);
+  writeSource(writer, event.source);
+  writer.patchU32(offsets + 8, writer.length - row);
+  writeSetting(writer, event.setting);
+  writer.patchU32(offsets + 12, writer.length - row);
+  writer.stringArray(event.groups);
+  writer.stringMap(event.properties);
+  writer.string(event.sdkName);
+  writer.string(event.sdkVersion);
+  writer.patchU32(start, writer.length - start - 4);
+}
+
+/** Starts a message; `patchCount` ends it. */
+export function beginMessage(writer: RowBinaryWriter, message: Omit<MessageHead, 'version' | 'count'>): void {
+  writer.u8(EVENT_VERSION);
+  writer.u64(message.publisherId);
+  writer.f64(message.publisherSequence);
+  writer.f64(message.sentAtMs);
+  writer.u32(0);
+}
+
+/** Writes the number of events into a message begun at the writer's offset 0. */
+export function endMessage(writer: RowBinaryWriter, count: number): void {
+  writer.patchU32(MESSAGE_HEADER_BYTES - 4, count);
+}
+
+export interface MessageHead {
+  readonly version: number;
+  /** Random, one per publisher's life. */
+  readonly publisherId: bigint;
+  readonly publisherSequence: number;
+  readonly sentAtMs: number;
+  readonly count: number;
+}
+
+/** Reads a message's head; throws a `DecodeError` when it is not of a version that this program knows. */
+export function decodeMessageHead(bytes: Uint8Array): MessageHead {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.byteLength < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
+  const version = view.getUint8(0);
+  if (version !== EVENT_VERSION) throw new DecodeError(`message has version ${version}`);
+  return {
+    version,
+    publisherId: view.getBigUint64(1, true),
+    publisherSequence: view.getFloat64(9, true),
+    sentAtMs: view.getFloat64(17, true),
+    count: view.getUint32(25, true),
+  };
+}
+
+/** A message that cannot be read. It goes to the dead letters with this reason. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError';
+}
+
+function flagsOf(event: Event): number {
+  return (
+    (event.name === SCREEN_VIEW ? FLAG_SCREEN_VIEW : 0) |
+    (event.sessionId === '' ? 0 : FLAG_IN_SESSION) |
+    (event.eventId === '' ? 0 : FLAG_EVENT_ID) |
+    (event.revenue === undefined ? 0 : FLAG_REVENUE)
+  );
+}
+
+function writeIdentity(writer: RowBinaryWriter, event: Event): void {
+  writer.string(event.projectId);
+  writer.string(event.deviceId);
+  writer.string(event.profileId);
+  writer.string(event.eventId);
+  writer.i64(event.revenue ?? 0n);
+  writer.string(event.currency);
+  writer.string(event.orderId);
+  writer.string(event.name);
+  writer.dateTime64Ms(event.occurredAtMs);
+  writer.dateTime64Ms(event.receivedAtMs);
+}
+
+function writeSource(writer: RowBinaryWriter, source: Source): void {
+  writer.string(source.referrer);
+  writer.string(source.referrerName);
+  writer.string(source.referrerType);
+  writer.string(source.utmSource);
+  writer.string(source.utmMedium);
+  writer.string(source.utmCampaign);
+  writer.string(source.utmTerm);
+  writer.string(source.utmContent);
+  writer.string(source.channel);
+}
+
+function writeSetting(writer: RowBinaryWriter, setting: Setting): void {
+  writer.string(setting.country);
+  writer.string(setting.region);
+  writer.string(setting.city);
+  writer.f32(setting.longitude);
+  writer.f32(setting.latitude);
+  writer.string(setting.browser);
+  writer.string(setting.browserVersion);
+  writer.string(setting.os);
+  writer.string(setting.osVersion);
+  writer.string(setting.device);
+  writer.string(setting.brand);
+  writer.string(setting.model);
+}

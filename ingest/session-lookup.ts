@@ -1,0 +1,142 @@
+import { RowBinaryWriter } from '../infra/row-binary.ts';
+
+/**
+ * CONTRACT between a collector that does not know a device's open session and the partition's owner, who does.
+ * One question holds many devices of one partition, and the answer has one entry for each, in the same order.
+ *
+ *     question: u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs, string eventId)
+ *     answer:   u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
+ */
+export const SESSION_LOOKUP_VERSION = 1;
+const BYTES_MAX = 4_194_304;
+/** Devices in one question at the most. */
+export const SESSION_LOOKUP_MAX = 2_000;
+
+/** One device, and the time of the event that wants to know; `eventId` is empty when the event has none. */
+export interface SessionQuestion {
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly occurredAtMs: number;
+  readonly eventId: string;
+}
+
+/**
+ * `open`: a session that the event joins, with the times of its first and last event.
+ * `granted`: no such session; the one that the device's next event opens will have this id.
+ * `repeat`: an event with this id was recorded, in this session (empty: in none).
+ */
+export interface SessionAnswer {
+  readonly kind: 'open' | 'granted' | 'repeat';
+  readonly sessionId: string;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+const KINDS = ['open', 'granted', 'repeat'] as const;
+const NONE = '0'.repeat(32);
+
+/** The core NATS subject that a partition's owner answers these questions on. */
+export function sessionLookupSubjectOf(partition: number): string {
+  return `sessions.${partition}`;
+}
+
+export function encodeSessionQuestions(questions: readonly SessionQuestion[]): Uint8Array {
+  const writer = new RowBinaryWriter(BYTES_MAX);
+  writer.u8(SESSION_LOOKUP_VERSION);
+  writer.u32(questions.length);
+  for (const { projectId, deviceId, occurredAtMs, eventId } of questions) {
+    writer.string(projectId);
+    writer.string(deviceId);
+    writer.f64(occurredAtMs);
+    writer.string(eventId);
+  }
+  return writer.take();
+}
+
+/** Throws when `bytes` are not a question of this version. */
+export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
+  const reader = new Reader(bytes);
+  const count = reader.head();
+  const questions: SessionQuestion[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const projectId = reader.string();
+    const deviceId = reader.string();
+    const occurredAtMs = reader.f64();
+    questions.push({ projectId, deviceId, occurredAtMs, eventId: reader.string() });
+  }
+  return questions;
+}
+
+export function encodeSessionAnswers(answers: readonly SessionAnswer[]): Uint8Array {
+  const writer = new RowBinaryWriter(BYTES_MAX);
+  writer.u8(SESSION_LOOKUP_VERSION);
+  writer.u32(answers.length);
+  for (const { kind, sessionId, firstMs, lastMs } of answers) {
+    writer.u8(KINDS.indexOf(kind));
+    writer.hex(sessionId === '' ? NONE : sessionId);
+    writer.f64(firstMs);
+    writer.f64(lastMs);
+  }
+  return writer.take();
+}
+
+/** Throws when `bytes` are not an answer of this version. */
+export function decodeSessionAnswers(bytes: Uint8Array): SessionAnswer[] {
+  const reader = new Reader(bytes);
+  const count = reader.head();
+  const answers: SessionAnswer[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const kind = KINDS[reader.u8()];
+    if (kind === undefined) throw new Error('unknown kind of session answer');
+    const sessionId = reader.hex(16);
+    const firstMs = reader.f64();
+    answers.push({ kind, sessionId: sessionId === NONE ? '' : sessionId, firstMs, lastMs: reader.f64() });
+  }
+  return answers;
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  head(): number {
+    if (this.u8() !== SESSION_LOOKUP_VERSION) throw new Error('unknown version of a session look-up');
+    const count = this.#bytes.readUInt32LE(this.#offset);
+    this.#offset += 4;
+    return count;
+  }
+
+  u8(): number {
+    const value = this.#bytes.readUInt8(this.#offset);
+    this.#offset += 1;
+    return value;
+  }
+
+  f64(): number {
+    const value = this.#bytes.readDoubleLE(this.#offset);
+    this.#offset += 8;
+    return value;
+  }
+
+  hex(bytes: number): string {
+    const digits = this.#bytes.toString('hex', this.#offset, this.#offset + bytes);
+    this.#offset += bytes;
+    return digits;
+  }
+
+  string(): string {
+    let length = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.u8();
+      length |= (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    const text = this.#bytes.toString('utf8', this.#offset, this.#offset + length);
+    this.#offset += length;
+    return text;
+  }
+}

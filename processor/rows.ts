@@ -1,0 +1,116 @@
+import { EVENT_COLUMNS } from '../ingest/event.ts';
+
+/**
+ * CONTRACT between the processor, which writes the store's tables, and everybody who reads them.
+ * A test holds these lists equal to `schema/*.sql`.
+ *
+ * `partition` and `flushNumber` say which flush brought a row. Flush numbers of a partition rise by one and start at 1.
+ * Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
+ */
+export const EVENTS_TABLE = 'events';
+export const SESSIONS_TABLE = 'sessions';
+
+/** Columns that the fold puts in front of an event's row, as it comes from the collector. */
+export const EVENT_FRONT_COLUMNS = ['partition', 'flushNumber', 'id', 'sessionId'] as const;
+
+export const EVENTS_COLUMNS = [...EVENT_FRONT_COLUMNS, ...EVENT_COLUMNS] as const;
+
+/**
+ * One row for each state of a session that was flushed: `sign` +1 when it became true, -1 when a later flush replaced
+ * it, with every other column equal. Sums over `sign` therefore count each session once, merged or not.
+ *
+ * Each flush also replaces one marker row: `projectId` is empty, `id` holds the partition, `version` the flush number.
+ * A question that reads the marker and the sessions in one statement learns which flushes it has seen.
+ */
+export const SESSIONS_COLUMNS = [
+  'sign',
+  'version',
+  'partition',
+  'flushNumber',
+  'projectId',
+  'id',
+  'deviceId',
+  'profileId',
+  'startedAt',
+  'endedAt',
+  // When the newest event of the session was received; what a restart goes by.
+  'touchedAt',
+  'screenViews',
+  // Events other than screen views.
+  'otherEvents',
+  // Minor units by currency.
+  'revenue',
+  // Times of the entry and of the exit event, and whether they are screen views: what a late event is held against.
+  'entryAt',
+  'exitAt',
+  'entryIsView',
+  'exitIsView',
+  'exitOrigin',
+  'exitPath',
+  'entryOrigin',
+  'entryPath',
+  'referrer',
+  'referrerName',
+  'referrerType',
+  'utmSource',
+  'utmMedium',
+  'utmCampaign',
+  'utmTerm',
+  'utmContent',
+  'channel',
+  'country',
+  'region',
+  'city',
+  'longitude',
+  'latitude',
+  'browser',
+  'browserVersion',
+  'os',
+  'osVersion',
+  'device',
+  'brand',
+  'model',
+] as const;
+
+/** ClickHouse types of the columns, for reading RowBinary rows that are not in a table yet. */
+export const COLUMN_TYPES: Readonly<Record<string, string>> = {
+  sign: 'Int8',
+  version: 'UInt32',
+  partition: 'UInt16',
+  flushNumber: 'UInt32',
+  id: 'FixedString(16)',
+  sessionId: 'FixedString(16)',
+  projectId: 'String',
+  deviceId: 'String',
+  profileId: 'String',
+  eventId: 'String',
+  revenue: 'Int64',
+  currency: 'String',
+  orderId: 'String',
+  createdAt: "DateTime64(3, 'UTC')",
+  receivedAt: "DateTime64(3, 'UTC')",
+  startedAt: "DateTime64(3, 'UTC')",
+  endedAt: "DateTime64(3, 'UTC')",
+  touchedAt: "DateTime64(3, 'UTC')",
+  entryAt: "DateTime64(3, 'UTC')",
+  exitAt: "DateTime64(3, 'UTC')",
+  screenViews: 'UInt32',
+  otherEvents: 'UInt32',
+  entryIsView: 'UInt8',
+  exitIsView: 'UInt8',
+  longitude: 'Float32',
+  latitude: 'Float32',
+  groups: 'Array(String)',
+  properties: 'Map(String, String)',
+};
+
+/** Structure text of `columns` for the `format` table function. A session's `revenue` is a map, an event's a number. */
+export function structureOf(table: 'events' | 'sessions'): string {
+  const columns: readonly string[] = table === 'events' ? EVENTS_COLUMNS : SESSIONS_COLUMNS;
+  return columns
+    .map((column) => {
+      const type = table === 'sessions' && column === 'revenue' ? 'Map(String, Int64)' : COLUMN_TYPES[column];
+      return `${column} ${type ?? 'String'}`;
+    })
+    .join(', ');
+}
