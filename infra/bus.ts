@@ -1,6 +1,7 @@
 import {
   AckPolicy,
   type Consumer,
+  type ConsumerMessages,
   connect,
   DeliverPolicy,
   DiscardPolicy,
@@ -292,6 +293,7 @@ export class StreamReader {
   #nextSequence: number;
   #consumer: Consumer | undefined;
   #consumerName = '';
+  #messages: ConsumerMessages | undefined;
 
   constructor(manager: JetStreamManager, jetstream: JetStreamClient, stream: string, sequence: number) {
     this.#manager = manager;
@@ -308,6 +310,7 @@ export class StreamReader {
     try {
       const consumer = await this.#open();
       const messages = await consumer.fetch({ max_messages: messagesMax, expires: Math.max(1_000, waitMs) });
+      this.#messages = messages;
       for await (const message of messages) {
         if (!this.#accept(message)) break;
         if (!take({ sequence: message.seq, bytes: message.data })) {
@@ -318,12 +321,15 @@ export class StreamReader {
     } catch (error) {
       this.#consumer = undefined;
       throw busError('read', error);
+    } finally {
+      this.#messages = undefined;
     }
   }
 
-  /** Ends the reader on the server. */
+  /** Ends the reader, also one that waits in `read`. */
   async close(): Promise<void> {
     const name = this.#consumerName;
+    await this.#messages?.close();
     this.#consumer = undefined;
     if (name === '') return;
     // The server drops an idle reader by itself, so a failure here costs nothing.

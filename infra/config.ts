@@ -123,6 +123,11 @@ export const SETTINGS = {
     default: '2147483648',
     help: 'memory of one question in the store',
   },
+  METRICS_PORT: {
+    schema: integer(0, 65_535),
+    default: '0',
+    help: 'port on which a processor shows its metrics; 0 takes a free one',
+  },
   STORE_PORT: {
     schema: integer(0, 65_535),
     default: '0',

@@ -148,6 +148,12 @@ export class RowBinaryWriter {
     this.#length += end - start;
   }
 
+  /** A text of code units up to 255 as one byte each, without a length: bytes that were kept as a text. */
+  latin1(text: string): void {
+    this.#room(text.length);
+    this.#length += this.#bytes.write(text, this.#length, 'latin1');
+  }
+
   /** Hexadecimal digits as the bytes that they stand for. */
   hex(digits: string): void {
     this.#room(digits.length >> 1);
@@ -166,6 +172,12 @@ export class RowBinaryWriter {
   stringMap(keysAndValues: readonly string[]): void {
     this.varint(keysAndValues.length >> 1);
     for (const text of keysAndValues) this.string(text);
+  }
+
+  /** Sets bits of a byte that was written before. */
+  patchU8(offset: number, bits: number): void {
+    assert(offset < this.#length, 'a patch must lie within what was written');
+    this.#bytes[offset] = (this.#bytes[offset] ?? 0) | bits;
   }
 
   /** Overwrites four bytes that were written before. */

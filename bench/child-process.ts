@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { familyOf } from './process-cost.ts';
+
+/** How one process is started. `isReady` stands in for the `ready` line where a program prints none. */
+export interface ProcessPlan {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly logPath: string;
+  readonly isReady: (() => Promise<boolean>) | undefined;
+}
+
+const READY_MAX_MS = 60_000;
+const DRAIN_MAX_MS = 20_000;
+const POLL_MS = 20;
+
+/** One process of a cluster that can be killed and started again; its output goes to a file. */
+export class OwnProcess {
+  readonly plan: ProcessPlan;
+  #child: ChildProcess | undefined;
+
+  constructor(plan: ProcessPlan) {
+    this.plan = plan;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** How the process ended: a signal's name, an exit code, or empty while it runs. */
+  get ending(): string {
+    return this.#child?.signalCode ?? this.#child?.exitCode?.toString() ?? '';
+  }
+
+  /** Everything that it ever wrote, all lives together. */
+  log(): string {
+    return readFileSync(this.plan.logPath, 'utf8');
+  }
+
+  /** Starts it and waits until it is ready; gives what it said with `ready`. `env` is added for this life only. */
+  async start(env: Readonly<Record<string, string>> = {}): Promise<string> {
+    const child = this.launch(env);
+    const ready = this.plan.isReady === undefined ? readyLine(child) : until(this.plan.isReady);
+    const failed = Promise.race([
+      once(child, 'exit').then(() => `ended (${this.ending})`),
+      deadline(READY_MAX_MS).then(() => 'was not ready in time'),
+    ]);
+    const outcome = await Promise.race([ready.then((said) => ({ said })), failed]);
+    if (typeof outcome !== 'string') return outcome.said;
+    child.kill('SIGKILL');
+    throw new Error(`${this.plan.name} ${outcome}:\n${this.log().slice(-4_000)}`);
+  }
+
+  /** Starts it and waits for nothing: it may be meant to die before it is ready. */
+  launch(env: Readonly<Record<string, string>> = {}): ChildProcess {
+    const { command, args, logPath } = this.plan;
+    const log = createWriteStream(logPath, { flags: 'a' });
+    const child = spawn(command, args, {
+      // A process of ours ends when this pipe closes, that is with us, however we end.
+      env: { ...process.env, CRASH_POINT: '', EXIT_WITH_STDIN: '1', ...this.plan.env, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    child.once('close', () => log.end());
+    const endWithUs = () => void child.kill('SIGKILL');
+    process.once('exit', endWithUs);
+    child.once('exit', () => process.off('exit', endWithUs));
+    this.#child = child;
+    return child;
+  }
+
+  /** Resolves when the process is gone, whoever ended it. */
+  async gone(): Promise<void> {
+    if (this.running && this.#child !== undefined) await once(this.#child, 'exit');
+  }
+
+  /** SIGKILL for it and for whatever it started, which nothing can survive. */
+  async kill(): Promise<void> {
+    if (this.running) for (const member of familyOf(this.pid)) killIfThere(member);
+    await this.gone();
+  }
+
+  /** Asks it to finish; kills it when it takes too long. */
+  async stop(): Promise<void> {
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), DRAIN_MAX_MS);
+    this.#child?.kill('SIGTERM');
+    await this.gone();
+    clearTimeout(timer);
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself, as a child does whose parent was killed a moment ago.
+  }
+}
+
+/** Waits for `condition`, looking every few milliseconds; throws when it does not come true in time. */
+export async function waitFor(
+  what: string,
+  condition: () => Promise<boolean> | boolean,
+  maxMs: number,
+): Promise<void> {
+  const endMs = Date.now() + maxMs;
+  while (!(await condition())) {
+    if (Date.now() > endMs) throw new Error(`waited ${maxMs} ms in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function until(condition: () => Promise<boolean>): Promise<string> {
+  await waitFor('readiness', condition, READY_MAX_MS);
+  return '';
+}
+
+function readyLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    if (child.stdout === null) return;
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => {
+      if (line.startsWith('ready ')) resolve(line.slice(6));
+    });
+  });
+}
+
+function deadline(maxMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, maxMs).unref());
+}

@@ -1,0 +1,102 @@
+import { Agent, request } from 'node:http';
+import { z } from 'zod';
+
+/** What came back: a status, headers and a body that is JSON in every answer of the service. */
+export interface Answer {
+  readonly status: number;
+  /** Seconds that the service asks to wait; 0 when it does not. */
+  readonly retryAfterS: number;
+  readonly body: unknown;
+}
+
+export interface Credential {
+  readonly id: string;
+  readonly secret: string;
+}
+
+const credential = z.object({ id: z.string(), secret: z.string() });
+
+/** `DATA_DIR/credentials.json`, as the first start writes it. */
+export const credentialsSchema = z.object({
+  baseUrl: z.string(),
+  projectId: z.string(),
+  teamId: z.string(),
+  clients: z.object({ root: credential, read: credential, write: credential }),
+});
+export type Credentials = z.output<typeof credentialsSchema>;
+
+const TIMEOUT_MS = 15_000;
+
+/** HTTP over kept connections, without retries: who calls decides what a failure means. */
+export class Client {
+  readonly #agent: Agent;
+
+  constructor(connectionsMax: number) {
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsMax });
+  }
+
+  get(url: string, credential: Credential): Promise<Answer> {
+    return this.#exchange('GET', url, headersOf(credential), '');
+  }
+
+  post(
+    url: string,
+    credential: Credential,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+  ): Promise<Answer> {
+    const sent = { ...headersOf(credential), 'content-type': 'application/json', ...headers };
+    return this.#exchange('POST', url, { ...sent, 'content-length': String(Buffer.byteLength(body)) }, body);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** Rejects when the connection fails or nothing comes in time; whether it arrived is then not known. */
+  #exchange(
+    method: string,
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request(
+        url,
+        { method, headers, agent: this.#agent, timeout: TIMEOUT_MS },
+        (incoming) => {
+          const chunks: Buffer[] = [];
+          incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+          incoming.once('error', reject);
+          incoming.once('end', () => {
+            const retryAfterS = Number(incoming.headers['retry-after'] ?? 0);
+            const text = Buffer.concat(chunks).toString('utf8');
+            resolve({ status: incoming.statusCode ?? 0, retryAfterS, body: parsed(text) });
+          });
+        },
+      );
+      outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+      outgoing.once('error', reject);
+      outgoing.end(body);
+    });
+  }
+}
+
+/** The `message` of an error answer, or the status where there is none. */
+export function refusalOf(answer: Answer): string {
+  const { body } = answer;
+  const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
+  return `${answer.status}${message === '' ? '' : ` ${message}`}`;
+}
+
+function headersOf({ id, secret }: Credential): Record<string, string> {
+  return { 'service-client-id': id, 'service-client-secret': secret };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,33 @@
+import uws from 'uWebSockets.js';
+
+/**
+ * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON. It is what `POST /track` is
+ * measured against, and so it must not pay for anything of ours; hence it does not go through `infra/http.ts`.
+ */
+export function serveEcho(): void {
+  const app = uws.App();
+  app.post('/*', (response) => {
+    let parts: Buffer | undefined;
+    response.onAborted(() => {});
+    response.onData((chunk, isLast) => {
+      const part = Buffer.from(chunk);
+      if (!isLast) {
+        parts = parts === undefined ? Buffer.from(part) : Buffer.concat([parts, part]);
+        return;
+      }
+      const body: unknown = JSON.parse(
+        (parts === undefined ? part : Buffer.concat([parts, part])).toString('utf8'),
+      );
+      response.cork(() => {
+        response.writeHeader('content-type', 'application/json; charset=utf-8');
+        response.end(JSON.stringify(body));
+      });
+    });
+  });
+  app.listen('127.0.0.1', 0, (socket) => {
+    if (socket === false) throw new Error('the echo found no port');
+    process.stdout.write(
+      `ready ${JSON.stringify({ url: `http://127.0.0.1:${uws.us_socket_local_port(socket)}` })}\n`,
+    );
+  });
+}

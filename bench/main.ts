@@ -1,0 +1,61 @@
+import { serveEcho } from './echo.ts';
+import { ingestBench } from './ingest-bench.ts';
+import { numberOption, readOptions, UsageError } from './options.ts';
+import { pipelineBench } from './pipeline-bench.ts';
+import { type Finding, report } from './results.ts';
+import { sessionMemoryBench } from './session-memory.ts';
+
+const USAGE = `npm run bench -- NAME [--seconds N] [--tiny]
+  ingest    durable POST /track against a bare JSON echo
+  pipeline  CPU time of an event through all processes; then \`sessions\`
+  sessions  memory of an open session, and restart with many of them
+  --seconds N  length of one stretch of load; default 5
+  --tiny       just enough to see that it works; writes no result
+`;
+
+async function main(args: readonly string[]): Promise<void> {
+  const options = readOptions(args, { values: ['--seconds'], flags: ['--tiny', '--help'] });
+  const [name = ''] = options.rest;
+  // Started by the benchmark itself, as a process of its own.
+  if (name === 'echo') return serveEcho();
+  const isTiny = options.flags.has('--tiny');
+  const seconds = numberOption(options, '--seconds', isTiny ? 1 : 5);
+  const findings = {
+    ingest: () =>
+      ingestBench({
+        secondsPerTurn: seconds,
+        turns: isTiny ? 1 : 3,
+        connections: isTiny ? 8 : 64,
+        requests: isTiny ? 400 : 20_000,
+      }),
+    pipeline: () =>
+      pipelineBench({
+        seconds: seconds * (isTiny ? 1 : 2),
+        offeredPerSec: isTiny ? 100 : 2_000,
+        connections: isTiny ? 8 : 64,
+        requests: isTiny ? 400 : 20_000,
+      }),
+    sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
+  };
+  const chosen: readonly (() => Promise<Finding>)[] =
+    name === 'ingest'
+      ? [findings.ingest]
+      : name === 'pipeline'
+        ? [findings.pipeline, findings.sessions]
+        : name === 'sessions'
+          ? [findings.sessions]
+          : [];
+  // Leaving through `exit` is what ends the processes that were started.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);
+  for (const find of chosen) {
+    const finding = await find();
+    report(finding, isTiny);
+    if (finding.verdict === 'invalid') process.exitCode = 1;
+  }
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+});

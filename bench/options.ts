@@ -1,0 +1,61 @@
+/** Thrown for a command line that cannot be followed; the message is fit to be shown as it is. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Arguments split into `--name value` (or `--name=value`), flags without value, and the rest. */
+export interface Options {
+  readonly values: ReadonlyMap<string, string>;
+  readonly flags: ReadonlySet<string>;
+  readonly rest: readonly string[];
+}
+
+/** Splits `args`; names that are in neither list are refused. */
+export function readOptions(
+  args: readonly string[],
+  known: { readonly values: readonly string[]; readonly flags: readonly string[] },
+): Options {
+  const values = new Map<string, string>();
+  const flags = new Set<string>();
+  const rest: string[] = [];
+  for (let index = 0; index < args.length; index += 1) {
+    const [name = '', inline] = splitOnce(args[index] ?? '');
+    if (!name.startsWith('--')) rest.push(args[index] ?? '');
+    else if (known.flags.includes(name) && inline === undefined) flags.add(name);
+    else if (known.values.includes(name)) {
+      const value = inline ?? args[index + 1];
+      if (value === undefined) throw new UsageError(`${name} needs a value`);
+      values.set(name, value);
+      if (inline === undefined) index += 1;
+    } else throw new UsageError(`unknown option ${name}`);
+  }
+  return { values, flags, rest };
+}
+
+/** A number option above 0; `fallback` when it is absent. */
+export function numberOption<Fallback>(
+  options: Options,
+  name: string,
+  fallback: Fallback,
+): number | Fallback {
+  const text = options.values.get(name);
+  if (text === undefined) return fallback;
+  const number = Number(text);
+  if (!(number > 0) || !Number.isFinite(number)) throw new UsageError(`${name}: expected a number above 0`);
+  return number;
+}
+
+/** Where to send and as whom: `--url` and `--site`, or what the first start wrote. */
+export function targetOf(
+  options: Options,
+  credentials: { readonly baseUrl: string; readonly projectId: string },
+): { readonly url: string; readonly site: string } {
+  const url = (options.values.get('--url') ?? credentials.baseUrl).replace(/\/+$/, '');
+  if (!URL.canParse(url)) throw new UsageError(`--url: not an address: ${url}`);
+  return { url, site: options.values.get('--site') ?? credentials.projectId };
+}
+
+function splitOnce(argument: string): readonly [string, string | undefined] {
+  const at = argument.startsWith('--') ? argument.indexOf('=') : -1;
+  return at < 0 ? [argument, undefined] : [argument.slice(0, at), argument.slice(at + 1)];
+}

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, release } from 'node:os';
+import { join } from 'node:path';
+import { projectRoot } from '../infra/root.ts';
+
+/** What a benchmark found. */
+export interface Finding {
+  readonly name: string;
+  /** The settings that the figures depend on. */
+  readonly config: Readonly<Record<string, string | number | boolean>>;
+  /** Named numbers, units in the names. */
+  readonly figures: Readonly<Record<string, number | readonly number[] | Readonly<Record<string, number>>>>;
+  /** `invalid`: something went wrong, so the figures say nothing. */
+  readonly verdict: 'reached' | 'missed' | 'invalid';
+  readonly reasons: readonly string[];
+}
+
+/** Prints a finding and writes it to `bench/results/<name>.json`; a tiny run is no finding and is not written. */
+export function report(finding: Finding, isTiny: boolean): void {
+  const lines = [
+    ...Object.entries(finding.config).map(([name, value]) => `  ${name.padEnd(34)} ${value}`),
+    ...Object.entries(finding.figures).flatMap(([name, value]) => linesOf(name, value)),
+    ...finding.reasons.map((reason) => `  ${reason}`),
+  ];
+  process.stdout.write(`${finding.name}: ${finding.verdict}\n${lines.join('\n')}\n`);
+  if (isTiny) return;
+  const folder = join(projectRoot, 'bench/results');
+  mkdirSync(folder, { recursive: true });
+  const result = { ...machine(), ...finding };
+  writeFileSync(join(folder, `${finding.name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+}
+
+/** The middle one; of an even number, the lower of the two. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1] ?? 0;
+}
+
+/** How far the values lie apart, as a share of the median. */
+export function spread(values: readonly number[]): number {
+  return (Math.max(...values) - Math.min(...values)) / median(values);
+}
+
+/** Three significant figures: more would claim what no run can know. */
+export function rounded(value: number): number {
+  return Number(value.toPrecision(3));
+}
+
+function linesOf(name: string, value: Finding['figures'][string]): string[] {
+  if (typeof value === 'number') return [`  ${name.padEnd(34)} ${value}`];
+  if (Array.isArray(value)) return [`  ${name.padEnd(34)} ${value.join(' ')}`];
+  return Object.entries(value).map(([part, figure]) => `  ${`${name} ${part}`.padEnd(34)} ${figure}`);
+}
+
+function machine(): Record<string, string | number> {
+  return {
+    commit: commitOf(),
+    atIso: new Date().toISOString(),
+    node: process.version,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    kernel: release(),
+  };
+}
+
+/** The commit that was measured, marked when the tree differed from it. */
+function commitOf(): string {
+  try {
+    const git = (...args: string[]) =>
+      execFileSync('git', args, { cwd: projectRoot, encoding: 'utf8' }).trim();
+    const isClean = git('status', '--porcelain') === '';
+    return git('rev-parse', '--short=12', 'HEAD') + (isClean ? '' : ' (with changes)');
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * @typedef {object} BusSettings
+ * @property {number} port
+ * @property {string} storeDir
+ * @property {{ readonly user: string, readonly password: string } | undefined} login undefined lets anybody in
+ * @property {boolean} syncAlways
+ * @property {number} fileBytesMax
+ */
+
+// The bus refuses a stream whose limit does not fit below `max_file_store`. Beside the partitions there are small
+// streams: key-value buckets, dead letters, snapshots.
+const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
+
+/**
+ * @param {number} partitions
+ * @param {number} bytesPerPartition
+ */
+export function busFileBytesMax(partitions, bytesPerPartition) {
+  return partitions * bytesPerPartition + OTHER_STREAMS_BYTES;
+}
+
+/**
+ * The config file of nats-server: loopback only, no monitoring port. With `sync_interval: always` an acknowledged
+ * message is on disk; the default lets a power cut take the last two minutes.
+ * @param {BusSettings} settings
+ * @returns {string}
+ */
+export function natsConfig({ port, storeDir, login, syncAlways, fileBytesMax }) {
+  return [
+    '# Written at every start; changes are lost.',
+    'server_name: footfall',
+    `listen: "127.0.0.1:${port}"`,
+    'max_payload: 8MB',
+    'jetstream {',
+    `  store_dir: ${JSON.stringify(storeDir)}`,
+    '  max_memory_store: 256MB',
+    `  max_file_store: ${fileBytesMax}`,
+    ...(syncAlways ? ['  sync_interval: always'] : []),
+    '}',
+    ...(login === undefined ? [] : [authorization(login)]),
+    '',
+  ].join('\n');
+}
+
+/** @param {{ readonly user: string, readonly password: string }} login */
+function authorization({ user, password }) {
+  return `authorization { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} }`;
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+
+/** @typedef {{ readonly code: number | null, readonly output: string }} CommandResult */
+
+const OUTPUT_KEPT = 64 * 1024;
+
+/**
+ * Runs a program to its end and keeps the last part of what it wrote; one that cannot be started has code null.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {{ cwd?: string, timeoutMs?: number, env?: NodeJS.ProcessEnv, onOutput?: (text: string) => void }} [options]
+ * @returns {Promise<CommandResult>}
+ */
+export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.env, onOutput } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env,
+      timeout: timeoutMs,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    let output = '';
+    const keep = (/** @type {Buffer} */ chunk) => {
+      output = (output + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
+      onOutput?.(chunk.toString('utf8'));
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    child.on('error', (error) => resolve({ code: null, output: error.message }));
+    child.on('close', (code) => resolve({ code, output }));
+  });
+}
+
+/**
+ * Runs npm: the one that started us when there is one, so that both are of the same version.
+ * @param {readonly string[]} args
+ * @param {{ cwd: string, onOutput?: (text: string) => void }} options
+ */
+export function runNpm(args, options) {
+  const script = process.env.npm_execpath ?? '';
+  if (/npm-cli\.c?js$/.test(script)) return runCommand(process.execPath, [script, ...args], options);
+  return runCommand('npm', args, options);
+}
+
+/**
+ * The last lines of a text, without the empty ones.
+ * @param {string} text
+ * @param {number} linesMax
+ */
+export function lastLines(text, linesMax) {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.slice(-linesMax).join('\n');
+}

@@ -1,0 +1,185 @@
+import { join } from 'node:path';
+import { firstStartLines, laterStartLines } from './first-lines.mjs';
+import { runFirstStart } from './first-start.mjs';
+import { openLogFile } from './log-file.mjs';
+import { createLogLines } from './log-lines.mjs';
+import { checkOutsideBus, checkOutsideStore } from './outside.mjs';
+import { Part } from './part.mjs';
+import { planBus, planProgram, planStore } from './parts.mjs';
+import { createRunRecord, RUN_VARIABLE } from './run-record.mjs';
+import { formatDuration } from './terminal.mjs';
+
+/** @typedef {import('./child.mjs').ChildPlan} ChildPlan */
+/** @typedef {import('./first-start.mjs').FirstStart} FirstStart */
+/**
+ * @typedef {object} LaunchOptions
+ * @property {import('./settings.mjs').LaunchSettings} settings with the port that will be used
+ * @property {import('./data-folder.mjs').Secrets} secrets
+ * @property {import('./nats-version.mjs').NatsServer | undefined} server undefined when an outside bus is used
+ * @property {NodeJS.ProcessEnv} env
+ * @property {import('./terminal.mjs').Terminal} terminal
+ */
+
+/** One run of the whole service: its parts in the order of their start, which are drained in the opposite order. */
+export class Launch {
+  #options;
+  #record;
+  #logLines;
+  /** @type {Part[]} */
+  #parts = [];
+  #isStopping = false;
+  #stopFirstStart = () => {};
+  /** @type {(problem: Error) => void} */
+  #giveUp = () => {};
+
+  /**
+   * Rejects when a part cannot be kept alive.
+   * @type {Promise<never>}
+   */
+  givenUp = new Promise((_resolve, reject) => {
+    this.#giveUp = reject;
+  });
+
+  /** @param {LaunchOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#record = createRunRecord(options.settings.dataDir);
+    this.#logLines = createLogLines(options.terminal.part, Date.now);
+    this.givenUp.catch(() => {}); // It is awaited only after the start.
+  }
+
+  /** Starts every part in order and prints the last lines; stops early, without an error, when a drain began. */
+  async start() {
+    const { settings, env, terminal } = this.#options;
+    const base = {
+      ...env,
+      [RUN_VARIABLE]: this.#record.id,
+      DATA_DIR: settings.dataDir,
+      PORT: String(settings.port),
+    };
+    const NATS_URL = await this.#startBus(base);
+    const CLICKHOUSE_URL = await this.#startStore(base);
+    const full = { ...base, NATS_URL, CLICKHOUSE_URL };
+    const first = await this.#makeAccount(full);
+    await this.#startPart('processor', planProgram(['dist/processor/main.js'], full), () => 'ready');
+    const facts = await this.#startPart(
+      'http',
+      planProgram(['dist/infra/host.js', 'ingest', 'query'], full),
+      (ready) => String(ready.url),
+    );
+    if (this.#isStopping || first === undefined || facts === undefined) return;
+    const url = settings.baseUrl || String(facts.url);
+    for (const line of this.#lastLines(first, url)) terminal.line(line);
+  }
+
+  /** Ends the parts, the last one first, each when the one before it is gone. */
+  async drain() {
+    this.#isStopping = true;
+    this.#stopFirstStart();
+    for (const part of [...this.#parts].reverse()) {
+      const startedAtMs = Date.now();
+      const outcome = await part.stop();
+      if (outcome === '') continue;
+      this.#options.terminal.part(part.name, `${outcome} in ${formatDuration(Date.now() - startedAtMs)}`);
+    }
+    this.#record.clear();
+  }
+
+  /** Kills every part, now. */
+  killAll() {
+    for (const part of this.#parts) part.kill();
+    this.#stopFirstStart();
+  }
+
+  /**
+   * @param {NodeJS.ProcessEnv} env
+   * @returns {Promise<string>} the address of the bus, with user and password
+   */
+  async #startBus(env) {
+    const { settings, secrets, server, terminal } = this.#options;
+    if (server === undefined) {
+      await terminal.step('bus', async () => `outside, at ${await checkOutsideBus(settings.natsUrl)}`);
+      return settings.natsUrl;
+    }
+    const { plan, url } = await planBus({ settings, secrets, server, env });
+    await this.#startPart('bus', plan, (ready) => `nats-server on port ${ready.port}`);
+    return url;
+  }
+
+  /**
+   * @param {NodeJS.ProcessEnv} env
+   * @returns {Promise<string>} the address of the store, with user and password
+   */
+  async #startStore(env) {
+    const { settings, secrets, terminal } = this.#options;
+    if (settings.clickhouseUrl !== '') {
+      await terminal.step(
+        'store',
+        async () => `outside, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
+      );
+      return settings.clickhouseUrl;
+    }
+    const { plan, url } = await planStore({ settings, secrets, env });
+    await this.#startPart('store', plan, () => `on port ${plan.env.STORE_PORT}`);
+    return url;
+  }
+
+  /**
+   * @param {NodeJS.ProcessEnv} env
+   * @returns {Promise<FirstStart | undefined>}
+   */
+  async #makeAccount(env) {
+    if (this.#isStopping) return undefined;
+    const { settings, terminal } = this.#options;
+    const log = openLogFile(join(settings.dataDir, 'logs/first-start.log'));
+    /** @type {FirstStart | undefined} */
+    let first;
+    await terminal.step('account', async () => {
+      const plan = planProgram(['dist/ingest/first-start.js'], env);
+      first = await runFirstStart(plan, log, (stop) => {
+        this.#stopFirstStart = stop;
+      });
+      return first.created ? 'team, site and clients made' : 'team, site and clients found';
+    });
+    return first;
+  }
+
+  /**
+   * @param {string} name
+   * @param {ChildPlan} plan
+   * @param {(ready: Record<string, unknown>) => string} describe
+   * @returns {Promise<Record<string, unknown> | undefined>} what its ready line says; undefined when a drain began
+   */
+  async #startPart(name, plan, describe) {
+    if (this.#isStopping) return undefined;
+    const { settings, terminal } = this.#options;
+    const part = new Part({
+      name,
+      plan,
+      log: openLogFile(join(settings.dataDir, 'logs', `${name}.log`)),
+      onLine: (line) => this.#logLines.show(name, line),
+      say: (text) => terminal.part(name, text),
+      onPid: (pid) => this.#record.setPart(name, pid),
+      onGivenUp: (problem) => this.#giveUp(problem),
+    });
+    this.#parts.push(part);
+    /** @type {Record<string, unknown> | undefined} */
+    let facts;
+    await terminal.step(name, async () => {
+      facts = await part.start();
+      return describe(facts);
+    });
+    return facts;
+  }
+
+  /**
+   * @param {FirstStart} first
+   * @param {string} url
+   */
+  #lastLines({ created, credentials }, url) {
+    const credentialsPath = join(this.#options.settings.dataDir, 'credentials.json');
+    return created
+      ? firstStartLines({ url, credentials, credentialsPath })
+      : laterStartLines({ url, credentialsPath });
+  }
+}

@@ -1,0 +1,419 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SETTINGS } from '../config.ts';
+import { THREADS_MIN } from '../store-server/threads.ts';
+import { sourceState } from './build.mjs';
+import { busFileBytesMax, natsConfig } from './bus-config.mjs';
+import { parseReadyLine } from './child.mjs';
+import { openDataFolder } from './data-folder.mjs';
+import { firstStartLines, laterStartLines } from './first-lines.mjs';
+import { parseFirstStart } from './first-start.mjs';
+import { takeLock, waitForLock } from './lock.mjs';
+import { openLogFile } from './log-file.mjs';
+import { createLogLines, readableLogLine } from './log-lines.mjs';
+import { parseIndexTargets, parseOsRelease, sourceLines, sourcesFor } from './nats-package.mjs';
+import { sumOf, targetOf } from './nats-release.mjs';
+import { canSyncAlways, isAtLeast, parseNatsVersion } from './nats-version.mjs';
+import { nodeProblem } from './node-version.mjs';
+import { isInstalled } from './packages.mjs';
+import { STORE_THREADS } from './parts.mjs';
+import { identityOf } from './processes.mjs';
+import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
+import { LAUNCH_DEFAULTS, readLaunchSettings } from './settings.mjs';
+import { createTerminal, formatDuration, wantsColor } from './terminal.mjs';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'footfall-launch-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('versions', () => {
+  test.each([
+    ['18.20.0', false],
+    ['20.10.9', false],
+    ['20.11.0', true],
+    ['22.0.0', true],
+  ])('Node %s is new enough: %s', (version, isNewEnough) => {
+    expect(nodeProblem(version) === '').toBe(isNewEnough);
+  });
+
+  test.each([
+    ['nats-server: v2.10.27', '2.10.27'],
+    ['nats-server: v2.9.10', '2.9.10'],
+    ['nats-server: v2.11.0-RC.1\n', '2.11.0-RC.1'],
+    ['something else 2.10.1', undefined],
+  ])('%s is understood', (output, version) => {
+    expect(parseNatsVersion(output)).toBe(version);
+  });
+
+  test('2.10 is newer than 2.9', () => {
+    expect([canSyncAlways('2.10.0'), canSyncAlways('2.9.25'), canSyncAlways('3.0.0')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(isAtLeast('1.99.0', [2, 9])).toBe(false);
+  });
+});
+
+describe('sources of nats-server', () => {
+  const output =
+    'http://mirror/debian|bookworm|main\nhttp://mirror/debian|bookworm|main\nhttp://other|stable|main\n';
+
+  test('the next release is asked for at the mirror of the machine, under its keyring', () => {
+    const next = sourcesFor('next', parseIndexTargets(output), 'bookworm');
+    expect(sourceLines(next, '/keys.gpg')).toBe(
+      'deb [signed-by=/keys.gpg] http://mirror/debian trixie main\n',
+    );
+  });
+
+  test('foreign sources are never asked', () => {
+    expect(sourcesFor('own', parseIndexTargets(output), 'bookworm').map(({ uri }) => uri)).toEqual([
+      'http://mirror/debian',
+    ]);
+  });
+
+  test('os-release is read with and without quotes', () => {
+    expect(parseOsRelease('ID=debian\nVERSION_CODENAME="bookworm"\n')).toEqual({
+      id: 'debian',
+      suite: 'bookworm',
+    });
+    expect(parseOsRelease('ID=alpine\n')).toEqual({ id: 'alpine', suite: '' });
+  });
+
+  test('the sum of an archive is found in the list, and a list without it is an error', () => {
+    const list = Buffer.from('ABC  one.tar.gz\ndef *two.tar.gz\n');
+    expect([sumOf('one.tar.gz', list), sumOf('two.tar.gz', list)]).toEqual(['abc', 'def']);
+    expect(() => sumOf('three.tar.gz', list)).toThrow('does not name');
+    expect([targetOf('linux', 'x64'), targetOf('win32', 'x64')]).toEqual(['linux-amd64', undefined]);
+  });
+});
+
+describe('config of the bus', () => {
+  const settings = {
+    port: 4222,
+    storeDir: '/a "b"',
+    login: { user: 'u', password: 'p' },
+    fileBytesMax: 1000,
+  };
+
+  test('listens on loopback only, with a login, and syncs always', () => {
+    const config = natsConfig({ ...settings, syncAlways: true });
+    expect(config).toContain('listen: "127.0.0.1:4222"');
+    expect(config).toContain('sync_interval: always');
+    expect(config).toContain('store_dir: "/a \\"b\\""');
+    expect(config).toContain('authorization { user: "u", password: "p" }');
+    expect(config).not.toContain('http');
+  });
+
+  test('says nothing of syncing to a server that does not know it', () => {
+    expect(natsConfig({ ...settings, syncAlways: false })).not.toContain('sync_interval');
+  });
+
+  test('has room for every partition at its limit', () => {
+    expect(busFileBytesMax(8, 2 ** 31)).toBeGreaterThan(8 * 2 ** 31);
+  });
+});
+
+describe('restarts', () => {
+  test('wait twice as long each time, at most 10 s', () => {
+    let state = NO_FAILURES;
+    const delays = Array.from({ length: 8 }, () => {
+      const decision = afterDeath(state, 20_000);
+      state = decision;
+      return decision.delayMs;
+    });
+    expect(delays).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+  });
+
+  test('are forgotten after a minute of health', () => {
+    expect(afterDeath({ failures: 7, earlyFailures: 7 }, 60_000)).toEqual({
+      failures: 1,
+      earlyFailures: 0,
+      delayMs: 200,
+      givesUp: false,
+    });
+  });
+
+  test('end with the eighth early death in a row, and only then', () => {
+    expect(afterDeath({ failures: 6, earlyFailures: 6 }, 50).givesUp).toBe(false);
+    expect(afterDeath({ failures: 7, earlyFailures: 7 }, 50).givesUp).toBe(true);
+    expect(afterDeath({ failures: 7, earlyFailures: 7 }, 10_000).givesUp).toBe(false);
+  });
+});
+
+describe('a lock', () => {
+  test('of a living process is respected, and names it', () => {
+    const path = join(folder, 'lock');
+    const first = takeLock(path);
+    expect(takeLock(path)).toEqual({ heldBy: process.pid });
+    if ('release' in first) first.release();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test.each([
+    ['of a dead process', () => JSON.stringify({ pid: 2 ** 22 + 1, identity: 'gone' })],
+    [
+      'of a process whose pid now belongs to another',
+      () => JSON.stringify({ pid: process.pid, identity: 'earlier' }),
+    ],
+    ['with a broken text', () => '{'],
+  ])('%s is taken over', (_name, content) => {
+    const path = join(folder, 'lock');
+    writeFileSync(path, content());
+    expect(takeLock(path)).toHaveProperty('release');
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
+      pid: process.pid,
+      identity: identityOf(process.pid),
+    });
+  });
+
+  test('that is just being written is respected, and taken over when it stays empty', () => {
+    const path = join(folder, 'lock');
+    writeFileSync(path, '');
+    expect(takeLock(path)).toEqual({ heldBy: 0 });
+    utimesSync(path, 0, 0);
+    expect(takeLock(path)).toHaveProperty('release');
+  });
+
+  test('can be waited for', async () => {
+    const path = join(folder, 'lock');
+    const first = takeLock(path);
+    const second = waitForLock(path, () => 'release' in first && first.release());
+    expect(await second).toHaveProperty('release');
+  });
+});
+
+describe('a data folder', () => {
+  const open = (partitions = 8) => openDataFolder(join(folder, 'data'), partitions);
+  const prepare = (files: Record<string, string>) => {
+    mkdirSync(join(folder, 'data'));
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'data', name), content);
+  };
+
+  test('that does not exist is made, only for its owner, and is the same the next time', () => {
+    const first = open();
+    expect(first.isFirstStart).toBe(true);
+    expect(statSync(join(folder, 'data/secrets.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'data')).mode & 0o777).toBe(0o700);
+    first.lock.release();
+    const second = open();
+    expect(second).toMatchObject({ isFirstStart: false, secrets: first.secrets });
+    second.lock.release();
+  });
+
+  test('in use is refused, naming the process', () => {
+    const first = open();
+    expect(() => open()).toThrow(`in use by process ${process.pid}`);
+    first.lock.release();
+  });
+
+  const client = { id: 'i', secret: 's' };
+  const credentials = JSON.stringify({
+    projectId: 'demo',
+    clients: { root: client, read: client, write: client },
+  });
+  const marker = '{"format":1,"partitions":8}';
+  test.each<[string, Record<string, string>, string]>([
+    ['with a broken footfall.json', { 'footfall.json': '{' }, 'footfall.json is damaged'],
+    ['with a footfall.json of another kind', { 'footfall.json': '[]' }, 'footfall.json is damaged'],
+    ['that lost its footfall.json', { store: '' }, 'footfall.json is missing'],
+    ['of a newer version', { 'footfall.json': '{"format":2,"partitions":8}' }, 'newer footfall'],
+    ['of other partitions', { 'footfall.json': '{"format":1,"partitions":4}' }, 'Set PARTITIONS=4'],
+    ['with other things in it', { 'thesis.txt': '' }, 'holds other things (thesis.txt)'],
+    [
+      'with broken credentials',
+      { 'footfall.json': marker, 'credentials.json': '{"a":' },
+      'credentials.json is damaged',
+    ],
+    [
+      'with half the credentials',
+      { 'footfall.json': marker, 'credentials.json': '{}' },
+      'credentials.json is damaged',
+    ],
+  ])('%s is refused in one line, and left unlocked', (_name, files, message) => {
+    prepare(files);
+    expect(() => open()).toThrow(message);
+    expect(() => open()).toThrow(/^[^\n]+\.$/);
+    expect(existsSync(join(folder, 'data/lock'))).toBe(false);
+  });
+
+  test('with lost secrets or left-over parts of a write opens', () => {
+    prepare({ 'footfall.json': marker, 'secrets.json': 'x', 'credentials.json': credentials, 'a.part': '' });
+    const opened = open();
+    expect(opened.secrets.busPassword).toMatch(/^s[0-9a-f]{48}$/);
+    opened.lock.release();
+  });
+
+  test('that is a file is refused', () => {
+    writeFileSync(join(folder, 'data'), '');
+    expect(() => open()).toThrow('it is not a folder');
+    expect(() => openDataFolder(join(folder, 'data/below'), 8)).toThrow('a part of the path is a file');
+  });
+});
+
+describe('settings of the launcher', () => {
+  test('have the defaults of the table', () => {
+    for (const [name, value] of Object.entries(LAUNCH_DEFAULTS)) {
+      expect([name, SETTINGS[name as keyof typeof LAUNCH_DEFAULTS].default]).toEqual([name, value]);
+    }
+  });
+
+  test.each([
+    ['PORT', 'abc'],
+    ['PORT', '70000'],
+    ['PARTITIONS', '0'],
+    ['NATS_URL', 'secret-host:4222'],
+    ['CLICKHOUSE_URL', 'secret-host'],
+  ])('%s=%s is refused, naming the variable', (name, value) => {
+    expect(() => readLaunchSettings({ [name]: value })).toThrow(new RegExp(`^${name} `));
+  });
+
+  test('a bad address is not shown, since it may hold a password', () => {
+    expect(() => readLaunchSettings({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
+  });
+});
+
+describe('what the terminal shows', () => {
+  const credentials = {
+    projectId: 'demo',
+    clients: {
+      root: { id: 'r', secret: 'sr' },
+      read: { id: 'e', secret: 'se' },
+      write: { id: 'w', secret: 'sw' },
+    },
+  };
+  const url = 'http://127.0.0.1:3000';
+
+  test('first: the clients, and commands that use the right one', () => {
+    const text = firstStartLines({ url, credentials, credentialsPath: '/d/credentials.json' }).join('\n');
+    expect(text).toMatch(/root {3}r {2}sr/);
+    expect(text).toContain(`curl ${url}/track`);
+    expect(text).toContain("'service-client-secret: sw'");
+    expect(text).toContain(`curl ${url}/insights/demo/live`);
+    expect(text).toContain("'service-client-secret: se'");
+    expect(text).toContain('<script>');
+  });
+
+  test('later: no secret', () => {
+    const lines = laterStartLines({ url, credentialsPath: '/d/credentials.json' });
+    expect(lines.join('\n')).toBe(
+      `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nCtrl-C ends it.`,
+    );
+  });
+
+  test.each([
+    [
+      'a warning',
+      '{"level":40,"time":1,"pid":2,"component":"p","msg":"slow","lagEvents":3}',
+      'warning: slow lagEvents=3',
+    ],
+    [
+      'an error with its cause',
+      '{"level":50,"msg":"lost","err":{"type":"E","message":"no\\nway","stack":"E: no"}}',
+      'error: lost err="no\\nway"',
+    ],
+    ['an error of the bus', '[7] 2026/01/01 00:00:00.1 [ERR] disk full', 'error: disk full'],
+    ['a notice', '{"level":30,"msg":"fine"}', undefined],
+    ['a line cut off', '{"level":40,"msg":"sl', undefined],
+    ['any other line', 'ready {}', undefined],
+  ])('%s', (_name, line, shown) => {
+    expect(readableLogLine(line)).toBe(shown);
+  });
+
+  test('a flood of warnings becomes a few lines and a count', () => {
+    let nowMs = 0;
+    const lines: string[] = [];
+    const log = createLogLines(
+      (part, text) => void lines.push(`${part} ${text}`),
+      () => nowMs,
+    );
+    for (let count = 0; count < 100; count++) log.show('store', '{"level":40,"msg":"slow"}');
+    expect(lines).toHaveLength(5);
+    nowMs = 2_000;
+    log.show('store', '{"level":40,"msg":"slow"}');
+    expect(lines.slice(5)).toEqual(['… 95 more warnings are in the logs', 'store warning: slow']);
+  });
+
+  test('a step is one line with its time, without colour or control characters when it is no terminal', async () => {
+    let text = '';
+    const output = {
+      write: (part: string) => {
+        text += part;
+      },
+    };
+    const terminal = createTerminal(output, { color: wantsColor(output, {}) });
+    await terminal.step('bus', () => 'on port 1');
+    expect(text).toMatch(/^ {2}bus {10}on port 1 +\d+ ms\n$/);
+  });
+
+  test.each([
+    [12.3, '12 ms'],
+    [1234, '1.2 s'],
+    [125_000, '2 min 5 s'],
+  ])('%d ms is shown as %s', (durationMs, shown) => {
+    expect(formatDuration(durationMs)).toBe(shown);
+  });
+});
+
+test('the store is started with the threads that it needs', () => {
+  expect(STORE_THREADS).toBeGreaterThanOrEqual(THREADS_MIN);
+});
+
+test('lines of parts are told from their ready line', () => {
+  expect(parseReadyLine('ready {"url":"u"}')).toEqual({ url: 'u' });
+  expect(parseReadyLine('ready')).toEqual({});
+  expect(parseReadyLine('ready {')).toBeUndefined();
+  expect(parseReadyLine('already {}')).toBeUndefined();
+  expect(parseFirstStart('{"created":true,"credentials":{}}')).toEqual({ created: true, credentials: {} });
+  expect(parseFirstStart('null')).toBeUndefined();
+});
+
+test('a log keeps two files, and its tail is of this run', () => {
+  const path = join(folder, 'logs/store.log');
+  writeFileSync(join(folder, 'x'), '');
+  const earlier = openLogFile(path, 10);
+  earlier.write('of an earlier run\n');
+  earlier.close();
+  const log = openLogFile(path, 10);
+  for (const line of ['one two three\n', 'four\n', 'five six seven\n']) log.write(line);
+  expect(log.tail(2)).toBe('four\nfive six seven');
+  log.close();
+  log.write('too late');
+  expect(readFileSync(path, 'utf8') + readFileSync(`${path}.1`, 'utf8')).not.toContain('earlier');
+});
+
+test('packages are installed when all but the optional ones are there in the same version', () => {
+  const lock = {
+    packages: {
+      '': {},
+      'node_modules/a': { version: '1' },
+      'node_modules/b': { version: '1', optional: true },
+    },
+  };
+  expect(isInstalled(lock, { packages: { 'node_modules/a': { version: '1' } } })).toBe(true);
+  expect(isInstalled(lock, { packages: { 'node_modules/a': { version: '2' } } })).toBe(false);
+  expect(isInstalled(lock, { packages: {} })).toBe(false);
+});
+
+test('a changed source asks for a build, a changed test or text does not', () => {
+  mkdirSync(join(folder, 'infra'));
+  const before = sourceState(folder);
+  writeFileSync(join(folder, 'infra/a.test.ts'), '');
+  writeFileSync(join(folder, 'infra/README.md'), '');
+  expect(sourceState(folder)).toBe(before);
+  writeFileSync(join(folder, 'infra/a.ts'), '');
+  expect(sourceState(folder)).not.toBe(before);
+});

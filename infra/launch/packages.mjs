@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lastLines, runNpm } from './commands.mjs';
+import { Problem } from './problem.mjs';
+
+/** @typedef {{ packages?: Readonly<Record<string, { version?: string, optional?: boolean, link?: boolean }>> }} LockFile */
+
+const STAMP = 'node_modules/.footfall-lock';
+
+/**
+ * Whether the installed packages are those of the lock file. A stamp of the lock file's hash answers at once; without
+ * it (somebody ran npm by hand) npm's own record of what it installed is compared.
+ * @param {string} root
+ */
+export function packagesAreCurrent(root) {
+  const lock = readText(join(root, 'package-lock.json'));
+  const stamp = readText(join(root, STAMP));
+  if (stamp !== '' && stamp === hashOf(lock)) return true;
+  const installed = readText(join(root, 'node_modules/.package-lock.json'));
+  if (lock === '' || installed === '' || !isInstalled(JSON.parse(lock), JSON.parse(installed))) return false;
+  writeFileSync(join(root, STAMP), hashOf(lock));
+  return true;
+}
+
+/**
+ * Installs exactly the packages of the lock file. The tools that tests need are included: one state, not two.
+ * @param {string} root
+ * @param {(text: string) => void} note
+ */
+export async function installPackages(root, note) {
+  const command = existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install';
+  note(`npm ${command}`);
+  const result = await runNpm([command, '--include=dev', '--no-audit', '--no-fund'], { cwd: root });
+  if (result.code !== 0) {
+    throw new Problem(
+      `npm ${command} failed; its last lines are above. Put that right (network? disk?) and start again.`,
+      lastLines(result.output, 20),
+    );
+  }
+  mkdirSync(join(root, 'node_modules'), { recursive: true });
+  writeFileSync(join(root, STAMP), hashOf(readText(join(root, 'package-lock.json'))));
+}
+
+/**
+ * Whether everything that the lock file asks for is there in the same version. Optional packages (those for other
+ * machines) may be missing.
+ * @param {LockFile} lock
+ * @param {LockFile} installed
+ */
+export function isInstalled(lock, installed) {
+  return Object.entries(lock.packages ?? {}).every(([path, wanted]) => {
+    if (path === '') return true;
+    const found = installed.packages?.[path];
+    return found === undefined ? wanted.optional === true : found.version === wanted.version;
+  });
+}
+
+/** @param {string} text */
+function hashOf(text) {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** @param {string} path */
+function readText(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}

@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { busFileBytesMax, natsConfig } from './bus-config.mjs';
+import { canSyncAlways } from './nats-version.mjs';
+import { freePort, greetsAsNats } from './ports.mjs';
+import { projectRoot } from './root.mjs';
+import { writeWhole } from './write-whole.mjs';
+
+/** @typedef {import('./child.mjs').ChildPlan} ChildPlan */
+/** @typedef {import('./settings.mjs').LaunchSettings} LaunchSettings */
+/** @typedef {import('./data-folder.mjs').Secrets} Secrets */
+
+const LOOPBACK = '127.0.0.1';
+/**
+ * Threads of libuv in the store, one for each statement that runs. They cannot be changed from inside the process, so
+ * the store would have to start itself a second time; a test holds this number high enough.
+ */
+export const STORE_THREADS = 16;
+
+/**
+ * The bus: writes its config file and says how to start it and how to reach it.
+ * @param {{ settings: LaunchSettings, secrets: Secrets, server: import('./nats-version.mjs').NatsServer, env: NodeJS.ProcessEnv }} options
+ * @returns {Promise<{ plan: ChildPlan, url: string }>}
+ */
+export async function planBus({ settings, secrets, server, env }) {
+  const folder = join(settings.dataDir, 'bus');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const port = await freePort(LOOPBACK);
+  const config = natsConfig({
+    port,
+    storeDir: folder,
+    login: { user: secrets.busUser, password: secrets.busPassword },
+    syncAlways: canSyncAlways(server.version),
+    fileBytesMax: busFileBytesMax(settings.partitions, settings.busBytesMax),
+  });
+  const configPath = join(folder, 'nats.conf');
+  writeWhole(configPath, config);
+  const plan = {
+    command: server.path,
+    args: ['-c', configPath],
+    env,
+    cwd: folder,
+    probe: (/** @type {() => boolean} */ isGone) => untilGreeted(port, isGone),
+  };
+  return { plan, url: `nats://${secrets.busUser}:${secrets.busPassword}@${LOOPBACK}:${port}` };
+}
+
+/**
+ * The embedded store.
+ * @param {{ settings: LaunchSettings, secrets: Secrets, env: NodeJS.ProcessEnv }} options
+ * @returns {Promise<{ plan: ChildPlan, url: string }>}
+ */
+export async function planStore({ settings, secrets, env }) {
+  const port = settings.storePort === 0 ? await freePort(LOOPBACK) : settings.storePort;
+  const own = {
+    STORE_PASSWORD: secrets.storePassword,
+    STORE_PORT: String(port),
+    UV_THREADPOOL_SIZE: String(STORE_THREADS),
+  };
+  return {
+    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own }),
+    url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
+  };
+}
+
+/**
+ * A program of ours, from dist/.
+ * @param {readonly [string, ...string[]]} command path below the project, and arguments
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {ChildPlan}
+ */
+export function planProgram([path, ...args], env) {
+  return {
+    command: process.execPath,
+    args: ['--enable-source-maps', join(projectRoot, path), ...args],
+    env: { ...env, EXIT_WITH_STDIN: '1' },
+    cwd: projectRoot,
+    probe: undefined,
+  };
+}
+
+/**
+ * @param {number} port
+ * @param {() => boolean} isGone
+ * @returns {Promise<Record<string, unknown>>}
+ */
+async function untilGreeted(port, isGone) {
+  while (!isGone()) {
+    if (await greetsAsNats(LOOPBACK, port, 1_000)) return { port };
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {};
+}

@@ -1,0 +1,72 @@
+import { connect, createServer } from 'node:net';
+import { Problem } from './problem.mjs';
+
+/**
+ * Throws a `Problem` unless the port can be listened on.
+ * @param {string} host
+ * @param {number} port
+ */
+export async function checkPort(host, port) {
+  const code = await tryToListen(host, port).then(
+    () => '',
+    (error) => error.code,
+  );
+  if (code === '') return;
+  if (code === 'EADDRINUSE') {
+    throw new Problem(
+      `Port ${port} on ${host} is taken. Stop what listens there, or set PORT to another one.`,
+    );
+  }
+  if (code === 'EACCES') {
+    throw new Problem(`Port ${port} needs more rights than this user has. Set PORT to one above 1023.`);
+  }
+  throw new Problem(
+    `HOST is "${host}", and this machine cannot listen there (${code}). Set HOST to 127.0.0.1.`,
+  );
+}
+
+/**
+ * @param {string} host
+ * @returns {Promise<number>} a port that was free a moment ago
+ */
+export function freePort(host) {
+  return tryToListen(host, 0);
+}
+
+/**
+ * @param {string} host
+ * @param {number} port
+ * @returns {Promise<number>}
+ */
+function tryToListen(host, port) {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host, port, exclusive: true }, () => {
+      const address = server.address();
+      const taken = typeof address === 'object' && address !== null ? address.port : port;
+      server.close(() => resolve(taken));
+    });
+  });
+}
+
+/**
+ * Whether a nats-server answers there: it speaks first, with a line that begins with INFO.
+ * @param {string} host
+ * @param {number} port
+ * @param {number} waitMs
+ * @returns {Promise<boolean>}
+ */
+export function greetsAsNats(host, port, waitMs) {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    const finish = (/** @type {boolean} */ greeted) => {
+      socket.destroy();
+      resolve(greeted);
+    };
+    socket.setTimeout(waitMs, () => finish(false));
+    socket.once('error', () => finish(false));
+    socket.once('close', () => finish(false));
+    socket.once('data', (bytes) => finish(bytes.toString('latin1').startsWith('INFO ')));
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * Something that the person at the terminal can put right. Its message is one line, says what to do, and is shown as
+ * it is, without a stack; `detail` holds lines to be shown before it, such as the end of a log.
+ */
+export class Problem extends Error {
+  /** @override */
+  name = 'Problem';
+
+  /**
+   * @param {string} message
+   * @param {string} [detail]
+   */
+  constructor(message, detail = '') {
+    super(message);
+    this.detail = detail;
+  }
+}
+
+/**
+ * The text to show for whatever was thrown: a `Problem` as it is, anything else with its stack, since it is our bug.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function explain(error) {
+  if (error instanceof Problem) return `${error.detail === '' ? '' : `${error.detail}\n`}${error.message}\n`;
+  return `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`;
+}

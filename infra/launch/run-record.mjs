@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { carriesMark, endProcess } from './processes.mjs';
+import { writeWhole } from './write-whole.mjs';
+
+/** @typedef {{ readonly id: string, setPart(name: string, pid: number | undefined): void, clear(): void }} RunRecord */
+/** @typedef {{ id?: unknown, parts?: Record<string, unknown> }} StoredRun */
+
+// Every process of a run carries this variable, so that the next start can tell it from a stranger with the same pid.
+export const RUN_VARIABLE = 'FOOTFALL_RUN';
+const GRACE_MS = 10_000;
+
+/**
+ * Keeps `run.json`: the processes of this run, for a next start that finds this launcher killed.
+ * @param {string} dataDir
+ * @returns {RunRecord}
+ */
+export function createRunRecord(dataDir) {
+  const path = join(dataDir, 'run.json');
+  const id = randomUUID();
+  /** @type {Record<string, number>} */
+  const parts = {};
+  const write = () => writeWhole(path, `${JSON.stringify({ id, launcher: process.pid, parts }, null, 2)}\n`);
+  write();
+  return {
+    id,
+    setPart: (name, pid) => {
+      if (pid === undefined) delete parts[name];
+      else parts[name] = pid;
+      write();
+    },
+    clear: () => rmSync(path, { force: true }),
+  };
+}
+
+/**
+ * Ends what a killed launcher left running on this data folder, in the order of a normal end. Most parts notice by
+ * themselves that their launcher is gone; the bus cannot.
+ * @param {string} dataDir
+ * @returns {Promise<string[]>} the names of the parts that were ended
+ */
+export async function endLeftovers(dataDir) {
+  const run = readRun(join(dataDir, 'run.json'));
+  if (typeof run.id !== 'string' || run.id === '') return [];
+  const mark = `${RUN_VARIABLE}=${run.id}`;
+  const ended = [];
+  for (const [name, pid] of Object.entries(run.parts ?? {}).reverse()) {
+    if (typeof pid !== 'number' || pid <= 1 || !carriesMark(pid, mark)) continue;
+    await endProcess(pid, GRACE_MS);
+    ended.push(name);
+  }
+  return ended;
+}
+
+/**
+ * @param {string} path
+ * @returns {StoredRun}
+ */
+function readRun(path) {
+  if (!existsSync(path)) return {};
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) ?? {};
+  } catch {
+    return {}; // Without it nothing can be found to end; a port or a lock that is still held will say so.
+  }
+}

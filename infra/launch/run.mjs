@@ -1,0 +1,77 @@
+import { openDataFolder } from './data-folder.mjs';
+import { Launch } from './launch.mjs';
+import { canSyncAlways } from './nats-version.mjs';
+import { checkPort, freePort } from './ports.mjs';
+import { prepare } from './prepare.mjs';
+import { explain } from './problem.mjs';
+import { endLeftovers } from './run-record.mjs';
+import { readLaunchSettings } from './settings.mjs';
+import { stopRequests } from './stop-requests.mjs';
+import { createTerminal, wantsColor } from './terminal.mjs';
+
+/** @typedef {import('./terminal.mjs').Terminal} Terminal */
+
+/**
+ * Entry of `npm start`: set up, check, start every part, keep them alive, drain. Sets the exit code.
+ * @param {NodeJS.ProcessEnv} env
+ */
+export async function run(env) {
+  // The terminal may go away before we do; that is no reason to leave the parts undrained.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  const terminal = createTerminal(process.stdout, { color: wantsColor(process.stdout, env) });
+  try {
+    await runLocked(env, terminal);
+  } catch (error) {
+    process.stderr.write(explain(error));
+    process.exitCode = 1;
+  }
+}
+
+/**
+ * Everything that can be known to be wrong is found out before anything is started, the cheap things first.
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Terminal} terminal
+ */
+async function runLocked(env, terminal) {
+  const settings = readLaunchSettings(env);
+  terminal.line('footfall');
+  await terminal.step('node', () => process.versions.node);
+  const folder = openDataFolder(settings.dataDir, settings.partitions);
+  try {
+    for (const name of await endLeftovers(settings.dataDir)) {
+      terminal.part(name, 'was still running from a start that was killed; it was ended');
+    }
+    await checkPort(settings.host, settings.port);
+    const server = await prepare(env, terminal);
+    if (server !== undefined && !canSyncAlways(server.version)) {
+      terminal.line(
+        `  nats-server ${server.version} has no sync_interval: a power cut could lose the last seconds. 2.10 or newer has it.`,
+      );
+    }
+    const port = settings.port === 0 ? await freePort(settings.host) : settings.port;
+    await serve(
+      new Launch({ settings: { ...settings, port }, secrets: folder.secrets, server, env, terminal }),
+      terminal,
+    );
+  } finally {
+    folder.lock.release();
+  }
+}
+
+/**
+ * @param {Launch} launch
+ * @param {Terminal} terminal
+ */
+async function serve(launch, terminal) {
+  const stop = stopRequests(() => launch.killAll());
+  try {
+    const started = launch.start();
+    started.catch(() => {}); // Looked at below, unless a stop came first; then its failure is that stop.
+    await Promise.race([started, stop.requested]);
+    await Promise.race([launch.givenUp, stop.requested]);
+    terminal.line('');
+  } finally {
+    await launch.drain();
+    stop.dispose();
+  }
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path';
+import { Problem } from './problem.mjs';
+import { projectRoot } from './root.mjs';
+
+/** @typedef {Readonly<Record<string, string | undefined>>} Env */
+/**
+ * @typedef {object} LaunchSettings
+ * @property {number} port 0 for a free one
+ * @property {string} host
+ * @property {string} baseUrl empty when no proxy stands in front
+ * @property {string} dataDir absolute
+ * @property {number} partitions
+ * @property {number} busBytesMax per partition
+ * @property {string} natsUrl empty when we start the bus
+ * @property {string} clickhouseUrl empty when we start the store
+ * @property {number} storePort 0 for a free one
+ */
+
+/**
+ * The few settings that the launcher itself acts on. `infra/config.ts` cannot be read before there are packages and a
+ * build; a test holds the defaults equal.
+ */
+export const LAUNCH_DEFAULTS = {
+  PORT: '3000',
+  HOST: '127.0.0.1',
+  BASE_URL: '',
+  DATA_DIR: '.data',
+  PARTITIONS: '8',
+  BUS_BYTES_MAX: '2147483648',
+  NATS_URL: '',
+  CLICKHOUSE_URL: '',
+  STORE_PORT: '0',
+};
+
+/**
+ * @param {Env} env
+ * @returns {LaunchSettings}
+ */
+export function readLaunchSettings(env) {
+  const text = (/** @type {keyof typeof LAUNCH_DEFAULTS} */ name) => env[name] || LAUNCH_DEFAULTS[name];
+  return {
+    port: wholeNumber('PORT', text('PORT'), 0, 65_535),
+    host: text('HOST'),
+    baseUrl: address('BASE_URL', text('BASE_URL')),
+    dataDir: resolve(projectRoot, text('DATA_DIR')),
+    partitions: wholeNumber('PARTITIONS', text('PARTITIONS'), 1, 64),
+    busBytesMax: wholeNumber('BUS_BYTES_MAX', text('BUS_BYTES_MAX'), 1_048_576, 1_099_511_627_776),
+    natsUrl: address('NATS_URL', text('NATS_URL')),
+    clickhouseUrl: address('CLICKHOUSE_URL', text('CLICKHOUSE_URL')),
+    storePort: wholeNumber('STORE_PORT', text('STORE_PORT'), 0, 65_535),
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @param {number} min
+ * @param {number} max
+ */
+function wholeNumber(name, text, min, max) {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new Problem(`${name} is "${text}"; it has to be a whole number from ${min} to ${max}.`);
+}
+
+const EXAMPLES = {
+  BASE_URL: 'https://analytics.example.com',
+  NATS_URL: 'nats://user:password@host:4222',
+  CLICKHOUSE_URL: 'http://user:password@host:8123',
+};
+
+/**
+ * The text of a bad address is not shown: it may hold a password.
+ * @param {keyof typeof EXAMPLES} name
+ * @param {string} text
+ */
+function address(name, text) {
+  if (text === '') return text;
+  const scheme = name === 'NATS_URL' ? /^(nats|tls):\/\/./ : /^https?:\/\/./;
+  if (scheme.test(text) && URL.canParse(text.split(',')[0] ?? '')) return text;
+  throw new Problem(`${name} is not an address; it has to look like ${EXAMPLES[name]}.`);
+}

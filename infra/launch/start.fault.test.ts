@@ -1,0 +1,218 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Launcher, startLauncher } from '../testing/launcher.ts';
+import { isAlive } from './processes.mjs';
+
+// The real start program with the real parts. Each test has a data folder of its own.
+
+const BROWSER =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
+const RUNNING = /footfall is running at (http:\/\/\S+)/;
+const PARTS = ['http', 'processor', 'store', 'bus'];
+
+interface Credentials {
+  readonly projectId: string;
+  readonly clients: Record<'root' | 'read' | 'write', { readonly id: string; readonly secret: string }>;
+}
+
+let folder = '';
+let dataDir = '';
+let launchers: Launcher[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'footfall-start-'));
+  dataDir = join(folder, 'data');
+});
+
+afterEach(async () => {
+  for (const launcher of launchers) launcher.signal('SIGTERM');
+  await Promise.all(launchers.map((launcher) => launcher.exited));
+  launchers = [];
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('the first start shows clients that work, the second keeps the data and shows no secret', async () => {
+  const first = start();
+  const url = await urlOf(first);
+  const credentials = readCredentials();
+  expect(statSync(join(dataDir, 'credentials.json')).mode & 0o777).toBe(0o600);
+  for (const { id, secret } of Object.values(credentials.clients)) {
+    expect(first.output()).toContain(id);
+    expect(first.output()).toContain(secret);
+  }
+  for (const step of ['node', 'packages', 'nats-server', 'build', 'bus', 'store', 'processor', 'http']) {
+    expect(first.output()).toMatch(new RegExp(`^ {2}${step} .* \\d+(\\.\\d+)? (ms|s)$`, 'm'));
+  }
+  await sendView(url, credentials, 'one');
+  await untilViewsAre(url, credentials, 1);
+  expect(await liveVisitors(url, credentials)).toBe(1);
+  await endByCtrlC(first);
+
+  const second = start();
+  const startedAtMs = Date.now();
+  const secondUrl = await urlOf(second);
+  expect(Date.now() - startedAtMs).toBeLessThan(10_000);
+  await untilViewsAre(secondUrl, credentials, 1);
+  await sendView(secondUrl, credentials, 'two');
+  await untilViewsAre(secondUrl, credentials, 2);
+  for (const { secret } of Object.values(credentials.clients)) expect(second.output()).not.toContain(secret);
+  expect(logs()).not.toContain(credentials.clients.root.secret);
+  await endByCtrlC(second);
+});
+
+test.each(PARTS)('%s killed with -9 comes back, on the same port', async (part) => {
+  const launcher = start();
+  const url = await urlOf(launcher);
+  const credentials = readCredentials();
+  await sendView(url, credentials, 'before');
+  const killedPid = launcher.pidOf(part);
+  process.kill(killedPid, 'SIGKILL');
+  await launcher.waitFor(new RegExp(`${part} +was ended by SIGKILL`));
+  await launcher.waitFor(new RegExp(`${part} +is back`));
+  expect(launcher.pidOf(part)).not.toBe(killedPid);
+  await sendView(url, credentials, 'after');
+  await untilViewsAre(url, credentials, 2);
+  await endByCtrlC(launcher);
+});
+
+test('a launcher killed with -9 leaves nothing that stops the next start', async () => {
+  const killed = start();
+  const url = await urlOf(killed);
+  const credentials = readCredentials();
+  await sendView(url, credentials, 'one');
+  const busPid = killed.pidOf('bus');
+  killed.signal('SIGKILL');
+  await killed.exited;
+  const next = start();
+  await untilViewsAre(await urlOf(next), credentials, 1);
+  expect(isAlive(busPid)).toBe(false);
+  await endByCtrlC(next);
+});
+
+describe('a start that cannot be', () => {
+  test('because the port is taken says so before it starts anything', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? String(address.port) : '';
+    await expectRefusal({ PORT: port }, new RegExp(`^Port ${port} on 127.0.0.1 is taken\\. .*PORT`, 'm'));
+    server.close();
+  });
+
+  test('because NATS_SERVER does not run names it', async () => {
+    const env = { NATS_SERVER: '/nonexistent', PATH: '/usr/bin:/bin' };
+    await expectRefusal(env, /^NATS_SERVER: \/nonexistent .*NATS_URL.*$/m);
+  });
+
+  test('because nobody answers at NATS_URL names the address and not the password', async () => {
+    const output = await expectRefusal(
+      { NATS_URL: 'nats://u:hidden@127.0.0.1:1' },
+      /^NATS_URL: .* 127\.0\.0\.1:1\./m,
+    );
+    expect(output).not.toContain('hidden');
+  });
+
+  test('because the data folder is damaged names the file', async () => {
+    writeFileSync(join(folder, 'footfall.json'), '{');
+    dataDir = folder;
+    await expectRefusal({}, /^\S+footfall\.json is damaged\. /m);
+  });
+
+  test('because another start has the data folder names its process', async () => {
+    const launcher = start();
+    await urlOf(launcher);
+    await expectRefusal({}, new RegExp(`in use by process ${launcher.pid}\\.`));
+    await endByCtrlC(launcher);
+  });
+});
+
+function start(env: Record<string, string | undefined> = {}): Launcher {
+  const launcher = startLauncher(dataDir, { NATS_URL: undefined, CLICKHOUSE_URL: undefined, ...env });
+  launchers.push(launcher);
+  return launcher;
+}
+
+async function urlOf(launcher: Launcher): Promise<string> {
+  const [, url = ''] = await launcher.waitFor(RUNNING);
+  await launcher.waitFor(/Ctrl-C ends it/);
+  return url;
+}
+
+async function endByCtrlC(launcher: Launcher): Promise<void> {
+  const pids = PARTS.map((part) => launcher.pidOf(part));
+  launcher.signal('SIGINT');
+  expect(await launcher.exited).toBe(0);
+  const drained = [...launcher.output().matchAll(/^ {2}(\w+) +drained in /gm)].map((match) => match[1]);
+  expect(drained).toEqual(PARTS);
+  expect(pids.filter(isAlive)).toEqual([]);
+  expect(existsSync(join(dataDir, 'lock'))).toBe(false);
+}
+
+async function expectRefusal(env: Record<string, string>, line: RegExp): Promise<string> {
+  const launcher = start(env);
+  expect(await launcher.exited).toBe(1);
+  expect(launcher.output()).toMatch(line);
+  expect(launcher.output()).not.toMatch(RUNNING);
+  return launcher.output();
+}
+
+function readCredentials(): Credentials {
+  return JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
+}
+
+function logs(): string {
+  const names = readdirSync(join(dataDir, 'logs'));
+  return names.map((name) => readFileSync(join(dataDir, 'logs', name), 'utf8')).join('');
+}
+
+/** Sends one page view, again and again while the service cannot take it; the event id makes that one event. */
+async function sendView(url: string, { clients }: Credentials, eventId: string): Promise<void> {
+  await until(async () => {
+    const response = await fetch(`${url}/track`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': BROWSER, ...headersOf(clients.write) },
+      body: JSON.stringify({
+        type: 'track',
+        payload: { name: 'screen_view', eventId, properties: { __path: 'https://example.com/a' } },
+      }),
+    });
+    return response.status === 200;
+  }, `event ${eventId} to be taken`);
+}
+
+async function untilViewsAre(url: string, credentials: Credentials, views: number): Promise<void> {
+  await until(async () => {
+    const answer = await ask(`${url}/insights/${credentials.projectId}/metrics?range=today`, credentials);
+    return answer?.metrics?.total_screen_views === views;
+  }, `${views} views to be counted`);
+}
+
+async function liveVisitors(url: string, credentials: Credentials): Promise<number | undefined> {
+  return (await ask(`${url}/insights/${credentials.projectId}/live`, credentials))?.visitors;
+}
+
+interface Answer {
+  readonly visitors?: number;
+  readonly metrics?: { readonly total_screen_views: number };
+}
+
+async function ask(url: string, { clients }: Credentials): Promise<Answer | undefined> {
+  const response = await fetch(url, { headers: headersOf(clients.read) });
+  return response.ok ? ((await response.json()) as Answer) : undefined;
+}
+
+function headersOf(client: { readonly id: string; readonly secret: string }): Record<string, string> {
+  return { 'service-client-id': client.id, 'service-client-secret': client.secret };
+}
+
+/** Waits until `check` holds; a request that fails because a part is away is one more reason to wait. */
+async function until(check: () => Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = Date.now() + 60_000;
+  while (!(await check().catch(() => false))) {
+    if (Date.now() > deadlineMs) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

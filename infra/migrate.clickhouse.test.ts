@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MigrationError, migrate, statements } from './migrate.ts';
+import { Store } from './store.ts';
+import { type StoreServer, startStoreServer } from './testing/store-server.ts';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'footfall-migrate-'));
+let server: StoreServer;
+
+beforeAll(async () => {
+  server = await startStoreServer({ dataDir });
+});
+afterAll(async () => {
+  await server?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** A folder of files and a store on a database of its own. */
+async function withFiles(
+  database: string,
+  files: Readonly<Record<string, string>>,
+  run: (store: Store, folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(dataDir, 'files-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const store = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
+  try {
+    await run(store, folder);
+  } finally {
+    await store.close();
+  }
+}
+
+const TWO_FILES = {
+  '002_rows.sql': "INSERT INTO a SELECT number, 'x;y' FROM numbers(3);\n",
+  '001_tables.sql':
+    '-- two tables; with a comment\nCREATE TABLE a (n UInt64, s String)\nENGINE = MergeTree ORDER BY n;\n\nCREATE TABLE b (n UInt64) ENGINE = MergeTree ORDER BY n; \n-- the end\n',
+  'README.md': 'no SQL;\n',
+};
+
+describe('migrations', () => {
+  test('files are applied in the order of their names, once each', () =>
+    withFiles('once', TWO_FILES, async (store, folder) => {
+      expect(await migrate(store, folder)).toEqual(['001_tables.sql', '002_rows.sql']);
+      expect(await migrate(store, folder)).toEqual([]);
+      expect(await store.query('SELECT n, s FROM a ORDER BY n')).toEqual([
+        { n: 0, s: 'x;y' },
+        { n: 1, s: 'x;y' },
+        { n: 2, s: 'x;y' },
+      ]);
+      writeFileSync(join(folder, '003_more.sql'), 'INSERT INTO b SELECT 7;');
+      expect(await migrate(store, folder)).toEqual(['003_more.sql']);
+      expect(await store.query('SELECT n FROM b')).toEqual([{ n: 7 }]);
+    }));
+
+  test('a file that was changed after it was applied is refused by name, and nothing else is done', () =>
+    withFiles('changed', TWO_FILES, async (store, folder) => {
+      await migrate(store, folder);
+      writeFileSync(join(folder, '002_rows.sql'), 'INSERT INTO a SELECT 9;');
+      writeFileSync(join(folder, '003_more.sql'), 'INSERT INTO b SELECT 7;');
+      const failure = await migrate(store, folder).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(MigrationError);
+      expect(String(failure)).toContain('002_rows.sql was changed');
+      expect(await store.query('SELECT count() AS rows FROM b')).toEqual([{ rows: 0 }]);
+    }));
+
+  test('a file that fails is not recorded and is applied again', () =>
+    withFiles(
+      'fails',
+      { '001_bad.sql': 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = Memory;\nSELECT nope;' },
+      async (store, folder) => {
+        await expect(migrate(store, folder)).rejects.toMatchObject({ kind: 'fatal', code: 47 });
+        writeFileSync(join(folder, '001_bad.sql'), 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = Memory;');
+        expect(await migrate(store, folder)).toEqual(['001_bad.sql']);
+      },
+    ));
+
+  test('a semicolon ends a statement at the end of a line only', () => {
+    expect(statements("SELECT ';' ;\nSELECT 'a;b';  \r\n-- nothing;\n\nSELECT 3")).toEqual([
+      "SELECT ';'",
+      "SELECT 'a;b'",
+      'SELECT 3',
+    ]);
+  });
+});

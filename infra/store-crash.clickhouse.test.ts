@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { RowBinaryWriter } from './row-binary.ts';
+import { Store, StoreError } from './store.ts';
+import { StoreStartError, startStoreServer } from './testing/store-server.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'footfall-store-crash-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const KILLS = 8;
+const LANES = 3;
+const ROWS = 2000;
+
+/** Rows of one insert: its number in every row, so that a count by number shows halves and doubles. */
+function rowsOf(insert: number): Buffer {
+  const writer = new RowBinaryWriter(1_000_000);
+  for (let row = 0; row < ROWS; row += 1) {
+    writer.u32(insert);
+    writer.string(`row ${row} of ${insert}`);
+  }
+  return writer.take();
+}
+
+describe('kill -9', () => {
+  test('at any moment of an insert loses nothing that was acknowledged, and a repetition doubles nothing', async () => {
+    const server = await startStoreServer({ dataDir: join(root, 'killed') });
+    const store = new Store({ url: server.url, database: 'crash', requestTimeoutMs: 20_000 });
+    await store.createDatabase();
+    await store.command(`CREATE TABLE rows (insert UInt32, text String) ENGINE = MergeTree ORDER BY insert
+      SETTINGS non_replicated_deduplication_window = 1000, fsync_after_insert = 1, fsync_part_directory = 1`);
+    await store.command(
+      'CREATE TABLE sums (insert UInt32, rows UInt64) ENGINE = SummingMergeTree ORDER BY insert SETTINGS non_replicated_deduplication_window = 1000',
+    );
+    await store.command(
+      'CREATE MATERIALIZED VIEW to_sums TO sums AS SELECT insert, count() AS rows FROM rows GROUP BY insert',
+    );
+
+    let nextInsert = 0;
+    const acknowledged = new Set<number>();
+    const insert = async (number: number) => {
+      await store.insertRowBinary('rows', ['insert', 'text'], [rowsOf(number)], `crash:${number}`);
+      acknowledged.add(number);
+    };
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      // Killed after so many acknowledgements, while the other lanes are somewhere in theirs.
+      const killAt = acknowledged.size + 1 + ((kill * 7) % 5);
+      const unfinished: number[] = [];
+      let killed: Promise<void> | undefined;
+      const lanes = Array.from({ length: LANES }, async () => {
+        while (killed === undefined) {
+          const number = nextInsert++;
+          try {
+            await insert(number);
+          } catch (error) {
+            expect(error).toBeInstanceOf(StoreError);
+            expect((error as StoreError).kind).toBe('retryable');
+            unfinished.push(number);
+          }
+          if (acknowledged.size >= killAt) killed ??= server.kill();
+        }
+      });
+      await Promise.all(lanes);
+      await killed;
+      await server.restart();
+      const stored = await store.query<{ insert: number; rows: number }>(
+        'SELECT insert, count() AS rows FROM rows GROUP BY insert',
+      );
+      const rows = new Map(stored.map((row) => [row.insert, row.rows]));
+      for (const number of acknowledged)
+        expect([kill, number, rows.get(number)]).toEqual([kill, number, ROWS]);
+      for (const number of unfinished) await insert(number);
+      for (const number of [...acknowledged].slice(-2)) await insert(number);
+    }
+    expect(
+      await store.query(`SELECT count() AS inserts, min(c) AS least, max(c) AS most
+        FROM (SELECT insert, count() AS c FROM rows GROUP BY insert)`),
+    ).toEqual([{ inserts: nextInsert, least: ROWS, most: ROWS }]);
+    expect(acknowledged.size).toBe(nextInsert);
+    // What depends on the table is repeated and dropped together with it.
+    expect(
+      await store.query(
+        'SELECT min(r) AS least, max(r) AS most FROM (SELECT insert, sum(rows) AS r FROM sums GROUP BY insert)',
+      ),
+    ).toEqual([{ least: ROWS, most: ROWS }]);
+    await store.close();
+    expect(await server.stop()).toBe(0);
+  });
+});
+
+describe('starting', () => {
+  const failure = async (dataDir: string): Promise<StoreStartError> => {
+    const error = await startStoreServer({ dataDir }).then(
+      async (server) => {
+        await server.stop();
+      },
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(StoreStartError);
+    return error as StoreStartError;
+  };
+
+  test('a data folder that cannot be opened: one line on standard error, and an exit code', async () => {
+    const dataDir = join(root, 'damaged');
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'store'), 'not a folder');
+    const { exitCode, stderr } = await failure(dataDir);
+    expect(exitCode).toBe(1);
+    expect(stderr.trim().split('\n').length).toBe(1);
+    expect(stderr).toContain(join(dataDir, 'store'));
+  });
+
+  test('a folder that another store holds open is refused, and that store goes on', async () => {
+    const dataDir = join(root, 'shared');
+    const first = await startStoreServer({ dataDir });
+    const { exitCode, stderr } = await failure(dataDir);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(dataDir);
+    const store = new Store({ url: first.url, database: 'default', requestTimeoutMs: 10_000 });
+    expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await store.close();
+    expect(await first.stop()).toBe(0);
+  });
+});
+
+describe('ending', () => {
+  test('a client that does not read its answer cannot hold the store up', async () => {
+    const server = await startStoreServer({ dataDir: join(root, 'unread') });
+    const answer = await fetch(`${server.url}/?query=SELECT+number+FROM+numbers(100000000)`);
+    expect(answer.status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    await answer.body?.cancel().catch(() => {});
+  });
+});

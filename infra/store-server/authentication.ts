@@ -1,0 +1,62 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { exception } from './exceptions.ts';
+
+const USER = 'default';
+
+interface Credentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** Throws unless the request names the one user and its password, in any of the three ways there are. */
+export function authenticate(headers: IncomingHttpHeaders, url: URLSearchParams, password: string): void {
+  const given = credentials(headers, url);
+  const isRight = sameSecret(given.password, password);
+  if (given.user === USER && isRight) return;
+  throw exception(
+    'AUTHENTICATION_FAILED',
+    `${given.user}: Authentication failed: password is incorrect, or there is no user with such name.`,
+  );
+}
+
+/** Names over the header over the address, as the real server looks for them; two ways at once are refused. */
+function credentials(headers: IncomingHttpHeaders, url: URLSearchParams): Credentials {
+  const user = header(headers, 'x-clickhouse-user');
+  const key = header(headers, 'x-clickhouse-key');
+  const { authorization } = headers;
+  if ((user !== undefined || key !== undefined) && authorization !== undefined)
+    throw twoWays('X-ClickHouse HTTP headers and Authorization HTTP header');
+  if (user !== undefined || key !== undefined) return { user: user ?? USER, password: key ?? '' };
+  if (authorization === undefined)
+    return { user: url.get('user') ?? USER, password: url.get('password') ?? '' };
+  if (url.has('user') || url.has('password'))
+    throw twoWays('Authorization HTTP header and authentication in URL');
+  const basic = /^Basic\s+(\S+)$/i.exec(authorization)?.[1];
+  if (basic === undefined)
+    throw exception('AUTHENTICATION_FAILED', 'Invalid authentication: only Basic is supported here.');
+  const pair = Buffer.from(basic, 'base64').toString();
+  const colon = pair.indexOf(':');
+  return colon === -1
+    ? { user: pair, password: '' }
+    : { user: pair.slice(0, colon), password: pair.slice(colon + 1) };
+}
+
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function twoWays(which: string) {
+  return exception(
+    'AUTHENTICATION_FAILED',
+    `Invalid authentication: it is not allowed to use ${which} simultaneously.`,
+  );
+}
+
+/** Compares in a time that tells nothing about where the two differ. */
+function sameSecret(left: string, right: string): boolean {
+  const key = randomBytes(16);
+  const digest = (text: string) => createHash('sha256').update(key).update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+}

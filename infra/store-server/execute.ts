@@ -1,0 +1,221 @@
+import { createReadStream } from 'node:fs';
+import type { Asked } from './body.ts';
+import type { Engine, EngineConnection } from './engine.ts';
+import { exception } from './exceptions.ts';
+import type { InsertHead } from './insert-head.ts';
+import { preparation, type QueryRequest } from './query-request.ts';
+import { NO_SUMMARY, type Reply, type Summary } from './reply.ts';
+import { ResultPipe } from './result-pipe.ts';
+import { Slots } from './slots.ts';
+import type { Spool, SpoolFile } from './spool.ts';
+import { intoFile, readStatement, type Statement, sqlName, sqlString } from './statement.ts';
+
+/** Statements that run at once. Each takes one of libuv's threads, and one of the machine's threads or more. */
+export const QUERIES_MAX = 8;
+/** Inserts that run at once. They have places of their own, so that no query ever stands in their way. */
+export const INSERTS_MAX = 4;
+const WAITING_MAX = 128;
+
+/** How a request ended, for counting. */
+export interface Outcome {
+  readonly kind: 'query' | 'insert';
+  readonly summary: Summary;
+}
+
+export interface ExecutorOptions {
+  readonly engine: Engine;
+  readonly spool: Spool;
+}
+
+/** One statement to run, for one client. */
+export interface Task {
+  readonly asked: Asked;
+  readonly query: QueryRequest;
+  /** Called when it is known what the answer will look like. */
+  readonly openReply: (format: string) => Reply;
+  /** Set off when the client has gone. */
+  readonly gone: AbortSignal;
+}
+
+/** Runs statements, each on a connection of its own. */
+export class Executor {
+  readonly queries: Slots = new Slots({ runningMax: QUERIES_MAX, waitingMax: WAITING_MAX });
+  readonly inserts: Slots = new Slots({ runningMax: INSERTS_MAX, waitingMax: WAITING_MAX });
+  readonly #engine: Engine;
+  readonly #spool: Spool;
+  readonly #freePipes: string[];
+  #marks = 0;
+
+  constructor({ engine, spool }: ExecutorOptions) {
+    this.#engine = engine;
+    this.#spool = spool;
+    this.#freePipes = [...spool.pipes(QUERIES_MAX)];
+  }
+
+  async run(task: Task): Promise<Outcome> {
+    const { asked, query } = task;
+    if (asked.kind === 'rows') {
+      if (query.isReadonly) throw readonlyException();
+      const summary = await this.#insertRows(task, asked.head, asked.rows);
+      return { kind: 'insert', summary };
+    }
+    const statement = readStatement(asked.text);
+    if (statement.kind === 'write' && query.isReadonly) throw readonlyException();
+    return { kind: 'query', summary: await this.#runStatement(task, statement) };
+  }
+
+  async #insertRows({ query, openReply, gone }: Task, head: InsertHead, rows: SpoolFile): Promise<Summary> {
+    const release = await this.inserts.acquire(gone);
+    try {
+      const sql = `${head.before} FROM INFILE ${sqlString(rows.path)} COMPRESSION 'none' ${head.after} FORMAT ${head.format}`;
+      const summary = await this.#connected(query, (connection) => writeRows(connection, sql));
+      await openReply(query.defaultFormat).finish(summary);
+      return summary;
+    } finally {
+      release();
+    }
+  }
+
+  async #runStatement(task: Task, statement: Statement): Promise<Summary> {
+    const { query, gone } = task;
+    const release = await this.queries.acquire(gone);
+    try {
+      return await this.#connected(query, (connection, mark) => {
+        switch (statement.kind) {
+          case 'read':
+            return query.isAnswerHeldToTheEnd
+              ? this.#readWhole(task, statement, connection, mark)
+              : this.#readStreamed(task, statement, connection, mark);
+          case 'write':
+            return writeSelected(task, statement, connection);
+          default:
+            return command(task, statement, connection);
+        }
+      });
+    } finally {
+      release();
+    }
+  }
+
+  async #connected<T>(
+    query: QueryRequest,
+    use: (connection: EngineConnection, mark: string) => Promise<T>,
+  ): Promise<T> {
+    this.#marks += 1;
+    const mark = `footfall-${this.#marks}-`;
+    const connection = this.#engine.connect();
+    try {
+      // The database first: a readonly connection may not change it.
+      if (query.database !== undefined) await connection.query(`USE ${sqlName(query.database)}`, 'Null');
+      await connection.query(preparation(query, mark), 'Null');
+      return await use(connection, mark);
+    } finally {
+      connection.close();
+    }
+  }
+
+  async #readStreamed(task: Task, statement: Statement, connection: EngineConnection, mark: string) {
+    const format = statement.format?.name ?? task.query.defaultFormat;
+    const reply = task.openReply(format);
+    const path = this.#freePipes.pop();
+    if (path === undefined) throw exception('STD_EXCEPTION', 'no free pipe');
+    const pipe = new ResultPipe(path);
+    try {
+      const running = connection.query(intoFile(statement, path, format), format).finally(() => pipe.end());
+      const killing = this.#killWhenGone(task.gone, mark, running);
+      // The engine must be able to write until it has stopped, also when nobody wants its result any more.
+      const passing = passOn(pipe.chunks, reply);
+      const [result] = await Promise.allSettled([running, passing]);
+      await killing;
+      if (result.status === 'rejected') throw result.reason;
+      await passing;
+      const summary = { ...NO_SUMMARY, readRows: result.value.rowsRead, readBytes: result.value.bytesRead };
+      await reply.finish(summary);
+      return summary;
+    } finally {
+      pipe.close();
+      this.#freePipes.push(path);
+    }
+  }
+
+  /** With `wait_end_of_query` nothing is sent before the end: the result goes to a file first. */
+  async #readWhole(task: Task, statement: Statement, connection: EngineConnection, mark: string) {
+    const format = statement.format?.name ?? task.query.defaultFormat;
+    const file = await this.#spool.create();
+    await file.close();
+    try {
+      const running = connection.query(intoFile(statement, file.path, format), format);
+      const killing = this.#killWhenGone(task.gone, mark, running);
+      const [result] = await Promise.allSettled([running]);
+      await killing;
+      if (result.status === 'rejected') throw result.reason;
+      const reply = task.openReply(format);
+      await passOn(createReadStream(file.path) as AsyncIterable<Buffer>, reply);
+      const summary = { ...NO_SUMMARY, readRows: result.value.rowsRead, readBytes: result.value.bytesRead };
+      await reply.finish(summary);
+      return summary;
+    } finally {
+      await file.remove();
+    }
+  }
+
+  /** Resolves when there is nothing to kill, or it is dead. */
+  async #killWhenGone(gone: AbortSignal, mark: string, running: Promise<unknown>): Promise<void> {
+    const ended = running.then(
+      () => {},
+      () => {},
+    );
+    await settledOrGone(ended, gone);
+    if (gone.aborted) await this.#engine.kill(mark, ended);
+  }
+}
+
+async function writeRows(connection: EngineConnection, sql: string): Promise<Summary> {
+  const { rowsWritten, bytesWritten } = await connection.write(sql);
+  return {
+    readRows: rowsWritten,
+    readBytes: bytesWritten,
+    writtenRows: rowsWritten,
+    writtenBytes: bytesWritten,
+  };
+}
+
+async function writeSelected(
+  task: Task,
+  statement: Statement,
+  connection: EngineConnection,
+): Promise<Summary> {
+  const summary = await writeRows(connection, statement.text);
+  await task.openReply(task.query.defaultFormat).finish(summary);
+  return summary;
+}
+
+async function command({ query, openReply }: Task, statement: Statement, connection: EngineConnection) {
+  const format = statement.format?.name ?? query.defaultFormat;
+  const { bytes, rowsRead, bytesRead } = await connection.query(statement.text, format);
+  const reply = openReply(format);
+  if (bytes.length > 0) await reply.write(bytes);
+  const summary = { ...NO_SUMMARY, readRows: rowsRead, readBytes: bytesRead };
+  await reply.finish(summary);
+  return summary;
+}
+
+function settledOrGone(ended: Promise<void>, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      gone.removeEventListener('abort', done);
+      resolve();
+    };
+    if (gone.aborted) done();
+    else gone.addEventListener('abort', done);
+    void ended.then(done);
+  });
+}
+
+async function passOn(chunks: AsyncIterable<Buffer>, reply: Reply): Promise<void> {
+  for await (const chunk of chunks) await reply.write(chunk);
+}
+
+function readonlyException() {
+  return exception('READONLY', 'default: Cannot execute query in readonly mode.');
+}

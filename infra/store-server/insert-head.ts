@@ -1,0 +1,125 @@
+import { wordOf } from './statement.ts';
+import { type Token, tokens } from './tokens.ts';
+
+/** An INSERT whose rows stand behind it, in `format`, from `dataStart` on. */
+export interface InsertHead {
+  /** The statement up to the place where a clause that names the rows' file belongs. */
+  readonly before: string;
+  /** The clauses after that place, up to the format. */
+  readonly after: string;
+  readonly format: string;
+  readonly dataStart: number;
+}
+
+export type InsertHeadFound = InsertHead | 'not an insert of rows' | 'incomplete';
+
+/**
+ * Finds where the statement ends and its rows begin. `text` is the start of the request, one character per byte, so
+ * that `dataStart` counts bytes; `isAll` says that nothing follows.
+ */
+export function findInsertHead(text: string, isAll: boolean): InsertHeadFound {
+  const cursor = new Cursor(text, isAll);
+  if (!cursor.take('INSERT')) return cursor.isCut ? 'incomplete' : 'not an insert of rows';
+  cursor.take('INTO');
+  cursor.take('TABLE');
+  if (!cursor.take('FUNCTION')) cursor.takeName();
+  let clausesStart: number | undefined;
+  for (;;) {
+    const token = cursor.current;
+    if (token === undefined || (token.isOpenEnded && !isAll)) return 'incomplete';
+    const word = token.kind === 'word' ? wordOf(text, token) : '';
+    if (token.depth > 0 ? cursor.isFirstInside && (word === 'SELECT' || word === 'WITH') : ENDS.has(word))
+      return 'not an insert of rows';
+    if (token.depth === 0) {
+      if (word === 'SETTINGS') clausesStart ??= token.start;
+      if (word === 'VALUES' || word === 'FORMAT') return rowsAt(cursor, token, clausesStart ?? token.start);
+    }
+    if (token.kind === 'semicolon') return 'not an insert of rows';
+    cursor.next();
+  }
+}
+
+const ENDS = new Set(['SELECT', 'WITH', 'FROM', 'WATCH']);
+
+function rowsAt(cursor: Cursor, keyword: Token, clausesStart: number): InsertHeadFound {
+  const { text, isAll } = cursor;
+  const head = {
+    before: utf8(text.slice(0, clausesStart)),
+    after: utf8(text.slice(clausesStart, keyword.start)),
+  };
+  if (wordOf(text, keyword) === 'VALUES') {
+    if (keyword.end === text.length && !isAll) return 'incomplete';
+    return { ...head, format: 'Values', dataStart: keyword.end };
+  }
+  cursor.next();
+  const name = cursor.current;
+  if (name === undefined || (name.end === text.length && !isAll))
+    return isAll ? 'not an insert of rows' : 'incomplete';
+  return { ...head, format: utf8(text.slice(name.start, name.end)), dataStart: skipLineEnd(text, name.end) };
+}
+
+/** Blanks and one line end separate the format's name from the rows; every byte after them belongs to the rows. */
+function skipLineEnd(text: string, from: number): number {
+  const match = /[ \t\f]*;?[ \t\f]*\r?\n/y;
+  match.lastIndex = from;
+  if (match.test(text)) return match.lastIndex;
+  const blanks = /[ \t\f]*/y;
+  blanks.lastIndex = from;
+  blanks.test(text);
+  return blanks.lastIndex;
+}
+
+function utf8(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString('utf8');
+}
+
+class Cursor {
+  readonly text: string;
+  readonly isAll: boolean;
+  readonly #tokens: Iterator<Token>;
+  #current: Token | undefined;
+  #isFirstInside = false;
+
+  constructor(text: string, isAll: boolean) {
+    this.text = text;
+    this.isAll = isAll;
+    this.#tokens = tokens(text);
+    this.next();
+  }
+
+  get current(): Token | undefined {
+    return this.#current;
+  }
+
+  /** The current token stands right behind an opening bracket. */
+  get isFirstInside(): boolean {
+    return this.#isFirstInside;
+  }
+
+  /** What was read last could go on in text that is not there yet. */
+  get isCut(): boolean {
+    return !this.isAll && (this.#current === undefined || this.#current.end >= this.text.length);
+  }
+
+  next(): void {
+    this.#isFirstInside = this.#current?.kind === 'open';
+    const result = this.#tokens.next();
+    this.#current = result.done ? undefined : result.value;
+  }
+
+  take(keyword: string): boolean {
+    const token = this.#current;
+    if (token?.kind !== 'word' || wordOf(this.text, token) !== keyword) return false;
+    this.next();
+    return true;
+  }
+
+  /** `table`, `database.table`, each quoted or not. */
+  takeName(): void {
+    this.next();
+    while (this.#current !== undefined && this.text.charAt(this.#current.start) === '.') {
+      this.next();
+      this.next();
+    }
+  }
+}

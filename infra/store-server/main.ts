@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { type Config, readConfig } from '../config.ts';
+import { createLogger } from '../log.ts';
+import { Metrics } from '../metrics.ts';
+import { exitWithParent } from '../parent-watch.ts';
+import { Engine } from './engine.ts';
+import { engineException } from './exceptions.ts';
+import { HttpFace } from './http-face.ts';
+import { Spool } from './spool.ts';
+import { hasThreads, runWithThreads } from './threads.ts';
+
+const DRAIN_MAX_MS = 8000;
+const SPOOL_MAX_BYTES = 4_294_967_296;
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLogger('store', config.LOG_LEVEL);
+  exitWithParent();
+  const spool = new Spool({ parent: join(config.DATA_DIR, 'store-spool'), bytesMax: SPOOL_MAX_BYTES });
+  const engine = await openEngine(config, spool);
+  spool.removeLeftovers();
+  const face = new HttpFace({ engine, spool, password: config.STORE_PASSWORD, metrics: new Metrics(), log });
+  const port = await face.listen(config.STORE_PORT);
+  const url = `http://127.0.0.1:${port}`;
+  process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
+  log.info({ url, engine: engine.version }, 'the store is open');
+
+  let isDraining = false;
+  const drain = async () => {
+    if (isDraining) return;
+    isDraining = true;
+    // A query blocked on a client that does not read ends when its connection is cut.
+    setTimeout(() => {
+      log.warn({ waitedMs: DRAIN_MAX_MS }, 'cuts off requests that still run');
+      face.cut();
+    }, DRAIN_MAX_MS).unref();
+    // An ordinary exit would wait for the engine's threads.
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2 * DRAIN_MAX_MS).unref();
+    await face.drain();
+    engine.close();
+    spool.remove();
+    log.info('drained');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
+}
+
+async function openEngine(config: Config, spool: Spool): Promise<Engine> {
+  const folder = join(config.DATA_DIR, 'store');
+  try {
+    return await Engine.open({
+      folder,
+      settingsFolder: spool.folder,
+      memoryMaxBytes: config.STORE_MEMORY_MAX_BYTES,
+    });
+  } catch (error) {
+    spool.remove();
+    const reason = engineException(error).message.split('\n')[0];
+    throw new Error(`the data folder ${folder} cannot be opened: ${reason}`);
+  }
+}
+
+if (hasThreads()) {
+  main().catch((error: unknown) => {
+    process.stderr.write(`store: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  });
+} else {
+  runWithThreads();
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { DEFAULT_MAX_QUERY_SIZE } from './engine.ts';
+import { ClickHouseException, exception } from './exceptions.ts';
+import { sqlString } from './statement.ts';
+
+/** What a request says besides its statement and rows. */
+export interface QueryRequest {
+  readonly queryId: string;
+  readonly database: string | undefined;
+  readonly defaultFormat: string;
+  /** GET may change nothing. */
+  readonly isReadonly: boolean;
+  readonly isAnswerHeldToTheEnd: boolean;
+  readonly isGzipWanted: boolean;
+  /** Statement, or its head, from the address. */
+  readonly urlQuery: string;
+  readonly fields: Fields;
+}
+
+/** Settings, and parameters by their bare name. */
+export interface Fields {
+  readonly settings: Map<string, string>;
+  readonly parameters: Map<string, string>;
+}
+
+// Parts of the protocol that are no settings. Those that change nothing here are accepted.
+const PROTOCOL = new Set([
+  ...['query', 'query_id', 'database', 'default_format', 'user', 'password', 'quota_key', 'stacktrace'],
+  ...[
+    'wait_end_of_query',
+    'buffer_size',
+    'client_protocol_version',
+    'close_session',
+    'session_timeout',
+    'session_check',
+  ],
+]);
+const REFUSED: Readonly<Record<string, string>> = {
+  session_id: 'Sessions over HTTP are not supported by the embedded store: each request stands alone.',
+  role: 'Roles are not supported by the embedded store.',
+  compress:
+    'The native compression of HTTP bodies is not supported by the embedded store: use Accept-Encoding.',
+  decompress:
+    'The native compression of HTTP bodies is not supported by the embedded store: use Content-Encoding.',
+};
+const SETTING_NAME = /^[A-Za-z_]\w*$/;
+const FORMAT_NAME = /^\w+$/;
+
+/** Reads the head of a request to run a query; throws a `ClickHouseException` for what cannot be done. */
+export function readQueryRequest(request: IncomingMessage, url: URLSearchParams): QueryRequest {
+  const fields: Fields = { settings: new Map(), parameters: new Map() };
+  for (const [name, value] of url) if (!PROTOCOL.has(name)) addField(fields, name, value);
+  const format = url.get('default_format') ?? headerOf(request, 'x-clickhouse-format') ?? 'TabSeparated';
+  if (!FORMAT_NAME.test(format)) throw exception('UNKNOWN_FORMAT', `Unknown format ${format}.`);
+  const isGzipAccepted = /\bgzip\b/.test(headerOf(request, 'accept-encoding') ?? '');
+  return {
+    queryId: url.get('query_id') || randomUUID(),
+    database: url.get('database') || headerOf(request, 'x-clickhouse-database') || undefined,
+    defaultFormat: format,
+    isReadonly: request.method !== 'POST',
+    isAnswerHeldToTheEnd: isOn(url.get('wait_end_of_query')),
+    isGzipWanted: isGzipAccepted && isOn(fields.settings.get('enable_http_compression')),
+    urlQuery: (url.get('query') ?? '').trimEnd(),
+    fields,
+  };
+}
+
+/** Sorts a field of the address or of a form into parameters and settings. */
+export function addField({ settings, parameters }: Fields, name: string, value: string): void {
+  const refusal = name === 'compress' || name === 'decompress' ? isOn(value) : name in REFUSED;
+  if (refusal) throw exception('NOT_IMPLEMENTED', REFUSED[name] ?? name);
+  if (name === 'compress' || name === 'decompress') return;
+  if (name.startsWith('param_')) {
+    const bare = name.slice('param_'.length);
+    if (!/^\w+$/.test(bare))
+      throw exception('BAD_ARGUMENTS', 'A parameter name must consist of word characters.');
+    parameters.set(bare, value);
+    return;
+  }
+  if (!SETTING_NAME.test(name))
+    throw new ClickHouseException(115, 'UNKNOWN_SETTING', `Unknown setting '${name}'.`);
+  settings.set(name, value);
+}
+
+/**
+ * The statement that prepares a connection. The mark, by which the engine's list of processes knows the query, stands
+ * in front of the client's own comment.
+ */
+export function preparation({ fields, isReadonly }: QueryRequest, mark: string): string {
+  const { settings, parameters } = fields;
+  const comment = settings.get('log_comment');
+  const assignments = [
+    `log_comment = ${sqlString(comment === undefined ? mark : `${mark} ${comment}`)}`,
+    `max_query_size = ${sqlString(settings.get('max_query_size') ?? DEFAULT_MAX_QUERY_SIZE)}`,
+  ];
+  for (const [name, value] of parameters) assignments.push(`param_${name} = ${sqlString(value)}`);
+  for (const [name, value] of settings) {
+    if (name !== 'log_comment' && name !== 'max_query_size' && name !== 'readonly')
+      assignments.push(`${name} = ${sqlString(value)}`);
+  }
+  const readonly = settings.get('readonly');
+  if (readonly !== undefined) assignments.push(`readonly = ${sqlString(readonly)}`);
+  else if (isReadonly) assignments.push('readonly = 2');
+  return `SET ${assignments.join(', ')}`;
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+function isOn(value: string | null | undefined): boolean {
+  return value === '1' || value === 'true';
+}

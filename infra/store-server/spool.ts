@@ -1,0 +1,107 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { exception } from './exceptions.ts';
+
+// The engine takes these as a pattern for many files.
+const PATTERN = /[*?{}[\]]/;
+
+/**
+ * Rows on their way into the engine, and results on their way out. Rows are written to a file, not synced: the engine
+ * reads them at once and the kernel mostly never writes them down. The engine's own way to take rows behind a statement
+ * is not safe for binary formats, and holds everything in memory.
+ */
+export class Spool {
+  readonly folder: string;
+  readonly #parent: string;
+  readonly #bytesMax: number;
+  #bytes = 0;
+  #files = 0;
+
+  /**
+   * A folder of this process's own within `parent`: another process may be about to learn that the store is taken, and
+   * must not touch the files of the one that has it.
+   */
+  constructor({ parent, bytesMax }: { parent: string; bytesMax: number }) {
+    this.#parent = parent;
+    if (PATTERN.test(parent)) {
+      this.folder = mkdtempSync(join(tmpdir(), 'footfall-store-'));
+    } else {
+      this.folder = join(parent, String(process.pid));
+      rmSync(this.folder, { recursive: true, force: true });
+      mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    }
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Deletes what processes before us left behind; only for the one that holds the store. */
+  removeLeftovers(): void {
+    if (!existsSync(this.#parent)) return;
+    for (const name of readdirSync(this.#parent)) {
+      const path = join(this.#parent, name);
+      if (path !== this.folder) rmSync(path, { recursive: true, force: true });
+    }
+  }
+
+  /** Makes `count` named pipes; they live as long as the spool. */
+  pipes(count: number): readonly string[] {
+    const paths = Array.from({ length: count }, (_, index) => join(this.folder, `out-${index}`));
+    execFileSync('mkfifo', ['-m', '600', ...paths]);
+    return paths;
+  }
+
+  /** A new file, empty and open. */
+  async create(): Promise<SpoolFile> {
+    this.#files += 1;
+    const path = join(this.folder, `in-${this.#files}`);
+    return new SpoolFile(path, await open(path, 'wx', 0o600), (bytes) => this.#take(bytes));
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #take(bytes: number): void {
+    this.#bytes += bytes;
+    if (bytes > 0 && this.#bytes > this.#bytesMax)
+      throw exception('NOT_ENOUGH_SPACE', `Inserts under way would hold more than ${this.#bytesMax} bytes.`);
+  }
+}
+
+/** One body. Its bytes count against the spool's cap until it is removed. */
+export class SpoolFile {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #take: (bytes: number) => void;
+  #length = 0;
+
+  constructor(path: string, handle: FileHandle, take: (bytes: number) => void) {
+    this.path = path;
+    this.#handle = handle;
+    this.#take = take;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  async append(bytes: Uint8Array): Promise<void> {
+    if (bytes.length === 0) return;
+    this.#length += bytes.length;
+    this.#take(bytes.length);
+    await this.#handle.writeFile(bytes);
+  }
+
+  /** No more bytes follow. */
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async remove(): Promise<void> {
+    this.#take(-this.#length);
+    this.#length = 0;
+    await rm(this.path, { force: true });
+  }
+}

@@ -1,0 +1,98 @@
+import { exception } from './exceptions.ts';
+import { type Token, tokens } from './tokens.ts';
+
+/**
+ * What a statement needs from us. `read`: its result is streamed. `write`: an INSERT … SELECT. `command`: all else,
+ * with a small result.
+ */
+export type StatementKind = 'read' | 'write' | 'command';
+
+export interface Statement {
+  readonly kind: StatementKind;
+  /** The text without what follows its end. */
+  readonly text: string;
+  /** Where `FORMAT name` stands, when it does. */
+  readonly format: { readonly start: number; readonly name: string } | undefined;
+}
+
+const READS = new Set(['SELECT', 'WITH', 'FROM', 'SHOW', 'DESCRIBE', 'DESC', 'EXISTS', 'EXPLAIN']);
+
+/** Looks at a whole statement; refuses several in one, and those that would touch this machine's files. */
+export function readStatement(text: string): Statement {
+  const format = new FormatClause();
+  let first: string | undefined;
+  let isInsert = false;
+  let end = 0;
+  let isEnded = false;
+  let before = '';
+  for (const token of tokens(text)) {
+    if (token.kind === 'semicolon') {
+      isEnded = true;
+      continue;
+    }
+    if (isEnded) throw exception('SYNTAX_ERROR', 'Syntax error (Multi-statements are not allowed).');
+    end = token.end;
+    const word = token.kind === 'word' ? wordOf(text, token) : '';
+    first ??= token.kind === 'open' ? 'SELECT' : word;
+    if (token.depth > 0) continue;
+    if (word === 'INSERT' && (before === '' || first === 'WITH')) isInsert = true;
+    refuseFiles(before, word, isInsert);
+    format.see(text, token, word);
+    before = word === '' ? ' ' : word;
+  }
+  if (first === undefined)
+    throw exception('SYNTAX_ERROR', 'Syntax error: failed at end of query: Empty query.');
+  const kind = isInsert ? 'write' : READS.has(first) ? 'read' : 'command';
+  return { kind, text: text.slice(0, end), format: format.found };
+}
+
+/** Finds a closing `FORMAT name`, which only SETTINGS may follow; elsewhere the word is the name of something. */
+class FormatClause {
+  found: { readonly start: number; readonly name: string } | undefined;
+  #keywordStart: number | undefined;
+  #isSettled = false;
+
+  /** Takes the next token outside of brackets. */
+  see(text: string, token: Token, word: string): void {
+    if (this.#isSettled) return;
+    if (this.found !== undefined && word === 'SETTINGS') {
+      this.#isSettled = true;
+      return;
+    }
+    this.found =
+      this.#keywordStart !== undefined && token.kind === 'word'
+        ? { start: this.#keywordStart, name: text.slice(token.start, token.end) }
+        : undefined;
+    this.#keywordStart = word === 'FORMAT' ? token.start : undefined;
+  }
+}
+
+/** The text of a `read` that writes its result to `path` in the format that the client gets. */
+export function intoFile(statement: Statement, path: string, format: string): string {
+  const clause = ` INTO OUTFILE ${sqlString(path)} TRUNCATE `;
+  if (statement.format === undefined) return `${statement.text}${clause}FORMAT ${format}`;
+  const { start } = statement.format;
+  return `${statement.text.slice(0, start)}${clause}${statement.text.slice(start)}`;
+}
+
+function refuseFiles(before: string, word: string, isInsert: boolean): void {
+  if (before === 'INTO' && word === 'OUTFILE')
+    throw exception('INTO_OUTFILE_NOT_ALLOWED', 'INTO OUTFILE is not allowed.');
+  if (isInsert && before === 'FROM' && word === 'INFILE')
+    throw exception('UNKNOWN_TYPE_OF_QUERY', 'Query has infile and was send directly to server.');
+}
+
+/** A text as an SQL literal. */
+export function sqlString(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&').replace(/\0/g, '\\0')}'`;
+}
+
+/** A name as an SQL identifier. */
+export function sqlName(name: string): string {
+  return `\`${name.replace(/[\\`]/g, '\\$&')}\``;
+}
+
+export function wordOf(text: string, token: Token): string {
+  // Only keywords matter here, and none is longer.
+  return token.end - token.start > 16 ? '?' : text.slice(token.start, token.end).toUpperCase();
+}

@@ -1,0 +1,224 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RowBinaryWriter } from './row-binary.ts';
+import { Store, StoreError } from './store.ts';
+import { type StoreServer, startStoreServer } from './testing/store-server.ts';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));
+const PASSWORD = 'a p@ss:w/rd?';
+let server: StoreServer;
+let store: Store;
+
+beforeAll(async () => {
+  server = await startStoreServer({ dataDir, password: PASSWORD });
+  store = open(server.url);
+  await store.createDatabase();
+});
+afterAll(async () => {
+  await store?.close();
+  await server?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+function open(url: string, password = PASSWORD): Store {
+  const address = url.replace('http://', `http://default:${encodeURIComponent(password)}@`);
+  return new Store({ url: address, database: 'things', requestTimeoutMs: 30_000 });
+}
+
+const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
+  const error = await call.then(
+    () => undefined,
+    (failure: unknown) => failure,
+  );
+  expect(error).toBeInstanceOf(StoreError);
+  return error as StoreError;
+};
+
+describe('inserts', () => {
+  beforeAll(async () => {
+    await store.command(`CREATE TABLE kept (n UInt32, s String) ENGINE = MergeTree ORDER BY n
+      SETTINGS non_replicated_deduplication_window = 100`);
+    await store.command(
+      'CREATE TABLE kept_sums (rows UInt64) ENGINE = MergeTree ORDER BY tuple() SETTINGS non_replicated_deduplication_window = 100',
+    );
+    await store.command(
+      'CREATE MATERIALIZED VIEW kept_view TO kept_sums AS SELECT count() AS rows FROM kept',
+    );
+  });
+
+  const rows = (from: number, to: number, text: string): Buffer => {
+    const writer = new RowBinaryWriter(10_000_000);
+    for (let n = from; n < to; n += 1) {
+      writer.u32(n);
+      writer.string(text);
+    }
+    return writer.take();
+  };
+
+  test('chunks are one insert, and its key makes a repetition harmless in the table and its views', async () => {
+    const chunks = [rows(0, 500, 'a\n\nb\0'), rows(500, 1000, 'é')];
+    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:2');
+    expect(await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM kept")).toEqual(
+      [{ rows: 2000, left: 1000 }],
+    );
+    expect(await store.query('SELECT sum(rows) AS rows FROM kept_sums')).toEqual([{ rows: 2000 }]);
+  });
+
+  test('rows that are cut off are poison, and none of them is stored', async () => {
+    const whole = rows(0, 10, 'text');
+    const failure = await failureOf(
+      store.insertRowBinary('kept', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
+    );
+    expect(failure.kind).toBe('poison');
+    expect(await store.query("SELECT count() AS rows FROM kept WHERE s = 'text'")).toEqual([{ rows: 0 }]);
+  });
+
+  test('a table or column that is not there is fatal', async () => {
+    expect(await failureOf(store.insertRowBinary('gone', ['n'], [rows(0, 1, '')], undefined))).toMatchObject({
+      kind: 'fatal',
+      code: 60,
+    });
+    expect(await failureOf(store.insertRowBinary('kept', ['x'], [rows(0, 1, '')], undefined))).toMatchObject({
+      kind: 'fatal',
+      code: 16,
+    });
+  });
+
+  test('what the writer wrote is what the engine reads', async () => {
+    await store.command(`CREATE TABLE written (id UInt32, a Int64, b UInt64, c Float64, d Float32, t DateTime64(3, 'UTC'),
+      s String, l Array(String), m Map(String, String), f FixedString(4), i Int8) ENGINE = MergeTree ORDER BY id`);
+    const text = fc.string({ unit: 'grapheme', maxLength: 80 });
+    const samples = fc.sample(
+      fc.record({
+        a: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+        b: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+        c: fc.double({ noDefaultInfinity: true, noNaN: true }),
+        d: fc.float({ noDefaultInfinity: true, noNaN: true }),
+        t: fc.integer({ min: -2_000_000_000_000, max: 4_000_000_000_000 }),
+        s: text,
+        l: fc.array(text, { maxLength: 4 }),
+        m: fc.array(text, { maxLength: 6 }).filter((keys) => keys.length % 2 === 0),
+        i: fc.integer({ min: -128, max: 127 }),
+      }),
+      { numRuns: 300, seed: 7 },
+    );
+    const writer = new RowBinaryWriter(10_000_000);
+    for (const [id, row] of samples.entries()) {
+      writer.u32(id);
+      writer.i64(row.a);
+      writer.u64(row.b);
+      writer.f64(row.c);
+      writer.f32(row.d);
+      writer.dateTime64Ms(row.t);
+      writer.string(row.s);
+      writer.stringArray(row.l);
+      writer.stringMap(row.m);
+      writer.hex('000a0d27');
+      writer.i8(row.i);
+    }
+    const columns = ['id', 'a', 'b', 'c', 'd', 't', 's', 'l', 'm', 'f', 'i'];
+    await store.insertRowBinary('written', columns, [writer.bytes()], undefined);
+    const stored = await store.query<Record<string, unknown>>(
+      `SELECT toString(a) AS a, toString(b) AS b, c, d,
+        toUnixTimestamp64Milli(t) AS t, s, l, mapKeys(m) AS k, mapValues(m) AS v, hex(f) AS f, i FROM written ORDER BY id`,
+    );
+    expect(stored.length).toBe(samples.length);
+    for (const [id, row] of samples.entries()) {
+      expect(stored[id]).toMatchObject({
+        a: String(row.a),
+        b: String(row.b),
+        t: row.t,
+        s: row.s,
+        l: row.l,
+        k: row.m.filter((_, index) => index % 2 === 0),
+        v: row.m.filter((_, index) => index % 2 === 1),
+        f: '000A0D27',
+        i: row.i,
+      });
+      // JSON shows both zeros alike.
+      expect(Number(stored[id]?.c) + 0).toBe(row.c + 0);
+      expect(Math.fround(Number(stored[id]?.d)) + 0).toBe(row.d + 0);
+    }
+  });
+});
+
+describe('questions', () => {
+  test('parameters of every kind arrive as they are, short ones and long ones', async () => {
+    const long = "x'\\\n".repeat(5000);
+    for (const text of ["it's", '\\', '\\N', 'a\tb\nc\rd', '{x:String}', '\u{1f600}', '', long]) {
+      expect(
+        await store.query('SELECT {text:String} AS text, {list:Array(String)} AS list', {
+          text,
+          list: [text],
+        }),
+      ).toEqual([{ text, list: [text] }]);
+    }
+  });
+
+  test('a text of several megabytes is a question like any other', async () => {
+    const digits = 'ab'.repeat(2_500_000);
+    expect(await store.query(`SELECT length(unhex('${digits}')) AS bytes`)).toEqual([{ bytes: 2_500_000 }]);
+  });
+
+  test('a stream gives every row once, in groups', async () => {
+    let rows = 0;
+    let sum = 0;
+    let groups = 0;
+    for await (const group of store.stream<{ n: number }>('SELECT number AS n FROM numbers({rows:UInt32})', {
+      rows: 500_000,
+    })) {
+      groups += 1;
+      rows += group.length;
+      for (const { n } of group) sum += n;
+    }
+    expect({ rows, sum }).toEqual({ rows: 500_000, sum: (500_000 * 499_999) / 2 });
+    expect(groups).toBeGreaterThan(1);
+  });
+
+  test('an error in the middle of a stream is an error of the stream', async () => {
+    const read = async () => {
+      let rows = 0;
+      for await (const group of store.stream(
+        'SELECT number, throwIf(number = 2000000) FROM numbers(5000000)',
+      ))
+        rows += group.length;
+      return rows;
+    };
+    expect((await failureOf(read())).code).toBe(395);
+  });
+
+  test('time and memory that run out are worth another try', async () => {
+    const slow = store.query('SELECT count() FROM numbers(1000000000000)', {}, { max_execution_time: 0.2 });
+    expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', code: 159 });
+    const big = store.query(
+      'SELECT groupArray(number) FROM numbers(100000000)',
+      {},
+      { max_memory_usage: 10_000_000 },
+    );
+    expect(await failureOf(big)).toMatchObject({ kind: 'retryable', code: 241 });
+    expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('the way to the store', () => {
+  test('a wrong password is fatal, and the ping says no', async () => {
+    const stranger = open(server.url, 'wrong');
+    expect(await failureOf(stranger.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
+    expect(await stranger.ping()).toBe(false);
+    await stranger.close();
+  });
+
+  test('a store that is down is worth another try, and it is the same store when it is back', async () => {
+    expect(await store.ping()).toBe(true);
+    await server.kill();
+    expect(await failureOf(store.query('SELECT 1'))).toMatchObject({ kind: 'retryable', code: undefined });
+    expect(await store.ping()).toBe(false);
+    await server.restart();
+    expect(await store.query('SELECT count() AS rows FROM kept')).toEqual([{ rows: 2000 }]);
+  });
+});

@@ -1,0 +1,237 @@
+import { Readable } from 'node:stream';
+import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+
+const CONNECTIONS_MAX = 32;
+// Below what either end closes idle connections after: ClickHouse 10 s, the embedded store 30 s.
+const IDLE_SOCKET_MS = 5000;
+/** Queries inline long lists of values; the engine's own limit is a quarter of a megabyte. */
+const QUERY_TEXT_MAX_BYTES = 67_108_864;
+
+export interface StoreOptions {
+  /** May hold user and password. */
+  readonly url: string;
+  readonly database: string;
+  readonly requestTimeoutMs: number;
+}
+
+export type StoreSettings = Readonly<Record<string, string | number>>;
+export type StoreParameters = Readonly<Record<string, unknown>>;
+
+/**
+ * What to do about an error. `retryable`: the same request may succeed later. `poison`: these values can never be
+ * stored or asked for. `fatal`: something is set up wrongly, and no data will help.
+ */
+export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly kind: StoreErrorKind;
+  /** ClickHouse's number of the error; undefined when the store was not reached or did not finish its answer. */
+  readonly code: number | undefined;
+
+  constructor(message: string, kind: StoreErrorKind, code: number | undefined, options: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+/**
+ * ClickHouse as footfall uses it. Whole numbers of 64 bits come as JSON numbers: exact up to 2⁵³, which counts,
+ * milliseconds and sequences do not reach. A column that does, such as a hash, is to be selected as `toString(column)`.
+ */
+export class Store {
+  readonly #client: ClickHouseClient;
+  readonly #options: StoreOptions;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#client = connect(options);
+  }
+
+  get database(): string {
+    return this.#options.database;
+  }
+
+  /**
+   * Stores rows that are RowBinary for these columns. Resolves when they are on the disk. `key` makes a repetition of
+   * the same rows harmless, also in views that depend on the table, if the table has a deduplication window.
+   */
+  async insertRowBinary(
+    table: string,
+    columns: readonly string[],
+    chunks: readonly Uint8Array[],
+    key: string | undefined,
+  ): Promise<void> {
+    const names = columns.map((column) => `\`${column}\``).join(', ');
+    await told(async () => {
+      const { stream } = await this.#client.exec({
+        query: `INSERT INTO ${table} (${names}) FORMAT RowBinary`,
+        values: Readable.from(chunks, { objectMode: false }),
+        clickhouse_settings: {
+          async_insert: 0,
+          wait_end_of_query: 1,
+          deduplicate_blocks_in_dependent_materialized_views: 1,
+          ...(key === undefined ? {} : { insert_deduplication_token: key }),
+        },
+      });
+      for await (const _ of stream) {
+        // The answer has no body; reading to its end gives the connection back.
+      }
+    });
+  }
+
+  /** All rows of an answer. */
+  async query<Row>(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<Row[]> {
+    return told(async () => (await this.#ask(sql, parameters, settings)).json<Row>());
+  }
+
+  /** The rows of an answer as they come, in groups; memory does not grow with their number. */
+  async *stream<Row>(
+    sql: string,
+    parameters?: StoreParameters,
+    settings?: StoreSettings,
+  ): AsyncGenerator<Row[]> {
+    const result = await told(() => this.#ask(sql, parameters, settings));
+    const groups = result.stream<Row>()[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const group = await told(() => groups.next());
+        if (group.done) return;
+        yield (group.value as readonly { json(): Row }[]).map((row) => row.json());
+      }
+    } finally {
+      result.close();
+    }
+  }
+
+  /** The bytes of an answer as they come; the statement names its own format. */
+  async *bytes(sql: string, parameters?: StoreParameters): AsyncGenerator<Buffer> {
+    const { stream } = await told(() =>
+      this.#client.exec({
+        query: sql,
+        ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+      }),
+    );
+    const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    try {
+      for (;;) {
+        const piece = await told(() => pieces.next());
+        if (piece.done) return;
+        yield piece.value;
+      }
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  /** Runs a statement that has no answer of interest. */
+  async command(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<void> {
+    await told(() =>
+      this.#client.command({
+        query: sql,
+        ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+        clickhouse_settings: {
+          ...settings,
+          wait_end_of_query: 1,
+          max_query_size: String(QUERY_TEXT_MAX_BYTES),
+        },
+      }),
+    );
+  }
+
+  /** Creates the database unless it is there. Every other call needs it. */
+  async createDatabase(): Promise<void> {
+    const client = connect({ ...this.#options, database: 'default' });
+    try {
+      await told(() => client.command({ query: `CREATE DATABASE IF NOT EXISTS \`${this.database}\`` }));
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** Whether the store answers and lets us in. */
+  async ping(): Promise<boolean> {
+    return (await this.#client.ping({ select: true })).success;
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  #ask(sql: string, parameters: StoreParameters | undefined, settings: StoreSettings | undefined) {
+    return this.#client.query({
+      query: sql,
+      format: 'JSONEachRow',
+      ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+      clickhouse_settings: {
+        max_query_size: String(QUERY_TEXT_MAX_BYTES),
+        output_format_json_quote_64bit_integers: 0,
+        ...settings,
+      },
+    });
+  }
+}
+
+// Timeouts, lost connections, full queues, memory, read-only replicas, too many parts, shutdown, and the coordination
+// service: the data is good, and the store will be.
+const RETRYABLE = new Set([
+  159, 198, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364, 394, 425,
+  439, 473, 499, 999, 1001,
+]);
+// The bytes cannot be read as rows of this table.
+const POISON = new Set([
+  6, 25, 26, 27, 33, 34, 38, 41, 43, 53, 69, 70, 72, 117, 131, 190, 321, 349, 376, 407, 441, 467, 469, 675,
+  676,
+]);
+
+function kindOf(code: number): StoreErrorKind {
+  if (RETRYABLE.has(code)) return 'retryable';
+  return POISON.has(code) ? 'poison' : 'fatal';
+}
+
+/** Runs a call of the client and gives every error its kind. */
+async function told<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** An error of the client as ours. What is not an answer of the store is a matter of the way to it. */
+export function storeError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const cause = error instanceof Error ? error : new Error(String(error));
+  if (!(cause instanceof ClickHouseError))
+    return new StoreError(cause.message, 'retryable', undefined, { cause });
+  const code = Number(cause.code);
+  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, kindOf(code), code, {
+    cause,
+  });
+}
+
+function connect({ url, database, requestTimeoutMs }: StoreOptions): ClickHouseClient {
+  const { address, username, password } = parts(url);
+  return createClient({
+    url: address,
+    username,
+    password,
+    database,
+    application: 'footfall',
+    request_timeout: requestTimeoutMs,
+    max_open_connections: CONNECTIONS_MAX,
+    keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS },
+    use_multipart_params_auto: true,
+    log: { level: ClickHouseLogLevel.OFF },
+  });
+}
+
+function parts(url: string) {
+  const parsed = new URL(url);
+  const username = decodeURIComponent(parsed.username) || 'default';
+  const password = decodeURIComponent(parsed.password);
+  parsed.username = '';
+  parsed.password = '';
+  return { address: parsed, username, password };
+}

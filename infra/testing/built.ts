@@ -1,0 +1,11 @@
+import { prepare } from '../launch/prepare.mjs';
+import { createTerminal, quietTerminal } from '../launch/terminal.mjs';
+
+/**
+ * Brings packages, nats-server and dist/ up to date before tests that start real processes, so that a test run without
+ * `npm run setup` cannot test yesterday's build.
+ */
+export default async function setup(): Promise<void> {
+  const terminal = createTerminal(process.stdout, { color: false });
+  await prepare(process.env, quietTerminal(terminal, 500));
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { natsConfig } from '../launch/bus-config.mjs';
+import { ensureNatsServer } from '../launch/nats-server.mjs';
+import { canSyncAlways } from '../launch/nats-version.mjs';
+import { freePort, greetsAsNats } from '../launch/ports.mjs';
+
+/** A real nats-server of one test file: JetStream on files, on loopback, without a login. */
+export interface NatsServer {
+  readonly url: string;
+  readonly port: number;
+  /** Of the process that runs now; another one after `restart`. */
+  readonly pid: number;
+  readonly version: string;
+  /** SIGKILL; what was not yet written is lost. Resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Freezes it, as a long pause of its machine would; `resume` lets it go on. */
+  pause(): void;
+  resume(): void;
+  /** Starts it again on the same port and folder, ending it first if it runs. Resolves when it answers. */
+  restart(): Promise<void>;
+  /** Ends it and deletes the folder, unless the folder was given. */
+  stop(): Promise<void>;
+}
+
+const READY_MAX_MS = 30_000;
+const FILE_BYTES_MAX = 64 * 1024 ** 3;
+
+/** Starts the same nats-server as `npm start` would, with the same sync setting. */
+export async function startNatsServer(
+  options: { readonly dataDir?: string; readonly port?: number } = {},
+): Promise<NatsServer> {
+  const server = await ensureNatsServer({ ...process.env, NATS_URL: '' });
+  const port = options.port ?? (await freePort('127.0.0.1'));
+  const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'footfall-nats-'));
+  const configPath = join(folder, 'nats.conf');
+  const syncAlways = canSyncAlways(server.version);
+  writeFileSync(
+    configPath,
+    natsConfig({ port, storeDir: folder, login: undefined, syncAlways, fileBytesMax: FILE_BYTES_MAX }),
+  );
+  let child = await launch(server.path, configPath, port);
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    version: server.version,
+    kill: () => end(child, 'SIGKILL'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    restart: async () => {
+      await end(child, 'SIGTERM');
+      child = await launch(server.path, configPath, port);
+    },
+    stop: async () => {
+      await end(child, 'SIGTERM');
+      if (options.dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(path: string, configPath: string, port: number): Promise<ChildProcess> {
+  const child = spawn(path, ['-c', configPath], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString('utf8')).slice(-4_000);
+  });
+  // A test process that ends early must not leave its server behind.
+  const endWithUs = () => void child.kill('SIGKILL');
+  process.once('exit', endWithUs);
+  child.once('exit', () => process.off('exit', endWithUs));
+  const deadlineMs = Date.now() + READY_MAX_MS;
+  while (!(await greetsAsNats('127.0.0.1', port, 1_000))) {
+    if (!isRunning(child) || Date.now() > deadlineMs) {
+      child.kill('SIGKILL');
+      throw new Error(`nats-server did not start:\n${said}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return child;
+}
+
+/** Ends the process; a frozen one is woken, since it could not react otherwise. */
+async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  if (!isRunning(child)) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  child.kill('SIGCONT');
+  await exited;
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}

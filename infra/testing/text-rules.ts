@@ -1,0 +1,92 @@
+import { ROOMS } from './import-rules.ts';
+import { type Breach, findAll, isTest, isTesting, sourcesOf, type Tree } from './source-tree.ts';
+
+const LINES_MAX = 450;
+const VAGUE_NAMES = /(^|\/)(lib|utils?|common|helpers?|shared)(\/|\.[a-z]+$)/;
+// Where the environment is read: the table of settings, what runs before there is a build, and what starts processes
+// for tests. The two other files read a sign of whoever started the process, which is no setting. To hand the whole
+// environment on to a process (`...process.env`) is not to read it.
+const ENVIRONMENT = /^infra\/(config\.ts|parent-watch\.ts|store-server\/threads\.ts|launch\/|testing\/)/;
+// Words of the trade, which infra must not know. Whole words only, also inside camelCase.
+const ANALYTICS =
+  /(?<![a-zA-Z])(hit|visitor|bounce)s?(?![a-z])|(?<=[a-z])(Hit|Visitor|Bounce)s?(?![a-z])|(?<![a-zA-Z])(Hit|Visitor|Bounce)s?(?![a-z])/g;
+// In pieces, so that this file does not break the rule itself.
+const REGISTRY_HOSTS = [
+  ['registry', 'npmjs'],
+  ['registry', 'yarnpkg'],
+  ['npmmirror', 'com'],
+  ['deb', 'debian', 'org'],
+  ['archive', 'ubuntu', 'com'],
+  ['proxy', 'golang', 'org'],
+].map((pieces) => pieces.join('.'));
+
+/** Rules about names, sizes and words of single files. */
+export function textBreaches(tree: Tree): Breach[] {
+  return [...tree]
+    .flatMap(([path, content]) => [...namedBadly(path), ...namesRegistry(path, content)])
+    .concat(
+      [...sourcesOf(tree)].flatMap(([path, { code, withTexts, comments }]) => [
+        ...tooLong(path, code),
+        ...findAll(path, comments, /\b(TODO|FIXME)\b/g, 'work to be done is not written into comments'),
+        ...findAll(
+          path,
+          code,
+          /\b(describe|test|it|suite)(\.\w+)*\.only\b/g,
+          'a test that runs alone hides the others',
+        ),
+        ...findAll(path, code, /(?<![.#\w$])any\b(?!\s*[(:=?.'])/g, 'the type `any` switches the types off'),
+        ...readsEnvironment(path, code),
+        ...knowsAnalytics(path, withTexts),
+        ...barrel(path, withTexts),
+      ]),
+    );
+}
+
+/** Every room that holds code has a README. */
+export function missingReadmes(tree: Tree): Breach[] {
+  return ROOMS.filter((room) => [...tree.keys()].some((path) => path.startsWith(`${room}/`)))
+    .filter((room) => !tree.has(`${room}/README.md`))
+    .map((room) => ({ path: `${room}/README.md`, line: 1, rule: 'every room has a README' }));
+}
+
+function namedBadly(path: string): Breach[] {
+  if (VAGUE_NAMES.test(path)) return [{ path, line: 1, rule: 'the name says nothing; name the thing' }];
+  return [];
+}
+
+function namesRegistry(path: string, content: string): Breach[] {
+  return REGISTRY_HOSTS.filter((host) => content.includes(host)).map((host) => ({
+    path,
+    line: content.slice(0, content.indexOf(host)).split('\n').length,
+    rule: 'names the host of a package registry',
+  }));
+}
+
+function tooLong(path: string, code: string): Breach[] {
+  const lines = code.split('\n').length;
+  return lines > LINES_MAX
+    ? [{ path, line: LINES_MAX, rule: `${lines} lines; the most is ${LINES_MAX}` }]
+    : [];
+}
+
+function readsEnvironment(path: string, code: string): Breach[] {
+  if (ENVIRONMENT.test(path) || isTest(path) || isTesting(path)) return [];
+  return findAll(
+    path,
+    code,
+    /(?<!\.\.\.)\bprocess\s*\.\s*env\b/g,
+    'only infra/config.ts reads the environment',
+  );
+}
+
+function knowsAnalytics(path: string, withTexts: string): Breach[] {
+  const isAboutRules = isTest(path) || path === 'infra/testing/text-rules.ts';
+  if (!path.startsWith('infra/') || isAboutRules) return [];
+  return findAll(path, withTexts, ANALYTICS, 'infra knows machines and no analytics');
+}
+
+function barrel(path: string, withTexts: string): Breach[] {
+  const rule = 'no barrels: import from the file that defines the thing';
+  if (/(^|\/)index\.m?[tj]s$/.test(path)) return [{ path, line: 1, rule }];
+  return findAll(path, withTexts, /^export\s*\*\s*(as\s+\w+\s+)?from\s*['"]\./gm, rule);
+}

@@ -1,0 +1,59 @@
+import { errorText, type HeaderList, type Reply } from '../infra/http.ts';
+import type { Counter } from '../infra/metrics.ts';
+import type { AddressLimit } from './address-limit.ts';
+import { limitedAddress } from './client-address.ts';
+import type { EventReceipt, IdentityReceipt } from './collector.ts';
+import type { Answer } from './recent-answers.ts';
+import type { Rejection, RejectReason } from './rejection.ts';
+import type { RequestFacts } from './request-facts.ts';
+import type { FoundSession } from './sessions.ts';
+
+/** What every answer of the collection endpoints needs. */
+export interface AnsweringParts {
+  readonly headers: HeaderList;
+  readonly limit: AddressLimit;
+  readonly rejects: Readonly<Record<RejectReason, Counter>>;
+}
+
+const RETRY_SOON: HeaderList = [['retry-after', '1']];
+
+/** The answer to one collection request. Refusals are counted by reason. */
+export class Answering implements EventReceipt, IdentityReceipt {
+  readonly #parts: AnsweringParts;
+  readonly #reply: Reply;
+  #headers: HeaderList;
+
+  constructor(parts: AnsweringParts, reply: Reply) {
+    this.#parts = parts;
+    this.#reply = reply;
+    this.#headers = parts.headers;
+  }
+
+  /** Counts the request against its address's limit; true when it has been answered with 429. */
+  isLimited(facts: RequestFacts, nowMs: number): boolean {
+    const { limit } = this.#parts;
+    if (!limit.enabled) return false;
+    const state = limit.take(limitedAddress(facts.claims), nowMs);
+    this.#headers = [...this.#headers, ...state.headers];
+    if (!state.exceeded) return false;
+    this.refused({ reason: 'limited', status: 429, message: 'too many requests from this address' });
+    return true;
+  }
+
+  stored({ deviceId, sessionId }: Answer): void {
+    const device = JSON.stringify(deviceId); // It may be one that the caller named.
+    this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
+  }
+
+  identified({ kind, deviceId, sessionId }: FoundSession, earlier: boolean): void {
+    const current = earlier ? 'previous-day session' : 'current session';
+    const message = kind === 'known' || kind === 'open' ? current : 'new session';
+    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
+  }
+
+  refused({ reason, status, message }: Rejection): void {
+    this.#parts.rejects[reason].add();
+    const headers = status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
+    this.#reply.json(status, errorText(status, message), headers);
+  }
+}

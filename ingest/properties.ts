@@ -1,0 +1,166 @@
+import type { TextRules } from './text-rules.ts';
+import { isRecord } from './text-rules.ts';
+import { parseInstant } from './timestamp.ts';
+
+export const KEYS_MAX = 256;
+export const VALUE_MAX_BYTES = 4096;
+/** A path of keys repeats its upper part in each leaf; the cap keeps the event within `EVENT_MAX_BYTES`. */
+export const KEY_MAX = 200;
+export const DEPTH_MAX = 32;
+
+/** Title, path and referrer may be any text of a body; page.ts and referrer.ts cut them. */
+export const PAGE_TEXT_MAX = Number.POSITIVE_INFINITY;
+export const DEVICE_ID_MAX = 64;
+
+/** What reserved properties say; they are not stored as properties. Texts are empty when absent. */
+export interface ReservedProperties {
+  readonly path: string;
+  readonly referrer: string;
+  readonly title: string;
+  readonly timestampMs: number | undefined;
+  readonly deviceId: string;
+  readonly address: string;
+}
+
+/** Revenue arrives in these; nothing reads them yet, and they are never stored as properties. */
+const REVENUE_PROPERTIES: readonly string[] = [
+  '__amount',
+  '__currency',
+  '__orderId',
+  '__refund',
+  '__revenue',
+];
+
+interface Flattened {
+  readonly reserved: ReservedProperties;
+  /** Dotted keys and text values, alternating. */
+  readonly flat: readonly string[];
+}
+
+const NOTHING_RESERVED: ReservedProperties = {
+  path: '',
+  referrer: '',
+  title: '',
+  timestampMs: undefined,
+  deviceId: '',
+  address: '',
+};
+const NOTHING: Flattened = { reserved: NOTHING_RESERVED, flat: [] };
+
+/**
+ * Separates the reserved properties from the free ones, which become dotted keys (an array's by index) with text
+ * values; null is as good as absent. Keys are data: none of them ever becomes a property of an object of ours.
+ */
+export function flattenProperties(value: unknown, rules: TextRules): Flattened {
+  if (value === undefined || value === null) return NOTHING;
+  if (!isRecord(value)) {
+    rules.fail('payload.properties', 'expected an object');
+    return NOTHING;
+  }
+  const flattening = new Flattening(rules);
+  for (const key of Object.keys(value)) {
+    if (key.charCodeAt(0) === UNDERSCORE && flattening.reserve(key, value[key])) continue;
+    flattening.add(key, value[key], 1);
+    if (rules.problem !== '') return NOTHING;
+  }
+  return { reserved: flattening.reserved, flat: flattening.finish() };
+}
+
+const UNDERSCORE = 95;
+
+class Flattening {
+  readonly #rules: TextRules;
+  #flat: string[] = [];
+  #nested = false;
+  #dotted = false;
+  reserved: { -readonly [Name in keyof ReservedProperties]: ReservedProperties[Name] } = {
+    ...NOTHING_RESERVED,
+  };
+
+  constructor(rules: TextRules) {
+    this.#rules = rules;
+  }
+
+  /** Takes a reserved property; false when `key` is not one. */
+  reserve(key: string, value: unknown): boolean {
+    const { reserved } = this;
+    if (key === '__path') reserved.path = this.#text(key, value);
+    else if (key === '__referrer') reserved.referrer = this.#text(key, value);
+    else if (key === '__title') reserved.title = this.#text(key, value);
+    else if (key === '__ip') reserved.address = this.#text(key, value);
+    else if (key === '__deviceId')
+      reserved.deviceId = this.#rules.optionalId(value, whereOf(key), DEVICE_ID_MAX);
+    else if (key === '__timestamp') reserved.timestampMs = this.#instant(key, value);
+    else return REVENUE_PROPERTIES.includes(key);
+    return true;
+  }
+
+  /** Adds one property with everything below it. */
+  add(key: string, value: unknown, depth: number): void {
+    if (value === null || this.#rules.problem !== '') return;
+    if (key.includes('.') && depth === 1) this.#dotted = true;
+    if (typeof value === 'object') this.#addNested(key, value as object, depth);
+    else this.#addLeaf(key, value);
+  }
+
+  /** The flat list; of two ways to the same dotted key the later one counts. */
+  finish(): readonly string[] {
+    if (!this.#nested || !this.#dotted) return this.#flat;
+    const values = new Map<string, string>();
+    for (let index = 0; index < this.#flat.length; index += 2)
+      values.set(this.#flat[index] ?? '', this.#flat[index + 1] ?? '');
+    return [...values].flat();
+  }
+
+  #addNested(key: string, value: object, depth: number): void {
+    if (depth >= DEPTH_MAX) {
+      this.#rules.fail(whereOf(key), `expected at most ${DEPTH_MAX} levels`);
+      return;
+    }
+    this.#nested = true;
+    // Object.keys of an array are its indexes.
+    for (const name of Object.keys(value)) {
+      if (name.includes('.')) this.#dotted = true;
+      this.add(`${key}.${name}`, (value as Readonly<Record<string, unknown>>)[name], depth + 1);
+      if (this.#rules.problem !== '') return;
+    }
+  }
+
+  #addLeaf(key: string, value: unknown): void {
+    const text = typeof value === 'string' ? value : String(value);
+    const rules = this.#rules;
+    if (key.length > KEY_MAX) rules.fail(whereOf(key), `expected a key of at most ${KEY_MAX} characters`);
+    else if (this.#flat.length >= 2 * KEYS_MAX)
+      rules.fail('payload.properties', `expected at most ${KEYS_MAX} keys`);
+    else if (typeof value === 'number' && !Number.isFinite(value))
+      rules.fail(whereOf(key), 'expected a finite number');
+    else if (isLong(text)) rules.fail(whereOf(key), `expected at most ${VALUE_MAX_BYTES} bytes`);
+    else if (!rules.isWhole(key) || !rules.isWhole(text))
+      rules.fail(whereOf(key), 'expected text without NUL and lone surrogates');
+    else this.#flat.push(key, text);
+  }
+
+  #text(key: string, value: unknown): string {
+    return this.#rules.optional(value, whereOf(key), PAGE_TEXT_MAX);
+  }
+
+  #instant(key: string, value: unknown): number | undefined {
+    if (value === undefined || value === null) return undefined;
+    const ms = parseInstant(value);
+    if (ms === undefined)
+      this.#rules.fail(whereOf(key), 'expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200');
+    return ms;
+  }
+}
+
+/** A character is at least one byte and at most three. */
+function isLong(text: string): boolean {
+  if (text.length * 3 <= VALUE_MAX_BYTES) return false;
+  return text.length > VALUE_MAX_BYTES || Buffer.byteLength(text) > VALUE_MAX_BYTES;
+}
+
+/** A key in a message is cut, so that an answer stays short and can be printed. */
+function whereOf(key: string): string {
+  const shown = key.length > 100 ? `${key.slice(0, 100)}…` : key;
+  return `payload.properties.${shown.replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd')}`;
+}

@@ -1,0 +1,151 @@
+import type { Clock } from '../infra/clock.ts';
+import type { HeaderList, HttpServer, RequestHead } from '../infra/http.ts';
+import { Answering, type AnsweringParts } from './answering.ts';
+import { type Caller, type CallerVerdict, isRejection } from './caller.ts';
+import type { TrustedProxies } from './client-address.ts';
+import { CLIENT_HEADER_NAMES, VerifierFullError } from './client-auth.ts';
+import type { Collector } from './collector.ts';
+import { busy, type Rejection } from './rejection.ts';
+import { type RequestFacts, readRequestFacts } from './request-facts.ts';
+import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from './track-request.ts';
+
+const DAY_S = 86_400;
+
+/** What every answer of a collection endpoint lets a browser do: any page, without credentials. */
+export const COLLECTION_CORS: HeaderList = [
+  ['access-control-allow-origin', '*'],
+  ['access-control-allow-methods', 'GET, POST, OPTIONS'],
+  ['access-control-allow-headers', ['content-type', 'idempotency-key', ...CLIENT_HEADER_NAMES].join(', ')],
+  ['access-control-max-age', String(DAY_S)],
+];
+
+/** What goes out with each answer of a collection endpoint. */
+export function answerHeaders(version: string): HeaderList {
+  return [
+    ['access-control-allow-origin', '*'],
+    ['service-version', version],
+  ];
+}
+
+export interface RouteParts extends AnsweringParts {
+  readonly collector: Collector;
+  readonly proxies: TrustedProxies;
+  readonly clock: Clock;
+}
+
+const NOT_JSON_TYPE: Rejection = {
+  reason: 'content-type',
+  status: 415,
+  message: 'content-type: expected application/json (or text/plain that holds JSON)',
+};
+const LONG_KEY: Rejection = {
+  reason: 'schema',
+  status: 400,
+  message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
+};
+
+/** `POST /track`. The order of checks: size (done by the server), JSON, schema, client, accept. */
+export function addTrackRoute(http: HttpServer, parts: RouteParts): void {
+  http.route<RequestFacts>({
+    method: 'post',
+    pattern: '/track',
+    bodyMaxBytes: BODY_MAX_BYTES,
+    cors: COLLECTION_CORS,
+    readHead: (head) => readRequestFacts(head, parts.proxies),
+    answer: (facts, bytes, reply) => track(parts, facts, bytes, new Answering(parts, reply)),
+  });
+}
+
+function track(
+  parts: RouteParts,
+  facts: RequestFacts,
+  bytes: Uint8Array,
+  answering: Answering,
+): Promise<void> | undefined {
+  if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
+  if (!isJsonType(facts.contentType)) return refuse(answering, NOT_JSON_TYPE);
+  if (facts.idempotencyKey.length > EVENT_ID_MAX) return refuse(answering, LONG_KEY);
+  const body = parseTrackBody(bytes);
+  if (body.kind === 'reject')
+    return refuse(answering, { reason: body.reason, status: 400, message: body.message });
+  const verdict = parts.collector.caller({
+    headers: facts.client,
+    bodyClientId: body.clientId,
+    bodyClientSecret: body.clientSecret,
+    projectId: body.projectId,
+    origin: facts.origin,
+  });
+  // The common case is known at once and takes no promise and no closure.
+  if (!(verdict instanceof Promise) && !isRejection(verdict)) {
+    parts.collector.track(verdict, facts, body, answering);
+    return undefined;
+  }
+  return withCaller(verdict, answering, (caller) => parts.collector.track(caller, facts, body, answering));
+}
+
+interface IdentifyFacts {
+  readonly facts: RequestFacts;
+  readonly projectId: string;
+}
+
+/** `GET /track/device-id`: who the visitor is to us, and the session that the next event joins. */
+export function addDeviceIdRoute(http: HttpServer, parts: RouteParts): void {
+  http.route<IdentifyFacts>({
+    method: 'get',
+    pattern: '/track/device-id',
+    bodyMaxBytes: 0,
+    cors: COLLECTION_CORS,
+    readHead: (head) => readIdentifyFacts(head, parts.proxies),
+    answer: ({ facts, projectId }, _bytes, reply) => {
+      const answering = new Answering(parts, reply);
+      if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
+      const { client, origin } = facts;
+      const credentials = { headers: client, bodyClientId: '', bodyClientSecret: '', projectId, origin };
+      return withCaller(parts.collector.caller(credentials), answering, (caller) => {
+        const rejection = parts.collector.identify(caller, facts, answering);
+        if (rejection !== undefined) answering.refused(rejection);
+      });
+    },
+  });
+}
+
+function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): IdentifyFacts {
+  const facts = readRequestFacts(head, proxies);
+  const projectId = new URLSearchParams(head.query).get('projectId') ?? '';
+  if (facts.origin !== '') return { facts, projectId };
+  // A page asks its own host without an Origin header; the Referer then says where the page is from.
+  const referer = head.header('referer');
+  const origin = URL.canParse(referer) ? new URL(referer).origin : '';
+  return { facts: { ...facts, origin }, projectId };
+}
+
+function refuse(answering: Answering, rejection: Rejection): undefined {
+  answering.refused(rejection);
+  return undefined;
+}
+
+/** Goes on with a caller who may send; refuses everybody else. Waits only for a secret that is new to this node. */
+function withCaller(
+  verdict: CallerVerdict | Promise<CallerVerdict>,
+  answering: Answering,
+  proceed: (caller: Caller) => void,
+): Promise<void> | undefined {
+  if (verdict instanceof Promise)
+    return verdict.then(
+      (known) => void withCaller(known, answering, proceed), // Known now, so there is nothing to wait for.
+      (error: unknown) => {
+        if (!(error instanceof VerifierFullError)) throw error;
+        answering.refused(busy('verifier-full'));
+      },
+    );
+  if (isRejection(verdict)) answering.refused(verdict);
+  else proceed(verdict);
+  return undefined;
+}
+
+/** A beacon sends text/plain, and some senders nothing at all; both are read as JSON. */
+function isJsonType(contentType: string): boolean {
+  if (contentType === 'application/json' || contentType === '') return true;
+  const name = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+  return name === 'application/json' || name === 'text/plain' || /^application\/[\w.-]+\+json$/.test(name);
+}

@@ -1,0 +1,113 @@
+import type { Bus } from '../infra/bus.ts';
+import type { Clock } from '../infra/clock.ts';
+import type { Counter, Metrics } from '../infra/metrics.ts';
+import {
+  decodeSessionAnswers,
+  encodeSessionQuestions,
+  SESSION_LOOKUP_MAX,
+  type SessionAnswer,
+  type SessionQuestion,
+  sessionLookupSubjectOf,
+} from './session-lookup.ts';
+
+/** After a failure a partition's owner is left alone for this long: every request would wait for the same silence. */
+const SILENCE_MS = 1_000;
+/** Questions that wait for one owner at the most; what comes then is answered with silence. */
+const WAITING_MAX = 50_000;
+
+/** Who asked; `candidate` tells its questions apart. An answer of undefined: the owner cannot be reached. */
+export interface Inquirer<Candidate> {
+  answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
+}
+
+interface Asked {
+  readonly question: SessionQuestion;
+  answered(answer: SessionAnswer | undefined): void;
+}
+
+interface Lane {
+  readonly partition: number;
+  waiting: Asked[];
+  busy: boolean;
+  silentUntilMs: number;
+}
+
+/**
+ * Asks the owners of the partitions. One question is under way per partition; what comes meanwhile, or within one
+ * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions.
+ */
+export class SessionQuestions {
+  readonly #bus: Bus;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #lanes: readonly Lane[];
+  readonly #failures: Counter;
+  readonly #asked: Counter;
+
+  constructor(options: {
+    readonly bus: Bus;
+    readonly clock: Clock;
+    readonly metrics: Metrics;
+    readonly partitions: number;
+    readonly timeoutMs: number;
+  }) {
+    this.#bus = options.bus;
+    this.#clock = options.clock;
+    this.#timeoutMs = options.timeoutMs;
+    this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
+      partition,
+      waiting: [],
+      busy: false,
+      silentUntilMs: 0,
+    }));
+    this.#failures = options.metrics.counter('ingest_session_lookup_failures_total', 'owners not reached');
+    this.#asked = options.metrics.counter('ingest_session_lookups_total', 'grouped questions to owners');
+  }
+
+  /** False when the owner is not to be asked now; `inquirer.answered` is not called then. */
+  ask<Candidate>(
+    partition: number,
+    question: SessionQuestion,
+    inquirer: Inquirer<Candidate>,
+    candidate: Candidate,
+  ): boolean {
+    const lane = this.#lanes[partition];
+    if (lane === undefined || this.#clock.nowMs() < lane.silentUntilMs) return false;
+    if (lane.waiting.length >= WAITING_MAX) return false;
+    lane.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
+    if (!lane.busy) {
+      lane.busy = true;
+      setImmediate(() => void this.#askAll(lane)); // Handles its failures.
+    }
+    return true;
+  }
+
+  async #askAll(lane: Lane): Promise<void> {
+    while (lane.waiting.length > 0) {
+      const group = lane.waiting.slice(0, SESSION_LOOKUP_MAX);
+      lane.waiting = lane.waiting.slice(SESSION_LOOKUP_MAX);
+      if (this.#clock.nowMs() < lane.silentUntilMs) {
+        for (const asked of group) asked.answered(undefined);
+        continue;
+      }
+      const answers = await this.#askGroup(lane, group);
+      for (let index = 0; index < group.length; index += 1) group[index]?.answered(answers?.[index]);
+    }
+    lane.busy = false;
+  }
+
+  async #askGroup(lane: Lane, group: readonly Asked[]): Promise<readonly SessionAnswer[] | undefined> {
+    this.#asked.add();
+    try {
+      const bytes = encodeSessionQuestions(group.map(({ question }) => question));
+      const reply = await this.#bus.ask(sessionLookupSubjectOf(lane.partition), bytes, this.#timeoutMs);
+      const answers = decodeSessionAnswers(reply);
+      if (answers.length === group.length) return answers;
+    } catch {
+      // Counted below; the event goes on with an id that every node derives.
+    }
+    this.#failures.add();
+    lane.silentUntilMs = this.#clock.nowMs() + SILENCE_MS;
+    return undefined;
+  }
+}

@@ -1,0 +1,196 @@
+import fc from 'fast-check';
+import { type Event, REVENUE, SCREEN_VIEW, SESSION_GAP_MS, type Setting, type Source } from '../event.ts';
+
+export const NO_SOURCE: Source = {
+  referrer: '',
+  referrerName: '',
+  referrerType: '',
+  utmSource: '',
+  utmMedium: '',
+  utmCampaign: '',
+  utmTerm: '',
+  utmContent: '',
+  channel: '',
+};
+
+export const NO_SETTING: Setting = {
+  country: '',
+  region: '',
+  city: '',
+  longitude: 0,
+  latitude: 0,
+  browser: '',
+  browserVersion: '',
+  os: '',
+  osVersion: '',
+  device: '',
+  brand: '',
+  model: '',
+};
+
+/** A screen view of nobody in particular; tests say what differs. */
+export function plainEvent(overrides: Partial<Event> = {}): Event {
+  return {
+    projectId: 'demo',
+    deviceId: '0123456789abcdef0123456789abcdef',
+    profileId: '',
+    eventId: '',
+    name: SCREEN_VIEW,
+    occurredAtMs: START_MS,
+    receivedAtMs: START_MS,
+    sessionId: 'f'.repeat(32),
+    revenue: undefined,
+    currency: '',
+    orderId: '',
+    origin: 'https://example.org',
+    path: '/',
+    query: '',
+    hash: '',
+    title: '',
+    source: NO_SOURCE,
+    setting: NO_SETTING,
+    groups: [],
+    properties: [],
+    sdkName: '',
+    sdkVersion: '',
+    ...overrides,
+  };
+}
+
+/** When arbitrary traffic begins: shortly before a midnight, an hour and a gap slot, so that it crosses all three. */
+export const START_MS: number = Date.UTC(2024, 1, 28, 23, 50);
+
+const SITES = ['demo', 'shop', 'größe'] as const;
+const DEVICES = ['a', 'b', 'c'] as const;
+
+/** Texts that break things: empty, non-Latin, emoji, right to left, NUL, long; always well-formed. */
+export const oddText: fc.Arbitrary<string> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom(
+      '',
+      '/',
+      '/a',
+      '/pricing?x=1',
+      'größe',
+      '日本語',
+      '👩‍👩‍👧',
+      'مرحبا',
+      'a\u0000b',
+    ),
+  },
+  { weight: 2, arbitrary: fc.string({ unit: 'grapheme', maxLength: 60 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 100, max: 400 }).map((length) => 'é'.repeat(length)) },
+);
+
+/** How far an event lies from the one before it on its device: mostly forward, often at the edge of the gap, sometimes back. */
+const stepMs: fc.Arbitrary<number> = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 300_000 }) },
+  { weight: 4, arbitrary: fc.integer({ min: -2, max: 2 }).map((off) => SESSION_GAP_MS + off) },
+  { weight: 2, arbitrary: fc.integer({ min: -2, max: 2 }).map((off) => off - SESSION_GAP_MS) },
+  { weight: 3, arbitrary: fc.integer({ min: -3 * SESSION_GAP_MS, max: 3 * SESSION_GAP_MS }) },
+  { weight: 1, arbitrary: fc.constant(0) },
+);
+
+/** How long after the arrival before it an event is received: mostly at once, sometimes past any hold. */
+const waitMs: fc.Arbitrary<number> = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: 0, max: 20_000 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 2 * SESSION_GAP_MS }) },
+  { weight: 1, arbitrary: fc.constantFrom(2 * SESSION_GAP_MS, 2 * SESSION_GAP_MS + 1) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 90_000_000 }) },
+  // A collector's clock may be behind another's.
+  { weight: 1, arbitrary: fc.integer({ min: -5_000, max: 0 }) },
+);
+
+const source: fc.Arbitrary<Source> = fc
+  .record({ referrer: oddText, utmSource: oddText })
+  .map(({ referrer, utmSource }) => ({ ...NO_SOURCE, referrer, referrerName: referrer, utmSource }));
+
+const setting: fc.Arbitrary<Setting> = fc
+  .record({
+    country: fc.constantFrom('', 'DE', 'JP'),
+    city: oddText,
+    longitude: fc.constantFrom(0, 13.5, -179.5),
+  })
+  .map((drawn) => ({ ...NO_SETTING, ...drawn }));
+
+const revenue = fc.record({
+  revenue: fc.bigInt({ min: -1_000_000_000_000n, max: 1_000_000_000_000n }),
+  currency: fc.constantFrom('EUR', 'JPY'),
+});
+
+const texts = fc.record({
+  profileId: fc.oneof({ weight: 4, arbitrary: fc.constant('') }, { weight: 1, arbitrary: oddText }),
+  origin: fc.constantFrom('', 'https://a.example', 'https://b.example'),
+  path: oddText,
+  query: oddText,
+  hash: fc.constant(''),
+  title: oddText,
+  orderId: fc.constant(''),
+  groups: fc.array(oddText, { maxLength: 2 }),
+  properties: fc.uniqueArray(oddText, { maxLength: 3 }).map((keys) => keys.flatMap((key) => [key, 'value'])),
+  sdkName: fc.constantFrom('', 'web'),
+  sdkVersion: fc.constantFrom('', '1.0.0'),
+});
+
+interface Draft {
+  readonly site: string;
+  readonly device: string;
+  readonly stepMs: number;
+  readonly waitMs: number;
+  readonly withoutSession: boolean;
+  readonly withEventId: boolean;
+  readonly what: Partial<Event>;
+  /** The whole event is an earlier one again, chosen by this number. */
+  readonly repeatOf: number | undefined;
+}
+
+const draft: fc.Arbitrary<Draft> = fc.record({
+  site: fc.constantFrom(...SITES),
+  device: fc.constantFrom(...DEVICES),
+  stepMs,
+  waitMs,
+  withoutSession: fc.integer({ min: 0, max: 19 }).map((drawn) => drawn === 0),
+  withEventId: fc.boolean(),
+  what: fc.oneof(
+    { weight: 6, arbitrary: fc.constant({ name: SCREEN_VIEW }) },
+    { weight: 3, arbitrary: fc.constantFrom({ name: 'click' }, { name: 'größe' }) },
+    { weight: 1, arbitrary: revenue.map((money) => ({ name: REVENUE, ...money })) },
+  ),
+  repeatOf: fc.oneof({ weight: 7, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.nat() }),
+});
+
+/**
+ * Events of a few sites and devices in the order of their arrival, with everything that goes wrong with time: late,
+ * out of order, repeated, at the very edge of the gap, silent for longer than any hold. `sessionId` is a hint that no
+ * two events share by chance; a collector's answer would often name a session that is already open.
+ */
+export function eventLists(size: { readonly maxLength: number } = { maxLength: 60 }): fc.Arbitrary<Event[]> {
+  return fc.array(fc.tuple(draft, texts, source, setting), size).map((drafts) => {
+    const events: Event[] = [];
+    const lastMs = new Map<string, number>();
+    let receivedAtMs = START_MS;
+    for (const [drawn, words, from, where] of drafts) {
+      receivedAtMs += drawn.waitMs;
+      const repeated = drawn.repeatOf === undefined ? undefined : events[drawn.repeatOf % events.length];
+      if (repeated !== undefined && repeated.eventId !== '') {
+        events.push({ ...repeated, receivedAtMs });
+        continue;
+      }
+      const key = `${drawn.site} ${drawn.device}`;
+      const occurredAtMs = (lastMs.get(key) ?? START_MS) + drawn.stepMs;
+      lastMs.set(key, occurredAtMs);
+      const index = events.length;
+      events.push({
+        ...plainEvent({ ...words, source: from, setting: where, ...drawn.what }),
+        projectId: drawn.site,
+        deviceId: drawn.withoutSession ? '' : drawn.device.repeat(32),
+        eventId: drawn.withEventId ? `event-${index}` : '',
+        occurredAtMs,
+        receivedAtMs,
+        sessionId: drawn.withoutSession ? '' : (index + 1).toString(16).padStart(32, '0'),
+      });
+    }
+    return events;
+  });
+}

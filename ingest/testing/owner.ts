@@ -1,0 +1,47 @@
+import type { Bus } from '../../infra/bus.ts';
+import { sessionIdOf } from '../event.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionAnswer,
+  type SessionQuestion,
+  sessionLookupSubjectOf,
+} from '../session-lookup.ts';
+
+/** The other side of the session look-up, as small as can be: it answers what a test tells it to. */
+export interface TestOwner {
+  /** Every question so far, in order. */
+  readonly questions: SessionQuestion[];
+  /** Questions per message so far. */
+  readonly groups: number[];
+  /** Instead of granting. */
+  answer: (question: SessionQuestion) => SessionAnswer;
+  stop(): void;
+}
+
+export function startOwner(bus: Bus, partitions: number): TestOwner {
+  const stops: (() => void)[] = [];
+  const owner: TestOwner = {
+    questions: [],
+    groups: [],
+    answer: ({ projectId, deviceId, occurredAtMs }) => ({
+      kind: 'granted',
+      sessionId: sessionIdOf(projectId, deviceId, occurredAtMs),
+      firstMs: occurredAtMs,
+      lastMs: occurredAtMs,
+    }),
+    stop: () => {
+      for (const stop of stops) stop();
+    },
+  };
+  for (let partition = 0; partition < partitions; partition += 1) {
+    const stop = bus.answer(sessionLookupSubjectOf(partition), (bytes) => {
+      const questions = decodeSessionQuestions(bytes);
+      owner.questions.push(...questions);
+      owner.groups.push(questions.length);
+      return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
+    });
+    stops.push(stop);
+  }
+  return owner;
+}

@@ -1,0 +1,42 @@
+/** Numbers that look random and are the same for the same seed (mulberry32). Not for secrets. */
+export class SeededRandom {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** In [0, 1). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  }
+
+  /** A whole number from `min` to `max`, both included. */
+  integer(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
+  }
+
+  /** True in `share` of the cases. */
+  chance(share: number): boolean {
+    return this.next() < share;
+  }
+
+  /** One of `values`, the front ones far more often, as it is with pages and countries. */
+  favourite<Value>(values: readonly [Value, ...Value[]]): Value {
+    return values[Math.floor(this.next() ** 2.5 * values.length)] ?? values[0];
+  }
+
+  /** One of `values`, all alike. */
+  one<Value>(values: readonly [Value, ...Value[]]): Value {
+    return values[Math.floor(this.next() * values.length)] ?? values[0];
+  }
+
+  /** Waiting times between things that happen independently, `meanMs` on average. */
+  waitMs(meanMs: number): number {
+    return -Math.log(1 - this.next()) * meanMs;
+  }
+}

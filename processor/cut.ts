@@ -1,0 +1,25 @@
+import { type Batch, endRow, isEmpty, openBatch } from './batch.ts';
+import type { PartitionState } from './partition.ts';
+import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
+
+/**
+ * Ends a batch: writes the new state of every session that changed in it, and the marker. Nothing is written to it
+ * afterwards. An empty batch stays empty.
+ */
+export function closeBatch(state: PartitionState, batch: Batch): void {
+  if (isEmpty(batch)) return;
+  const { sessions } = state;
+  for (const slot of batch.changed) {
+    if (slot === 0) continue;
+    writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
+    endRow(batch.sessions, sessions.site[slot] ?? 0);
+    sessions.changedPlace[slot] = 0;
+  }
+  batch.changed.length = 0;
+  writeMarkerRows(batch, state.partition);
+}
+
+/** The batch that follows a closed one. */
+export function nextBatch(batch: Batch): Batch {
+  return openBatch(batch.flushNumber + 1);
+}

@@ -1,0 +1,43 @@
+import type { Bus, StreamMessage } from '../infra/bus.ts';
+import type { Logger } from '../infra/log.ts';
+
+/** Messages that could not be read, kept for a human or a later program. */
+export const DEAD_LETTERS_STREAM = 'dead-letters';
+const PUBLISH_TIMEOUT_MS = 10_000;
+
+/** A message that could not be read: where it stood, why, and its bytes. */
+export interface DeadLetter {
+  readonly partition: number;
+  readonly sequence: number;
+  readonly reason: string;
+  readonly bytes: Uint8Array;
+}
+
+export function deadLetterSubjectOf(partition: number): string {
+  return `dead-letters.${partition}`;
+}
+
+/** Puts a message among the dead letters; the lane goes on only when it is durably there. */
+export async function buryDeadLetter(
+  { bus, log, partition }: { readonly bus: Bus; readonly log: Logger; readonly partition: number },
+  { sequence, bytes }: StreamMessage,
+  reason: string,
+): Promise<void> {
+  log.error({ partition, sequence, reason }, 'lane: a message cannot be read; it is among the dead letters');
+  const letter = encodeDeadLetter({ partition, sequence, reason, bytes });
+  await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
+}
+
+export function encodeDeadLetter({ partition, sequence, reason, bytes }: DeadLetter): Uint8Array {
+  const head = Buffer.from(JSON.stringify({ partition, sequence, reason }));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(head.length, 0);
+  return Buffer.concat([length, head, bytes]);
+}
+
+export function decodeDeadLetter(letter: Uint8Array): DeadLetter {
+  const buffer = Buffer.from(letter.buffer, letter.byteOffset, letter.byteLength);
+  const end = 4 + buffer.readUInt32LE(0);
+  const head = JSON.parse(buffer.toString('utf8', 4, end)) as Omit<DeadLetter, 'bytes'>;
+  return { ...head, bytes: buffer.subarray(end) };
+}

@@ -1,0 +1,257 @@
+import {
+  DecodeError,
+  decodeMessageHead,
+  FLAG_EVENT_ID,
+  FLAG_IN_SESSION,
+  FLAG_REVENUE,
+  MESSAGE_HEADER_BYTES,
+  SESSION_END,
+  SESSION_START,
+} from '../ingest/event.ts';
+import { type Batch, endRow } from './batch.ts';
+import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
+import type { EventView } from './event-view.ts';
+import { hold } from './interned.ts';
+import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
+import { addRevenue, changeSession, letGo, noteEvent, openSession, sessionFor } from './session.ts';
+import { writeRun } from './session-rows.ts';
+import { oldestSlot, touch } from './session-table.ts';
+
+// The last byte of an event's id is its partition; a synthetic start takes its event's id with this bit on top.
+const START_BIT = 0x80;
+const PARTITION_SHIFT = 24;
+
+/** What folding one message did. */
+export interface Folded {
+  readonly events: number;
+  /** Events that were recorded before and so changed nothing. */
+  readonly repeats: number;
+}
+
+/**
+ * Folds one message: the meaning of the stream. Same state and message, same result; changes only `state` and
+ * `batch`, reads no clock and does no I/O. A message that cannot be read throws a `DecodeError` and changes nothing.
+ */
+export function foldMessage(
+  state: PartitionState,
+  sequence: number,
+  bytes: Buffer,
+  batch: Batch,
+  view: EventView,
+): Folded {
+  const head = decodeMessageHead(bytes);
+  checkEvents(bytes, head.count, view);
+  state.sequence = sequence;
+  if (batch.firstSequence === 0) batch.firstSequence = sequence;
+  batch.lastSequence = sequence;
+  const publisher = head.publisherId.toString(36);
+  if ((state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence) {
+    return { events: 0, repeats: head.count };
+  }
+  if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
+  let offset = MESSAGE_HEADER_BYTES;
+  let events = 0;
+  for (let index = 0; index < head.count; index += 1) {
+    offset = view.read(bytes, offset);
+    if (fold(state, view, index, batch)) events += 1;
+  }
+  notePublisher(state, publisher, head.publisherSequence);
+  return { events, repeats: head.count - events };
+}
+
+/** Folds one event, which stands at `index` in its message. False when it was recorded before. */
+export function fold(state: PartitionState, event: EventView, index: number, batch: Batch): boolean {
+  advanceClock(state, event.receivedAtMs, batch);
+  const site = siteOf(state, event);
+  const slot = (event.flags & FLAG_IN_SESSION) === 0 ? 0 : findSlot(state, event);
+  if ((event.flags & FLAG_EVENT_ID) !== 0 && !noteEventId(state, event, slot)) return false;
+  const joined =
+    slot === 0 && (event.flags & FLAG_IN_SESSION) !== 0 ? openWith(state, event, site, index, batch) : slot;
+  if (joined !== 0) extend(state, joined, event, batch);
+  countEvent(state, event, joined);
+  writeEventRow(batch, state, event, index, joined, site);
+  return true;
+}
+
+/** Moves the partition's clock forward and lets go of the sessions that were silent for too long. */
+export function advanceClock(state: PartitionState, receivedAtMs: number, batch: Batch): void {
+  if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
+  const { sessions, limits } = state;
+  for (;;) {
+    const slot = oldestSlot(sessions);
+    // Over the cap the one that was silent longest goes early: a later event of it would open a new session.
+    const over = sessions.count > limits.sessionsMax;
+    if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs))
+      break;
+    writeSessionEnd(batch, state, slot);
+    letGo(state, slot, batch);
+  }
+}
+
+function findSlot(state: PartitionState, event: EventView): number {
+  return sessionFor(state, deviceKeyOf(event), event.occurredAtMs);
+}
+
+/** Opens the event's session; a synthetic start goes in front of the event. */
+function openWith(
+  state: PartitionState,
+  event: EventView,
+  site: number,
+  index: number,
+  batch: Batch,
+): number {
+  const slot = openSession(state, event, deviceKeyOf(event), site, batch);
+  countSessionChange(state, undefined, summaryOf(state, slot));
+  writeSessionStart(batch, state, event, index, slot);
+  return slot;
+}
+
+function extend(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+  const before: SessionSummary = summaryOf(state, slot);
+  changeSession(state, slot, batch);
+  noteEvent(state, slot, event);
+  if ((event.flags & FLAG_REVENUE) !== 0) addRevenue(state, slot, event);
+  touch(state.sessions, slot, state.clockMs);
+  countSessionChange(state, before, summaryOf(state, slot));
+}
+
+/** Remembers the event's id; false when it was recorded within the last day. */
+function noteEventId(state: PartitionState, event: EventView, slot: number): boolean {
+  const { bytes } = event;
+  const key = `${bytes.toString('latin1', event.projectStart, event.projectEnd)}\n${bytes.toString('latin1', event.eventIdStart, event.eventIdEnd)}`;
+  const seen = state.eventIds.get(key);
+  if (seen !== undefined && state.clockMs - seen.atMs <= EVENT_ID_MEMORY_MS) return false;
+  state.eventIds.delete(key);
+  state.eventIds.set(key, { atMs: state.clockMs, sessionId: sessionIdText(state, event, slot) });
+  for (const [oldKey, old] of state.eventIds) {
+    // Over the cap the oldest id goes early: a repeat of it would count again.
+    const over = state.eventIds.size > state.limits.eventIdsMax;
+    if (!over && state.clockMs - old.atMs <= EVENT_ID_MEMORY_MS) break;
+    state.eventIds.delete(oldKey);
+  }
+  return true;
+}
+
+/** The session that the event will be recorded under: the one it joins, or the one that its hint opens. */
+function sessionIdText(state: PartitionState, event: EventView, slot: number): string {
+  if ((event.flags & FLAG_IN_SESSION) === 0) return '';
+  if (slot === 0) return event.bytes.toString('hex', event.hintStart, event.hintStart + 16);
+  return Buffer.from(state.sessions.ids.buffer, slot * 16, 16).toString('hex');
+}
+
+function notePublisher(state: PartitionState, publisher: string, sequence: number): void {
+  state.publishers.delete(publisher);
+  state.publishers.set(publisher, { sequence, atMs: state.clockMs });
+  if (state.publishers.size <= state.limits.publishersMax) return;
+  // The publisher that was silent longest is gone: a publisher gives up a message within seconds.
+  for (const oldest of state.publishers.keys()) {
+    state.publishers.delete(oldest);
+    break;
+  }
+}
+
+function checkEvents(bytes: Buffer, count: number, view: EventView): void {
+  let offset = MESSAGE_HEADER_BYTES;
+  for (let index = 0; index < count; index += 1) {
+    offset = view.read(bytes, offset);
+    if ((view.flags & FLAG_IN_SESSION) !== 0 && view.deviceStart === view.deviceEnd) {
+      throw new DecodeError('an event in a session has no device');
+    }
+  }
+  if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
+}
+
+function siteOf(state: PartitionState, event: EventView): number {
+  const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
+  // Sites are few and stay: each is held once for ever.
+  return state.sites.idByText.get(text) ?? hold(state.sites, text);
+}
+
+/** Site and device with their lengths, as they stand in the row: unique, and writable as they are. */
+function deviceKeyOf(event: EventView): string {
+  return event.bytes.toString('latin1', event.rowStart, event.deviceEnd);
+}
+
+function writeEventRow(
+  batch: Batch,
+  state: PartitionState,
+  event: EventView,
+  index: number,
+  slot: number,
+  site: number,
+): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  writeEventRowId(batch, event, index, state.partition);
+  writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
+  writer.raw(event.bytes, event.rowStart, event.rowEnd);
+  endRow(batch.events, site);
+}
+
+/** An event's id: its publisher, the publisher's message, its place in that, and the partition. It never changes. */
+function writeEventRowId(batch: Batch, event: EventView, index: number, partition: number): void {
+  const { writer } = batch.events;
+  writer.raw(event.bytes, 1, 9);
+  writer.u32(event.bytes.readDoubleLE(9) >>> 0);
+  writer.u32(index | (partition << PARTITION_SHIFT));
+}
+
+function writeSessionStart(
+  batch: Batch,
+  state: PartitionState,
+  event: EventView,
+  index: number,
+  slot: number,
+): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  writeEventRowId(batch, event, index, state.partition);
+  writer.patchU8(writer.length - 1, START_BIT);
+  writeSynthetic(batch, state, slot, SESSION_START, event.occurredAtMs, event.receivedAtMs);
+}
+
+function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  // A session ends once, so its own id, turned over, serves its end.
+  const start = slot * 16;
+  for (let place = 15; place >= 0; place -= 1) writer.u8(0xff ^ (state.sessions.ids[start + place] ?? 0));
+  writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);
+}
+
+/** The rest of a synthetic event's row: everything that its session knows, in the order of `EVENT_COLUMNS`. */
+function writeSynthetic(
+  batch: Batch,
+  state: PartitionState,
+  slot: number,
+  name: string,
+  createdAtMs: number,
+  receivedAtMs: number,
+): void {
+  const { writer } = batch.events;
+  const { sessions } = state;
+  const isStart = name === SESSION_START;
+  writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
+  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeRun(writer, state.profiles.textById[sessions.profile[slot] ?? 0] ?? '');
+  writer.string('');
+  writer.i64(0n);
+  writer.string('');
+  writer.string('');
+  writer.string(name);
+  writer.dateTime64Ms(createdAtMs);
+  writer.dateTime64Ms(receivedAtMs);
+  const page = isStart ? sessions.entryPage[slot] : sessions.exitPage[slot];
+  writer.latin1(state.pages.textById[page ?? 0] ?? '');
+  for (let count = 0; count < 3; count += 1) writer.string('');
+  writer.latin1(state.sources.textById[sessions.source[slot] ?? 0] ?? '');
+  writer.latin1(state.settings.textById[sessions.setting[slot] ?? 0] ?? '');
+  writer.varint(0);
+  writer.varint(0);
+  writer.string('');
+  writer.string('');
+  endRow(batch.events, sessions.site[slot] ?? 0);
+}

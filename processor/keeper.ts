@@ -1,0 +1,208 @@
+import { backoffMs } from '../infra/backoff.ts';
+import type { Bus, KeyedBytes } from '../infra/bus.ts';
+import type { Clock } from '../infra/clock.ts';
+import type { Config } from '../infra/config.ts';
+import type { CrashPoint } from '../infra/crashpoint.ts';
+import type { Logger } from '../infra/log.ts';
+import { RowBinaryWriter } from '../infra/row-binary.ts';
+import type { Store } from '../infra/store.ts';
+import { beginMessage, endMessage, subjectOf } from '../ingest/event.ts';
+import { sessionLookupSubjectOf } from '../ingest/session-lookup.ts';
+import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from './hot.ts';
+import { Lane } from './lane.ts';
+import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
+import { DeposedError, Ownership } from './ownership.ts';
+import type { PartitionLimits } from './partition.ts';
+import type { WorkerHandle } from './worker-handle.ts';
+
+const TAKE_EVERY_MS = 1_000;
+const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
+const HEALTHY_AFTER_MS = 60_000;
+const TICK_EVERY_MS = 60_000;
+const CATCH_UP_MAX_MS = 600_000;
+const REASON_LENGTH = 300;
+
+export interface KeeperOptions {
+  readonly partition: number;
+  readonly config: Config;
+  readonly limits: PartitionLimits;
+  readonly bus: Bus;
+  readonly records: KeyedBytes;
+  readonly store: Store;
+  readonly worker: WorkerHandle;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly metrics: LaneMetrics;
+  readonly gauges: LaneGauges;
+  readonly crashPoint: (point: CrashPoint) => void;
+}
+
+/** Keeps one partition going: takes it over when it can, runs its lane, and starts again when the lane stops. */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  #lane: Lane | undefined;
+  #answering = false;
+  #stopping = false;
+  #running: Promise<void> = Promise.resolve();
+  #wake: () => void = () => {};
+  #tickSequence = 0;
+  #ticker: NodeJS.Timeout | undefined;
+  readonly #tickPublisher: bigint;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+    this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
+  }
+
+  /** Whether the partition is ours and caught up. */
+  get answering(): boolean {
+    return this.#answering;
+  }
+
+  start(): void {
+    this.#running = this.#keep();
+  }
+
+  /** Finishes what was folded, and gives the partition up. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#wake();
+    await this.#lane?.stop();
+    await this.#running;
+  }
+
+  async #keep(): Promise<void> {
+    const { partition, log, clock, metrics, random } = this.#options;
+    for (let attempt = 0; !this.#stopping; ) {
+      const startedMs = clock.nowMs();
+      try {
+        if (!(await this.#own())) await this.#sleep(TAKE_EVERY_MS);
+        continue;
+      } catch (error) {
+        if (error instanceof DeposedError) {
+          metrics.depositions.add();
+          log.warn({ partition }, 'lane: another process owns the partition now');
+        } else {
+          metrics.failures.add();
+          log.error(
+            { partition, reason: reasonOf(error) },
+            'lane: stopped; it will start again from its checkpoint',
+          );
+        }
+      }
+      if (clock.nowMs() - startedMs > HEALTHY_AFTER_MS) attempt = 0;
+      await this.#sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
+      attempt += 1;
+    }
+  }
+
+  /** Owns the partition until it is lost or given up. False when it is somebody else's. */
+  async #own(): Promise<boolean> {
+    const { partition, config, clock, records, worker, log } = this.#options;
+    const ownership = await Ownership.take({
+      records,
+      partition,
+      owner: config.INSTANCE,
+      leaseMs: config.LEASE_MS,
+      clock,
+    });
+    if (ownership === undefined) return false;
+    const lane = new Lane({ ...this.#options, ownership });
+    this.#lane = lane;
+    try {
+      const startMs = performance.now();
+      await lane.restore();
+      const running = lane.run();
+      const answering = this.#answerWhenCaughtUp(lane, startMs);
+      try {
+        await running;
+      } finally {
+        (await answering)();
+      }
+      await ownership.giveUp();
+      log.info({ partition }, 'lane: given up');
+    } finally {
+      this.#lane = undefined;
+      await worker.close(partition);
+    }
+    return true;
+  }
+
+  /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
+  async #answerWhenCaughtUp(lane: Lane, startMs: number): Promise<() => void> {
+    const { partition, bus, worker, clock, log } = this.#options;
+    try {
+      await lane.catchUp(CATCH_UP_MAX_MS);
+    } catch (error) {
+      log.error({ partition, reason: reasonOf(error) }, 'lane: cannot catch up');
+      return () => {};
+    }
+    const stops = [
+      bus.answer(sessionLookupSubjectOf(partition), (bytes) =>
+        worker.sessions(partition, bytes, clock.nowMs()),
+      ),
+      bus.answer(hotSubjectOf(partition), (bytes) => this.#answerHot(lane, bytes)),
+    ];
+    this.#answering = true;
+    this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
+    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane: caught up');
+    return () => {
+      this.#answering = false;
+      clearInterval(this.#ticker);
+      for (const stop of stops) stop();
+    };
+  }
+
+  async #answerHot(lane: Lane, bytes: Uint8Array): Promise<Uint8Array> {
+    try {
+      return await lane.hot(decodeHotQuestion(bytes));
+    } catch (error) {
+      this.#options.log.warn(
+        { partition: this.#options.partition, reason: reasonOf(error) },
+        'lane: a question failed',
+      );
+      return encodeHotAnswer({ kind: 'unavailable', reason: 'starting' });
+    }
+  }
+
+  #lastTickedSequence = 0;
+
+  /** A partition that gets no events gets its clock moved, so that its silent sessions end. */
+  async #tick(lane: Lane): Promise<void> {
+    const { partition, bus, clock, config, log } = this.#options;
+    const quiet = lane.foldedSequence === this.#lastTickedSequence;
+    this.#lastTickedSequence = lane.foldedSequence;
+    if (!quiet || lane.sessions === 0) return;
+    this.#tickSequence += 1;
+    const writer = new RowBinaryWriter(1024);
+    beginMessage(writer, {
+      publisherId: this.#tickPublisher,
+      publisherSequence: this.#tickSequence,
+      sentAtMs: clock.nowMs(),
+    });
+    endMessage(writer, 0);
+    try {
+      const sequence = await bus.publish(subjectOf(partition), writer.bytes(), config.PUBLISH_TIMEOUT_MS);
+      this.#lastTickedSequence = sequence;
+    } catch (error) {
+      log.info({ partition, reason: reasonOf(error) }, 'lane: a tick was not published'); // The next one will do.
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** An error in one line. The store's own messages repeat the whole statement, which is of no use here. */
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.replace(/\s+/g, ' ').slice(0, REASON_LENGTH);
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+/** The KV bucket that holds one record for each partition. */
+export const LANES_BUCKET = 'lanes';
+
+export function laneKeyOf(partition: number): string {
+  return `partition-${partition}`;
+}
+
+/** How far a partition is: everything up to `sequence` is in the store, brought by flushes up to `flushNumber`. */
+export interface Checkpoint {
+  readonly flushNumber: number;
+  readonly sequence: number;
+  /** The partition's clock there. */
+  readonly clockMs: number;
+  /** The newest message of each publisher there: its number, and the clock when it was folded. */
+  readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
+}
+
+/**
+ * What a partition's owner has promised. Written with compare-and-set only, so that an owner who was deposed learns of
+ * it before it writes anything else.
+ */
+export interface LaneRecord {
+  readonly version: 1;
+  readonly owner: string;
+  /** Random, new with each take-over: tells a process from an earlier one of the same name. */
+  readonly incarnation: string;
+  /** Until then nobody else may take the partition over, in milliseconds since 1970. */
+  readonly leaseUntilMs: number;
+  readonly checkpoint: Checkpoint;
+  /** The flush that was begun and is not known to be complete: the checkpoint that it leads to. */
+  readonly intent: Checkpoint | null;
+}
+
+const checkpoint = z.strictObject({
+  flushNumber: z.int().min(0),
+  sequence: z.int().min(0),
+  clockMs: z.number().min(0),
+  publishers: z.array(z.tuple([z.string(), z.number(), z.number()]).readonly()).readonly(),
+});
+const laneRecord = z.strictObject({
+  version: z.literal(1),
+  owner: z.string(),
+  incarnation: z.string(),
+  leaseUntilMs: z.number(),
+  checkpoint,
+  intent: checkpoint.nullable(),
+});
+
+export const FIRST_CHECKPOINT: Checkpoint = { flushNumber: 0, sequence: 0, clockMs: 0, publishers: [] };
+
+export function encodeLaneRecord(record: LaneRecord): Uint8Array {
+  return Buffer.from(JSON.stringify(record));
+}
+
+/** Throws when `bytes` are not a lane record of a version that this program knows. */
+export function decodeLaneRecord(bytes: Uint8Array): LaneRecord {
+  return laneRecord.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+}

@@ -1,0 +1,444 @@
+import { backoffMs } from '../infra/backoff.ts';
+import { type Bus, BusError, type StreamMessage, type StreamReader } from '../infra/bus.ts';
+import type { Clock } from '../infra/clock.ts';
+import type { Config } from '../infra/config.ts';
+import type { CrashPoint } from '../infra/crashpoint.ts';
+import type { Logger } from '../infra/log.ts';
+import { type Store, StoreError } from '../infra/store.ts';
+import { streamOf } from '../ingest/event.ts';
+import { buryDeadLetter } from './dead-letter.ts';
+import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from './hot.ts';
+import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
+import type { Checkpoint } from './lane-record.ts';
+import { loadState, storedFlushNumber } from './load-state.ts';
+import type { Ownership } from './ownership.ts';
+import type { PartitionLimits } from './partition.ts';
+import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from './rows.ts';
+import type { WorkerHandle } from './worker-handle.ts';
+import type { CutBatch } from './worker-tasks.ts';
+
+const READ_MESSAGES = 128;
+const READ_WAIT_MS = 15_000;
+/** Messages between the bus and the thread; above it the lane reads no further. */
+const PENDING_BYTES_MAX = 16_777_216;
+const STORE_BACKOFF = { firstMs: 100, maxMs: 5_000 };
+/** A partition without rows to flush still moves its checkpoint this often. */
+const IDLE_CHECKPOINT_MS = 30_000;
+const CATCH_UP_MAX_MS = 2_000;
+/** Flushes that a question for more rows than fit a message waits for. */
+const TOO_LARGE_TRIES = 3;
+
+export interface LaneOptions {
+  readonly partition: number;
+  readonly ownership: Ownership;
+  readonly config: Config;
+  readonly limits: PartitionLimits;
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly worker: WorkerHandle;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly metrics: LaneMetrics;
+  readonly gauges: LaneGauges;
+  readonly crashPoint: (point: CrashPoint) => void;
+}
+
+/** Somebody who waits for a sequence to be folded. */
+interface FoldWaiter {
+  readonly sequence: number;
+  /** With an error when the lane is over. */
+  readonly settle: (error: unknown) => void;
+}
+
+/**
+ * One partition from the bus to the store, for as long as this process owns it. The thread holds the state; this is
+ * everything that touches the world, and the order in which it does.
+ *
+ *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ sessions ─▶ checkpoint ─▶ forget
+ *                                     └─▶ the next batch fills meanwhile
+ */
+export class Lane {
+  readonly #options: LaneOptions;
+  #reader: StreamReader | undefined;
+  #pending: StreamMessage[] = [];
+  #pendingBytes = 0;
+  #folding: Promise<void> | undefined;
+  #flushing: Promise<void> | undefined;
+  #foldedSequence = 0;
+  #batchRows = 0;
+  #batchBytes = 0;
+  #lastFlushMs = 0;
+  #stopping = false;
+  #flushRequested = false;
+  #failure: unknown;
+  #wake: () => void = () => {};
+  #foldWaiters: FoldWaiter[] = [];
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** Sessions held after the last fold. */
+  get sessions(): number {
+    return this.#options.gauges.sessions.value;
+  }
+
+  /** Last sequence that was folded. */
+  get foldedSequence(): number {
+    return this.#foldedSequence;
+  }
+
+  /** Puts the partition's state back and finishes a flush that was begun. Must end before anything else is called. */
+  async restore(): Promise<void> {
+    const { ownership, store, worker, partition, limits, bus, crashPoint, log } = this.#options;
+    const storedNumber = await storedFlushNumber(store, partition);
+    await this.#settleIntent(storedNumber);
+    const { checkpoint, intent } = ownership;
+    await worker.open({ partition, checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
+    await loadState(store, worker, { partition, ...checkpoint, sessionHoldMs: limits.sessionHoldMs });
+    this.#foldedSequence = checkpoint.sequence;
+    crashPoint('lane:after-restore');
+    if (intent !== null) {
+      log.info({ partition, flushNumber: intent.flushNumber }, 'lane: doing an unfinished flush again');
+      await this.#foldUpTo(intent.sequence);
+      await this.#flush(intent);
+    }
+    this.#lastFlushMs = this.#options.clock.nowMs();
+  }
+
+  /** Reads, folds and flushes until `stop` or an error. Rejects with what stopped it. */
+  async run(): Promise<void> {
+    const flushing = this.#flushLoop();
+    try {
+      await this.#readLoop();
+    } catch (error) {
+      this.#fail(error);
+    }
+    await flushing;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Resolves when everything that the bus has now is folded; rejects when that takes too long. */
+  async catchUp(maxMs: number = CATCH_UP_MAX_MS): Promise<void> {
+    const { last } = await this.#options.bus.streamBounds(streamOf(this.#options.partition));
+    this.#options.gauges.lagMessages.set(Math.max(0, last - this.#foldedSequence));
+    if (this.#foldedSequence >= last) return;
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error('the lane is behind')), maxMs);
+      const settle = (error: unknown) => {
+        clearTimeout(timer);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      this.#foldWaiters.push({ sequence: last, settle });
+    });
+  }
+
+  /** Answers a question about what is in memory; for rows, after folding all that the bus has. */
+  async hot(question: HotQuestion): Promise<Uint8Array> {
+    const { worker, partition } = this.#options;
+    if (question.kind === 'live' || question.kind === 'live-details') return worker.hot(partition, question);
+    try {
+      await this.catchUp();
+    } catch {
+      return encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' });
+    }
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await worker.hot(partition, question);
+      const { head } = decodeHotAnswer(answer);
+      const tooLarge = head.kind === 'unavailable' && head.reason === 'too-large';
+      if (!tooLarge || attempt === TOO_LARGE_TRIES || this.#stopping) return answer;
+      await this.#flushNow();
+    }
+  }
+
+  /** Reads no more, flushes what was folded, and returns. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#wake();
+    await this.#reader?.close();
+  }
+
+  /**
+   * Brings record and store together before anything is restored. A flush whose sessions are in the store is complete,
+   * since they come last; a store that is ahead by more than the declared flush means that the bus has forgotten.
+   */
+  async #settleIntent(storedNumber: number): Promise<void> {
+    const { ownership, partition, log } = this.#options;
+    const { checkpoint, intent } = ownership;
+    if (intent !== null && storedNumber === intent.flushNumber) {
+      await ownership.complete(intent);
+    } else if (storedNumber > checkpoint.flushNumber) {
+      if (checkpoint.sequence !== 0 || intent !== null) {
+        throw new Error(
+          `partition ${partition}: the store has flush ${storedNumber}, the bus knows of ${checkpoint.flushNumber}`,
+        );
+      }
+      // A new bus in front of an old store: go on counting where the store stands.
+      log.warn(
+        { partition, flushNumber: storedNumber },
+        'lane: the bus is new, the store is not; going on from it',
+      );
+      await ownership.complete({
+        ...checkpoint,
+        flushNumber: storedNumber,
+        clockMs: this.#options.clock.nowMs(),
+      });
+    } else if (storedNumber < checkpoint.flushNumber) {
+      log.error(
+        { partition, stored: storedNumber, flushNumber: checkpoint.flushNumber },
+        'lane: the store has lost flushes that were complete; going on without them',
+      );
+    }
+  }
+
+  async #readLoop(): Promise<void> {
+    for (let attempt = 0; !this.#stopping; ) {
+      const reader = this.#openReader();
+      try {
+        await reader.read(READ_MESSAGES, READ_WAIT_MS, (message) => this.#take(message));
+        attempt = 0;
+      } catch (error) {
+        if (this.#stopping) break;
+        if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
+          throw error;
+        await this.#sleep(backoffMs(STORE_BACKOFF, attempt, this.#options.random()));
+        attempt += 1;
+      }
+      await this.#room();
+      if (this.#failure !== undefined) return;
+    }
+    await this.#folding;
+  }
+
+  #openReader(): StreamReader {
+    const { bus, partition } = this.#options;
+    this.#reader ??= bus.reader(streamOf(partition), this.#foldedSequence + 1);
+    return this.#reader;
+  }
+
+  /** Takes a message from the reader; false when it should pause. */
+  #take(message: StreamMessage): boolean {
+    this.#pending.push(message);
+    this.#pendingBytes += message.bytes.length;
+    this.#folding ??= this.#foldPending();
+    return this.#failure === undefined && !this.#stopping && this.#pendingBytes < PENDING_BYTES_MAX;
+  }
+
+  /** Waits while the thread or the store is behind: what is in memory has a cap. */
+  async #room(): Promise<void> {
+    while (this.#failure === undefined && this.#pendingBytes >= PENDING_BYTES_MAX / 2) await this.#folding;
+    while (this.#failure === undefined && !this.#stopping && this.#batchFull()) {
+      await (this.#flushing ?? this.#sleep(20));
+    }
+  }
+
+  /** Ends the open batch early; resolves after the flush that brings it. */
+  async #flushNow(): Promise<void> {
+    await this.#flushing;
+    this.#flushRequested = true;
+    this.#wake();
+    while (this.#flushRequested && !this.#stopping) await new Promise((resolve) => setTimeout(resolve, 5));
+    await this.#flushing;
+  }
+
+  #batchFull(): boolean {
+    if (this.#flushRequested) return true;
+    const { FLUSH_ROWS_MAX, FLUSH_BYTES_MAX } = this.#options.config;
+    return this.#batchRows >= FLUSH_ROWS_MAX || this.#batchBytes >= FLUSH_BYTES_MAX;
+  }
+
+  /** Folds what has arrived, again and again until nothing has arrived meanwhile. */
+  async #foldPending(): Promise<void> {
+    try {
+      while (this.#pending.length > 0 && this.#failure === undefined) {
+        const messages = this.#pending;
+        this.#pending = [];
+        this.#pendingBytes = 0;
+        await this.#fold(messages);
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#folding = undefined;
+    }
+  }
+
+  async #fold(messages: readonly StreamMessage[]): Promise<void> {
+    const { worker, partition, metrics, gauges } = this.#options;
+    const startMs = performance.now();
+    const report = await worker.fold(partition, messages);
+    metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
+    for (const { sequence, reason } of report.refused) {
+      const message = messages.find((candidate) => candidate.sequence === sequence);
+      if (message !== undefined) await buryDeadLetter(this.#options, message, reason);
+      metrics.deadLetters.add();
+    }
+    metrics.events.add(report.events);
+    metrics.repeats.add(report.repeats);
+    gauges.sessions.set(report.sessions);
+    gauges.inFlightRows.set(report.batchRows);
+    this.#batchRows = report.batchRows;
+    this.#batchBytes = report.batchBytes;
+    this.#foldedSequence = messages.at(-1)?.sequence ?? this.#foldedSequence;
+    this.#foldWaiters = this.#foldWaiters.filter((waiter) => {
+      if (waiter.sequence > this.#foldedSequence) return true;
+      waiter.settle(undefined);
+      return false;
+    });
+    if (this.#batchFull()) this.#wake();
+  }
+
+  /** Reads and folds exactly the messages of a flush that was begun before. */
+  async #foldUpTo(sequence: number): Promise<void> {
+    const { bus, partition } = this.#options;
+    const reader = bus.reader(streamOf(partition), this.#foldedSequence + 1);
+    while (this.#foldedSequence < sequence) {
+      const messages: StreamMessage[] = [];
+      await reader.read(READ_MESSAGES, 1_000, (message) => {
+        messages.push(message);
+        return message.sequence < sequence && messages.length < READ_MESSAGES;
+      });
+      if (messages.length > 0) await this.#fold(messages.filter((message) => message.sequence <= sequence));
+    }
+    await reader.close();
+  }
+
+  async #flushLoop(): Promise<void> {
+    const { config, clock } = this.#options;
+    try {
+      for (;;) {
+        const dueMs = this.#lastFlushMs + config.FLUSH_INTERVAL_MS - clock.nowMs();
+        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#sleep(dueMs);
+        if (this.#failure !== undefined) return;
+        if (this.#stopping) await this.#folding;
+        await this.#flushOnce();
+        if (this.#stopping) return;
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async #flushOnce(): Promise<void> {
+    const { clock, ownership, config } = this.#options;
+    const idle = this.#batchRows === 0 && !this.#flushRequested;
+    const idleMs = clock.nowMs() - this.#lastFlushMs;
+    if (idle && !this.#stopping && idleMs < IDLE_CHECKPOINT_MS) {
+      if (ownership.leaseUntilMs - clock.nowMs() < (config.LEASE_MS * 2) / 3) {
+        await this.#persist(() => ownership.renew());
+      }
+      await this.#sleep(config.FLUSH_INTERVAL_MS);
+      return;
+    }
+    this.#flushRequested = false;
+    this.#flushing = this.#flush(undefined);
+    await this.#flushing.finally(() => {
+      this.#flushing = undefined;
+    });
+    this.#lastFlushMs = clock.nowMs();
+  }
+
+  /**
+   * Brings the open batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work,
+   * which the insert's token absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
+   */
+  async #flush(declared: Checkpoint | undefined): Promise<void> {
+    const { worker, partition, ownership, metrics, gauges, crashPoint, bus, clock } = this.#options;
+    const startMs = performance.now();
+    const batch = await worker.cut(partition);
+    if (batch === undefined) {
+      if (declared !== undefined)
+        throw new Error(`partition ${partition}: the flush to do again has no messages`);
+      return;
+    }
+    this.#batchRows = 0;
+    this.#batchBytes = 0;
+    if (batch.hasRows) {
+      crashPoint('flush:before-intent');
+      if (declared === undefined) await this.#persist(() => ownership.declare(batch.checkpoint));
+      crashPoint('flush:after-intent');
+      await this.#insert(batch);
+      metrics.flushes.add();
+      metrics.flushRows.add(batch.eventRows + batch.sessionRows);
+    }
+    await this.#persist(() => ownership.complete(batch.checkpoint));
+    gauges.checkpointMs.set(clock.nowMs() / 1000);
+    crashPoint('flush:after-checkpoint');
+    if (batch.hasRows) await worker.flushed(partition);
+    await this.#persist(() => bus.forget(streamOf(partition), batch.checkpoint.sequence));
+    crashPoint('flush:after-ack');
+    if (batch.hasRows) metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
+  }
+
+  async #insert(batch: CutBatch): Promise<void> {
+    const { partition, crashPoint } = this.#options;
+    const key = `${partition}:${batch.checkpoint.flushNumber}`;
+    if (batch.eventRows > 0) await this.#insertInto(EVENTS_TABLE, EVENTS_COLUMNS, batch.events, key);
+    crashPoint('flush:after-events');
+    await this.#insertInto(SESSIONS_TABLE, SESSIONS_COLUMNS, batch.sessions, key);
+    crashPoint('flush:after-sessions');
+  }
+
+  /** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
+  async #insertInto(
+    table: string,
+    columns: readonly string[],
+    rows: SharedArrayBuffer,
+    key: string,
+  ): Promise<void> {
+    const { store, metrics, log, partition, ownership, random } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await store.insertRowBinary(table, columns, [new Uint8Array(rows)], key);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
+        metrics.flushRetries.add();
+        const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
+        log[level](
+          { partition, table, attempt, reason: error.message },
+          'lane: the store did not take a flush; again',
+        );
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(STORE_BACKOFF, attempt, random())));
+        await this.#persist(() => ownership.renew());
+      }
+    }
+  }
+
+  /** Writes to the bus, again and again while it is away. A write that took effect unheard is recognised as ours. */
+  async #persist(write: () => Promise<void>): Promise<void> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (!(error instanceof BusError) || !error.retryable || this.#failure !== undefined) throw error;
+        await new Promise((resolve) =>
+          setTimeout(resolve, backoffMs(STORE_BACKOFF, attempt, this.#options.random())),
+        );
+      }
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#stopping = true;
+    this.#wake();
+    for (const waiter of this.#foldWaiters) waiter.settle(this.#failure);
+    this.#foldWaiters = [];
+    void this.#reader?.close(); // It only stops waiting; the lane is over either way.
+  }
+
+  /** Waits, unless something needs the lane sooner. */
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

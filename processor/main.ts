@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Bus } from '../infra/bus.ts';
+import { systemClock } from '../infra/clock.ts';
+import { type Config, readConfig } from '../infra/config.ts';
+import { crashPoints } from '../infra/crashpoint.ts';
+import { HttpServer } from '../infra/http.ts';
+import { createLogger } from '../infra/log.ts';
+import { Metrics } from '../infra/metrics.ts';
+import { migrate } from '../infra/migrate.ts';
+import { exitWithParent } from '../infra/parent-watch.ts';
+import { projectRoot } from '../infra/root.ts';
+import { Store } from '../infra/store.ts';
+import { streamOf, subjectOf } from '../ingest/event.ts';
+import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letter.ts';
+import { Keeper } from './keeper.ts';
+import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
+import { LANES_BUCKET } from './lane-record.ts';
+import type { PartitionLimits } from './partition.ts';
+import { WorkerHandle } from './worker-handle.ts';
+
+const SESSIONS_MAX = 8_000_000;
+const PUBLISHERS_MAX = 4_096;
+const MINUTE_VISITORS_MAX = 1_000_000;
+const GRANTS_MAX = 200_000;
+const STORE_TIMEOUT_MS = 120_000;
+const DRAIN_MAX_MS = 18_000;
+
+/** Runs a processor: one keeper for each partition, their states spread over single-thread pools. */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLogger('processor', config.LOG_LEVEL);
+  exitWithParent();
+  const metrics = new Metrics();
+  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}` }, log);
+  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
+    await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
+  }
+  await bus.ensureStream(
+    DEAD_LETTERS_STREAM,
+    deadLetterSubjectOf(0).replace(/\d+$/, '*'),
+    config.BUS_BYTES_MAX,
+  );
+  const store = new Store({
+    url: config.CLICKHOUSE_URL,
+    database: config.CLICKHOUSE_DATABASE,
+    requestTimeoutMs: STORE_TIMEOUT_MS,
+  });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  const workers = Array.from(
+    { length: Math.min(config.WORKERS, config.PARTITIONS) },
+    () => new WorkerHandle(workerFile()),
+  );
+  const records = await bus.keyed(LANES_BUCKET);
+  const laneMetrics = createLaneMetrics(metrics);
+  const crashPoint = crashPoints(config.CRASH_POINT);
+  const keepers = Array.from({ length: config.PARTITIONS }, (_, partition) => {
+    const worker = workers[partition % workers.length];
+    if (worker === undefined) throw new Error('a processor needs a worker');
+    return new Keeper({
+      partition,
+      config,
+      limits: limitsOf(config),
+      bus,
+      records,
+      store,
+      worker,
+      log,
+      clock: systemClock,
+      random: Math.random,
+      metrics: laneMetrics,
+      gauges: createLaneGauges(metrics, partition, () => Date.now()),
+      crashPoint,
+    });
+  });
+  for (const keeper of keepers) keeper.start();
+  const http = showMetrics(metrics, keepers);
+  const port = await http.listen('127.0.0.1', config.METRICS_PORT);
+  process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
+  log.info({ partitions: config.PARTITIONS, workers: workers.length }, 'processor: running');
+
+  let draining = false;
+  const drain = async () => {
+    if (draining) return;
+    draining = true;
+    setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
+    await Promise.all(keepers.map((keeper) => keeper.stop()));
+    await Promise.all(workers.map((worker) => worker.stop()));
+    http.close();
+    await store.close();
+    await bus.close();
+    log.info('drained');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
+}
+
+function limitsOf(config: Config): PartitionLimits {
+  return {
+    sessionHoldMs: config.SESSION_HOLD_MS,
+    sessionsMax: SESSIONS_MAX,
+    eventIdsMax: config.EVENT_IDS_MAX,
+    publishersMax: PUBLISHERS_MAX,
+    minuteVisitorsMax: MINUTE_VISITORS_MAX,
+    grantsMax: GRANTS_MAX,
+  };
+}
+
+/** The built worker: beside this file once built, or in the build's folder when this runs from source. */
+function workerFile(): string {
+  const beside = fileURLToPath(new URL('./worker.js', import.meta.url));
+  return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/worker.js');
+}
+
+function showMetrics(metrics: Metrics, keepers: readonly Keeper[]): HttpServer {
+  const http = new HttpServer(() => {});
+  const get = (pattern: string, answer: () => readonly [number, string, string]) =>
+    http.route({
+      method: 'get',
+      pattern,
+      bodyMaxBytes: 0,
+      cors: undefined,
+      readHead: () => undefined,
+      answer: (_head, _body, reply) => {
+        const [status, text, type] = answer();
+        reply.send(status, text, [['content-type', type]]);
+      },
+    });
+  get('/metrics', () => [200, metrics.expose(), metrics.contentType]);
+  get('/healthz/ready', () => {
+    const answering = keepers.filter((keeper) => keeper.answering).length;
+    const text = JSON.stringify({ partitions: keepers.length, answering });
+    return [answering === keepers.length ? 200 : 503, text, 'application/json; charset=utf-8'];
+  });
+  return http;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`processor: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,83 @@
+import { createInterned, type Interned } from './interned.ts';
+import { createSessionTable, type SessionTable } from './session-table.ts';
+import type { SiteCounters } from './site-counters.ts';
+
+/** How long an event id is remembered: the same id within this span counts once. */
+export const EVENT_ID_MEMORY_MS = 86_400_000;
+
+/** The caps of one partition's memory. What happens at each is said where it is checked. */
+export interface PartitionLimits {
+  /** How long a silent session is held, by the partition's clock. */
+  readonly sessionHoldMs: number;
+  readonly sessionsMax: number;
+  readonly eventIdsMax: number;
+  readonly publishersMax: number;
+  readonly minuteVisitorsMax: number;
+  readonly grantsMax: number;
+}
+
+/** An event id that was recorded: when, and in which session (32 hexadecimal digits; empty: in none). */
+export interface SeenEvent {
+  readonly atMs: number;
+  readonly sessionId: string;
+}
+
+/** A session id that was promised to a device's next event. */
+export interface Grant {
+  readonly sessionId: string;
+  /** Time of the event that it was promised for. */
+  readonly occurredAtMs: number;
+}
+
+/**
+ * Everything that one partition knows, as plain data. Only `fold` changes it, and only by what stands in the stream,
+ * so that reading the stream again from a checkpoint gives the same state. (`grants` and the expiry of live devices
+ * are the exception: they only serve answers, and no row depends on them.)
+ */
+export interface PartitionState {
+  readonly partition: number;
+  readonly limits: PartitionLimits;
+  /** The newest receipt time seen: the only clock that the fold knows. */
+  clockMs: number;
+  /** Last stream sequence that was folded. */
+  sequence: number;
+  /** The newest message of each publisher, so that one that was sent twice counts once. */
+  readonly publishers: Map<string, { sequence: number; atMs: number }>;
+  readonly sessions: SessionTable;
+  /** First session of each device; `SessionTable.nextOfDevice` leads on. */
+  readonly slotByDevice: Map<string, number>;
+  readonly sites: Interned;
+  readonly pages: Interned;
+  readonly sources: Interned;
+  readonly settings: Interned;
+  readonly profiles: Interned;
+  /** Minor units by currency of the sessions that have revenue, by slot. */
+  readonly revenueBySlot: Map<number, Map<string, bigint>>;
+  /** Recorded event ids, oldest first, keyed by site and id. */
+  readonly eventIds: Map<string, SeenEvent>;
+  readonly counters: Map<string, SiteCounters>;
+  minuteVisitors: number;
+  readonly grants: Map<string, Grant>;
+}
+
+export function createPartition(partition: number, limits: PartitionLimits): PartitionState {
+  return {
+    partition,
+    limits,
+    clockMs: 0,
+    sequence: 0,
+    publishers: new Map(),
+    sessions: createSessionTable(),
+    slotByDevice: new Map(),
+    sites: createInterned(),
+    pages: createInterned(),
+    sources: createInterned(),
+    settings: createInterned(),
+    profiles: createInterned(),
+    revenueBySlot: new Map(),
+    eventIds: new Map(),
+    counters: new Map(),
+    minuteVisitors: 0,
+    grants: new Map(),
+  };
+}

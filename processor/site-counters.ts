@@ -1,0 +1,124 @@
+/** A device is live for this long after its last event. */
+export const LIVE_WINDOW_MS = 300_000;
+/** Minutes that are kept for answers from memory: two hours, for a span of one hour and the one before it. */
+const MINUTES_KEPT_MS = 7_500_000;
+const MINUTE_MS = 60_000;
+// The live window plus the minute by which an event may lie ahead of its receipt, rounded up to a power of two.
+const RING_SECONDS = 512;
+const LIVE_SPAN_SECONDS = 360;
+
+/** One minute of one site. */
+export interface Minute {
+  screenViews: number;
+  otherEvents: number;
+  sessions: number;
+  bounces: number;
+  durationMs: number;
+  readonly revenue: Map<string, bigint>;
+  readonly visitors: Set<number>;
+}
+
+/**
+ * The counters of one site on one partition.
+ *
+ *     liveBySecond   …│ 2 │ 0 │ 5 │ 1 │…      devices by the second of their last event, a ring of 512
+ *                      └─ floorSecond: seconds up to here have expired and are zero
+ *
+ * `live` is the sum over the ring, so that counting and reading are O(1) whatever the number of devices.
+ */
+export interface SiteCounters {
+  live: number;
+  floorSecond: number;
+  readonly liveBySecond: Int32Array;
+  readonly minutes: Map<number, Minute>;
+  /** Minutes before this are not known any more. */
+  minutesFromMs: number;
+}
+
+export function createSiteCounters(clockMs: number): SiteCounters {
+  return {
+    live: 0,
+    floorSecond: Math.floor((clockMs - LIVE_WINDOW_MS) / 1000),
+    liveBySecond: new Int32Array(RING_SECONDS),
+    minutes: new Map(),
+    minutesFromMs: 0,
+  };
+}
+
+/** Lets every second expire whose events are older than the live window at `nowMs`. */
+export function expireLive(counters: SiteCounters, nowMs: number): void {
+  raiseFloor(counters, Math.floor((nowMs - LIVE_WINDOW_MS) / 1000));
+}
+
+/**
+ * Moves one device's last event from `previousSecond` (0: none) to `second`. Returns the second that it is counted
+ * under now: `previousSecond` when the event is no later, 0 when it is too old to be live.
+ */
+export function seeDevice(counters: SiteCounters, previousSecond: number, second: number): number {
+  // Whatever the time is, it is at most a minute behind the newest event: what is further back is over.
+  raiseFloor(counters, second - LIVE_SPAN_SECONDS);
+  const counted = previousSecond > counters.floorSecond ? previousSecond : 0;
+  if (second <= counted || second <= counters.floorSecond) return counted;
+  if (counted > 0) add(counters, counted, -1);
+  add(counters, second, 1);
+  return second;
+}
+
+/** The minute that holds `atMs`, made when it is recent enough; undefined when it is not kept. */
+export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number): Minute | undefined {
+  const minuteMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
+  const known = counters.minutes.get(minuteMs);
+  if (known !== undefined) return known;
+  if (minuteMs < clockMs - MINUTES_KEPT_MS) return undefined;
+  const minute: Minute = {
+    screenViews: 0,
+    otherEvents: 0,
+    sessions: 0,
+    bounces: 0,
+    durationMs: 0,
+    revenue: new Map(),
+    visitors: new Set(),
+  };
+  counters.minutes.set(minuteMs, minute);
+  return minute;
+}
+
+/** Forgets the minutes that are no longer kept; returns how many visitor hashes went with them. */
+export function expireMinutes(counters: SiteCounters, clockMs: number): number {
+  let visitors = 0;
+  for (const [minuteMs, minute] of counters.minutes) {
+    if (minuteMs >= clockMs - MINUTES_KEPT_MS) continue;
+    visitors += minute.visitors.size;
+    counters.minutes.delete(minuteMs);
+  }
+  return visitors;
+}
+
+/** Forgets what a minute knew of visitors, and from then on answers only for later minutes. */
+export function dropMinutesBefore(counters: SiteCounters, fromMs: number): number {
+  let visitors = 0;
+  for (const [minuteMs, minute] of counters.minutes) {
+    if (minuteMs >= fromMs) continue;
+    visitors += minute.visitors.size;
+    counters.minutes.delete(minuteMs);
+  }
+  counters.minutesFromMs = Math.max(counters.minutesFromMs, fromMs);
+  return visitors;
+}
+
+function add(counters: SiteCounters, second: number, amount: number): void {
+  const place = second % RING_SECONDS;
+  counters.liveBySecond[place] = (counters.liveBySecond[place] ?? 0) + amount;
+  counters.live += amount;
+}
+
+function raiseFloor(counters: SiteCounters, floorSecond: number): void {
+  if (floorSecond <= counters.floorSecond) return;
+  const steps = Math.min(RING_SECONDS, floorSecond - counters.floorSecond);
+  for (let step = 1; step <= steps; step += 1) {
+    const place = (counters.floorSecond + step) % RING_SECONDS;
+    counters.live -= counters.liveBySecond[place] ?? 0;
+    counters.liveBySecond[place] = 0;
+  }
+  counters.floorSecond = floorSecond;
+}

@@ -1,0 +1,309 @@
+import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+
+/**
+ * The oracle: what the stream means, computed as slowly and plainly as possible. The rules:
+ *
+ * 1. Order is arrival. Each partition has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
+ * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
+ * 3. A session whose last event arrived more than `holdMs` ago by that clock is let go: nothing joins it any more.
+ * 4. Among the sessions of the event's (site, device) that are not let go, an event at time t joins
+ *    a. the latest-starting one with start <= t <= end + gap; otherwise
+ *    b. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
+ *    c. it opens one, whose id is the id that the event was answered, or the derived one.
+ *    The gap is inclusive. Sessions never merge, even if a late event closes the space between two: their ids have
+ *    been given out.
+ *
+ *        session A          session B
+ *        |--*---*--|        |---*---|          gap = the dotted reach of each, on both sides
+ *      ..|         |.. x  ..|       |..        x reaches neither: a third session
+ *
+ * 5. A session's entry is its earliest event, its exit the latest; a screen view beats anything else; of equal times
+ *    the first arrival is the entry, the last arrival the exit. Its profile is the last one given.
+ * 6. A session writes `session_start` when it opens, with the time of the event that opened it, and `session_end` when
+ *    it is let go, with the time of its end. These rows never count in any figure.
+ * 7. Events without device or answered with an empty session have no session.
+ */
+export interface ReferenceEvent {
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly eventId: string;
+  readonly name: string;
+  readonly occurredAtMs: number;
+  readonly receivedAtMs: number;
+  /** As answered; undefined where the answer is not known, and the id is derived. */
+  readonly sessionId: string | undefined;
+  readonly revenue: bigint | undefined;
+  readonly currency: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly source: unknown;
+  readonly setting: unknown;
+}
+
+/** Time passes on every partition and nothing else happens. */
+export interface Tick {
+  readonly tickAtMs: number;
+}
+
+export interface ReferenceOptions {
+  readonly holdMs: number;
+  /** How many receive clocks there are; 1 when not said. */
+  readonly partitions?: number;
+}
+
+/** An event that counts, and the session that it is in; empty: in none. */
+export interface PlacedEvent {
+  readonly event: ReferenceEvent;
+  readonly sessionId: string;
+}
+
+export interface SyntheticEvent {
+  readonly name: 'session_start' | 'session_end';
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly sessionId: string;
+  readonly createdAtMs: number;
+}
+
+export interface ReferenceSession {
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly id: string;
+  readonly profileId: string;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  /** The receive clock when its last event arrived. */
+  readonly touchedAtMs: number;
+  readonly screenViews: number;
+  readonly otherEvents: number;
+  readonly revenue: Readonly<Record<string, bigint>>;
+  readonly entry: ReferenceEvent;
+  readonly exit: ReferenceEvent;
+  readonly letGo: boolean;
+}
+
+export interface Reference {
+  /** In the order of arrival, without repeats. */
+  readonly events: readonly PlacedEvent[];
+  /** By site, device, start and id. */
+  readonly sessions: readonly ReferenceSession[];
+  readonly synthetic: readonly SyntheticEvent[];
+}
+
+const DAY_MS = 86_400_000;
+
+/** Computes everything from the list of arrivals; see the rules on top. */
+export function reference(
+  arrivals: readonly (ReferenceEvent | Tick)[],
+  options: ReferenceOptions,
+): Reference {
+  const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.holdMs));
+  const events: PlacedEvent[] = [];
+  for (const arrival of arrivals) {
+    if ('tickAtMs' in arrival) {
+      for (const partition of partitions) partition.advance(arrival.tickAtMs);
+      continue;
+    }
+    const number = partitionOf(arrival.projectId, partitionKeyOf(arrival), partitions.length);
+    const sessionId = partitions[number]?.take(arrival);
+    if (sessionId !== undefined) events.push({ event: arrival, sessionId });
+  }
+  return {
+    events,
+    sessions: partitions
+      .flatMap(({ sessions }) => sessions)
+      .map(summary)
+      .sort(inOrder),
+    synthetic: partitions.flatMap(({ synthetic }) => synthetic),
+  };
+}
+
+/** A session as the list of what arrived in it; everything else follows from the list. */
+interface SessionLog {
+  readonly id: string;
+  readonly arrivals: ReferenceEvent[];
+  touchedAtMs: number;
+  letGo: boolean;
+}
+
+class Partition {
+  readonly #holdMs: number;
+  readonly #firstSeenAtMs = new Map<string, number>();
+  readonly sessions: SessionLog[] = [];
+  readonly synthetic: SyntheticEvent[] = [];
+  #clockMs = Number.NEGATIVE_INFINITY;
+
+  constructor(holdMs: number) {
+    this.#holdMs = holdMs;
+  }
+
+  advance(toMs: number): void {
+    this.#clockMs = Math.max(this.#clockMs, toMs);
+    for (const session of this.sessions) {
+      if (session.letGo || this.#clockMs - session.touchedAtMs <= this.#holdMs) continue;
+      session.letGo = true;
+      this.#write('session_end', session, endOf(session));
+    }
+  }
+
+  /** The session of an event, empty for none; undefined when the event is a repeat. */
+  take(event: ReferenceEvent): string | undefined {
+    this.advance(event.receivedAtMs);
+    if (this.#isRepeat(event)) return undefined;
+    if (event.deviceId === '' || event.sessionId === '') return '';
+    const session = this.#sessionFor(event) ?? this.#open(event);
+    session.arrivals.push(event);
+    session.touchedAtMs = this.#clockMs;
+    if (session.arrivals.length === 1) this.#write('session_start', session, event.occurredAtMs);
+    return session.id;
+  }
+
+  #isRepeat({ projectId, eventId }: ReferenceEvent): boolean {
+    if (eventId === '') return false;
+    const key = JSON.stringify([projectId, eventId]);
+    const firstSeenAtMs = this.#firstSeenAtMs.get(key);
+    if (firstSeenAtMs !== undefined && this.#clockMs - firstSeenAtMs <= DAY_MS) return true;
+    this.#firstSeenAtMs.set(key, this.#clockMs);
+    return false;
+  }
+
+  #sessionFor(event: ReferenceEvent): SessionLog | undefined {
+    const at = event.occurredAtMs;
+    const held = this.sessions
+      .filter((session) => !session.letGo && isOf(session, event))
+      .sort((a, b) => startOf(a) - startOf(b));
+    return (
+      held.findLast((session) => startOf(session) <= at && at <= endOf(session) + SESSION_GAP_MS) ??
+      held.find((session) => at < startOf(session) && startOf(session) - at <= SESSION_GAP_MS)
+    );
+  }
+
+  #open(event: ReferenceEvent): SessionLog {
+    const id = event.sessionId ?? sessionIdOf(event.projectId, event.deviceId, event.occurredAtMs);
+    const session = { id, arrivals: [], touchedAtMs: this.#clockMs, letGo: false };
+    this.sessions.push(session);
+    return session;
+  }
+
+  #write(name: SyntheticEvent['name'], session: SessionLog, createdAtMs: number): void {
+    const { projectId, deviceId } = firstOf(session.arrivals);
+    this.synthetic.push({ name, projectId, deviceId, sessionId: session.id, createdAtMs });
+  }
+}
+
+/** Sums over a span of time. Sessions count where they began; events where they happened. */
+export interface Figures {
+  readonly screenViews: number;
+  readonly otherEvents: number;
+  readonly visitors: number;
+  readonly sessions: number;
+  readonly bounces: number;
+  /** Sum over the sessions. */
+  readonly durationMs: number;
+  readonly revenue: Readonly<Record<string, bigint>>;
+}
+
+/** One site's figures from `fromMs` up to and not including `untilMs`. */
+export function figures(
+  all: Reference,
+  span: { readonly projectId: string; readonly fromMs: number; readonly untilMs: number },
+): Figures {
+  const within = (ms: number) => ms >= span.fromMs && ms < span.untilMs;
+  const events = all.events
+    .map(({ event }) => event)
+    .filter((event) => event.projectId === span.projectId && within(event.occurredAtMs));
+  const sessions = all.sessions.filter(
+    (session) => session.projectId === span.projectId && within(session.startedAtMs),
+  );
+  const visitors = new Set(events.map((event) => event.profileId || event.deviceId));
+  visitors.delete('');
+  return {
+    screenViews: events.filter(isView).length,
+    otherEvents: events.filter((event) => !isView(event)).length,
+    visitors: visitors.size,
+    sessions: sessions.length,
+    bounces: sessions.filter((session) => session.screenViews <= 1).length,
+    durationMs: sessions.reduce((sum, session) => sum + session.endedAtMs - session.startedAtMs, 0),
+    revenue: revenueOf(events),
+  };
+}
+
+/** Devices of a site with an event in the five minutes up to `nowMs`. */
+export function liveVisitors(all: Reference, projectId: string, nowMs: number): number {
+  const live = all.events
+    .map(({ event }) => event)
+    .filter((event) => event.projectId === projectId && event.deviceId !== '')
+    .filter((event) => event.occurredAtMs <= nowMs && event.occurredAtMs > nowMs - 300_000);
+  return new Set(live.map((event) => event.deviceId)).size;
+}
+
+function summary(session: SessionLog): ReferenceSession {
+  const { arrivals } = session;
+  const { projectId, deviceId } = firstOf(arrivals);
+  return {
+    projectId,
+    deviceId,
+    id: session.id,
+    profileId: arrivals.findLast(({ profileId }) => profileId !== '')?.profileId ?? '',
+    startedAtMs: startOf(session),
+    endedAtMs: endOf(session),
+    touchedAtMs: session.touchedAtMs,
+    screenViews: arrivals.filter(isView).length,
+    otherEvents: arrivals.filter((event) => !isView(event)).length,
+    revenue: revenueOf(arrivals),
+    entry: arrivals.reduce((entry, event) => (beatsAsEntry(event, entry) ? event : entry)),
+    exit: arrivals.reduce((exit, event) => (beatsAsExit(event, exit) ? event : exit)),
+    letGo: session.letGo,
+  };
+}
+
+function beatsAsEntry(event: ReferenceEvent, entry: ReferenceEvent): boolean {
+  if (isView(event) !== isView(entry)) return isView(event);
+  return event.occurredAtMs < entry.occurredAtMs;
+}
+
+function beatsAsExit(event: ReferenceEvent, exit: ReferenceEvent): boolean {
+  if (isView(event) !== isView(exit)) return isView(event);
+  return event.occurredAtMs >= exit.occurredAtMs;
+}
+
+function isView(event: ReferenceEvent): boolean {
+  return event.name === SCREEN_VIEW;
+}
+
+function isOf(session: SessionLog, event: ReferenceEvent): boolean {
+  const { projectId, deviceId } = firstOf(session.arrivals);
+  return projectId === event.projectId && deviceId === event.deviceId;
+}
+
+function startOf(session: SessionLog): number {
+  return Math.min(...session.arrivals.map(({ occurredAtMs }) => occurredAtMs));
+}
+
+function endOf(session: SessionLog): number {
+  return Math.max(...session.arrivals.map(({ occurredAtMs }) => occurredAtMs));
+}
+
+function revenueOf(events: readonly ReferenceEvent[]): Record<string, bigint> {
+  const sums: Record<string, bigint> = {};
+  for (const { revenue, currency } of events)
+    if (revenue !== undefined) sums[currency] = (sums[currency] ?? 0n) + revenue;
+  return sums;
+}
+
+function firstOf(arrivals: readonly ReferenceEvent[]): ReferenceEvent {
+  const [first] = arrivals;
+  if (first === undefined) throw new Error('a session has at least one event');
+  return first;
+}
+
+function inOrder(a: ReferenceSession, b: ReferenceSession): number {
+  const key = (session: ReferenceSession) => JSON.stringify([session.projectId, session.deviceId]);
+  return compare(key(a), key(b)) || a.startedAtMs - b.startedAtMs || compare(a.id, b.id);
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,90 @@
+import { availableParallelism } from 'node:os';
+import { Piscina } from 'piscina';
+import type { HotQuestion } from './hot.ts';
+import type { StoredEventId, StoredMinute } from './restore.ts';
+import type { CutBatch, FoldReport, OpenTask, WorkerTask } from './worker-tasks.ts';
+
+/**
+ * The main thread's side of one worker thread: a pool of exactly one, since a partition's state lives in the thread
+ * that opened it and a larger pool would hand the next task to any of its threads.
+ */
+export class WorkerHandle {
+  readonly #pool: Piscina<WorkerTask, unknown>;
+
+  constructor(filename: string) {
+    this.#pool = new Piscina({
+      filename,
+      minThreads: 1,
+      maxThreads: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // On one core a thread that spins for its next task takes the time from the one that would send it.
+      atomics: availableParallelism() > 1 ? 'sync' : 'disabled',
+    });
+  }
+
+  /** Tasks that were given and are not done. */
+  get waiting(): number {
+    return this.#pool.queueSize;
+  }
+
+  open(task: Omit<OpenTask, 'kind'>): Promise<void> {
+    return this.#run<void>({ kind: 'open', ...task });
+  }
+  restoreSessions(partition: number, bytes: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'restore-sessions', partition, bytes: Uint8Array.from(bytes) });
+  }
+  restoreEventIds(partition: number, ids: readonly StoredEventId[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-event-ids', partition, ids });
+  }
+  restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-minutes', partition, minutes });
+  }
+
+  /** Folds messages in their order. Their bytes are copied once, into one piece that moves to the thread. */
+  fold(
+    partition: number,
+    messages: readonly { readonly sequence: number; readonly bytes: Uint8Array }[],
+  ): Promise<FoldReport> {
+    let length = 0;
+    for (const { bytes } of messages) length += bytes.length;
+    const bytes = new Uint8Array(length);
+    let offset = 0;
+    for (const message of messages) {
+      bytes.set(message.bytes, offset);
+      offset += message.bytes.length;
+    }
+    const index = messages.map((message) => [message.sequence, message.bytes.length] as const);
+    return this.#run<FoldReport>({ kind: 'fold', partition, bytes, messages: index }, [bytes.buffer]);
+  }
+
+  cut(partition: number): Promise<CutBatch | undefined> {
+    return this.#run<CutBatch | undefined>({ kind: 'cut', partition });
+  }
+  flushed(partition: number): Promise<void> {
+    return this.#run<void>({ kind: 'flushed', partition });
+  }
+  hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
+    return this.#run<Uint8Array>({ kind: 'hot', partition, question });
+  }
+  sessions(partition: number, questions: Uint8Array, nowMs: number): Promise<Uint8Array> {
+    return this.#run<Uint8Array>({
+      kind: 'sessions',
+      partition,
+      questions: Uint8Array.from(questions),
+      nowMs,
+    });
+  }
+  close(partition: number): Promise<void> {
+    return this.#run<void>({ kind: 'close', partition });
+  }
+
+  /** Ends the thread. */
+  async stop(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  /** The thread answers each kind of task with its own type; `worker.ts` is the other half of that agreement. */
+  #run<Result>(task: WorkerTask, move: ArrayBuffer[] = []): Promise<Result> {
+    return this.#pool.run(task, move.length === 0 ? {} : { transferList: move }) as Promise<Result>;
+  }
+}

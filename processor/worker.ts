@@ -1,0 +1,180 @@
+import { must } from '../infra/assert.ts';
+import { DecodeError } from '../ingest/event.ts';
+import { decodeSessionQuestions, encodeSessionAnswers } from '../ingest/session-lookup.ts';
+import { answerHot, answerSessions } from './answers.ts';
+import { type Batch, isEmpty, openBatch, type Rows } from './batch.ts';
+import { expireCounters } from './counting.ts';
+import { closeBatch, nextBatch } from './cut.ts';
+import { EventView } from './event-view.ts';
+import { advanceClock, foldMessage } from './fold.ts';
+import type { Checkpoint } from './lane-record.ts';
+import { createPartition, type PartitionState } from './partition.ts';
+import { restoreEventIds, restoreMinutes, restoreSessions } from './restore.ts';
+import type { CutBatch, FoldReport, OpenTask, WorkerTask } from './worker-tasks.ts';
+
+/** A partition in this thread. */
+interface HeldPartition {
+  readonly state: PartitionState;
+  readonly messageMaxBytes: number;
+  open: Batch;
+  inFlight: Batch | undefined;
+  /** The last flush that is known to be in the store. */
+  flushNumber: number;
+  /** The begin of a stored row whose end is still to come. */
+  restoreRest: Buffer;
+  /** The minute of the clock when old counters were last cleared. */
+  clearedMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+
+// The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
+// hands it one task after the other.
+const held = new Map<number, HeldPartition>();
+const view = new EventView();
+
+/** The thread's side of a pool of one: does one task. Whoever asks decides the order. */
+export default function work(task: WorkerTask): unknown {
+  switch (task.kind) {
+    case 'open':
+      return open(task);
+    case 'restore-sessions':
+      return restore(
+        partitionOf(task),
+        Buffer.from(task.bytes.buffer, task.bytes.byteOffset, task.bytes.byteLength),
+      );
+    case 'restore-event-ids':
+      return restoreEventIds(partitionOf(task).state, task.ids);
+    case 'restore-minutes':
+      return restoreMinutes(partitionOf(task).state, task.minutes);
+    case 'fold':
+      return foldAll(partitionOf(task), Buffer.from(task.bytes.buffer, task.bytes.byteOffset), task.messages);
+    case 'cut':
+      return cut(partitionOf(task));
+    case 'flushed':
+      return flushed(partitionOf(task));
+    case 'hot': {
+      const partition = partitionOf(task);
+      return answerHot(partition.state, partition, task.question, partition.messageMaxBytes);
+    }
+    case 'sessions': {
+      const questions = decodeSessionQuestions(task.questions);
+      return encodeSessionAnswers(answerSessions(partitionOf(task).state, questions, task.nowMs));
+    }
+    case 'close':
+      return void held.delete(task.partition);
+  }
+}
+
+function partitionOf(task: { readonly partition: number }): HeldPartition {
+  return must(held.get(task.partition), `partition ${task.partition} is not open in this thread`);
+}
+
+function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): void {
+  const state = createPartition(partition, limits);
+  state.clockMs = checkpoint.clockMs;
+  state.sequence = checkpoint.sequence;
+  for (const [publisher, sequence, atMs] of checkpoint.publishers)
+    state.publishers.set(publisher, { sequence, atMs });
+  held.set(partition, {
+    state,
+    messageMaxBytes,
+    open: openBatch(checkpoint.flushNumber + 1),
+    inFlight: undefined,
+    flushNumber: checkpoint.flushNumber,
+    restoreRest: Buffer.alloc(0),
+    clearedMinute: 0,
+  });
+}
+
+function restore(partition: HeldPartition, piece: Buffer): void {
+  const bytes = partition.restoreRest.length === 0 ? piece : Buffer.concat([partition.restoreRest, piece]);
+  partition.restoreRest = bytes.subarray(restoreSessions(partition.state, bytes));
+}
+
+function foldAll(
+  partition: HeldPartition,
+  bytes: Buffer,
+  messages: readonly (readonly [sequence: number, bytes: number])[],
+): FoldReport {
+  const { state, open: batch } = partition;
+  const refused: { sequence: number; reason: string }[] = [];
+  let events = 0;
+  let repeats = 0;
+  let offset = 0;
+  for (const [sequence, length] of messages) {
+    try {
+      const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
+      events += folded.events;
+      repeats += folded.repeats;
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      refused.push({ sequence, reason: error.message });
+      passOver(state, batch, sequence);
+    }
+    offset += length;
+  }
+  const minute = Math.floor(state.clockMs / MINUTE_MS);
+  if (minute !== partition.clearedMinute) {
+    expireCounters(state);
+    partition.clearedMinute = minute;
+  }
+  return {
+    events,
+    repeats,
+    refused,
+    batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
+    batchBytes: batch.events.writer.length + batch.sessions.writer.length,
+    sessions: state.sessions.count,
+    clockMs: state.clockMs,
+  };
+}
+
+/** A message that went to the dead letters is done: the checkpoint moves past it. */
+function passOver(state: PartitionState, batch: Batch, sequence: number): void {
+  state.sequence = sequence;
+  if (batch.firstSequence === 0) batch.firstSequence = sequence;
+  batch.lastSequence = sequence;
+  advanceClock(state, state.clockMs, batch);
+}
+
+/** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
+function cut(partition: HeldPartition): CutBatch | undefined {
+  const { state, open: batch } = partition;
+  if (batch.lastSequence === 0) return undefined;
+  const hasRows = !isEmpty(batch);
+  if (hasRows) {
+    closeBatch(state, batch);
+    partition.inFlight = batch;
+    partition.open = nextBatch(batch);
+  } else partition.open = openBatch(batch.flushNumber);
+  return {
+    checkpoint: checkpointOf(state, hasRows ? batch.flushNumber : batch.flushNumber - 1),
+    hasRows,
+    events: share(batch.events),
+    sessions: share(batch.sessions),
+    eventRows: batch.events.ends.length,
+    sessionRows: batch.sessions.ends.length,
+  };
+}
+
+function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {
+  const publishers = [...state.publishers].map(
+    ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
+  );
+  return { flushNumber, sequence: state.sequence, clockMs: state.clockMs, publishers };
+}
+
+/** Both threads need the rows: one to insert them, this one to answer for them until that is done. */
+function share(rows: Rows): SharedArrayBuffer {
+  const bytes = rows.writer.bytes();
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}
+
+function flushed(partition: HeldPartition): void {
+  const batch = must(partition.inFlight, 'a flush ended that was never begun');
+  partition.flushNumber = batch.flushNumber;
+  partition.inFlight = undefined;
+}

@@ -1,0 +1,84 @@
+import type { ExportedEvent, Include } from '../api.ts';
+import { majorUnits } from '../money.ts';
+
+const NO_ID = '0'.repeat(32);
+
+/** One row of `export-events.sql`; the columns below `currency` are there when they are included. */
+export interface ExportRow {
+  readonly id: string;
+  readonly name: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly sessionId: string;
+  readonly projectId: string;
+  readonly createdAt: number;
+  readonly path: string;
+  readonly origin: string;
+  readonly title: string;
+  readonly country: string;
+  readonly city: string;
+  readonly os: string;
+  readonly browser: string;
+  readonly device: string;
+  readonly groups: readonly string[];
+  readonly receivedAt: number;
+  readonly revenue: string;
+  readonly currency: string;
+  readonly eventId?: string;
+  readonly query?: string;
+  readonly hash?: string;
+  readonly properties?: Readonly<Record<string, string>>;
+  readonly referrer?: string;
+  readonly referrerName?: string;
+  readonly referrerType?: string;
+  readonly region?: string;
+  readonly longitude?: number;
+  readonly latitude?: number;
+  readonly brand?: string;
+  readonly model?: string;
+  readonly browserVersion?: string;
+  readonly osVersion?: string;
+  readonly orderId?: string;
+  readonly utmSource?: string;
+  readonly utmMedium?: string;
+  readonly utmCampaign?: string;
+  readonly utmTerm?: string;
+  readonly utmContent?: string;
+  readonly channel?: string;
+  readonly sdkName?: string;
+  readonly sdkVersion?: string;
+}
+
+/** An event as it is answered. */
+export function exportedEventOf(row: ExportRow, includes: ReadonlySet<Include>): ExportedEvent {
+  const { receivedAt, revenue, currency, eventId, query, hash, longitude, latitude, orderId, ...rest } = row;
+  return {
+    ...rest,
+    id: idText(row.id),
+    sessionId: idText(row.sessionId),
+    createdAt: new Date(row.createdAt).toISOString(),
+    groups: [...row.groups],
+    ...(includes.has('profile') ? { profile: row.profileId === '' ? null : { id: row.profileId } } : {}),
+    ...(includes.has('meta') ? { meta: metaOf(row) } : {}),
+    ...(includes.has('geo') ? placeOf(longitude ?? 0, latitude ?? 0) : {}),
+    ...(includes.has('revenue') ? amountOf(row) : {}),
+  };
+}
+
+function metaOf({ eventId = '', receivedAt, query = '', hash = '' }: ExportRow) {
+  return { eventId, receivedAt: new Date(receivedAt).toISOString(), query, hash };
+}
+
+/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+function placeOf(longitude: number, latitude: number) {
+  return longitude === 0 && latitude === 0 ? { longitude: null, latitude: null } : { longitude, latitude };
+}
+
+function amountOf({ revenue, currency, orderId = '' }: ExportRow) {
+  const amount = currency === '' ? null : majorUnits(BigInt(revenue), currency);
+  return { revenue: amount, currency, orderId };
+}
+
+function idText(digits: string): string {
+  return digits === NO_ID ? '' : digits;
+}

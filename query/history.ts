@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
+import { projectRoot } from '../infra/root.ts';
+import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
+import { RefusalError } from './refusal.ts';
+import { type Seam, withHotRows } from './seam.ts';
+
+/** The statements of `sql/`, one question each. */
+export const QUESTIONS = ['metrics-events', 'metrics-sessions', 'export-events', 'export-count'] as const;
+export type Question = (typeof QUESTIONS)[number];
+
+const TIMEOUT_EXCEEDED = 159;
+const MEMORY_LIMIT_EXCEEDED = 241;
+/** Statements that run at a time. The store has a thread or two for each; more would only slow each other down. */
+const RUNNING_MAX = 8;
+/** Statements that wait for their turn; beyond, the answer is 503 at once. */
+const WAITING_MAX = 200;
+
+/** What one statement may use up in the store. */
+export interface QuestionLimits {
+  readonly timeMaxMs: number;
+  readonly memoryMaxBytes: number;
+}
+
+export interface HistoryOptions {
+  readonly store: Pick<Store, 'query'>;
+  /** False when the store is known to be away: a store that hangs is then not waited for by every question anew. */
+  readonly isReachable: () => boolean;
+  readonly limits: QuestionLimits;
+  readonly metrics: Metrics;
+}
+
+/** The store cannot be reached at all, which is when some questions are answered from memory. */
+export class StoreAwayError extends RefusalError {
+  constructor(cause: unknown) {
+    super('store-away', 'the store of history cannot be reached now', cause);
+  }
+}
+
+interface Measures {
+  readonly asked: Counter;
+  readonly seconds: Histogram;
+}
+
+/**
+ * Runs the statements of `sql/` over history and hot rows, so many at a time, each within its limits. Values come as
+ * bound parameters; the statement's text is ours. Errors come as `RefusalError`s that say what to do.
+ */
+export class History {
+  readonly #store: Pick<Store, 'query'>;
+  readonly #isReachable: () => boolean;
+  readonly #limits: QuestionLimits;
+  readonly #texts: ReadonlyMap<Question, string>;
+  readonly #measures: ReadonlyMap<Question, Measures>;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor({ store, isReachable, limits, metrics }: HistoryOptions) {
+    this.#store = store;
+    this.#isReachable = isReachable;
+    this.#limits = limits;
+    this.#texts = new Map(QUESTIONS.map((question) => [question, readStatement(question)]));
+    this.#measures = new Map(QUESTIONS.map((question) => [question, measuresOf(question, metrics)]));
+  }
+
+  /** Throws a `StoreAwayError` when the store is known to be away, before anything else is fetched in vain. */
+  refuseAway(): void {
+    if (!this.#isReachable()) throw new StoreAwayError(undefined);
+  }
+
+  /**
+   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$` and must be our own.
+   * Throws a `StoreAwayError` when the store was not reached.
+   */
+  async ask<Row>(question: Question, parameters: StoreParameters, seam: Seam, columns = ''): Promise<Row[]> {
+    const text = (this.#texts.get(question) ?? '').replaceAll('$COLUMNS$', columns);
+    const measures = this.#measures.get(question);
+    this.refuseAway();
+    await this.#turn();
+    const startedAt = performance.now();
+    measures?.asked.add();
+    try {
+      const bound = { ...parameters, flushed: seam.flushed };
+      return await this.#store.query<Row>(withHotRows(text, seam), bound, this.#settings());
+    } catch (error) {
+      throw refusalOf(error);
+    } finally {
+      measures?.seconds.observe((performance.now() - startedAt) / 1000);
+      this.#endTurn();
+    }
+  }
+
+  #settings(): Record<string, number> {
+    return {
+      max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
+      max_memory_usage: this.#limits.memoryMaxBytes,
+    };
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#running < RUNNING_MAX) {
+      this.#running += 1;
+      return;
+    }
+    if (this.#waiting.length >= WAITING_MAX) throw new RefusalError('busy', 'too many questions wait');
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Hands the turn to who waits longest; nobody who comes in between can take it. */
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#running -= 1;
+    else next();
+  }
+}
+
+function readStatement(question: Question): string {
+  return readFileSync(join(projectRoot, 'query/sql', `${question}.sql`), 'utf8');
+}
+
+function measuresOf(question: Question, metrics: Metrics): Measures {
+  return {
+    asked: metrics.counter('query_statements_total', 'statements sent to the store', { question }),
+    seconds: metrics.seconds('query_statement_seconds', 'time of a statement in the store', { question }),
+  };
+}
+
+/** What an error of the store means for the one who asked. */
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof StoreError) || error.kind !== 'retryable') return error;
+  if (error.code === undefined) return new StoreAwayError(error);
+  if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryRefusal(error);
+  if (error.code === TIMEOUT_EXCEEDED) {
+    return new RefusalError('too-slow', 'the question took too long; ask for a shorter range', error);
+  }
+  return new RefusalError('busy', 'the store cannot answer now', error);
+}
+
+/** Over its own limit a question can only be made smaller; over that of the whole store it may try again later. */
+function memoryRefusal(error: StoreError): RefusalError {
+  if (/\btotal\b/i.test(error.message))
+    return new RefusalError('busy', 'the store is short of memory', error);
+  return new RefusalError('too-large', 'the question needs too much memory; ask for a shorter range', error);
+}

@@ -1,0 +1,45 @@
+import type { MetricsFigures } from '../api.ts';
+import { majorUnits } from '../money.ts';
+
+/** What is counted in one span of time, wherever it was counted. Sums and counts only: rates are made at the end. */
+export interface Figures {
+  readonly screenViews: number;
+  readonly visitors: number;
+  readonly sessions: number;
+  readonly bounces: number;
+  readonly durationMs: number;
+  /** Minor units by currency. */
+  readonly revenue: ReadonlyMap<string, bigint>;
+}
+
+export const NO_FIGURES: Figures = {
+  screenViews: 0,
+  visitors: 0,
+  sessions: 0,
+  bounces: 0,
+  durationMs: 0,
+  revenue: new Map(),
+};
+
+/** The figures as they are answered. Rates and averages are rounded to two decimals; of nothing they are 0. */
+export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigures {
+  const { sessions } = figures;
+  const byCurrency: Record<string, number> = {};
+  for (const [currency, minorUnits] of [...figures.revenue].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (minorUnits !== 0n) byCurrency[currency] = majorUnits(minorUnits, currency);
+  }
+  return {
+    bounce_rate: ratio(figures.bounces * 100, sessions),
+    unique_visitors: figures.visitors,
+    total_sessions: sessions,
+    avg_session_duration: ratio(figures.durationMs / 1000, sessions),
+    total_screen_views: figures.screenViews,
+    views_per_session: ratio(figures.screenViews, sessions),
+    total_revenue: byCurrency[siteCurrency] ?? 0,
+    revenue_by_currency: byCurrency,
+  };
+}
+
+function ratio(value: number, of: number): number {
+  return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
+}

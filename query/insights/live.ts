@@ -1,0 +1,62 @@
+import type { LiveAnswer } from '../api.ts';
+import { floorTo, labelOf } from '../buckets.ts';
+import { type HotView, headsOf } from '../hot-view.ts';
+import { type Asked, refuseAway } from '../question.ts';
+import { memoryFigures } from './memory-figures.ts';
+
+/** Pages, countries and referrers in the details of live visitors. */
+const TOP_MAX = 10;
+const MINUTES = 30;
+const MINUTE_MS = 60_000;
+
+/** `GET /insights/{projectId}/live`. A device has one partition, so the partitions' distinct devices add up. */
+export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAnswer> {
+  const answers = await hot.live(site.id);
+  refuseAway(answers, false);
+  let visitors = 0;
+  for (const head of headsOf(answers, 'live')) visitors += head.visitors;
+  return { visitors };
+}
+
+/** The same with `details=true`: by page, country and referrer, and the last 30 minutes one by one. */
+export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Asked): Promise<LiveAnswer> {
+  const toMs = floorTo(nowMs, 'minute', zone) + MINUTE_MS;
+  const span = { fromMs: toMs - MINUTES * MINUTE_MS, toMs };
+  const [details, minutes] = await Promise.all([hot.liveDetails(site.id), hot.minutes(site.id, span.fromMs)]);
+  refuseAway(details, false);
+  refuseAway(minutes, false);
+  const heads = headsOf(details, 'live-details');
+  const buckets = Array.from({ length: MINUTES }, (_, index) => {
+    const fromMs = span.fromMs + index * MINUTE_MS;
+    return { fromMs, label: labelOf(zone.wallMs(fromMs), 'minute') };
+  });
+  const held = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
+  const figures = memoryFigures({ span, previous: span, buckets }, held).buckets;
+  return {
+    visitors: heads.reduce((sum, head) => sum + head.visitors, 0),
+    pages: top(heads.map((head) => head.pages)).map(([path, visitors]) => ({ path, visitors })),
+    countries: top(heads.map((head) => head.countries)).map(([country, visitors]) => ({ country, visitors })),
+    referrers: top(heads.map((head) => head.referrers)).map(([referrer, visitors]) => ({
+      referrer,
+      visitors,
+    })),
+    minutes: buckets.map(({ label }, index) => ({
+      date: label,
+      visitors: figures[index]?.visitors ?? 0,
+      screen_views: figures[index]?.screenViews ?? 0,
+    })),
+  };
+}
+
+/** The partitions' counts added up, the highest first, ties by name. */
+function top(
+  lists: readonly (readonly (readonly [name: string, visitors: number])[])[],
+): readonly (readonly [name: string, visitors: number])[] {
+  const byName = new Map<string, number>();
+  for (const list of lists) {
+    for (const [name, visitors] of list) byName.set(name, (byName.get(name) ?? 0) + visitors);
+  }
+  return [...byName]
+    .sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1))
+    .slice(0, TOP_MAX);
+}

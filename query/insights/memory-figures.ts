@@ -1,0 +1,44 @@
+import type { HotMinute } from '../../processor/hot.ts';
+import type { Range, Span } from '../range.ts';
+import type { Figures } from './figures.ts';
+import type { RangeFigures } from './history-figures.ts';
+
+/**
+ * Counts a range by the minutes that the owners hold in memory: the same figures as from the store, as long as every
+ * minute of the range and of the span before is still held. A visitor may be on several partitions and in several
+ * minutes, so visitors are united by their hashes.
+ */
+export function memoryFigures(
+  range: Pick<Range, 'span' | 'previous' | 'buckets'>,
+  minutes: readonly HotMinute[],
+): RangeFigures {
+  const buckets = range.buckets.map(({ fromMs }, index) =>
+    figuresIn({ fromMs, toMs: range.buckets[index + 1]?.fromMs ?? range.span.toMs }, minutes),
+  );
+  return {
+    current: figuresIn(range.span, minutes),
+    previous: figuresIn(range.previous, minutes),
+    buckets,
+  };
+}
+
+function figuresIn(span: Span, minutes: readonly HotMinute[]): Figures {
+  const visitors = new Set<number>();
+  const revenue = new Map<string, bigint>();
+  let screenViews = 0;
+  let sessions = 0;
+  let bounces = 0;
+  let durationMs = 0;
+  for (const minute of minutes) {
+    if (minute.minuteMs < span.fromMs || minute.minuteMs >= span.toMs) continue;
+    screenViews += minute.screenViews;
+    sessions += minute.sessions;
+    bounces += minute.bounces;
+    durationMs += minute.durationMs;
+    for (const visitor of minute.visitors) visitors.add(visitor);
+    for (const [currency, amount] of Object.entries(minute.revenue)) {
+      revenue.set(currency, (revenue.get(currency) ?? 0n) + BigInt(amount));
+    }
+  }
+  return { screenViews, visitors: visitors.size, sessions, bounces, durationMs, revenue };
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Metrics } from '../../infra/metrics.ts';
+import { Store } from '../../infra/store.ts';
+import { metricsAnswer, metricsQuery } from '../api.ts';
+import { bucketsOf } from '../buckets.ts';
+import { History } from '../history.ts';
+import { readParameters } from '../parameters.ts';
+import { rangeOf } from '../range.ts';
+import { RefusalError } from '../refusal.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { addTraffic } from '../testing/model-traffic.ts';
+import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
+import { recount } from '../testing/recount.ts';
+import { Seeded } from '../testing/seeded.ts';
+import { Zones } from '../zone.ts';
+import { answerMetrics } from './metrics.ts';
+
+const zones = new Zones();
+// In the middle of a day on which clocks in Europe are put back.
+const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+const HOUR_MS = 3_600_000;
+
+let held: HistoryStore;
+const partitions = new OwnedPartitions(2);
+beforeAll(async () => {
+  held = await startHistoryStore();
+  const seeded = new Seeded(42);
+  addTraffic(partitions, seeded, {
+    events: 1_500,
+    fromMs: NOW_MS - 3_000 * HOUR_MS,
+    toMs: NOW_MS - 3 * HOUR_MS,
+  });
+  await land();
+  addTraffic(partitions, seeded, { events: 700, fromMs: NOW_MS - 3 * HOUR_MS, toMs: NOW_MS });
+  await land();
+  addTraffic(partitions, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+async function land(): Promise<void> {
+  for (const owner of partitions.owners) {
+    await held.land(owner, owner.cut());
+    owner.complete();
+  }
+}
+
+function ask(query: string, zone: string, history = held.history) {
+  const asked = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
+  const sources = { history, hot: partitions.hotView() };
+  return answerMetrics(sources, asked, readParameters(query, metricsQuery));
+}
+
+function expected(query: string, zone: string) {
+  const range = rangeOf(readParameters(query, metricsQuery), NOW_MS, zones.of(zone));
+  if ('kind' in range) throw new Error(range.message);
+  const sessions = partitions.owners.flatMap((owner) => owner.sessions());
+  const ours = sessions.filter(({ projectId }) => projectId === 'site');
+  return recount(range, partitions.events('site'), ours, 'EUR');
+}
+
+test.each([
+  ['range=30min', 'UTC'],
+  ['range=lastHour', 'Asia/Kathmandu'],
+  ['range=last24h', 'Asia/Kolkata'],
+  ['range=today', 'Europe/Berlin'],
+  ['range=yesterday', 'America/New_York'],
+  ['', 'Europe/Berlin'],
+  ['range=30d', 'Pacific/Chatham'],
+  ['range=3m', 'America/Sao_Paulo'],
+  ['range=6m', 'Europe/Berlin'],
+  ['range=12m', 'UTC'],
+  ['range=monthToDate&interval=week', 'Australia/Lord_Howe'],
+  ['range=yearToDate&interval=day', 'Africa/Cairo'],
+  ['startDate=2026-10-25&endDate=2026-10-25', 'Europe/Berlin'],
+  ['startDate=2026-10-24&endDate=2026-10-25&interval=minute', 'America/New_York'],
+  ['startDate=2026-10-20T10:20:30Z&endDate=2026-10-25T12:00:00.500Z&interval=hour', 'Asia/Kolkata'],
+])('metrics?%s in %s is what a count of everything gives', async (query, zone) => {
+  const answer = await ask(query, zone);
+  expect(answer).toEqual(expected(query, zone));
+  expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
+  expect(metricsAnswer.safeParse(answer).success).toBe(true);
+});
+
+test('a site of which nothing is known has zeros in every bucket', async () => {
+  const asked = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const query = readParameters('range=7d', metricsQuery);
+  const answer = await answerMetrics({ history: held.history, hot: partitions.hotView() }, asked, query);
+  expect(answer.series.length).toBe(7);
+  expect(answer.metrics).toEqual(answer.series[3] && { ...answer.metrics, ...omitDate(answer.series[3]) });
+  expect(answer.metrics.bounce_rate).toBe(0);
+});
+
+function omitDate<T extends { readonly date: string }>({ date: _date, ...rest }: T) {
+  return rest;
+}
+
+function awayHistory(): History {
+  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
+  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
+  return new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+}
+
+test.each(['range=30min', 'range=lastHour'])(
+  'metrics?%s is the same from memory as from the store',
+  async (query) => {
+    expect(await ask(query, 'Asia/Kathmandu', awayHistory())).toEqual(await ask(query, 'Asia/Kathmandu'));
+  },
+);
+
+test('without the store a longer range is refused, or answered in part when that was asked for', async () => {
+  await expect(ask('range=7d', 'UTC', awayHistory())).rejects.toMatchObject({
+    status: 503,
+    reason: 'store-away',
+  });
+  const answer = await ask('range=7d&partial=true', 'UTC', awayHistory());
+  expect(answer.partial).toBe(true);
+  const whole = await ask('range=7d', 'UTC');
+  expect(whole.partial).toBeUndefined();
+  expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
+  expect(answer.metrics.total_screen_views).toBeLessThan(whole.metrics.total_screen_views);
+});
+
+test.each([
+  [{ max_execution_time: 0.001 }, 'too-slow', 503],
+  [{ max_memory_usage: 100_000 }, 'too-large', 400],
+])('a question over its limits %o is refused with the reason', async (settings, reason, status) => {
+  const refused = { query: (_sql: string) => held.store.query(HEAVY, {}, settings) } as Pick<Store, 'query'>;
+  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
+  const history = new History({ store: refused, isReachable: () => true, limits, metrics: new Metrics() });
+  const error = await ask('range=7d', 'UTC', history).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(RefusalError);
+  expect(error).toMatchObject({ reason, status });
+});
+
+const HEAVY = 'SELECT uniqExact(sipHash64(number, number % 7)) AS n FROM numbers(200000000)';
+
+test.each([
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'Africa/Cairo',
+  'Pacific/Apia',
+])('buckets in %s begin and are labelled as the store rounds times down', async (name) => {
+  const zone = zones.of(name);
+  for (const [interval, days] of [
+    ['minute', 0.2],
+    ['hour', 20],
+    ['day', 500],
+    ['week', 1_500],
+    ['month', 3_000],
+  ] as const) {
+    const fromMs = Date.parse('2026-10-20T03:07:11Z') - days * 12 * HOUR_MS;
+    const buckets = bucketsOf({ fromMs, toMs: fromMs + days * 24 * HOUR_MS }, interval, zone) ?? [];
+    const times = buckets.flatMap(({ fromMs: at }) => [at, at - 1]).slice(2);
+    expect(times.length).toBeGreaterThan(50);
+    const rows = await held.store.query<{ readonly label: string }>(
+      `SELECT toString(toStartOfInterval(fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), '${name}'),
+           INTERVAL 1 ${interval}, '${name}')) AS label`,
+      { times },
+    );
+    const labels = buckets.flatMap(({ label }, index) => [label, buckets[index - 1]?.label ?? '']).slice(2);
+    const length = interval === 'minute' || interval === 'hour' ? 19 : 10;
+    expect(rows.map(({ label }) => label.slice(0, length))).toEqual(labels);
+  }
+});

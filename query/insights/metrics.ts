@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { MetricsAnswer, metricsQuery } from '../api.ts';
+import { floorTo } from '../buckets.ts';
+import { StoreAwayError } from '../history.ts';
+import { headsOf } from '../hot-view.ts';
+import { type Asked, refuseAway, type Sources } from '../question.ts';
+import { type Range, rangeOf } from '../range.ts';
+import { RefusalError } from '../refusal.ts';
+import { seamOf } from '../seam.ts';
+import { metricsOf } from './figures.ts';
+import { historyFigures, type RangeFigures } from './history-figures.ts';
+import { memoryFigures } from './memory-figures.ts';
+
+/** Owners hold the minutes of this time. */
+const HELD_MS = 7_140_000;
+
+/** `GET /insights/{projectId}/metrics` */
+export async function answerMetrics(
+  sources: Sources,
+  { site, zone, nowMs }: Asked,
+  query: z.output<typeof metricsQuery>,
+): Promise<MetricsAnswer> {
+  const range = rangeOf(query, nowMs, zone);
+  if ('kind' in range) throw new RefusalError('invalid', range.message);
+  const answer = (figures: RangeFigures, partial: boolean) =>
+    metricsAnswerOf(range, figures, { currency: site.currency, partial });
+  try {
+    sources.history.refuseAway();
+    const rows = await sources.hot.rows(site.id);
+    refuseAway(rows, query.partial);
+    const seam = seamOf(rows);
+    return answer(await historyFigures(sources.history, site.id, range, seam), seam.partial);
+  } catch (error) {
+    if (!(error instanceof StoreAwayError)) throw error;
+    const whole = isHeldInMemory(range);
+    if (!whole && !query.partial) throw error;
+    const fromMs = whole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - HELD_MS;
+    const minutes = await sources.hot.minutes(site.id, fromMs);
+    refuseAway(minutes, query.partial);
+    const held = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
+    return answer(memoryFigures(range, held), !whole || minutes.away.length > 0);
+  }
+}
+
+/** These ranges and the span before each lie within `HELD_MS`. */
+function isHeldInMemory({ name }: Range): boolean {
+  return name === '30min' || name === 'lastHour';
+}
+
+function metricsAnswerOf(
+  range: Range,
+  figures: RangeFigures,
+  { currency, partial }: { readonly currency: string; readonly partial: boolean },
+): MetricsAnswer {
+  const buckets = figures.buckets.map((bucket) => metricsOf(bucket, currency));
+  return {
+    metrics: metricsOf(figures.current, currency),
+    previous: metricsOf(figures.previous, currency),
+    series: range.buckets.map(({ label }, index) => ({
+      date: label,
+      ...(buckets[index] ?? metricsOf(figures.current, currency)),
+    })),
+    interval: range.interval,
+    ...(partial ? { partial: true as const } : {}),
+  };
+}

@@ -1,0 +1,21 @@
+import type { z } from 'zod';
+import { RefusalError } from './refusal.ts';
+
+const PARAMETERS_MAX = 200;
+
+/** Reads the text after `?` by `schema`; throws a `RefusalError` that names the first parameter that is wrong. */
+export function readParameters<Parameters>(query: string, schema: z.ZodType<Parameters>): Parameters {
+  const given = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (value === '') continue;
+    const before = given.get(name);
+    if (before === undefined) given.set(name, value);
+    else if (typeof before === 'string') given.set(name, [before, value]);
+    else before.push(value);
+    if (given.size > PARAMETERS_MAX) throw new RefusalError('invalid', 'too many parameters');
+  }
+  const parsed = schema.safeParse(Object.fromEntries(given));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new RefusalError('invalid', `${String(issue?.path[0] ?? 'query')}: ${issue?.message ?? 'invalid'}`);
+}

@@ -1,0 +1,40 @@
+/** Why a question was not answered; each is a counter. */
+export const REFUSAL_REASONS = [
+  'invalid',
+  'unauthorized',
+  'forbidden',
+  'unknown-site',
+  'limited',
+  'partition-away',
+  'store-away',
+  'too-slow',
+  'too-large',
+  'busy',
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+const STATUS_BY_REASON: Readonly<Record<RefusalReason, number>> = {
+  invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  'unknown-site': 404,
+  limited: 429,
+  'partition-away': 503,
+  'store-away': 503,
+  'too-slow': 503,
+  'too-large': 400,
+  busy: 503,
+};
+
+/** A question that is not answered, and what to tell the one who asked. */
+export class RefusalError extends Error {
+  override readonly name = 'RefusalError';
+  readonly reason: RefusalReason;
+  readonly status: number;
+
+  constructor(reason: RefusalReason, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.reason = reason;
+    this.status = STATUS_BY_REASON[reason];
+  }
+}

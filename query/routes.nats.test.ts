@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Bus } from '../infra/bus.ts';
+import { systemClock } from '../infra/clock.ts';
+import { readConfig } from '../infra/config.ts';
+import type { Mounted } from '../infra/host.ts';
+import { HttpServer } from '../infra/http.ts';
+import { createLogger } from '../infra/log.ts';
+import { Metrics } from '../infra/metrics.ts';
+import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
+import {
+  type Client,
+  CONTROL_BUCKET,
+  clientKeyOf,
+  clientSchema,
+  encodeRecord,
+  siteKeyOf,
+  siteSchema,
+} from '../ingest/accounts.ts';
+import { createSecret, hashSecret } from '../ingest/client-auth.ts';
+import { decodeHotQuestion, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
+import { liveAnswer, metricsAnswer } from './api.ts';
+import { mount } from './main.ts';
+import { addTraffic } from './testing/model-traffic.ts';
+import { OwnedPartitions } from './testing/owned-partitions.ts';
+import { Seeded } from './testing/seeded.ts';
+
+const PARTITIONS = 2;
+const AT = '2026-01-01T00:00:00.000Z';
+const log = createLogger('test', 'silent');
+
+let nats: NatsServer;
+let bus: Bus;
+let owning: Bus;
+let http: HttpServer;
+let mounted: Mounted;
+let baseUrl = '';
+const metrics = new Metrics();
+const partitions = new OwnedPartitions(PARTITIONS);
+let letGo: (() => void)[] = [];
+let asked = 0;
+
+interface Key {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** A new client, known everywhere once the mirror has seen it; each test has its own, and so its own limit. */
+async function makeClient(type: Client['type'], projectId: string | null): Promise<Key> {
+  const id = randomUUID();
+  const secret = createSecret();
+  const record = clientSchema.parse({
+    id,
+    name: type,
+    type,
+    projectId,
+    teamId: 'team',
+    createdAt: AT,
+    updatedAt: AT,
+    secretHash: await hashSecret(secret),
+  });
+  const bucket = await bus.keyed(CONTROL_BUCKET);
+  await bucket.put(clientKeyOf(id), encodeRecord(record), 0);
+  return { id, secret };
+}
+
+async function makeSite(id: string, teamId: string): Promise<void> {
+  const record = siteSchema.parse({ id, teamId, name: id, createdAt: AT, updatedAt: AT });
+  await (await bus.keyed(CONTROL_BUCKET)).put(siteKeyOf(id), encodeRecord(record), 0);
+}
+
+function own(partition: number): () => void {
+  return owning.answer(hotSubjectOf(partition), (bytes) => {
+    asked += 1;
+    const question = decodeHotQuestion(bytes);
+    return partitions.owners[partition]?.answer(question) ?? new Uint8Array(0);
+  });
+}
+
+function get(path: string, key?: Key, family = 'service'): Promise<Response> {
+  const headers: Record<string, string> = {};
+  if (key !== undefined) {
+    headers[`${family}-client-id`] = key.id;
+    headers[`${family}-client-secret`] = key.secret;
+  }
+  return fetch(baseUrl + path, { headers });
+}
+
+let root: Key;
+let read: Key;
+let write: Key;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'query' }, log);
+  owning = await Bus.connect({ url: nats.url, name: 'owner' }, log);
+  await makeSite('site', 'team');
+  await makeSite('sister', 'team');
+  await makeSite('foreign', 'others');
+  root = await makeClient('root', null);
+  read = await makeClient('read', 'site');
+  write = await makeClient('write', 'site');
+  letGo = partitions.owners.map(({ partition }) => own(partition));
+  const now = Date.now();
+  addTraffic(partitions, new Seeded(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
+  http = new HttpServer((error) => {
+    throw error;
+  });
+  const config = readConfig({
+    NATS_URL: nats.url,
+    CLICKHOUSE_URL: 'http://127.0.0.1:1',
+    PARTITIONS: String(PARTITIONS),
+  });
+  mounted = await mount({ config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} });
+  baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
+});
+afterAll(async () => {
+  await mounted.stop();
+  http.close();
+  await bus.close();
+  await owning.close();
+  await nats.stop();
+});
+
+test.each([
+  ['no client', undefined, 401],
+  ['an unknown client', { id: randomUUID(), secret: createSecret() }, 401],
+  ['an id that is none', { id: 'x', secret: 'y' }, 401],
+])('%s gets %s', async (_name, key, status) => {
+  const response = await get('/insights/site/live', key);
+  expect(response.status).toBe(status);
+  expect(await response.json()).toMatchObject({ status, error: 'Unauthorized' });
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test('the right client with a wrong secret is not let in', async () => {
+  expect((await get('/insights/site/live', { ...read, secret: createSecret() })).status).toBe(401);
+});
+
+test('who may ask what', async () => {
+  const paths = [
+    '/insights/site/live',
+    '/insights/sister/live',
+    '/insights/foreign/live',
+    '/insights/none/live',
+  ];
+  const statuses = async (key: Key) => Promise.all(paths.map(async (path) => (await get(path, key)).status));
+  expect(await statuses(root)).toEqual([200, 200, 404, 404]);
+  expect(await statuses(read)).toEqual([200, 403, 403, 403]);
+  expect(await statuses(write)).toEqual([403, 403, 403, 403]);
+});
+
+test('both families of headers let a client in', async () => {
+  expect((await get('/insights/site/live', read, 'openpanel')).status).toBe(200);
+});
+
+test('live is the sum over the partitions, with and without details', async () => {
+  const nowMs = Date.now();
+  const recent = partitions.events('site').filter(({ atMs }) => atMs > nowMs - 300_000);
+  const perPartition = new Set(recent.map(({ deviceId }) => deviceId)).size;
+  const { visitors } = liveAnswer.parse(await (await get('/insights/site/live', root)).json());
+  expect(visitors).toBeGreaterThan(0);
+  // A device without an id is one per partition in the model.
+  expect(visitors - perPartition).toBeLessThanOrEqual(PARTITIONS - 1);
+  const details = liveAnswer.parse(await (await get('/insights/site/live?details=true', root)).json());
+  expect(details.pages).toEqual([
+    { path: '/', visitors: 6 },
+    { path: '/0', visitors: 2 },
+    { path: '/1', visitors: 2 },
+  ]);
+  expect(details.countries).toEqual([{ country: 'DE', visitors: 2 }]);
+  expect(details.minutes?.length).toBe(30);
+  const views = partitions.events('site').filter(({ name }) => name === 'screen_view').length;
+  const shown = details.minutes?.reduce((sum, minute) => sum + minute.screen_views, 0) ?? 0;
+  expect(shown).toBeGreaterThan(0);
+  expect(shown).toBeLessThan(views);
+});
+
+test('however many ask for live at once, the owners are asked once', async () => {
+  const key = await makeClient('root', null);
+  await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
+  const before = asked;
+  const fetchedBefore = fetches();
+  await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
+  // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
+  expect(asked - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
+  expect(fetches() - fetchedBefore).toBeLessThan(10);
+});
+
+function fetches(): number {
+  return Number(/query_hot_fetch_seconds_count\{kind="live"\} (\d+)/.exec(metrics.expose())?.[1]);
+}
+
+test('without the store, the last half hour is answered from memory, and the rest is refused', async () => {
+  const response = await get('/insights/site/metrics?range=30min', root);
+  expect(response.status).toBe(200);
+  const answer = metricsAnswer.parse(await response.json());
+  expect(answer.series.length).toBe(30);
+  expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
+  for (const path of ['/insights/site/metrics', '/export/events?projectId=site']) {
+    const refused = await get(path, root);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+  }
+  const part = await get('/insights/site/metrics?partial=true', root);
+  expect(await part.json()).toMatchObject({ partial: true, interval: 'day' });
+  expect(mounted.dependencies()).toMatchObject([
+    { name: 'bus', up: true },
+    { name: 'store', up: false },
+  ]);
+});
+
+test.each([
+  ['/insights/site/metrics?range=8d', 'range'],
+  ['/insights/site/metrics?range=7d&startDate=2026-01-01', 'range'],
+  ['/insights/site/metrics?filters=[{}]', 'filters'],
+  ['/insights/site/live?details=maybe', 'details'],
+  ['/export/events', 'projectId'],
+  ['/export/events?projectId=site&project_id=sister', 'project_id'],
+  ['/export/events?projectId=site&page=0', 'page'],
+  ['/export/events?projectId=site&start=2026-13-01', 'start'],
+])('%s is 400 and names %s', async (path, name) => {
+  const response = await get(path, root);
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ status: 400, message: expect.stringMatching(`^${name}:`) });
+});
+
+test('a client has a hundred answers in ten seconds, and is told so in every one', async () => {
+  const key = await makeClient('read', 'site');
+  await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
+  const responses = await Promise.all(Array.from({ length: 100 }, () => get('/insights/site/live', key)));
+  const limited = responses.filter(({ status }) => status === 429);
+  expect(limited.length).toBeGreaterThan(0);
+  expect(limited[0]?.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(await limited[0]?.json()).toMatchObject({ status: 429, error: 'Too Many Requests' });
+  const allowed = responses.filter(({ status }) => status === 200);
+  expect(allowed.length).toBeLessThanOrEqual(99);
+  expect(allowed[0]?.headers.get('ratelimit-limit')).toBe('100');
+  expect(allowed[0]?.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+});
+
+test('a partition that comes back within its time is waited for; one that does not is named', async () => {
+  letGo[1]?.();
+  const waiting = get('/insights/sister/live', root);
+  letGo[1] = own(1);
+  expect((await waiting).status).toBe(200);
+  letGo[1]();
+  // Answered on the connection that let go, so the bus knows by now that nobody owns the partition.
+  await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
+  const refused = await get('/insights/sister/metrics?range=30min', root);
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ message: expect.stringContaining('part 1 of 2') });
+  const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
+  expect(await part.json()).toMatchObject({ partial: true });
+  letGo[1] = own(1);
+});
+
+test('whoever fails too often to say who he is is not heard any more', async () => {
+  const key = { id: randomUUID(), secret: createSecret() };
+  const responses = await Promise.all(Array.from({ length: 120 }, () => get('/insights/site/live', key)));
+  const statuses = responses.map(({ status }) => status);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+  expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(100);
+  expect(responses[0]?.headers.get('ratelimit-limit')).toBe('100');
+});

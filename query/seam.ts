@@ -1,0 +1,68 @@
+import { structureOf } from '../processor/rows.ts';
+import type { HotAnswers } from './hot-view.ts';
+
+/**
+ * The seam between history and what is hot. One statement reads both:
+ *
+ *     flush          1   2   3   4 │ 5   6
+ *     events         ──history────▶│◀─hot─       cut at the flush that the owner knew to be complete
+ *     sessions       ──history────────▶│◀hot     cut at the flush that the statement itself finds in the store
+ *
+ * Events are only ever added, so the store's rows of flushes 1 to 4 are the same whenever they are read, and the hot
+ * rows are all those of 5 and 6, though 5 may be in the store by then: every event is on exactly one side.
+ *
+ * Sessions are replaced by pairs of -1 and +1 rows, which the store drops together when it merges. Once flush 5 took a
+ * state of flush 3 away, the state of flush 4 cannot be read any more. So here it is the other way round: the
+ * statement takes every row that it finds, learns from the marker rows of the same scan that flush 5 is among them,
+ * and adds only the hot rows of later flushes. History and marker come from one scan of one table: a scan has one
+ * snapshot of its parts, and a flush is one part. (Two subqueries have one snapshot too, but only by a setting that a
+ * store may not know.)
+ */
+export interface Seam {
+  /** Of each partition, the flush up to which events are history. */
+  readonly flushed: readonly number[];
+  readonly eventsHex: string;
+  readonly sessionsHex: string;
+  /** True when a partition's owner was away: then its hot rows are not there. */
+  readonly partial: boolean;
+}
+
+/** Without an owner's word, all that the store has is history. */
+const EVERY_FLUSH = 4_294_967_295;
+const HOT_EVENTS = '$HOT_EVENTS$';
+const HOT_SESSIONS = '$HOT_SESSIONS$';
+
+/** Makes the seam from the answers to a question for rows. */
+export function seamOf({ answers, away }: HotAnswers): Seam {
+  const flushed: number[] = [];
+  let eventsHex = '';
+  let sessionsHex = '';
+  for (const answer of answers) {
+    if (answer?.head.kind !== 'rows') {
+      flushed.push(EVERY_FLUSH);
+      continue;
+    }
+    flushed.push(answer.head.flushNumber);
+    eventsHex += hexOf(answer.events);
+    sessionsHex += hexOf(answer.sessions);
+  }
+  return { flushed, eventsHex, sessionsHex, partial: away.length > 0 };
+}
+
+/** Puts the hot rows into a statement of `sql/`. Nothing but digits gets into its text, so nothing can be spliced. */
+export function withHotRows(sql: string, seam: Seam): string {
+  return sql
+    .replaceAll(HOT_EVENTS, () => rowsOf('events', seam.eventsHex))
+    .replaceAll(HOT_SESSIONS, () => rowsOf('sessions', seam.sessionsHex));
+}
+
+function rowsOf(table: 'events' | 'sessions', hex: string): string {
+  const structure = structureOf(table).replaceAll("'", "\\'");
+  // The engine refuses to read a format from no bytes at all.
+  if (hex === '') return `null('${structure}')`;
+  return `format(RowBinary, '${structure}', unhex('${hex}'))`;
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}

@@ -1,0 +1,43 @@
+-- What happened in two spans of time, each by itself, and the current one also by bucket: screen views, visitors and
+-- revenue. A bucket goes by the name of its first millisecond; `edges` are those of all buckets, and of the previous
+-- span.
+WITH found AS
+(
+    SELECT
+        createdAt, revenue, currency, profileId, deviceId,
+        name = {screenView:String} AS isScreenView,
+        name IN {synthetic:Array(String)} AS isSynthetic
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+    UNION ALL
+    SELECT
+        createdAt, revenue, currency, profileId, deviceId,
+        name = {screenView:String} AS isScreenView,
+        name IN {synthetic:Array(String)} AS isSynthetic
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+            OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+)
+SELECT
+    isCurrent,
+    grouping(edge) AS isTotal,
+    edge,
+    countIf(isScreenView) AS screenViews,
+    uniqExactIf(visitor, visitor != '' AND NOT isSynthetic) AS visitors,
+    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(currency, revenue), revenue != 0)) AS revenue
+FROM
+(
+    SELECT
+        isScreenView, isSynthetic, revenue, currency,
+        if(profileId != '', profileId, deviceId) AS visitor,
+        createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+        roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+    FROM found
+)
+GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Metrics } from '../../infra/metrics.ts';
+import { migrate } from '../../infra/migrate.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { Store } from '../../infra/store.ts';
+import { startStoreServer } from '../../infra/testing/store-server.ts';
+import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../../processor/rows.ts';
+import { History } from '../history.ts';
+import type { ModelFlush, OwnerModel } from './owner-model.ts';
+import { eventBytes, sessionBytes } from './row-writer.ts';
+
+/** A real store with the tables, for one test file. */
+export interface HistoryStore {
+  readonly store: Store;
+  readonly history: History;
+  /** Brings a flush to the store as the processor does: events first, then sessions, each with its key. */
+  land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startHistoryStore(): Promise<HistoryStore> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'footfall-query-'));
+  const server = await startStoreServer({ dataDir });
+  const store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
+  return {
+    store,
+    history: new History({ store, isReachable: () => true, limits, metrics: new Metrics() }),
+    land: async ({ partition }, { flushNumber, events, sessions }) => {
+      const key = `${partition}:${flushNumber}`;
+      if (events.length > 0) {
+        await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [eventBytes(events)], key);
+      }
+      await store.insertRowBinary(SESSIONS_TABLE, SESSIONS_COLUMNS, [sessionBytes(sessions)], key);
+    },
+    stop: async () => {
+      await store.close();
+      await server.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}

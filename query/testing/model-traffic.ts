@@ -1,0 +1,66 @@
+import type { OwnedPartitions } from './owned-partitions.ts';
+import type { Seeded } from './seeded.ts';
+
+const NAMES = ['screen_view', 'screen_view', 'click', 'session_start', 'session_end'] as const;
+const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
+
+export interface TrafficOptions {
+  readonly events: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+let lastId = 0;
+
+/**
+ * Random events and session states. Sessions are what they are said to be, not what the events would make of them: the
+ * answers of this room take them as they come.
+ */
+export function addTraffic(partitions: OwnedPartitions, seeded: Seeded, options: TrafficOptions): void {
+  const { fromMs, toMs } = options;
+  for (let count = 0; count < options.events; count += 1) {
+    const partition = seeded.below(partitions.owners.length);
+    const owner = partitions.owners[partition];
+    const projectId = seeded.below(10) === 0 ? 'other' : 'site';
+    const visitor = seeded.below(30);
+    lastId += 1;
+    const isSale = seeded.below(8) === 0;
+    owner?.add({
+      id: lastId.toString(16),
+      projectId,
+      deviceId: seeded.below(12) === 0 ? '' : `d${partition}-${visitor}`,
+      profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
+      name: isSale ? 'revenue' : seeded.pick(NAMES),
+      atMs: fromMs + seeded.below(toMs - fromMs),
+      revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
+      currency: isSale ? seeded.pick(CURRENCIES) : '',
+    });
+    changeSession(partitions, seeded, { partition, projectId, fromMs, toMs });
+  }
+}
+
+/** Begins a session, or lets one that there is go on; now and then a late event moves its begin, too. */
+function changeSession(
+  partitions: OwnedPartitions,
+  seeded: Seeded,
+  at: {
+    readonly partition: number;
+    readonly projectId: string;
+    readonly fromMs: number;
+    readonly toMs: number;
+  },
+): void {
+  const owner = partitions.owners[at.partition];
+  const id = `${at.partition}a${at.projectId === 'site' ? 1 : 2}b${seeded.below(60).toString(16)}`;
+  const known = owner?.sessions().find((session) => session.id === id);
+  const beganMs = known?.startedAtMs ?? at.fromMs + seeded.below(at.toMs - at.fromMs);
+  const startedAtMs =
+    seeded.below(10) === 0 ? Math.max(at.fromMs, beganMs - seeded.below(5_400_000)) : beganMs;
+  owner?.put({
+    id,
+    projectId: at.projectId,
+    startedAtMs,
+    endedAtMs: (known?.endedAtMs ?? beganMs) + seeded.below(90_000),
+    screenViews: (known?.screenViews ?? 0) + seeded.below(2),
+  });
+}

@@ -1,0 +1,42 @@
+import { BusError } from '../../infra/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { type Site, siteSchema } from '../../ingest/accounts.ts';
+import { decodeHotQuestion } from '../../processor/hot.ts';
+import { HotView } from '../hot-view.ts';
+import { type ModelEvent, OwnerModel } from './owner-model.ts';
+
+/** Partitions and their owners, asked directly instead of over a bus. */
+export class OwnedPartitions {
+  readonly owners: readonly OwnerModel[];
+
+  constructor(partitions: number) {
+    this.owners = Array.from({ length: partitions }, (_, partition) => new OwnerModel(partition));
+  }
+
+  /** A hot view that has seen nothing yet, so that it fetches what is hot now. */
+  hotView(): HotView {
+    const ask = async (subject: string, bytes: Uint8Array) => {
+      const owner = this.owners[Number(subject.slice('hot.'.length))];
+      if (owner === undefined) throw new BusError('nobody', 'no-responders', undefined);
+      return owner.answer(decodeHotQuestion(bytes));
+    };
+    return new HotView({
+      bus: { ask },
+      partitions: this.owners.length,
+      clock: systemClock,
+      metrics: new Metrics(),
+    });
+  }
+
+  /** Everything that ever happened on a site. */
+  events(projectId: string): ModelEvent[] {
+    return this.owners.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
+  }
+}
+
+/** A site of the tests. */
+export function modelSite(id: string, timezone = 'UTC', currency = 'EUR'): Site {
+  const at = '2026-01-01T00:00:00.000Z';
+  return siteSchema.parse({ id, teamId: 'team', name: id, timezone, currency, createdAt: at, updatedAt: at });
+}

@@ -1,0 +1,215 @@
+import { encodeHotAnswer, type HotMinute, type HotQuestion } from '../../processor/hot.ts';
+import { type EventColumn, eventBytes, type Row, type SessionColumn, sessionBytes } from './row-writer.ts';
+
+const MINUTE_MS = 60_000;
+
+/** An event of the model: what the answers of this room depend on. */
+export interface ModelEvent {
+  readonly id: string;
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly name: string;
+  readonly atMs: number;
+  readonly revenue: bigint;
+  readonly currency: string;
+}
+
+/** A state of a session. */
+export interface ModelSession {
+  readonly id: string;
+  readonly projectId: string;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly screenViews: number;
+}
+
+/** Rows that one flush brings to the store. */
+export interface ModelFlush {
+  readonly flushNumber: number;
+  readonly events: readonly Row<EventColumn>[];
+  readonly sessions: readonly Row<SessionColumn>[];
+}
+
+interface Versioned {
+  readonly state: ModelSession;
+  readonly version: number;
+}
+
+/**
+ * The owner of one partition, as `processor/hot.ts` and `processor/rows.ts` promise it and as plainly as can be: all
+ * that was ever added, the flushes that were cut and are not known to be complete, and what is not cut yet.
+ */
+export class OwnerModel {
+  readonly partition: number;
+  readonly events: ModelEvent[] = [];
+  readonly pending: ModelFlush[] = [];
+  /** The last flush that is known to be complete. */
+  flushNumber = 0;
+  #nextFlush = 1;
+  #openEvents: ModelEvent[] = [];
+  readonly #sessions = new Map<string, ModelSession>();
+  readonly #cut = new Map<string, Versioned>();
+  readonly #changed = new Set<string>();
+
+  constructor(partition: number) {
+    this.partition = partition;
+  }
+
+  add(event: ModelEvent): void {
+    this.events.push(event);
+    this.#openEvents.push(event);
+  }
+
+  /** Makes `state` what is true of its session. */
+  put(state: ModelSession): void {
+    this.#sessions.set(state.id, state);
+    this.#changed.add(state.id);
+  }
+
+  sessions(): readonly ModelSession[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** Cuts what is open into a flush. */
+  cut(): ModelFlush {
+    const flush = this.#openFlush();
+    for (const id of this.#changed) {
+      const state = this.#sessions.get(id);
+      if (state !== undefined) this.#cut.set(id, { state, version: (this.#cut.get(id)?.version ?? 0) + 1 });
+    }
+    this.#changed.clear();
+    this.#openEvents = [];
+    this.#nextFlush += 1;
+    this.pending.push(flush);
+    return flush;
+  }
+
+  /** The oldest pending flush is known to be in the store. */
+  complete(): void {
+    this.flushNumber = this.pending.shift()?.flushNumber ?? this.flushNumber;
+  }
+
+  /** The answer to a question, as it goes over the bus. */
+  answer(question: HotQuestion): Uint8Array {
+    switch (question.kind) {
+      case 'rows':
+        return this.#rowsAnswer(question.projectId);
+      case 'minutes':
+        return encodeHotAnswer({
+          kind: 'minutes',
+          partition: this.partition,
+          minutes: this.#minutes(question.projectId, question.fromMs),
+        });
+      case 'live':
+        return encodeHotAnswer({ kind: 'live', visitors: this.#live(question.projectId, question.nowMs) });
+      case 'live-details':
+        return encodeHotAnswer({
+          kind: 'live-details',
+          visitors: this.#live(question.projectId, question.nowMs),
+          pages: [
+            [`/${this.partition}`, 2],
+            ['/', 3],
+          ],
+          countries: [['DE', 1]],
+          referrers: [],
+        });
+    }
+  }
+
+  #openFlush(): ModelFlush {
+    const { partition } = this;
+    const flushNumber = this.#nextFlush;
+    const brought = { partition, flushNumber };
+    const sessions: Row<SessionColumn>[] = [];
+    for (const id of this.#changed) {
+      const before = this.#cut.get(id);
+      const now = this.#sessions.get(id);
+      const version = before?.version ?? 0;
+      if (before !== undefined) sessions.push({ ...sessionRow(before.state), ...brought, version, sign: -1 });
+      if (now !== undefined) sessions.push({ ...sessionRow(now), ...brought, version: version + 1, sign: 1 });
+    }
+    const marker = { ...brought, id: partition.toString(16) };
+    if (flushNumber > 1) sessions.push({ ...marker, version: flushNumber - 1, sign: -1 });
+    sessions.push({ ...marker, version: flushNumber, sign: 1 });
+    return {
+      flushNumber,
+      events: this.#openEvents.map((event) => ({ ...eventRow(event), ...brought })),
+      sessions,
+    };
+  }
+
+  #rowsAnswer(projectId: string): Uint8Array {
+    const flushes = [...this.pending, this.#openFlush()];
+    const ours = (row: { readonly projectId?: unknown }) => row.projectId === projectId;
+    const eventRows = flushes.flatMap(({ events }) => events.filter(ours));
+    const sessionRows = flushes.flatMap(({ sessions }) => sessions.filter(ours));
+    const events = eventBytes(eventRows);
+    const sessions = sessionBytes(sessionRows);
+    const head = {
+      kind: 'rows',
+      partition: this.partition,
+      flushNumber: this.flushNumber,
+      eventBytes: events.length,
+      sessionBytes: sessions.length,
+      eventRows: eventRows.length,
+      sessionRows: sessionRows.length,
+    } as const;
+    return encodeHotAnswer(head, events, sessions);
+  }
+
+  #live(projectId: string, nowMs: number): number {
+    const live = this.events.filter((event) => event.projectId === projectId && event.atMs > nowMs - 300_000);
+    return new Set(live.map(({ deviceId }) => deviceId)).size;
+  }
+
+  #minutes(projectId: string, fromMs: number): HotMinute[] {
+    const events = this.events.filter((event) => event.projectId === projectId && event.atMs >= fromMs);
+    const sessions = this.sessions().filter(
+      (session) => session.projectId === projectId && session.startedAtMs >= fromMs,
+    );
+    const times = [...events.map(({ atMs }) => atMs), ...sessions.map(({ startedAtMs }) => startedAtMs)];
+    const minutes = new Set(times.map((atMs) => Math.floor(atMs / MINUTE_MS) * MINUTE_MS));
+    return [...minutes].map((minuteMs) => minuteOf(minuteMs, events, sessions));
+  }
+}
+
+function minuteOf(
+  minuteMs: number,
+  events: readonly ModelEvent[],
+  sessions: readonly ModelSession[],
+): HotMinute {
+  const inIt = (atMs: number) => atMs >= minuteMs && atMs < minuteMs + MINUTE_MS;
+  // The synthetic session_start and session_end are rows for the export, which no owner counts.
+  const happened = events.filter(({ atMs, name }) => inIt(atMs) && !name.startsWith('session_'));
+  const began = sessions.filter(({ startedAtMs }) => inIt(startedAtMs));
+  const visitors = happened.map(({ profileId, deviceId }) => profileId || deviceId).filter((id) => id !== '');
+  const revenue: Record<string, string> = {};
+  for (const { revenue: amount, currency } of happened) {
+    if (currency !== '') revenue[currency] = String(BigInt(revenue[currency] ?? '0') + amount);
+  }
+  return {
+    minuteMs,
+    screenViews: happened.filter(({ name }) => name === 'screen_view').length,
+    otherEvents: happened.filter(({ name }) => name !== 'screen_view').length,
+    sessions: began.length,
+    bounces: began.filter(({ screenViews }) => screenViews <= 1).length,
+    durationMs: began.reduce((sum, { startedAtMs, endedAtMs }) => sum + endedAtMs - startedAtMs, 0),
+    revenue,
+    visitors: [...new Set(visitors)].map(hashOf),
+  };
+}
+
+/** Any hash will do, as long as nobody shares one: the ids of a test are short. */
+function hashOf(visitor: string): number {
+  return Number.parseInt(Buffer.from(visitor).toString('hex').slice(0, 12), 16);
+}
+
+function eventRow(event: ModelEvent): Row<EventColumn> {
+  const { atMs, ...columns } = event;
+  return { ...columns, createdAt: atMs, receivedAt: atMs, path: '/', groups: ['g'], properties: ['k', 'v'] };
+}
+
+function sessionRow({ startedAtMs, endedAtMs, ...columns }: ModelSession): Row<SessionColumn> {
+  return { ...columns, startedAt: startedAtMs, endedAt: endedAtMs, touchedAt: endedAtMs };
+}

@@ -1,0 +1,106 @@
+/** A wall clock reading, as milliseconds since 1970 if the wall clock were in Greenwich. */
+export type WallMs = number;
+
+const DAY_MS = 86_400_000;
+const FORMATS_MAX = 1_000;
+
+/**
+ * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which asks the
+ * runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
+ */
+export class Zone {
+  readonly name: string;
+  readonly #format: Intl.DateTimeFormat;
+
+  private constructor(name: string) {
+    this.name = name;
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone: name,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+  }
+
+  /** The zone of this IANA name; undefined when the runtime knows no such zone. */
+  static of(name: string): Zone | undefined {
+    try {
+      return new Zone(name);
+    } catch {
+      return undefined; // The runtime's way to say that the name is unknown.
+    }
+  }
+
+  /** What the wall clock shows at `atMs`. */
+  wallMs(atMs: number): WallMs {
+    return atMs + this.offsetMs(atMs);
+  }
+
+  /** How far the wall clock is ahead of UTC at `atMs`. */
+  offsetMs(atMs: number): number {
+    const second = Math.floor(atMs / 1000) * 1000;
+    const part: Record<string, number> = {};
+    let isBeforeChrist = false;
+    for (const { type, value } of this.#format.formatToParts(second)) {
+      if (type === 'era') isBeforeChrist = value.startsWith('B');
+      else part[type] = Number(value);
+    }
+    const year = part.year ?? 0;
+    const wall = new Date(0);
+    wall.setUTCFullYear(isBeforeChrist ? 1 - year : year, (part.month ?? 1) - 1, part.day ?? 1);
+    wall.setUTCHours(part.hour ?? 0, part.minute ?? 0, part.second ?? 0);
+    return wall.getTime() - second;
+  }
+
+  /**
+   * The first instant at which the wall clock shows `wall` or later. Of an hour that happens twice that is the first
+   * pass; of an hour that is skipped, the instant of the jump.
+   *
+   *     wall clock  01:00 ─▶ 02:00┐ skipped ┌03:00 ─▶        instantOf(02:30) is the jump
+   *                               └─────────┘
+   */
+  instantOf(wall: WallMs): number {
+    const before = wall - this.offsetMs(wall - DAY_MS);
+    const after = wall - this.offsetMs(wall + DAY_MS);
+    const first = Math.min(before, after);
+    if (this.wallMs(first) === wall) return first;
+    const second = Math.max(before, after);
+    if (this.wallMs(second) === wall) return second;
+    return this.#firstAtOrAfter(wall, first, second);
+  }
+
+  /** Between `low`, where the wall clock shows less than `wall`, and `high`, where it does not. */
+  #firstAtOrAfter(wall: WallMs, low: number, high: number): number {
+    let before = low;
+    let after = high;
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2);
+      if (this.wallMs(middle) >= wall) after = middle;
+      else before = middle;
+    }
+    return after;
+  }
+}
+
+/** Zones by name, kept because making one costs a millisecond. Unknown names become UTC. */
+export class Zones {
+  readonly #byName = new Map<string, Zone>();
+
+  of(name: string): Zone {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const zone = Zone.of(name) ?? Zone.of('UTC');
+    if (zone === undefined) throw new Error('the runtime knows no UTC');
+    // There are some six hundred names; only misspelt ones could be more.
+    if (this.#byName.size >= FORMATS_MAX) this.#byName.clear();
+    this.#byName.set(name, zone);
+    return zone;
+  }
+}
