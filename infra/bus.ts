@@ -159,6 +159,29 @@ export class Bus {
     }
   }
 
+  /** Removes one message of a stream. */
+  async remove(name: string, sequence: number): Promise<void> {
+    try {
+      await this.#manager.streams.deleteMessage(name, sequence);
+    } catch (error) {
+      throw busError('remove', error);
+    }
+  }
+
+  /** The messages that a stream holds now, one after the other. */
+  async *messages(name: string): AsyncGenerator<StreamMessage> {
+    const { first, last } = await this.streamBounds(name);
+    for (let sequence = first; sequence <= last; sequence += 1) {
+      try {
+        const message = await this.#manager.streams.getMessage(name, { seq: sequence });
+        yield { sequence, bytes: message.data };
+      } catch (error) {
+        // A message that was removed leaves its number.
+        if (!(error instanceof NatsError) || error.api_error?.code !== 404) throw busError('get', error);
+      }
+    }
+  }
+
   /** Opens a reader of a stream that starts at `sequence`. Every reader sees every message. */
   reader(stream: string, sequence: number): StreamReader {
     return new StreamReader(this.#manager, this.#jetstream, stream, sequence);

@@ -8,6 +8,9 @@ const COLUMNS_QUERY_TO_TITLE = 'sss';
 const COLUMNS_SOURCE = 'sssssssss';
 const COLUMNS_SETTING = 'sss8sssssss';
 
+/** The last millisecond that the store's times can hold: the end of the year 2299. */
+const TIME_MAX_MS = 10_413_791_999_999;
+
 /**
  * One event inside a message: numbers, and the places of its texts. One view is reused for every event, so reading
  * allocates nothing. All offsets are into `bytes`.
@@ -90,9 +93,8 @@ export class EventView {
     this.currencyEnd = this.#text();
     this.currencyStart = this.currencyEnd - this.#textBytes;
     this.#skip(COLUMNS_CURRENCY_TO_DATES.slice(1));
-    if (!Number.isFinite(this.occurredAtMs) || !Number.isFinite(this.receivedAtMs)) {
+    if (!isTime(this.occurredAtMs) || !isTime(this.receivedAtMs))
       throw new DecodeError('an event has no time');
-    }
   }
 
   #textBytes = 0;
@@ -129,4 +131,8 @@ export class EventView {
     }
     throw new DecodeError('a length has too many bytes');
   }
+}
+
+function isTime(ms: number): boolean {
+  return Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS;
 }

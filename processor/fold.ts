@@ -5,6 +5,7 @@ import {
   FLAG_IN_SESSION,
   FLAG_REVENUE,
   MESSAGE_HEADER_BYTES,
+  type MessageHead,
   SESSION_END,
   SESSION_START,
 } from '../ingest/event.ts';
@@ -39,8 +40,7 @@ export function foldMessage(
   batch: Batch,
   view: EventView,
 ): Folded {
-  const head = decodeMessageHead(bytes);
-  checkEvents(bytes, head.count, view);
+  const head = checkMessage(bytes, view);
   state.sequence = sequence;
   if (batch.firstSequence === 0) batch.firstSequence = sequence;
   batch.lastSequence = sequence;
@@ -150,15 +150,18 @@ function notePublisher(state: PartitionState, publisher: string, sequence: numbe
   }
 }
 
-function checkEvents(bytes: Buffer, count: number, view: EventView): void {
+/** Reads a message from end to end; throws a `DecodeError` unless every event of it can be folded and stored. */
+export function checkMessage(bytes: Buffer, view: EventView): MessageHead {
+  const head = decodeMessageHead(bytes);
   let offset = MESSAGE_HEADER_BYTES;
-  for (let index = 0; index < count; index += 1) {
+  for (let index = 0; index < head.count; index += 1) {
     offset = view.read(bytes, offset);
     if ((view.flags & FLAG_IN_SESSION) !== 0 && view.deviceStart === view.deviceEnd) {
       throw new DecodeError('an event in a session has no device');
     }
   }
   if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
+  return head;
 }
 
 function siteOf(state: PartitionState, event: EventView): number {

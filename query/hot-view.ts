@@ -11,6 +11,7 @@ import {
   type HotQuestion,
   hotSubjectOf,
 } from '../processor/hot.ts';
+import { RefusalError } from './refusal.ts';
 import { SharedFetch } from './shared-fetch.ts';
 
 /** A fetch serves questions that come this long after it began. */
@@ -99,7 +100,7 @@ export class HotView {
   #shared(key: string, question: () => HotQuestion): Promise<HotAnswers> {
     let fetch = this.#fetches.get(key);
     if (fetch === undefined) {
-      if (this.#fetches.size >= FETCHES_MAX) this.#forgetIdle();
+      if (this.#fetches.size >= FETCHES_MAX) this.#makeRoom();
       fetch = new SharedFetch(() => this.#fetch(key, question()), this.#clock, REUSE_MS);
       this.#fetches.set(key, fetch);
     }
@@ -107,6 +108,15 @@ export class HotView {
   }
 
   async #fetch(key: string, question: HotQuestion): Promise<HotAnswers> {
+    try {
+      return await this.#askOwners(question);
+    } finally {
+      // Rows can be many megabytes: they are let go as soon as nobody may use them any more.
+      setTimeout(() => this.#forget(key), REUSE_MS + 1).unref();
+    }
+  }
+
+  async #askOwners(question: HotQuestion): Promise<HotAnswers> {
     const startedAt = performance.now();
     const bytes = encodeHotQuestion(question);
     const asked = Array.from({ length: this.#partitions }, (_, partition) =>
@@ -114,8 +124,6 @@ export class HotView {
     );
     const answered = await Promise.all(asked);
     this.#seconds[question.kind].observe((performance.now() - startedAt) / 1000);
-    // Rows can be many megabytes: they are let go as soon as nobody may use them any more.
-    setTimeout(() => this.#forget(key), REUSE_MS + 1).unref();
     const away: AwayPartition[] = [];
     const answers = answered.map((answer, partition) => {
       if (typeof answer !== 'string') return answer;
@@ -163,8 +171,9 @@ export class HotView {
     if (this.#fetches.get(key)?.isIdle) this.#fetches.delete(key);
   }
 
-  #forgetIdle(): void {
-    for (const [key, fetch] of this.#fetches) if (fetch.isIdle) this.#fetches.delete(key);
+  #makeRoom(): void {
+    for (const key of this.#fetches.keys()) this.#forget(key);
+    if (this.#fetches.size >= FETCHES_MAX) throw new RefusalError('busy', 'too many sites are asked about');
   }
 }
 

@@ -7,7 +7,7 @@ import { type Asked, refuseAway, type Sources } from '../question.ts';
 import { type Range, rangeOf } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
 import { seamOf } from '../seam.ts';
-import { metricsOf } from './figures.ts';
+import { type Figures, metricsOf } from './figures.ts';
 import { historyFigures, type RangeFigures } from './history-figures.ts';
 import { memoryFigures } from './memory-figures.ts';
 
@@ -52,13 +52,13 @@ function metricsAnswerOf(
   figures: RangeFigures,
   { currency, partial }: { readonly currency: string; readonly partial: boolean },
 ): MetricsAnswer {
-  const buckets = figures.buckets.map((bucket) => metricsOf(bucket, currency));
+  const rates = (counted: Figures) => metricsOf(counted, currency);
   return {
-    metrics: metricsOf(figures.current, currency),
-    previous: metricsOf(figures.previous, currency),
-    series: range.buckets.map(({ label }, index) => ({
-      date: label,
-      ...(buckets[index] ?? metricsOf(figures.current, currency)),
+    metrics: rates(figures.current),
+    previous: rates(figures.previous),
+    series: figures.buckets.map((bucket, index) => ({
+      date: range.buckets[index]?.label ?? '',
+      ...rates(bucket),
     })),
     interval: range.interval,
     ...(partial ? { partial: true as const } : {}),

@@ -28,16 +28,27 @@ SELECT
     isCurrent,
     grouping(edge) AS isTotal,
     edge,
-    countIf(isScreenView) AS screenViews,
-    uniqExactIf(visitor, visitor != '' AND NOT isSynthetic) AS visitors,
-    mapApply((code, amount) -> (code, toString(amount)), sumMapIf(map(currency, revenue), revenue != 0)) AS revenue
+    sum(screenViews) AS screenViews,
+    uniqExactIfMerge(visitors) AS visitors,
+    mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue
 FROM
 (
     SELECT
-        isScreenView, isSynthetic, revenue, currency,
-        if(profileId != '', profileId, deviceId) AS visitor,
-        createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
-        roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-    FROM found
+        isCurrent,
+        edge,
+        countIf(isScreenView) AS screenViews,
+        uniqExactIfState(visitor, visitor != '' AND NOT isSynthetic) AS visitors,
+        sumMapIf(map(currency, revenue), revenue != 0) AS revenue
+    FROM
+    (
+        SELECT
+            isScreenView, isSynthetic, revenue, currency,
+            if(profileId != '', profileId, deviceId) AS visitor,
+            createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
+            roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+        FROM found
+    )
+    GROUP BY isCurrent, edge
 )
+-- The sets of visitors of the buckets are united for the total: every event is looked at once only.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))

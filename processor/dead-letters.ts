@@ -1,0 +1,71 @@
+import { Bus } from '../infra/bus.ts';
+import { readConfig } from '../infra/config.ts';
+import { createLogger } from '../infra/log.ts';
+import { DecodeError, subjectOf } from '../ingest/event.ts';
+import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
+import { EventView } from './event-view.ts';
+import { checkMessage } from './fold.ts';
+
+const USAGE = `usage: npm run dead-letters -- list | replay
+
+  list     one line for each message that could not be read
+  replay   puts those that this program can read back into the stream, once each`;
+const PUBLISH_TIMEOUT_MS = 10_000;
+const LETTER_PUBLISHER = 0xdeadn << 48n;
+
+/** The program behind `npm run dead-letters`. Needs NATS_URL; `npm start` prints how to get it. */
+async function main(command: string | undefined): Promise<void> {
+  if (command !== 'list' && command !== 'replay') {
+    process.stdout.write(`${USAGE}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const config = readConfig();
+  if (config.NATS_URL === '') throw new Error('NATS_URL: say which bus to look at');
+  const bus = await Bus.connect(
+    { url: config.NATS_URL, name: 'dead-letters' },
+    createLogger('dead-letters', 'warn'),
+  );
+  let replayed = 0;
+  let kept = 0;
+  for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
+    const letter = decodeDeadLetter(bytes);
+    if (command === 'replay' && (await replay(bus, letter))) {
+      await bus.remove(DEAD_LETTERS_STREAM, sequence);
+      replayed += 1;
+      continue;
+    }
+    kept += 1;
+    const { partition, sequence: original, reason } = letter;
+    process.stdout.write(
+      `partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
+    );
+  }
+  process.stdout.write(
+    command === 'list' ? `${kept} dead letters\n` : `${replayed} put back, ${kept} kept\n`,
+  );
+  await bus.close();
+}
+
+/**
+ * Publishes a letter's message again, if it can be read by now. It gets a publisher of its own, since its first one has
+ * long gone on; the same letter always gets the same, so that replaying it twice counts once.
+ */
+async function replay(bus: Bus, { partition, sequence, bytes }: DeadLetter): Promise<boolean> {
+  const message = Buffer.from(bytes);
+  try {
+    checkMessage(message, new EventView());
+  } catch (error) {
+    if (error instanceof DecodeError) return false;
+    throw error;
+  }
+  message.writeBigUInt64LE(LETTER_PUBLISHER | (BigInt(partition) << 40n) | BigInt(sequence), 1);
+  message.writeDoubleLE(1, 9);
+  await bus.publish(subjectOf(partition), message, PUBLISH_TIMEOUT_MS);
+  return true;
+}
+
+main(process.argv[2]).catch((error: unknown) => {
+  process.stderr.write(`dead-letters: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

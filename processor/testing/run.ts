@@ -1,0 +1,150 @@
+import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
+import { answerHot } from '../answers.ts';
+import { type Batch, openBatch } from '../batch.ts';
+import { closeBatch, nextBatch } from '../cut.ts';
+import { EventView } from '../event-view.ts';
+import { foldMessage } from '../fold.ts';
+import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
+import { createPartition, type PartitionLimits, type PartitionState } from '../partition.ts';
+import { restoreEventIds, restoreSessions } from '../restore.ts';
+import { readRows, type StoredRow } from './stored-rows.ts';
+
+export const TEST_LIMITS: PartitionLimits = {
+  sessionHoldMs: 3_600_000,
+  sessionsMax: 100_000,
+  eventIdsMax: 100_000,
+  publishersMax: 100,
+  minuteVisitorsMax: 100_000,
+  grantsMax: 1_000,
+};
+
+const MESSAGE_MAX_BYTES = 67_108_864;
+
+/** One message of these events; without events, a tick at `sentAtMs`. */
+export function messageOf(events: readonly Event[], publisherSequence: number, sentAtMs = 0): Buffer {
+  const writer = new RowBinaryWriter(16_777_216);
+  beginMessage(writer, { publisherId: 7n, publisherSequence, sentAtMs });
+  for (const event of events) encodeEvent(writer, event);
+  endMessage(writer, events.length);
+  return writer.take();
+}
+
+/**
+ * A partition and a store in memory: folds messages, flushes, and starts again from what was flushed, by the very
+ * functions that the lane and the worker call. The store keeps rows as they were written.
+ */
+export class FoldRun {
+  readonly limits: PartitionLimits;
+  readonly events: StoredRow[] = [];
+  readonly sessions: StoredRow[] = [];
+  readonly messages: Buffer[] = [];
+  state: PartitionState;
+  #open: Batch = openBatch(1);
+  #flushNumber = 0;
+  #view = new EventView();
+  #checkpoint = {
+    sequence: 0,
+    clockMs: 0,
+    publishers: new Map<string, { sequence: number; atMs: number }>(),
+  };
+
+  constructor(limits: PartitionLimits = TEST_LIMITS) {
+    this.limits = limits;
+    this.state = createPartition(0, limits);
+  }
+
+  /** Appends a message to the stream and folds it. */
+  take(message: Buffer): void {
+    this.messages.push(message);
+    this.#fold(message, this.messages.length);
+  }
+
+  /** Moves the open batch to the store. */
+  flush(): void {
+    const batch = this.#open;
+    closeBatch(this.state, batch);
+    this.events.push(...readRows('events', batch.events.writer.bytes()));
+    this.sessions.push(...readRows('sessions', batch.sessions.writer.bytes()));
+    this.#flushNumber =
+      batch.events.ends.length + batch.sessions.ends.length === 0 ? this.#flushNumber : batch.flushNumber;
+    this.#open = this.#flushNumber === batch.flushNumber ? nextBatch(batch) : batch;
+    const publishers = new Map(this.state.publishers);
+    this.#checkpoint = { sequence: this.state.sequence, clockMs: this.state.clockMs, publishers };
+  }
+
+  /** Forgets everything that is not in the store, restores, and reads on from the checkpoint. */
+  crash(): void {
+    this.state = createPartition(0, this.limits);
+    this.state.clockMs = this.#checkpoint.clockMs;
+    this.state.sequence = this.#checkpoint.sequence;
+    for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
+    this.#open = openBatch(this.#flushNumber + 1);
+    const bytes = Buffer.concat(this.#heldSessions().map((row) => row.bytes));
+    // In two pieces that split a row, as the store's answer would be.
+    const half = Math.floor(bytes.length / 2);
+    const read = restoreSessions(this.state, bytes.subarray(0, half));
+    restoreSessions(this.state, bytes.subarray(read));
+    restoreEventIds(this.state, this.#storedEventIds());
+    this.messages.slice(this.#checkpoint.sequence).forEach((message, index) => {
+      this.#fold(message, this.#checkpoint.sequence + index + 1);
+    });
+  }
+
+  /** Puts rows into the store as they are. */
+  addRows(events: Uint8Array, sessions: Uint8Array): void {
+    this.events.push(...readRows('events', events));
+    this.sessions.push(...readRows('sessions', sessions));
+  }
+
+  /** Answers a question from what is in memory. */
+  ask(question: HotQuestion): ReturnType<typeof decodeHotAnswer> {
+    const unflushed = { flushNumber: this.#flushNumber, inFlight: undefined, open: this.#open };
+    return decodeHotAnswer(answerHot(this.state, unflushed, question, MESSAGE_MAX_BYTES));
+  }
+
+  #fold(message: Buffer, sequence: number): void {
+    foldMessage(this.state, sequence, message, this.#open, this.#view);
+  }
+
+  #heldSessions(): StoredRow[] {
+    const newest = new Map<string, StoredRow>();
+    const fromMs = this.#checkpoint.clockMs - this.limits.sessionHoldMs;
+    for (const row of this.sessions) {
+      const { sign, projectId, id, version, touchedAt } = row.values;
+      if (sign !== 1 || projectId === '' || Number(touchedAt) < fromMs) continue;
+      const key = `${projectId} ${id}`;
+      if (Number(newest.get(key)?.values.version ?? 0) < Number(version)) newest.set(key, row);
+    }
+    return [...newest.values()].sort((a, b) => Number(a.values.touchedAt) - Number(b.values.touchedAt));
+  }
+
+  #storedEventIds() {
+    return this.events
+      .filter((row) => row.values.eventId !== '')
+      .map((row) => ({
+        projectId: String(row.values.projectId),
+        eventId: String(row.values.eventId),
+        sessionId: String(row.values.sessionId),
+        atMs: Number(row.values.receivedAt),
+      }));
+  }
+}
+
+/** The sessions that rows add up to: every state that became true and was not replaced. */
+export function currentSessions(rows: readonly StoredRow[]): Record<string, unknown>[] {
+  const keyOf = ({ values }: StoredRow) =>
+    [values.projectId, values.id, values.version, values.touchedAt].join(' ');
+  const replaced = new Map<string, number>();
+  for (const row of rows) {
+    if (row.values.sign === -1) replaced.set(keyOf(row), (replaced.get(keyOf(row)) ?? 0) + 1);
+  }
+  return rows
+    .filter((row) => {
+      if (row.values.sign !== 1 || row.values.projectId === '') return false;
+      const left = replaced.get(keyOf(row)) ?? 0;
+      replaced.set(keyOf(row), left - 1);
+      return left <= 0;
+    })
+    .map((row) => ({ ...row.values }));
+}

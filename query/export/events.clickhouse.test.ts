@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { encodeHotAnswer } from '../../processor/hot.ts';
+import { EVENTS_COLUMNS } from '../../processor/rows.ts';
+import { exportAnswer, exportedEvent, exportQuery, INCLUDES } from '../api.ts';
+import { HotView } from '../hot-view.ts';
+import { readParameters } from '../parameters.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-partitions.ts';
+import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { Zones } from '../zone.ts';
+import { answerExport } from './events.ts';
+
+const zone = new Zones().of('Asia/Kolkata');
+const DAY_MS = 86_400_000;
+// The first instant of a day in Kolkata.
+const DAY = Date.parse('2026-06-09T18:30:00Z');
+
+const full: Row<EventColumn> = {
+  id: 'ab',
+  sessionId: 'cd',
+  projectId: 'site',
+  deviceId: 'device',
+  profileId: '007',
+  eventId: 'event-1',
+  revenue: 1_999n,
+  currency: 'USD',
+  orderId: 'order-1',
+  name: 'revenue',
+  createdAt: DAY + 1,
+  receivedAt: DAY + 2,
+  origin: 'https://example.com',
+  path: '/it\'s \\ "here"\n☂',
+  query: 'a=b',
+  hash: 'top',
+  title: 'Title',
+  referrer: 'https://search.example',
+  referrerName: 'Search',
+  referrerType: 'search',
+  utmSource: 'source',
+  utmMedium: 'medium',
+  utmCampaign: 'campaign',
+  utmTerm: 'term',
+  utmContent: 'content',
+  channel: 'paid',
+  country: 'IN',
+  region: 'MH',
+  city: 'Mumbai',
+  longitude: 72.5,
+  latitude: 19.25,
+  browser: 'Firefox',
+  browserVersion: '140',
+  os: 'Linux',
+  osVersion: '6',
+  device: 'desktop',
+  brand: 'Brand',
+  model: 'Model',
+  groups: ['a', 'b'],
+  properties: ['size', 'xl', "o'key", '1'],
+  sdkName: 'web',
+  sdkVersion: '1.2.3',
+};
+const plain = { projectId: 'site', flushNumber: 1, name: 'screen_view' };
+const stored: Row<EventColumn>[] = [
+  { ...full, flushNumber: 1 },
+  { ...plain, id: '2', createdAt: DAY - 1, profileId: 'p' },
+  { ...plain, id: '1', createdAt: DAY - 1, name: 'click' },
+  { ...plain, id: '3', createdAt: DAY + DAY_MS },
+  // Landed, but not yet known to be complete: the owner still has it.
+  { ...plain, id: '4', createdAt: DAY + 5, flushNumber: 2 },
+  { ...plain, id: '5', createdAt: DAY, projectId: 'other' },
+];
+const hotRows: Row<EventColumn>[] = [
+  { ...plain, id: '4', createdAt: DAY + 5, flushNumber: 2 },
+  { ...plain, id: '6', createdAt: DAY + 6, flushNumber: 3, profileId: '007' },
+];
+
+let held: HistoryStore;
+beforeAll(async () => {
+  held = await startHistoryStore();
+  await held.store.insertRowBinary('events', EVENTS_COLUMNS, [eventBytes(stored)], undefined);
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+function ask(query: string) {
+  const events = eventBytes(hotRows);
+  const ask = async () =>
+    encodeHotAnswer(
+      {
+        kind: 'rows',
+        partition: 0,
+        flushNumber: 1,
+        eventBytes: events.length,
+        sessionBytes: 0,
+        eventRows: hotRows.length,
+        sessionRows: 0,
+      },
+      events,
+    );
+  const hot = new HotView({ bus: { ask }, partitions: 1, clock: systemClock, metrics: new Metrics() });
+  const asked = { site: modelSite('site'), zone, nowMs: DAY };
+  return answerExport({ history: held.history, hot }, asked, readParameters(query, exportQuery));
+}
+
+async function ids(query: string): Promise<string> {
+  const { data, meta } = await ask(query);
+  expect(meta).toMatchObject({
+    count: data.length,
+    totalCount: data.length,
+    pages: data.length === 0 ? 0 : 1,
+  });
+  return data.map(({ id }) => id.replace(/^0+/, '')).join(' ');
+}
+
+test.each([
+  ['', '3 6 4 ab 1 2'],
+  ['event=click', '1'],
+  ['event=click&event=revenue', 'ab 1'],
+  ['event=nothing', ''],
+  ['profileId=007', '6 ab'],
+  ['profileId=7', ''],
+  ['start=2026-06-10&end=2026-06-10', '6 4 ab'],
+  ['start=2026-06-11', '3'],
+  ['end=2026-06-09', '1 2'],
+  ["event='); DROP TABLE events --&profileId={site:String}", ''],
+])('export?%s is the events %s', async (query, expected) => {
+  expect(await ids(query)).toBe(expected);
+});
+
+test('pages follow each other, and one beyond the last is empty', async () => {
+  const { data, meta } = await ask('page=2&limit=4');
+  expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
+  expect(meta).toEqual({ count: 2, totalCount: 6, pages: 2, current: 2 });
+  expect((await ask('page=3&limit=4')).meta).toEqual({ count: 0, totalCount: 6, pages: 2, current: 3 });
+});
+
+test('an event has the fields that are always there, and no others unless included', async () => {
+  const { data } = await ask('event=revenue');
+  expect(data).toEqual([
+    {
+      id: 'ab'.padStart(32, '0'),
+      name: 'revenue',
+      deviceId: 'device',
+      profileId: '007',
+      sessionId: 'cd'.padStart(32, '0'),
+      projectId: 'site',
+      createdAt: '2026-06-09T18:30:00.001Z',
+      path: full.path,
+      origin: 'https://example.com',
+      title: 'Title',
+      country: 'IN',
+      city: 'Mumbai',
+      os: 'Linux',
+      browser: 'Firefox',
+      device: 'desktop',
+      groups: ['a', 'b'],
+    },
+  ]);
+});
+
+test('everything that can be included is as it was stored', async () => {
+  const answer = await ask(`event=revenue&includes=${INCLUDES.join(',')}`);
+  expect(exportAnswer.parse(answer)).toEqual(answer);
+  expect(Object.keys(answer.data[0] ?? {}).sort()).toEqual(Object.keys(exportedEvent.shape).sort());
+  expect(answer.data[0]).toMatchObject({
+    profile: { id: '007' },
+    meta: { eventId: 'event-1', receivedAt: '2026-06-09T18:30:00.002Z', query: 'a=b', hash: 'top' },
+    properties: { size: 'xl', "o'key": '1' },
+    referrerName: 'Search',
+    longitude: 72.5,
+    brand: 'Brand',
+    revenue: 19.99,
+    currency: 'USD',
+    orderId: 'order-1',
+    utmContent: 'content',
+    channel: 'paid',
+    sdkVersion: '1.2.3',
+  });
+});
+
+test('what an event has not is empty or null', async () => {
+  const { data } = await ask('event=click&includes=revenue,geo,profile');
+  expect(data[0]).toMatchObject({
+    sessionId: '',
+    profile: null,
+    revenue: null,
+    longitude: null,
+    latitude: null,
+  });
+});
