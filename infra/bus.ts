@@ -337,7 +337,8 @@ export class StreamReader {
       for await (const message of messages) {
         if (!this.#accept(message)) break;
         if (!take({ sequence: message.seq, bytes: message.data })) {
-          await messages.close();
+          // Not awaited: the close waits for the iteration to end, which is this very loop.
+          void messages.close();
           break;
         }
       }

@@ -12,6 +12,7 @@ export type Question = (typeof QUESTIONS)[number];
 
 const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
+const PARAMETERS_MAX_BYTES = 1_048_576;
 /** Statements that run at a time. The store has a thread or two for each; more would only slow each other down. */
 const RUNNING_MAX = 8;
 /** Statements that wait for their turn; beyond, the answer is 503 at once. */
@@ -82,7 +83,8 @@ export class History {
     measures?.asked.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
-      return await this.#store.query<Row>(withHotRows(text, seam), bound, this.#settings());
+      const statement = withHotRows(text, seam);
+      return await this.#store.query<Row>(statement, bound, this.#settings(statement.length));
     } catch (error) {
       throw refusalOf(error);
     } finally {
@@ -91,8 +93,10 @@ export class History {
     }
   }
 
-  #settings(): Record<string, number> {
+  #settings(textBytes: number): Record<string, number> {
     return {
+      // Hot rows are part of the text, which is all ASCII; the bound values come on top.
+      max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
       max_memory_usage: this.#limits.memoryMaxBytes,
     };

@@ -175,8 +175,10 @@ class Door {
   }
 
   #countFailure({ credentials, address }: Head, nowMs: number) {
-    const byId = this.#failuresById.take(credentials.clientId, nowMs);
     const byAddress = this.#failuresByAddress.take(address, nowMs);
+    // Those who name no id have nothing in common that could be counted.
+    if (credentials.clientId === '') return byAddress;
+    const byId = this.#failuresById.take(credentials.clientId, nowMs);
     return byId.exceeded ? byId : byAddress;
   }
 

@@ -71,7 +71,7 @@ const stored: Row<EventColumn>[] = [
   { ...plain, id: '4', createdAt: DAY + 5, flushNumber: 2 },
   { ...plain, id: '5', createdAt: DAY, projectId: 'other' },
 ];
-const hotRows: Row<EventColumn>[] = [
+const fewHotRows: Row<EventColumn>[] = [
   { ...plain, id: '4', createdAt: DAY + 5, flushNumber: 2 },
   { ...plain, id: '6', createdAt: DAY + 6, flushNumber: 3, profileId: '007' },
 ];
@@ -85,7 +85,7 @@ afterAll(async () => {
   await held.stop();
 });
 
-function ask(query: string) {
+function ask(query: string, hotRows = fewHotRows) {
   const events = eventBytes(hotRows);
   const ask = async () =>
     encodeHotAnswer(
@@ -190,4 +190,16 @@ test('what an event has not is empty or null', async () => {
     longitude: null,
     latitude: null,
   });
+});
+
+test('many megabytes of hot rows are answered like few', async () => {
+  const many = Array.from({ length: 40_000 }, (_, index) => ({
+    ...full,
+    id: (index + 256).toString(16),
+    flushNumber: 2,
+  }));
+  expect(eventBytes(many).length).toBeGreaterThan(12_000_000);
+  const { meta, data } = await ask('event=revenue&limit=3', many);
+  expect(meta.totalCount).toBe(40_001);
+  expect(data.map(({ id }) => Number.parseInt(id, 16))).toEqual([0xab, 256, 257]);
 });
