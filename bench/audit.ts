@@ -4,7 +4,7 @@ import { dayOf, Questions } from './answers.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
-import type { Ledger } from './ledger.ts';
+import type { Entry, Ledger } from './ledger.ts';
 import {
   isSynthetic,
   type StoredEvent,
@@ -26,12 +26,24 @@ const SETTLED_MAX_MS = 60_000;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
 
+/** A time in which the owner of a session could not be asked, so that a collector answered what it derived. */
+export interface Outage {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 /**
  * Waits until everything is in the store and compares it with what the senders know: every acknowledged event exactly
  * once and under the session that was answered, nothing that nobody sent, sessions equal to the oracle's, and the API
- * saying the same. `host` answers questions.
+ * saying the same. `host` answers questions. Only an event that was under way during one of the `outages` may have been
+ * answered another session than it is stored in.
  */
-export async function audit(cluster: Cluster, ledger: Ledger, host: string): Promise<Audit> {
+export async function audit(
+  cluster: Cluster,
+  ledger: Ledger,
+  host: string,
+  outages: readonly Outage[] = [],
+): Promise<Audit> {
   const site = cluster.credentials.projectId;
   const { read } = cluster.credentials.clients;
   const client = new Client(2);
@@ -52,7 +64,7 @@ export async function audit(cluster: Cluster, ledger: Ledger, host: string): Pro
       holdMs: 3_600_000,
     });
     const differences = [
-      ...eventDifferences(ledger, stored, oracle),
+      ...eventDifferences(ledger, stored, oracle, outages),
       ...sessionDifferences(sessions, oracle),
       ...startDifferences(events, oracle),
       ...(await answerDifferences(questions, stored, oracle)),
@@ -64,7 +76,12 @@ export async function audit(cluster: Cluster, ledger: Ledger, host: string): Pro
   }
 }
 
-function eventDifferences(ledger: Ledger, stored: readonly StoredEvent[], oracle: Reference): string[] {
+function eventDifferences(
+  ledger: Ledger,
+  stored: readonly StoredEvent[],
+  oracle: Reference,
+  outages: readonly Outage[],
+): string[] {
   const byEventId = new Map<string, StoredEvent[]>();
   for (const row of stored) byEventId.set(row.eventId, [...(byEventId.get(row.eventId) ?? []), row]);
   const sent = new Set(ledger.entries.map(({ event }) => event.eventId));
@@ -72,7 +89,9 @@ function eventDifferences(ledger: Ledger, stored: readonly StoredEvent[], oracle
   const lost: string[] = [];
   const doubled: string[] = [];
   const elsewhere: string[] = [];
-  for (const { event, acknowledgedAtMs, answered } of ledger.entries) {
+  for (const entry of ledger.entries) {
+    const { event, acknowledgedAtMs } = entry;
+    const answered = outages.some((outage) => overlaps(entry, outage)) ? undefined : entry.answered;
     const rows = byEventId.get(event.eventId) ?? [];
     if (rows.length > 1) doubled.push(`${event.eventId} ×${rows.length}`);
     const [row] = rows;
@@ -172,6 +191,10 @@ async function answerDifferences(
     ),
     ...compared('metrics', actual, expected),
   ];
+}
+
+function overlaps({ sentAtMs, acknowledgedAtMs = sentAtMs }: Entry, { fromMs, untilMs }: Outage): boolean {
+  return sentAtMs <= untilMs && acknowledgedAtMs >= fromMs;
 }
 
 /** Differences of two bags of texts. */

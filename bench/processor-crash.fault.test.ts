@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CRASH_POINTS } from '../infra/crashpoint.ts';
-import { audit } from './audit.ts';
+import { audit, type Outage } from './audit.ts';
 import { waitFor } from './child-process.ts';
 import { Cluster } from './cluster.ts';
 import { Traffic } from './traffic.ts';
@@ -21,6 +21,9 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 const traffics: Traffic[] = [];
+const outages: Outage[] = [];
+// Until the collectors ask the owner again after they found it silent, and its lanes are restored.
+const RECOVERY_MS = 4_000;
 
 /** Load, a death at the armed point of `name`, some load meanwhile, a new life, more load; then the books. */
 async function dieAt(name: string, armed: string): Promise<void> {
@@ -31,12 +34,14 @@ async function dieAt(name: string, armed: string): Promise<void> {
   const [point = ''] = armed.split(':after=');
   const reachedBefore = timesReached(dying.log(), point);
   await waitFor('load', () => traffic.ledger.acknowledged.length > 100, 30_000);
+  const fromMs = Date.now();
   await dying.stop();
   dying.launch({ CRASH_POINT: armed });
   await waitFor(`${name} dies at ${armed}`, () => !dying.running, 30_000);
   expect(dying.ending).toBe('SIGKILL');
   expect(timesReached(dying.log(), point)).toBe(reachedBefore + 1);
   await dying.start();
+  if (name === 'processor') outages.push({ fromMs, untilMs: Date.now() + RECOVERY_MS });
   const atReturn = traffic.ledger.acknowledged.length;
   await waitFor('load goes on', () => traffic.ledger.acknowledged.length > atReturn + 100, 60_000);
   await traffic.stop();
@@ -55,7 +60,7 @@ test.each(processorPoints)(
     // A few visits pass first, so that partitions with and without an unfinished flush meet the crash.
     await dieAt('processor', `${point}:after=${point.startsWith('lane:') ? 1 : 5}`);
     const ledger = mergedLedger();
-    const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web');
+    const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web', outages);
     expect(differences).toEqual([]);
     expect(stored).toBe(acknowledged);
   },
@@ -64,14 +69,14 @@ test.each(processorPoints)(
 test('a collector killed between the bus and its answer counts nothing twice', async () => {
   await dieAt('web', 'publish:before-ack:after=40');
   await cluster.ready('web');
-  const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web');
+  const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);
 });
 
 test('a processor killed again and again while it recovers loses nothing', async () => {
   for (const point of processorPoints) await dieAt('processor', `${point}:after=0`);
-  const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web');
+  const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);
 });

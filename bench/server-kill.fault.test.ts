@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { audit } from './audit.ts';
+import { audit, type Outage } from './audit.ts';
 import { waitFor } from './child-process.ts';
 import { Cluster } from './cluster.ts';
 import { storedCounts } from './stored.ts';
@@ -59,18 +59,22 @@ test('the store killed in mid-insert, three times, loses nothing and counts noth
 
 test('the bus killed under load, twice, loses nothing that was acknowledged and counts nothing twice', async () => {
   const traffic = await load(2);
+  const outages: Outage[] = [];
   for (let times = 0; times < 2; times += 1) {
+    const fromMs = Date.now();
     await cluster.kill('bus');
     expect(cluster.process('bus').ending).toBe('SIGKILL');
     const waiting = () =>
       traffic.ledger.entries.filter(({ acknowledgedAtMs }) => acknowledgedAtMs === undefined);
     await waitFor('every device waits', () => waiting().length >= 20, 30_000);
     await cluster.restart('bus');
+    // Everybody connects again and the collectors ask the owner again.
+    outages.push({ fromMs, untilMs: Date.now() + 4_000 });
     await goesOn(traffic);
   }
   const ledger = await traffic.stop();
   expect(ledger.entries.some(({ tries }) => tries > 1)).toBe(true);
-  const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web');
+  const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web', outages);
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);
 });

@@ -56,7 +56,7 @@ export const SETTINGS = {
     default: '1000',
     help: 'longest time between two flushes',
   },
-  FLUSH_ROWS_MAX: { schema: integer(1, 500_000), default: '50000', help: 'rows of a flush at the most' },
+  FLUSH_ROWS_MAX: { schema: integer(1, 250_000), default: '50000', help: 'rows of a flush at the most' },
   FLUSH_BYTES_MAX: {
     schema: integer(4096, 268_435_456),
     default: '33554432',

@@ -148,12 +148,14 @@ export class HttpServer {
       this.#answer(route, head, EMPTY_BODY, reply);
       return;
     }
-    if (Number(request.getHeader('content-length')) > route.bodyMaxBytes) tooLarge(route, reply);
+    const announcedBytes = Number(request.getHeader('content-length'));
     readBody(response, route.bodyMaxBytes, (body) => {
       if (!reply.open) return;
       if (body === undefined) tooLarge(route, reply);
       else this.#answer(route, head, body, reply);
     });
+    // After the reader is set up: an answered response takes no reader any more.
+    if (announcedBytes > route.bodyMaxBytes) tooLarge(route, reply);
   }
 
   #answer<Head>(route: Route<Head>, head: Head, body: Uint8Array, reply: OpenReply): void {

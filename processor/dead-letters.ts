@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Bus } from '../infra/bus.ts';
 import { readConfig } from '../infra/config.ts';
 import { createLogger } from '../infra/log.ts';
@@ -13,7 +15,7 @@ const USAGE = `usage: npm run dead-letters -- list | replay
 const PUBLISH_TIMEOUT_MS = 10_000;
 const LETTER_PUBLISHER = 0xdeadn << 48n;
 
-/** The program behind `npm run dead-letters`. Needs NATS_URL; `npm start` prints how to get it. */
+/** The program behind `npm run dead-letters`: looks at the bus of `NATS_URL`, else at the one of a running `npm start`. */
 async function main(command: string | undefined): Promise<void> {
   if (command !== 'list' && command !== 'replay') {
     process.stdout.write(`${USAGE}\n`);
@@ -21,11 +23,8 @@ async function main(command: string | undefined): Promise<void> {
     return;
   }
   const config = readConfig();
-  if (config.NATS_URL === '') throw new Error('NATS_URL: say which bus to look at');
-  const bus = await Bus.connect(
-    { url: config.NATS_URL, name: 'dead-letters' },
-    createLogger('dead-letters', 'warn'),
-  );
+  const url = config.NATS_URL === '' ? localBusUrl(config.DATA_DIR) : config.NATS_URL;
+  const bus = await Bus.connect({ url, name: 'dead-letters' }, createLogger('dead-letters', 'warn'));
   let replayed = 0;
   let kept = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
@@ -45,6 +44,14 @@ async function main(command: string | undefined): Promise<void> {
     command === 'list' ? `${kept} dead letters\n` : `${replayed} put back, ${kept} kept\n`,
   );
   await bus.close();
+}
+
+function localBusUrl(dataDir: string): string {
+  try {
+    return readFileSync(join(dataDir, 'bus/url'), 'utf8');
+  } catch {
+    throw new Error(`no service has run on ${dataDir}: set DATA_DIR, or NATS_URL`);
+  }
 }
 
 /**

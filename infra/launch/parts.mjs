@@ -42,7 +42,9 @@ export async function planBus({ settings, secrets, server, env }) {
     cwd: folder,
     probe: (/** @type {() => boolean} */ isGone) => untilGreeted(port, isGone),
   };
-  return { plan, url: `nats://${secrets.busUser}:${secrets.busPassword}@${LOOPBACK}:${port}` };
+  const url = `nats://${secrets.busUser}:${secrets.busPassword}@${LOOPBACK}:${port}`;
+  writeWhole(join(folder, 'url'), url); // For programs that somebody runs beside the service.
+  return { plan, url };
 }
 
 /**

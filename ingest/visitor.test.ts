@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { DeviceIds, deviceIdOf } from './visitor.ts';
+
+const trace = { siteId: 'shop', address: '203.0.113.7', userAgent: 'Mozilla/5.0' };
+const salts = { day: 1, today: new Uint8Array(16).fill(1), yesterday: new Uint8Array(16).fill(2) };
+
+test('a device id is 32 hexadecimal digits and differs in each of its parts', () => {
+  const ids = [
+    deviceIdOf(salts.today, trace),
+    deviceIdOf(salts.yesterday, trace),
+    deviceIdOf(salts.today, { ...trace, siteId: 'blog' }),
+    deviceIdOf(salts.today, { ...trace, address: '203.0.113.8' }),
+    deviceIdOf(salts.today, { ...trace, userAgent: 'Mozilla/6.0' }),
+  ];
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
+});
+
+test('the ids stay through the forgetting, and become yesterday’s with the next day’s salt', () => {
+  const devices = new DeviceIds();
+  const first = devices.of(salts, trace, 0);
+  expect(devices.of(salts, trace, 200_000)).toEqual(first);
+  const next = { day: 2, today: new Uint8Array(16).fill(3), yesterday: salts.today };
+  expect(devices.of(next, trace, 300_000).yesterday).toBe(first.today);
+  expect(devices.of({ ...next, yesterday: undefined, day: 3 }, trace, 300_000).yesterday).toBe('');
+});
