@@ -26,7 +26,7 @@ const outages: Outage[] = [];
 const RECOVERY_MS = 4_000;
 
 /** Load, a death at the armed point of `name`, some load meanwhile, a new life, more load; then the books. */
-async function dieAt(name: string, armed: string): Promise<void> {
+async function dieAt(name: string, armed: string, before: 'stop' | 'kill' = 'stop'): Promise<void> {
   seed += 1;
   const traffic = new Traffic(cluster, { seed, hosts: ['web'], persistent: true, paceMs: 10 });
   traffics.push(traffic);
@@ -35,7 +35,7 @@ async function dieAt(name: string, armed: string): Promise<void> {
   const reachedBefore = timesReached(dying.log(), point);
   await waitFor('load', () => traffic.ledger.acknowledged.length > 100, 30_000);
   const fromMs = Date.now();
-  await dying.stop();
+  await dying[before]();
   dying.launch({ CRASH_POINT: armed });
   await waitFor(`${name} dies at ${armed}`, () => !dying.running, 30_000);
   expect(dying.ending).toBe('SIGKILL');
@@ -75,7 +75,7 @@ test('a collector killed between the bus and its answer counts nothing twice', a
 });
 
 test('a processor killed again and again while it recovers loses nothing', async () => {
-  for (const point of processorPoints) await dieAt('processor', `${point}:after=0`);
+  for (const point of processorPoints) await dieAt('processor', `${point}:after=0`, 'kill');
   const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);

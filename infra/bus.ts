@@ -63,6 +63,7 @@ export class Bus {
   readonly #jetstream: JetStreamClient;
   readonly #manager: JetStreamManager;
 
+  readonly #reconnected = new Set<() => void>();
   #up = true;
 
   private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
@@ -195,7 +196,7 @@ export class Bus {
         storage: StorageType.File,
         timeout: 5_000,
       });
-      return new KeyedBytes(kv);
+      return new KeyedBytes(kv, this.#reconnected);
     } catch (error) {
       throw busError('bucket', error);
     }
@@ -240,6 +241,7 @@ export class Bus {
       if (status.type === 'reconnect') {
         this.#up = true;
         log.info('bus: connected again');
+        for (const listener of this.#reconnected) listener();
       }
     }
   }
@@ -248,9 +250,11 @@ export class Bus {
 /** Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`. */
 export class KeyedBytes {
   readonly #kv: KV;
+  readonly #reconnected: Set<() => void>;
 
-  constructor(kv: KV) {
+  constructor(kv: KV, reconnected: Set<() => void>) {
     this.#kv = kv;
+    this.#reconnected = reconnected;
   }
 
   async get(key: string): Promise<KeyedValue | undefined> {
@@ -289,9 +293,30 @@ export class KeyedBytes {
 
   /**
    * Calls `change` for every present key and then for each change, in order; resolves once the present ones were
-   * seen. The returned function ends it.
+   * seen. The returned function ends it. After a lost connection every key is told again: the library would notice the
+   * lost watch only by its silence, seconds later.
    */
   async watch(change: (value: KeyedValue) => void): Promise<() => void> {
+    let current = await this.#watchOnce(change);
+    let ended = false;
+    const again = () => {
+      void this.#watchOnce(change).then(
+        (stop) => {
+          (ended ? stop : current)();
+          if (!ended) current = stop;
+        },
+        () => {}, // The connection was lost once more; its return calls this again.
+      );
+    };
+    this.#reconnected.add(again);
+    return () => {
+      ended = true;
+      this.#reconnected.delete(again);
+      current();
+    };
+  }
+
+  async #watchOnce(change: (value: KeyedValue) => void): Promise<() => void> {
     let seen: () => void = () => {};
     const caughtUp = new Promise<void>((resolve) => {
       seen = resolve;

@@ -162,11 +162,15 @@ export class Sessions {
   #begin(seeker: SessionSeeker, answer: SessionAnswer | undefined, nowMs: number): FoundSession {
     const { siteId, deviceId, occurredAtMs } = seeker;
     const known = this.#known.get(keyOf(siteId, deviceId));
-    if (known !== undefined && this.#isJoinable(known, occurredAtMs, answer === undefined)) {
+    if (
+      known !== undefined &&
+      isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined })
+    ) {
       // An event that came late belongs to the session that begins soon after it and is on its way to the owner.
       if (!seeker.onlyAsks) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
         known.lastMs = Math.max(known.lastMs, occurredAtMs);
+        known.touchedMs = nowMs;
       }
       return { kind: known.certain ? 'known' : 'derived', deviceId, sessionId: known.sessionId };
     }
@@ -175,12 +179,6 @@ export class Sessions {
     const times = { firstMs: occurredAtMs, lastMs: occurredAtMs, touchedMs: nowMs };
     this.#note(seeker, deviceId, { sessionId, ...times, certain });
     return { kind: certain ? 'granted' : 'derived', deviceId, sessionId };
-  }
-
-  /** A derived session counts only while there is no better word. */
-  #isJoinable(known: KnownSession, occurredAtMs: number, ownerSilent: boolean): boolean {
-    if (!known.certain && !ownerSilent) return false;
-    return occurredAtMs >= known.firstMs - SESSION_GAP_MS && occurredAtMs <= known.lastMs + SESSION_GAP_MS;
   }
 
   #note({ siteId, onlyAsks }: SessionSeeker, deviceId: string, session: KnownSession): void {
@@ -222,4 +220,16 @@ class Inquiry implements Inquirer<Candidate> {
 
 function keyOf(siteId: string, deviceId: string): string {
   return `${siteId}\n${deviceId}`;
+}
+
+/** Whether an event that lies just before or in a session of this node joins it, though the owner does not say so. */
+function isJoinable(
+  known: KnownSession,
+  event: { readonly occurredAtMs: number; readonly nowMs: number; readonly ownerSilent: boolean },
+): boolean {
+  // A derived session counts only while there is no better word, an old one not at all.
+  if (!known.certain && !event.ownerSilent) return false;
+  if (event.nowMs - known.touchedMs >= SESSION_GAP_MS) return false;
+  const fromMs = known.firstMs - SESSION_GAP_MS;
+  return event.occurredAtMs >= fromMs && event.occurredAtMs <= known.lastMs + SESSION_GAP_MS;
 }

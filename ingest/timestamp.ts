@@ -20,8 +20,8 @@ export function parseInstant(value: unknown): number | undefined {
 function msOf(parts: RegExpExecArray): number {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = parts;
   const midnightMs = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  // A day that the month does not have rolls over to another one.
-  if (new Date(midnightMs).getUTCDate() !== Number(day) || Number(month) > 12) return Number.NaN;
+  // A month or day that the calendar does not have rolls over to another one.
+  if (new Date(midnightMs).toISOString().slice(5, 10) !== `${month}-${day}`) return Number.NaN;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return Number.NaN;
   const milliseconds = Number(`${fraction}000`.slice(0, 3));
   const timeMs = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds;
