@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly env: Env;
   /** Settings of single processes, over those of every one. */
   readonly envOf?: Readonly<Record<string, Env>>;
+  /** Arguments of node itself, such as `--cpu-prof`, for every program of ours. */
+  readonly nodeArguments?: readonly string[];
 }
 
 /** What `infra/launch/*.mjs` offers; loaded from where it stands, since those files are never bundled. */
@@ -98,7 +100,7 @@ export class Cluster {
         STORE_PORT: String(storePort),
         STORE_PASSWORD: storePassword,
       };
-      const plan = planner(folder, env, options.envOf ?? {});
+      const plan = planner(folder, env, options);
       await Promise.all([
         add(bus.plan).start(),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
@@ -211,11 +213,11 @@ async function planBus(launch: Launch, folder: string) {
   return { plan, url: `nats://${HOST}:${port}`, version: server.version };
 }
 
-function planner(folder: string, env: Env, envOf: Readonly<Record<string, Env>>) {
+function planner(folder: string, env: Env, { envOf = {}, nodeArguments = [] }: ClusterOptions) {
   return (name: string, [program = '', ...args]: readonly string[], own: Env = {}): ProcessPlan => ({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', join(projectRoot, 'dist', program), ...args],
+    args: ['--enable-source-maps', ...nodeArguments, join(projectRoot, 'dist', program), ...args],
     env: { ...env, INSTANCE: name, ...own, ...envOf[name] },
     logPath: join(folder, 'logs', `${name}.log`),
     isReady: undefined,

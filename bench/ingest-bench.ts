@@ -4,7 +4,7 @@ import { OwnProcess } from './child-process.ts';
 import { Cluster } from './cluster.ts';
 import { checksumOf, generate, type LoadResult, trackRequests } from './generator.ts';
 import { startCpuMeter } from './process-cost.ts';
-import { type Finding, median, rounded, spread } from './results.ts';
+import { type Finding, median, rounded, shown, spread } from './results.ts';
 
 /**
  * Question: what does durability cost? `POST /track`, answered when the bus has the event on disk, against a bare
@@ -21,6 +21,8 @@ export interface IngestBenchOptions {
   readonly turns: number;
   readonly connections: number;
   readonly requests: number;
+  /** For the programs measured, such as `--cpu-prof`. */
+  readonly nodeArguments: readonly string[];
 }
 
 const SEED = 20_240_501;
@@ -37,6 +39,7 @@ export async function ingestBench(options: IngestBenchOptions): Promise<Finding>
     processors: [],
     withStore: false,
     env: { LOG_LEVEL: 'warn' },
+    nodeArguments: options.nodeArguments,
   });
   const echo = new OwnProcess({
     name: 'echo',
@@ -92,7 +95,7 @@ function finding(
     reasons.push('the generator limited the echo: read the CPU figures, not only the ratio');
   return {
     name: 'ingest',
-    config: { ...options, seed: SEED, requestsChecksum: checksum, busVersion },
+    config: { ...shown(options), seed: SEED, requestsChecksum: checksum, busVersion },
     figures: {
       ratio: rounded(ratio),
       echoPerSec: rates(echoes).map(Math.round),

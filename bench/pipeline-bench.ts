@@ -3,7 +3,7 @@ import { waitFor } from './child-process.ts';
 import { Cluster } from './cluster.ts';
 import { checksumOf, generate, type LoadResult, trackRequests } from './generator.ts';
 import { startCpuMeter } from './process-cost.ts';
-import { type Finding, rounded } from './results.ts';
+import { type Finding, rounded, shown } from './results.ts';
 import { storedCounts } from './stored.ts';
 
 /**
@@ -19,6 +19,8 @@ export interface PipelineBenchOptions {
   readonly offeredPerSec: number;
   readonly connections: number;
   readonly requests: number;
+  /** For the programs measured, such as `--cpu-prof`. */
+  readonly nodeArguments: readonly string[];
 }
 
 interface Stretch {
@@ -41,6 +43,7 @@ export async function pipelineBench(options: PipelineBenchOptions): Promise<Find
     processors: ['processor'],
     withStore: true,
     env: { LOG_LEVEL: 'warn' },
+    nodeArguments: options.nodeArguments,
   });
   await cluster.ready('web');
   const store = cluster.openStore();
@@ -102,7 +105,7 @@ function finding(
   if (failed > 0) reasons.push(`${failed} requests failed`);
   return {
     name: 'pipeline',
-    config: { ...options, seed: SEED, requestsChecksum: checksum, busVersion },
+    config: { ...shown(options), seed: SEED, requestsChecksum: checksum, busVersion },
     figures: { ...figuresOf('full', full), ...figuresOf('offered', offered) },
     verdict: failed > 0 ? 'invalid' : full.totalMicrosPerEvent <= GOAL_MICROS ? 'reached' : 'missed',
     reasons,

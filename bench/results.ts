@@ -17,14 +17,14 @@ export interface Finding {
 }
 
 /** Prints a finding and writes it to `bench/results/<name>.json`; a tiny run is no finding and is not written. */
-export function report(finding: Finding, isTiny: boolean): void {
+export function report(finding: Finding, isTrial: boolean): void {
   const lines = [
     ...Object.entries(finding.config).map(([name, value]) => `  ${name.padEnd(34)} ${value}`),
     ...Object.entries(finding.figures).flatMap(([name, value]) => linesOf(name, value)),
     ...finding.reasons.map((reason) => `  ${reason}`),
   ];
   process.stdout.write(`${finding.name}: ${finding.verdict}\n${lines.join('\n')}\n`);
-  if (isTiny) return;
+  if (isTrial) return;
   const folder = join(projectRoot, 'bench/results');
   mkdirSync(folder, { recursive: true });
   const result = { ...machine(), ...finding };
@@ -73,4 +73,12 @@ function commitOf(): string {
   } catch {
     return 'unknown';
   }
+}
+
+/** What of a benchmark's options belongs to its result: the arguments of node do not, since they void it. */
+export function shown<Options extends { readonly nodeArguments: readonly string[] }>(
+  options: Options,
+): Omit<Options, 'nodeArguments'> {
+  const { nodeArguments: _, ...rest } = options;
+  return rest;
 }

@@ -209,9 +209,36 @@ class UwsHead implements RequestHead {
     }
   }
   remoteAddress(): string {
-    return Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1');
+    // A Buffer around these few bytes costs more than reading them one by one.
+    const bytes = new Uint8Array(this.#response.getRemoteAddressAsText());
+    let text = '';
+    for (let index = 0; index < bytes.length; index += 1) text += String.fromCharCode(bytes[index] ?? 0);
+    return text;
   }
 }
+
+const headerBlocks = new WeakMap<HeaderList, string>();
+
+/**
+ * The value of `content-type: application/json`, with all further headers behind it in one text: crossing into the
+ * library costs half a microsecond a header, and an answer of the hot path has three. A list is joined once, so lists
+ * that do not change cost nothing.
+ */
+function jsonHeaderBlock(headers: HeaderList): string {
+  const known = headerBlocks.get(headers);
+  if (known !== undefined) return known;
+  const lines = headers.map(([name, value]) => `\r\n${name}: ${oneLine(value)}`);
+  const block = `application/json; charset=utf-8${lines.join('')}`;
+  headerBlocks.set(headers, block);
+  return block;
+}
+
+/** A header's value cannot begin another header. */
+function oneLine(value: string): string {
+  return value.replace(/[\r\n]+/g, ' ');
+}
+
+const NO_HEADERS: HeaderList = [];
 
 class OpenReply implements Reply {
   readonly #response: uws.HttpResponse;
@@ -224,14 +251,14 @@ class OpenReply implements Reply {
     this.#settled = settled;
   }
 
-  json(status: number, text: string, headers: HeaderList = []): void {
+  json(status: number, text: string, headers: HeaderList = NO_HEADERS): void {
     if (!this.open) return;
     this.open = false;
     this.#settled();
     this.#response.cork(() => {
-      this.#response.writeStatus(STATUS_LINES[status] ?? String(status));
-      this.#response.writeHeader('content-type', 'application/json; charset=utf-8');
-      for (const [name, value] of headers) this.#response.writeHeader(name, value);
+      // 200 is what the library writes by itself.
+      if (status !== 200) this.#response.writeStatus(STATUS_LINES[status] ?? String(status));
+      this.#response.writeHeader('content-type', jsonHeaderBlock(headers));
       this.#response.end(text);
     });
   }
