@@ -99,8 +99,8 @@ export const SETTINGS = {
   },
   SESSION_LOOKUP_TIMEOUT_MS: {
     schema: integer(10, 10_000),
-    default: '500',
-    help: 'longest wait for the owner of a session',
+    default: '2000',
+    help: 'longest wait for the owner of a session; then its id is derived',
   },
   SESSION_CACHE_MAX: {
     schema: integer(100, 10_000_000),

@@ -1,4 +1,5 @@
-import type { Bus } from '../infra/bus.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Bus, BusError } from '../infra/bus.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import {
@@ -12,6 +13,8 @@ import {
 
 /** After a failure a partition's owner is left alone for this long: every request would wait for the same silence. */
 const SILENCE_MS = 1_000;
+/** How long to wait before asking again when nobody listens. */
+const NOBODY_WAIT_MS = 50;
 /** Questions that wait for one owner at the most; what comes then is answered with silence. */
 const WAITING_MAX = 50_000;
 
@@ -96,12 +99,26 @@ export class SessionQuestions {
     lane.busy = false;
   }
 
+  /** A partition is without an owner while its processor starts again; that is worth a wait, within the limit. */
+  async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
+    const untilMs = this.#clock.nowMs() + this.#timeoutMs;
+    for (;;) {
+      const leftMs = untilMs - this.#clock.nowMs();
+      try {
+        return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, Math.max(1, leftMs));
+      } catch (error) {
+        const isGone = error instanceof BusError && error.reason === 'no-responders';
+        if (!isGone || leftMs <= NOBODY_WAIT_MS) throw error;
+        await wait(NOBODY_WAIT_MS);
+      }
+    }
+  }
+
   async #askGroup(lane: Lane, group: readonly Asked[]): Promise<readonly SessionAnswer[] | undefined> {
     this.#asked.add();
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
-      const reply = await this.#bus.ask(sessionLookupSubjectOf(lane.partition), bytes, this.#timeoutMs);
-      const answers = decodeSessionAnswers(reply);
+      const answers = decodeSessionAnswers(await this.#askPatiently(lane.partition, bytes));
       if (answers.length === group.length) return answers;
     } catch {
       // Counted below; the event goes on with an id that every node derives.

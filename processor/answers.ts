@@ -42,6 +42,18 @@ export function answerHot(
 }
 
 /**
+ * Whether the answers may hang on events that the bus has and this partition has not folded: a device is known, and
+ * nothing that is known of it reaches the event. Such an event may have carried its session on, or opened the next.
+ */
+export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
+  return questions.some(({ projectId, deviceId, occurredAtMs, eventId }) => {
+    const key = deviceKeyOf(projectId, deviceId);
+    const known = state.slotByDevice.has(key) || state.grants.has(key);
+    return eventId !== '' || (known && sessionFor(state, key, occurredAtMs, undefined) === 0);
+  });
+}
+
+/**
  * Says which session an event of each device will have. What is granted is remembered, so that whoever asks next is
  * granted the same. `nowMs` stands for the clock that the event will be folded with.
  */
@@ -61,7 +73,7 @@ function answerSession(state: PartitionState, question: SessionQuestion, nowMs: 
   }
   const key = deviceKeyOf(projectId, deviceId);
   const { sessions, limits } = state;
-  const slot = sessionFor(state, key, occurredAtMs);
+  const slot = sessionFor(state, key, occurredAtMs, undefined);
   if (slot !== 0 && nowMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs) {
     const sessionId = Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex');
     return {

@@ -89,7 +89,7 @@ export function advanceClock(state: PartitionState, receivedAtMs: number, batch:
 }
 
 function findSlot(state: PartitionState, event: EventView): number {
-  return sessionFor(state, deviceKeyOf(event), event.occurredAtMs);
+  return sessionFor(state, deviceKeyOf(event), event.occurredAtMs, event);
 }
 
 /** Opens the event's session; a synthetic start goes in front of the event. */

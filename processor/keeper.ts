@@ -131,7 +131,7 @@ export class Keeper {
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
   async #answerWhenCaughtUp(lane: Lane, startMs: number): Promise<() => void> {
-    const { partition, bus, worker, clock, log } = this.#options;
+    const { partition, bus, log } = this.#options;
     try {
       await lane.catchUp(CATCH_UP_MAX_MS);
     } catch (error) {
@@ -139,9 +139,7 @@ export class Keeper {
       return () => {};
     }
     const stops = [
-      bus.answer(sessionLookupSubjectOf(partition), (bytes) =>
-        worker.sessions(partition, bytes, clock.nowMs()),
-      ),
+      bus.answer(sessionLookupSubjectOf(partition), (bytes) => lane.lookUp(bytes)),
       bus.answer(hotSubjectOf(partition), (bytes) => this.#answerHot(lane, bytes)),
     ];
     this.#answering = true;

@@ -153,6 +153,22 @@ export class Lane {
     }
   }
 
+  /**
+   * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
+   * not folded, it folds them first. Undefined when that takes too long.
+   */
+  async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
+    const { worker, partition, clock } = this.#options;
+    const answer = await worker.sessions(partition, { questions, nowMs: clock.nowMs(), caughtUp: false });
+    if (answer !== undefined) return answer;
+    try {
+      await this.catchUp();
+    } catch {
+      return undefined;
+    }
+    return worker.sessions(partition, { questions, nowMs: clock.nowMs(), caughtUp: true });
+  }
+
   /** Reads no more, flushes what was folded, and returns. */
   async stop(): Promise<void> {
     this.#stopping = true;

@@ -11,29 +11,47 @@ export function isBounce(screenViews: number): boolean {
   return screenViews <= 1;
 }
 
+/** A session id inside a message: where its 16 bytes stand. */
+export interface IdAt {
+  readonly bytes: Uint8Array;
+  readonly hintStart: number;
+}
+
 /**
- * The session of the device that an event at `occurredAtMs` joins; 0 when it opens one.
+ * The session of the device that an event at `occurredAtMs` joins; 0 when it opens one. Among the sessions that the
+ * event is no more than a gap away from, it is the one whose id was answered (`answered`, where there is one); else
  *
  *        ├──── A ────┤                ├──── B ────┤
  *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
  *                                └ a time in here joins A; one that lies within a gap before B only, joins B
  *
- * A late event that would bridge A and B joins A, and B stays: both ids were answered.
+ * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered.
  */
-export function sessionFor(state: PartitionState, deviceKey: string, occurredAtMs: number): number {
-  const { startMs, endMs, nextOfDevice } = state.sessions;
+export function sessionFor(
+  state: PartitionState,
+  deviceKey: string,
+  occurredAtMs: number,
+  answered: IdAt | undefined,
+): number {
+  const { startMs, endMs, nextOfDevice, ids } = state.sessions;
   let running = 0;
   let following = 0;
   for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
     const start = startMs[slot] ?? 0;
+    if (occurredAtMs > (endMs[slot] ?? 0) + SESSION_GAP_MS || start - occurredAtMs > SESSION_GAP_MS) continue;
+    if (answered !== undefined && hasId(ids, slot, answered)) return slot;
     if (start <= occurredAtMs) {
-      if (occurredAtMs > (endMs[slot] ?? 0) + SESSION_GAP_MS) continue;
       if (running === 0 || start > (startMs[running] ?? 0)) running = slot;
-    } else if (start - occurredAtMs <= SESSION_GAP_MS) {
-      if (following === 0 || start < (startMs[following] ?? 0)) following = slot;
-    }
+    } else if (following === 0 || start < (startMs[following] ?? 0)) following = slot;
   }
   return running === 0 ? following : running;
+}
+
+function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boolean {
+  for (let index = 0; index < 16; index += 1) {
+    if (ids[slot * 16 + index] !== bytes[hintStart + index]) return false;
+  }
+  return true;
 }
 
 /** Opens the session that the event's hint names, still without the event itself. */

@@ -66,13 +66,13 @@ export class WorkerHandle {
   hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', partition, question });
   }
-  sessions(partition: number, questions: Uint8Array, nowMs: number): Promise<Uint8Array> {
-    return this.#run<Uint8Array>({
-      kind: 'sessions',
-      partition,
-      questions: Uint8Array.from(questions),
-      nowMs,
-    });
+  /** Undefined when the answer depends on what is not folded yet; `caughtUp` says that nothing is left. */
+  sessions(
+    partition: number,
+    asked: { readonly questions: Uint8Array; readonly nowMs: number; readonly caughtUp: boolean },
+  ): Promise<Uint8Array | undefined> {
+    const questions = Uint8Array.from(asked.questions);
+    return this.#run<Uint8Array | undefined>({ kind: 'sessions', partition, ...asked, questions });
   }
   close(partition: number): Promise<void> {
     return this.#run<void>({ kind: 'close', partition });

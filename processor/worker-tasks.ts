@@ -38,6 +38,8 @@ export type WorkerTask =
       readonly partition: number;
       readonly questions: Uint8Array;
       readonly nowMs: number;
+      /** Everything that the bus had when the question came is folded. */
+      readonly caughtUp: boolean;
     }
   | { readonly kind: 'close'; readonly partition: number };
 

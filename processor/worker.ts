@@ -1,7 +1,7 @@
 import { must } from '../infra/assert.ts';
 import { DecodeError } from '../ingest/event.ts';
 import { decodeSessionQuestions, encodeSessionAnswers } from '../ingest/session-lookup.ts';
-import { answerHot, answerSessions } from './answers.ts';
+import { answerHot, answerSessions, dependsOnLag } from './answers.ts';
 import { type Batch, isEmpty, openBatch, type Rows } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { closeBatch, nextBatch } from './cut.ts';
@@ -59,7 +59,9 @@ export default function work(task: WorkerTask): unknown {
     }
     case 'sessions': {
       const questions = decodeSessionQuestions(task.questions);
-      return encodeSessionAnswers(answerSessions(partitionOf(task).state, questions, task.nowMs));
+      const { state } = partitionOf(task);
+      if (!task.caughtUp && dependsOnLag(state, questions)) return undefined;
+      return encodeSessionAnswers(answerSessions(state, questions, task.nowMs));
     }
     case 'close':
       return void held.delete(task.partition);

@@ -140,6 +140,7 @@ interface Draft {
   readonly waitMs: number;
   readonly withoutSession: boolean;
   readonly withEventId: boolean;
+  readonly earlierSession: number;
   readonly what: Partial<Event>;
   /** The whole event is an earlier one again, chosen by this number. */
   readonly repeatOf: number | undefined;
@@ -152,6 +153,8 @@ const draft: fc.Arbitrary<Draft> = fc.record({
   waitMs,
   withoutSession: fc.integer({ min: 0, max: 19 }).map((drawn) => drawn === 0),
   withEventId: fc.boolean(),
+  /** The answer names the session that the device's event this many before was answered, if that is near enough. */
+  earlierSession: fc.integer({ min: 0, max: 3 }),
   what: fc.oneof(
     { weight: 6, arbitrary: fc.constant({ name: SCREEN_VIEW }) },
     { weight: 3, arbitrary: fc.constantFrom({ name: 'click' }, { name: 'größe' }) },
@@ -181,6 +184,14 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
       const occurredAtMs = (lastMs.get(key) ?? START_MS) + drawn.stepMs;
       lastMs.set(key, occurredAtMs);
       const index = events.length;
+      const own = (index + 1).toString(16).padStart(32, '0');
+      const ofDevice = events.filter(
+        ({ projectId, deviceId, sessionId }) =>
+          projectId === drawn.site && deviceId === drawn.device.repeat(32) && sessionId !== '',
+      );
+      const earlier = drawn.earlierSession === 0 ? undefined : ofDevice.at(-drawn.earlierSession);
+      const isNear = earlier !== undefined && Math.abs(earlier.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS;
+      const answered = isNear ? earlier.sessionId : own;
       events.push({
         ...plainEvent({ ...words, source: from, setting: where, ...drawn.what }),
         projectId: drawn.site,
@@ -188,7 +199,7 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
         eventId: drawn.withEventId ? `event-${index}` : '',
         occurredAtMs,
         receivedAtMs,
-        sessionId: drawn.withoutSession ? '' : (index + 1).toString(16).padStart(32, '0'),
+        sessionId: drawn.withoutSession ? '' : answered,
       });
     }
     return events;

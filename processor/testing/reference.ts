@@ -7,9 +7,10 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
  * 3. A session whose last event arrived more than `holdMs` ago by that clock is let go: nothing joins it any more.
  * 4. Among the sessions of the event's (site, device) that are not let go, an event at time t joins
- *    a. the latest-starting one with start <= t <= end + gap; otherwise
- *    b. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
- *    c. it opens one, whose id is the id that the event was answered, or the derived one.
+ *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
+ *    b. the latest-starting one with start <= t <= end + gap; otherwise
+ *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
+ *    d. it opens one, whose id is the id that the event was answered, or the derived one.
  *    The gap is inclusive. Sessions never merge, even if a late event closes the space between two: their ids have
  *    been given out.
  *
@@ -173,7 +174,10 @@ class Partition {
     const held = this.sessions
       .filter((session) => !session.letGo && isOf(session, event))
       .sort((a, b) => startOf(a) - startOf(b));
+    const reaches = (session: SessionLog) =>
+      startOf(session) - SESSION_GAP_MS <= at && at <= endOf(session) + SESSION_GAP_MS;
     return (
+      held.find((session) => session.id === event.sessionId && reaches(session)) ??
       held.findLast((session) => startOf(session) <= at && at <= endOf(session) + SESSION_GAP_MS) ??
       held.find((session) => at < startOf(session) && startOf(session) - at <= SESSION_GAP_MS)
     );
