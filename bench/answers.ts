@@ -68,3 +68,8 @@ export class Questions {
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
+
+/** The bounce rate as the API gives it: in percent, to two decimals. */
+export function bounceRateOf(bounces: number, sessions: number): number {
+  return sessions === 0 ? 0 : Math.round(((bounces * 100) / sessions) * 100) / 100;
+}

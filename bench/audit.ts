@@ -1,6 +1,6 @@
 import { SESSION_START } from '../ingest/event.ts';
 import { type Reference, reference } from '../processor/testing/reference.ts';
-import { dayOf, Questions } from './answers.ts';
+import { bounceRateOf, dayOf, Questions } from './answers.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
@@ -173,14 +173,14 @@ async function answerDifferences(
     `views ${metrics.total_screen_views}`,
     `visitors ${metrics.unique_visitors}`,
     `sessions ${metrics.total_sessions}`,
-    `bounces ${metrics.bounce_rate.toFixed(1)} %`,
+    `bounces ${metrics.bounce_rate} %`,
     `duration ${metrics.avg_session_duration.toFixed(0)} s`,
   ];
   const expected = [
     `views ${views}`,
     `visitors ${visitors}`,
     `sessions ${oracle.sessions.length}`,
-    `bounces ${((100 * bounces) / oracle.sessions.length).toFixed(1)} %`,
+    `bounces ${bounceRateOf(bounces, oracle.sessions.length)} %`,
     `duration ${(durationMs / 1_000 / oracle.sessions.length).toFixed(0)} s`,
   ];
   return [

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { projectRoot } from '../infra/root.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
-import { dayOf, Questions } from './answers.ts';
+import { bounceRateOf, dayOf, Questions } from './answers.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
@@ -66,7 +66,7 @@ async function countsOf(totals: LogTotals) {
       stored: views.length,
       visitors: metrics.unique_visitors,
       sessions: metrics.total_sessions,
-      bounceRate: metrics.bounce_rate.toFixed(1),
+      bounceRate: metrics.bounce_rate,
       durationS: metrics.avg_session_duration.toFixed(0),
       pages: [...pages].sort(([a, count], [b, other]) => other - count || (a < b ? -1 : 1)).slice(0, 20),
     };
@@ -82,7 +82,7 @@ function expected(totals: LogTotals) {
     stored: totals.screenViews,
     visitors: totals.visitors,
     sessions: totals.sessions,
-    bounceRate: ((100 * totals.bounces) / totals.sessions).toFixed(1),
+    bounceRate: bounceRateOf(totals.bounces, totals.sessions),
     durationS: (totals.durationMs / 1_000 / totals.sessions).toFixed(0),
     pages: totals.pages.slice(0, 20),
   };

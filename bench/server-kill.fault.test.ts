@@ -52,6 +52,7 @@ test('the store killed in mid-insert, three times, loses nothing and counts noth
     await goesOn(traffic);
   }
   const ledger = await traffic.stop();
+  await cluster.ready('web');
   const { acknowledged, stored, differences } = await audit(cluster, ledger, 'web');
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);

@@ -80,6 +80,13 @@ export class Keeper {
         if (!(await this.#own())) await this.#sleep(TAKE_EVERY_MS);
         continue;
       } catch (error) {
+        if (this.#stopping) {
+          log.info(
+            { partition, reason: reasonOf(error) },
+            'lane: stopped before its last flush; the bus keeps it',
+          );
+          return;
+        }
         if (error instanceof DeposedError) {
           metrics.depositions.add();
           log.warn({ partition }, 'lane: another process owns the partition now');
@@ -135,7 +142,7 @@ export class Keeper {
     try {
       await lane.catchUp(CATCH_UP_MAX_MS);
     } catch (error) {
-      log.error({ partition, reason: reasonOf(error) }, 'lane: cannot catch up');
+      log.warn({ partition, reason: reasonOf(error) }, 'lane: did not catch up');
       return () => {};
     }
     const stops = [

@@ -25,6 +25,7 @@ const STORE_BACKOFF = { firstMs: 100, maxMs: 5_000 };
 /** A partition without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
+const TRIES_WHILE_STOPPING = 3;
 /** Flushes that a question for more rows than fit a message waits for. */
 const TOO_LARGE_TRIES = 3;
 
@@ -173,6 +174,7 @@ export class Lane {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#wake();
+    this.#settleWaiters(new Error('the lane is stopping'));
     await this.#reader?.close();
   }
 
@@ -311,6 +313,7 @@ export class Lane {
     const { bus, partition } = this.#options;
     const reader = bus.reader(streamOf(partition), this.#foldedSequence + 1);
     while (this.#foldedSequence < sequence) {
+      if (this.#stopping) throw new Error('stopped while a flush was done again');
       const messages: StreamMessage[] = [];
       await reader.read(READ_MESSAGES, 1_000, (message) => {
         messages.push(message);
@@ -411,6 +414,8 @@ export class Lane {
         return;
       } catch (error) {
         if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
+        // The bus keeps what the store does not take, so a stop need not wait for it.
+        if (this.#stopping && attempt >= TRIES_WHILE_STOPPING) throw error;
         metrics.flushRetries.add();
         const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
         log[level](
@@ -431,6 +436,7 @@ export class Lane {
         return;
       } catch (error) {
         if (!(error instanceof BusError) || !error.retryable || this.#failure !== undefined) throw error;
+        if (this.#stopping && attempt >= TRIES_WHILE_STOPPING) throw error;
         await new Promise((resolve) =>
           setTimeout(resolve, backoffMs(STORE_BACKOFF, attempt, this.#options.random())),
         );
@@ -438,12 +444,16 @@ export class Lane {
     }
   }
 
+  #settleWaiters(error: unknown): void {
+    for (const waiter of this.#foldWaiters) waiter.settle(error);
+    this.#foldWaiters = [];
+  }
+
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#stopping = true;
     this.#wake();
-    for (const waiter of this.#foldWaiters) waiter.settle(this.#failure);
-    this.#foldWaiters = [];
+    this.#settleWaiters(error);
     void this.#reader?.close(); // It only stops waiting; the lane is over either way.
   }
 
