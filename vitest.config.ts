@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
+// One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 
@@ -10,6 +11,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
           exclude: ['**/*.{nats,clickhouse,fault}.test.ts'],
           testTimeout: 30_000,
@@ -18,6 +20,7 @@ export default defineConfig({
       {
         test: {
           name: 'nats',
+          sequence: { groupOrder: 1 },
           include: ['**/*.nats.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 60_000,
@@ -28,6 +31,7 @@ export default defineConfig({
       {
         test: {
           name: 'clickhouse',
+          sequence: { groupOrder: 2 },
           include: ['**/*.clickhouse.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 60_000,
@@ -38,6 +42,7 @@ export default defineConfig({
       {
         test: {
           name: 'fault',
+          sequence: { groupOrder: 3 },
           include: ['**/*.fault.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 240_000,

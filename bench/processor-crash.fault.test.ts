@@ -75,7 +75,7 @@ test('a collector killed between the bus and its answer counts nothing twice', a
 });
 
 test('a processor killed again and again while it recovers loses nothing', async () => {
-  for (const point of processorPoints) await dieAt('processor', `${point}:after=0`, 'kill');
+  for (const point of processorPoints) await dieAt('processor', `${point}:after=0`);
   const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
   expect(differences).toEqual([]);
   expect(stored).toBe(acknowledged);

@@ -1,60 +1,23 @@
 import {
-  AckPolicy,
-  type Consumer,
-  type ConsumerMessages,
   connect,
-  DeliverPolicy,
   DiscardPolicy,
   type JetStreamClient,
   type JetStreamManager,
-  type JsMsg,
-  type KV,
   type NatsConnection,
   NatsError,
   nanos,
-  ReplayPolicy,
   RetentionPolicy,
   StorageType,
 } from 'nats';
+import { busError } from './bus-error.ts';
+import { KeyedBytes } from './keyed-bytes.ts';
 import type { Logger } from './log.ts';
-
-const NO_RESPONDERS = '503';
-const TIMEOUT = 'TIMEOUT';
-const WRONG_REVISION = 10071;
-const CONSUMER_IDLE_MS = 300_000;
+import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
 /** Where the bus is and who we are. `url` may hold user and password. */
 export interface BusOptions {
   readonly url: string;
   readonly name: string;
-}
-
-/** A message of a stream: its sequence in that stream and its bytes. */
-export interface StreamMessage {
-  readonly sequence: number;
-  readonly bytes: Uint8Array;
-}
-
-/** A stored value and the revision that a compare-and-set of it must name. */
-export interface KeyedValue {
-  readonly key: string;
-  /** Absent when the key was deleted. */
-  readonly bytes: Uint8Array | undefined;
-  readonly revision: number;
-}
-
-/** The bus cannot do it now, or refused. `retryable` says whether the same call may succeed later. */
-export class BusError extends Error {
-  override readonly name = 'BusError';
-  readonly retryable: boolean;
-  /** `conflict`: another writer was first. `no-responders`: nobody listens. */
-  readonly reason: 'conflict' | 'no-responders' | 'timeout' | 'full' | 'other';
-
-  constructor(message: string, reason: BusError['reason'], cause: unknown) {
-    super(message, { cause });
-    this.reason = reason;
-    this.retryable = reason !== 'conflict';
-  }
 }
 
 /** JetStream and core NATS as this program uses them. Reconnects for ever; nothing is lost by a lost connection. */
@@ -245,207 +208,4 @@ export class Bus {
       }
     }
   }
-}
-
-/** Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`. */
-export class KeyedBytes {
-  readonly #kv: KV;
-  readonly #reconnected: Set<() => void>;
-
-  constructor(kv: KV, reconnected: Set<() => void>) {
-    this.#kv = kv;
-    this.#reconnected = reconnected;
-  }
-
-  async get(key: string): Promise<KeyedValue | undefined> {
-    try {
-      const entry = await this.#kv.get(key);
-      return entry === null ? undefined : keyedValue(entry);
-    } catch (error) {
-      throw busError(`get ${key}`, error);
-    }
-  }
-
-  /** Writes `key` if it still has `revision` (0: it does not exist); returns the new revision. */
-  async put(key: string, bytes: Uint8Array, revision: number): Promise<number> {
-    try {
-      return revision === 0 ? await this.#kv.create(key, bytes) : await this.#kv.update(key, bytes, revision);
-    } catch (error) {
-      throw busError(`put ${key}`, error);
-    }
-  }
-
-  /** Removes `key`; watchers see it without bytes. */
-  async remove(key: string): Promise<void> {
-    try {
-      await this.#kv.delete(key);
-    } catch (error) {
-      throw busError(`remove ${key}`, error);
-    }
-  }
-
-  /** The keys that exist. */
-  async keys(): Promise<string[]> {
-    const keys: string[] = [];
-    for await (const key of await this.#kv.keys()) keys.push(key);
-    return keys;
-  }
-
-  /**
-   * Calls `change` for every present key and then for each change, in order; resolves once the present ones were
-   * seen. The returned function ends it. After a lost connection every key is told again: the library would notice the
-   * lost watch only by its silence, seconds later.
-   */
-  async watch(change: (value: KeyedValue) => void): Promise<() => void> {
-    let current = await this.#watchOnce(change);
-    let ended = false;
-    const again = () => {
-      void this.#watchOnce(change).then(
-        (stop) => {
-          (ended ? stop : current)();
-          if (!ended) current = stop;
-        },
-        () => {}, // The connection was lost once more; its return calls this again.
-      );
-    };
-    this.#reconnected.add(again);
-    return () => {
-      ended = true;
-      this.#reconnected.delete(again);
-      current();
-    };
-  }
-
-  async #watchOnce(change: (value: KeyedValue) => void): Promise<() => void> {
-    let seen: () => void = () => {};
-    const caughtUp = new Promise<void>((resolve) => {
-      seen = resolve;
-    });
-    const watcher = await this.#kv.watch({ initializedFn: () => seen() });
-    const reading = (async () => {
-      for await (const entry of watcher) change(keyedValue(entry));
-    })();
-    await Promise.race([caughtUp, reading]);
-    return () => watcher.stop();
-  }
-}
-
-/**
- * Reads one stream in order from a sequence on, without holes and without repeats, whatever happens to the server in
- * between: the position is ours, so a reader that was lost is opened again where we stopped.
- */
-export class StreamReader {
-  readonly #manager: JetStreamManager;
-  readonly #jetstream: JetStreamClient;
-  readonly #stream: string;
-  #nextSequence: number;
-  #consumer: Consumer | undefined;
-  #consumerName = '';
-  #messages: ConsumerMessages | undefined;
-
-  constructor(manager: JetStreamManager, jetstream: JetStreamClient, stream: string, sequence: number) {
-    this.#manager = manager;
-    this.#jetstream = jetstream;
-    this.#stream = stream;
-    this.#nextSequence = sequence;
-  }
-
-  /**
-   * Waits for messages, `waitMs` at the most, and gives each to `take` as it arrives; ends when `messagesMax` came,
-   * nothing came in time, or `take` answers false. Throws a retryable BusError when the server is away.
-   */
-  async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
-    try {
-      const consumer = await this.#open();
-      const messages = await consumer.fetch({ max_messages: messagesMax, expires: Math.max(1_000, waitMs) });
-      this.#messages = messages;
-      for await (const message of messages) {
-        if (!this.#accept(message)) break;
-        if (!take({ sequence: message.seq, bytes: message.data })) {
-          // Not awaited: the close waits for the iteration to end, which is this very loop.
-          void messages.close();
-          break;
-        }
-      }
-    } catch (error) {
-      this.#consumer = undefined;
-      throw busError('read', error);
-    } finally {
-      this.#messages = undefined;
-    }
-  }
-
-  /** Ends the reader, also one that waits in `read`. */
-  async close(): Promise<void> {
-    const name = this.#consumerName;
-    await this.#messages?.close();
-    this.#consumer = undefined;
-    if (name === '') return;
-    // The server drops an idle reader by itself, so a failure here costs nothing.
-    await this.#manager.consumers.delete(this.#stream, name).catch(() => false);
-  }
-
-  /** True when `message` is the next one. A repeat is passed over; a hole means the reader on the server is wrong. */
-  #accept(message: JsMsg): boolean {
-    if (message.seq !== this.#nextSequence) {
-      this.#consumer = undefined;
-      return false;
-    }
-    this.#nextSequence += 1;
-    return true;
-  }
-
-  async #open(): Promise<Consumer> {
-    if (this.#consumer !== undefined) return this.#consumer;
-    const { first, last } = await streamBounds(this.#manager, this.#stream);
-    // After a purge the stream may start later than where we stopped: those messages were flushed by us.
-    if (this.#nextSequence < first) this.#nextSequence = first;
-    if (this.#nextSequence > last + 1)
-      throw new Error(`stream ${this.#stream} ends at ${last}, before our position`);
-    const created = await this.#manager.consumers.add(this.#stream, {
-      ack_policy: AckPolicy.None,
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: this.#nextSequence,
-      replay_policy: ReplayPolicy.Instant,
-      inactive_threshold: nanos(CONSUMER_IDLE_MS),
-      mem_storage: true,
-      num_replicas: 1,
-    });
-    this.#consumerName = created.name;
-    this.#consumer = await this.#jetstream.consumers.get(this.#stream, created.name);
-    return this.#consumer;
-  }
-}
-
-function keyedValue(entry: {
-  key: string;
-  value: Uint8Array;
-  revision: number;
-  operation: string;
-}): KeyedValue {
-  return {
-    key: entry.key,
-    bytes: entry.operation === 'PUT' ? entry.value : undefined,
-    revision: entry.revision,
-  };
-}
-
-function busError(what: string, cause: unknown): BusError {
-  if (cause instanceof BusError) return cause;
-  const code = cause instanceof NatsError ? cause.code : '';
-  const apiCode = cause instanceof NatsError ? cause.api_error?.err_code : undefined;
-  const message = `bus: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`;
-  if (apiCode === WRONG_REVISION) return new BusError(message, 'conflict', cause);
-  if (code === NO_RESPONDERS) return new BusError(message, 'no-responders', cause);
-  if (code === TIMEOUT) return new BusError(message, 'timeout', cause);
-  if (/maximum bytes|no space|insufficient/i.test(message)) return new BusError(message, 'full', cause);
-  return new BusError(message, 'other', cause);
-}
-
-async function streamBounds(
-  manager: JetStreamManager,
-  stream: string,
-): Promise<{ first: number; last: number }> {
-  const { state } = await manager.streams.info(stream);
-  return { first: state.messages === 0 ? state.last_seq + 1 : state.first_seq, last: state.last_seq };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Bus, KeyedValue } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
+import type { KeyedValue } from '../infra/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../infra/backoff.ts';
-import { type Bus, BusError } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
+import { BusError } from '../infra/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Logger } from '../infra/log.ts';

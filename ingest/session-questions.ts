@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Bus, BusError } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
+import { BusError } from '../infra/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import {
@@ -101,11 +102,9 @@ export class SessionQuestions {
 
   /** A partition is without an owner while its processor starts again; that is worth a wait, within the limit. */
   async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
-    const untilMs = this.#clock.nowMs() + this.#timeoutMs;
-    for (;;) {
-      const leftMs = untilMs - this.#clock.nowMs();
+    for (let leftMs = this.#timeoutMs; ; leftMs -= NOBODY_WAIT_MS) {
       try {
-        return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, Math.max(1, leftMs));
+        return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, leftMs);
       } catch (error) {
         const isGone = error instanceof BusError && error.reason === 'no-responders';
         if (!isGone || leftMs <= NOBODY_WAIT_MS) throw error;

@@ -1,5 +1,6 @@
-import type { Bus, StreamMessage } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
 import type { Logger } from '../infra/log.ts';
+import type { StreamMessage } from '../infra/stream-reader.ts';
 
 /** Messages that could not be read, kept for a human or a later program. */
 export const DEAD_LETTERS_STREAM = 'dead-letters';

@@ -1,8 +1,9 @@
 import { backoffMs } from '../infra/backoff.ts';
-import type { Bus, KeyedBytes } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Config } from '../infra/config.ts';
 import type { CrashPoint } from '../infra/crashpoint.ts';
+import type { KeyedBytes } from '../infra/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
 import { RowBinaryWriter } from '../infra/row-binary.ts';
 import type { Store } from '../infra/store.ts';

@@ -1,31 +1,30 @@
 import { backoffMs } from '../infra/backoff.ts';
-import { type Bus, BusError, type StreamMessage, type StreamReader } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
+import { BusError } from '../infra/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Config } from '../infra/config.ts';
 import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Logger } from '../infra/log.ts';
-import { type Store, StoreError } from '../infra/store.ts';
+import type { Store } from '../infra/store.ts';
+import type { StreamMessage, StreamReader } from '../infra/stream-reader.ts';
 import { streamOf } from '../ingest/event.ts';
 import { buryDeadLetter } from './dead-letter.ts';
+import { bringToStore, type FlushOptions, persist, RETRY_BACKOFF } from './flush.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from './hot.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import type { Ownership } from './ownership.ts';
 import type { PartitionLimits } from './partition.ts';
-import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from './rows.ts';
 import type { WorkerHandle } from './worker-handle.ts';
-import type { CutBatch } from './worker-tasks.ts';
 
 const READ_MESSAGES = 128;
 const READ_WAIT_MS = 15_000;
 /** Messages between the bus and the thread; above it the lane reads no further. */
 const PENDING_BYTES_MAX = 16_777_216;
-const STORE_BACKOFF = { firstMs: 100, maxMs: 5_000 };
 /** A partition without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-const TRIES_WHILE_STOPPING = 3;
 /** Flushes that a question for more rows than fit a message waits for. */
 const TOO_LARGE_TRIES = 3;
 
@@ -76,8 +75,14 @@ export class Lane {
   #wake: () => void = () => {};
   #foldWaiters: FoldWaiter[] = [];
 
+  readonly #flushOptions: FlushOptions;
+
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#flushOptions = {
+      ...options,
+      hurry: () => (this.#failure !== undefined ? 'at once' : this.#stopping ? 'soon' : 'no'),
+    };
   }
 
   /** Sessions held after the last fold. */
@@ -221,7 +226,7 @@ export class Lane {
         if (this.#stopping) break;
         if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
           throw error;
-        await this.#sleep(backoffMs(STORE_BACKOFF, attempt, this.#options.random()));
+        await this.#sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
         attempt += 1;
       }
       await this.#room();
@@ -346,7 +351,7 @@ export class Lane {
     const idleMs = clock.nowMs() - this.#lastFlushMs;
     if (idle && !this.#stopping && idleMs < IDLE_CHECKPOINT_MS) {
       if (ownership.leaseUntilMs - clock.nowMs() < (config.LEASE_MS * 2) / 3) {
-        await this.#persist(() => ownership.renew());
+        await persist(this.#flushOptions, () => ownership.renew());
       }
       await this.#sleep(config.FLUSH_INTERVAL_MS);
       return;
@@ -359,12 +364,9 @@ export class Lane {
     this.#lastFlushMs = clock.nowMs();
   }
 
-  /**
-   * Brings the open batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work,
-   * which the insert's token absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
-   */
+  /** Cuts the open batch and brings it to the store. `declared` is the flush that was begun before a crash. */
   async #flush(declared: Checkpoint | undefined): Promise<void> {
-    const { worker, partition, ownership, metrics, gauges, crashPoint, bus, clock } = this.#options;
+    const { worker, partition } = this.#options;
     const startMs = performance.now();
     const batch = await worker.cut(partition);
     if (batch === undefined) {
@@ -374,74 +376,8 @@ export class Lane {
     }
     this.#batchRows = 0;
     this.#batchBytes = 0;
-    if (batch.hasRows) {
-      crashPoint('flush:before-intent');
-      if (declared === undefined) await this.#persist(() => ownership.declare(batch.checkpoint));
-      crashPoint('flush:after-intent');
-      await this.#insert(batch);
-      metrics.flushes.add();
-      metrics.flushRows.add(batch.eventRows + batch.sessionRows);
-    }
-    await this.#persist(() => ownership.complete(batch.checkpoint));
-    gauges.checkpointMs.set(clock.nowMs() / 1000);
-    crashPoint('flush:after-checkpoint');
-    if (batch.hasRows) await worker.flushed(partition);
-    await this.#persist(() => bus.forget(streamOf(partition), batch.checkpoint.sequence));
-    crashPoint('flush:after-ack');
-    if (batch.hasRows) metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
-  }
-
-  async #insert(batch: CutBatch): Promise<void> {
-    const { partition, crashPoint } = this.#options;
-    const key = `${partition}:${batch.checkpoint.flushNumber}`;
-    if (batch.eventRows > 0) await this.#insertInto(EVENTS_TABLE, EVENTS_COLUMNS, batch.events, key);
-    crashPoint('flush:after-events');
-    await this.#insertInto(SESSIONS_TABLE, SESSIONS_COLUMNS, batch.sessions, key);
-    crashPoint('flush:after-sessions');
-  }
-
-  /** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
-  async #insertInto(
-    table: string,
-    columns: readonly string[],
-    rows: SharedArrayBuffer,
-    key: string,
-  ): Promise<void> {
-    const { store, metrics, log, partition, ownership, random } = this.#options;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await store.insertRowBinary(table, columns, [new Uint8Array(rows)], key);
-        return;
-      } catch (error) {
-        if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
-        // The bus keeps what the store does not take, so a stop need not wait for it.
-        if (this.#stopping && attempt >= TRIES_WHILE_STOPPING) throw error;
-        metrics.flushRetries.add();
-        const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
-        log[level](
-          { partition, table, attempt, reason: error.message },
-          'lane: the store did not take a flush; again',
-        );
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(STORE_BACKOFF, attempt, random())));
-        await this.#persist(() => ownership.renew());
-      }
-    }
-  }
-
-  /** Writes to the bus, again and again while it is away. A write that took effect unheard is recognised as ours. */
-  async #persist(write: () => Promise<void>): Promise<void> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await write();
-        return;
-      } catch (error) {
-        if (!(error instanceof BusError) || !error.retryable || this.#failure !== undefined) throw error;
-        if (this.#stopping && attempt >= TRIES_WHILE_STOPPING) throw error;
-        await new Promise((resolve) =>
-          setTimeout(resolve, backoffMs(STORE_BACKOFF, attempt, this.#options.random())),
-        );
-      }
-    }
+    await bringToStore(this.#flushOptions, batch, declared !== undefined);
+    if (batch.hasRows) this.#options.metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   }
 
   #settleWaiters(error: unknown): void {

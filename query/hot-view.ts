@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { backoffMs } from '../infra/backoff.ts';
-import { type Bus, BusError } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
+import { BusError } from '../infra/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Histogram, Metrics } from '../infra/metrics.ts';
 import {

@@ -25,11 +25,25 @@ export async function checkPort(host, port) {
   );
 }
 
+// Below the ports that the system gives to outgoing connections: one of those could take the port of a part that is
+// being started again.
+const FREE_FIRST = 10_000;
+const FREE_LAST = 32_000;
+const FREE_TRIES = 100;
+
 /**
  * @param {string} host
  * @returns {Promise<number>} a port that was free a moment ago
  */
-export function freePort(host) {
+export async function freePort(host) {
+  for (let tries = 0; tries < FREE_TRIES; tries += 1) {
+    const port = FREE_FIRST + Math.floor(Math.random() * (FREE_LAST - FREE_FIRST));
+    try {
+      return await tryToListen(host, port);
+    } catch {
+      // Taken, or kept from us: the next one may do.
+    }
+  }
   return tryToListen(host, 0);
 }
 

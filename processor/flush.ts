@@ -1,0 +1,112 @@
+import { type Backoff, backoffMs } from '../infra/backoff.ts';
+import type { Bus } from '../infra/bus.ts';
+import { BusError } from '../infra/bus-error.ts';
+import type { Clock } from '../infra/clock.ts';
+import type { CrashPoint } from '../infra/crashpoint.ts';
+import type { Logger } from '../infra/log.ts';
+import { type Store, StoreError } from '../infra/store.ts';
+import { streamOf } from '../ingest/event.ts';
+import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
+import type { Ownership } from './ownership.ts';
+import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from './rows.ts';
+import type { WorkerHandle } from './worker-handle.ts';
+import type { CutBatch } from './worker-tasks.ts';
+
+export const RETRY_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 };
+const TRIES_WHILE_STOPPING = 3;
+
+export interface FlushOptions {
+  readonly partition: number;
+  readonly ownership: Ownership;
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly worker: WorkerHandle;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly metrics: LaneMetrics;
+  readonly gauges: LaneGauges;
+  readonly crashPoint: (point: CrashPoint) => void;
+  /** How long to go on trying: for ever, a few times since the lane stops, or no more since it failed. */
+  readonly hurry: () => 'no' | 'soon' | 'at once';
+}
+
+/**
+ * Brings a batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work, which the
+ * insert's token absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
+ */
+export async function bringToStore(
+  options: FlushOptions,
+  batch: CutBatch,
+  isDeclared: boolean,
+): Promise<void> {
+  const { worker, partition, ownership, metrics, gauges, crashPoint, bus, clock } = options;
+  const { checkpoint } = batch;
+  if (batch.hasRows) {
+    crashPoint('flush:before-intent');
+    if (!isDeclared) await persist(options, () => ownership.declare(checkpoint));
+    crashPoint('flush:after-intent');
+    const key = `${partition}:${checkpoint.flushNumber}`;
+    if (batch.eventRows > 0) await insert(options, EVENTS_TABLE, EVENTS_COLUMNS, batch.events, key);
+    crashPoint('flush:after-events');
+    await insert(options, SESSIONS_TABLE, SESSIONS_COLUMNS, batch.sessions, key);
+    crashPoint('flush:after-sessions');
+    metrics.flushes.add();
+    metrics.flushRows.add(batch.eventRows + batch.sessionRows);
+  }
+  await persist(options, () => ownership.complete(checkpoint));
+  gauges.checkpointMs.set(clock.nowMs() / 1000);
+  crashPoint('flush:after-checkpoint');
+  if (batch.hasRows) await worker.flushed(partition);
+  await persist(options, () => bus.forget(streamOf(partition), checkpoint.sequence));
+  crashPoint('flush:after-ack');
+}
+
+/** Writes to the bus, again and again while it is away. A write that took effect unheard is recognised as ours. */
+export async function persist(options: FlushOptions, write: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      if (!(error instanceof BusError) || !error.retryable || isEnough(options, attempt)) throw error;
+      await pause(options, attempt);
+    }
+  }
+}
+
+/** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
+async function insert(
+  options: FlushOptions,
+  table: string,
+  columns: readonly string[],
+  rows: SharedArrayBuffer,
+  key: string,
+): Promise<void> {
+  const { store, metrics, log, partition, ownership } = options;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await store.insertRowBinary(table, columns, [new Uint8Array(rows)], key);
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== 'retryable' || isEnough(options, attempt))
+        throw error;
+      metrics.flushRetries.add();
+      const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
+      const reason = error.message;
+      log[level]({ partition, table, attempt, reason }, 'lane: the store did not take a flush; again');
+      await pause(options, attempt);
+      await persist(options, () => ownership.renew());
+    }
+  }
+}
+
+/** The bus keeps what the store does not take, so a stop need not wait for either. */
+function isEnough({ hurry }: FlushOptions, attempt: number): boolean {
+  const how = hurry();
+  return how === 'at once' || (how === 'soon' && attempt >= TRIES_WHILE_STOPPING);
+}
+
+function pause({ random }: FlushOptions, attempt: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, backoffMs(RETRY_BACKOFF, attempt, random())));
+}
