@@ -53,8 +53,8 @@ export const SETTINGS = {
   },
   FLUSH_INTERVAL_MS: {
     schema: integer(20, 60_000),
-    default: '1000',
-    help: 'longest time between two flushes',
+    default: '2000',
+    help: 'longest time between two flushes; longer costs memory and saves the store work',
   },
   FLUSH_ROWS_MAX: { schema: integer(1, 250_000), default: '50000', help: 'rows of a flush at the most' },
   FLUSH_BYTES_MAX: {

@@ -334,7 +334,13 @@ test('a bus that is away is answered with 503, and taken up again when it is bac
   expect(refused.headers.get('retry-after')).toBe('1');
   await nats.restart();
   await expect.poll(async () => (await post(VIEW, {}, patient.url)).status, { timeout: 20_000 }).toBe(200);
-  await createSite(bus, 'later', { cors: ['*'] });
+  // Our own connection may still be on its way back.
+  const isMade = () =>
+    createSite(bus, 'later', { cors: ['*'] }).then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isMade, { timeout: 20_000 }).toBe(true);
   const client = await createClient(bus, 'write', 'later');
   const headers = { 'service-client-id': client.id };
   await expect

@@ -173,6 +173,7 @@ ${lines.join('\n')}
   <merge_tree>
     <fsync_after_insert>1</fsync_after_insert>
     <fsync_part_directory>1</fsync_part_directory>
+    <merge_selector_base>12</merge_selector_base>
   </merge_tree>
 </clickhouse>
 `;
