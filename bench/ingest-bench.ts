@@ -38,7 +38,8 @@ export async function ingestBench(options: IngestBenchOptions): Promise<Finding>
     hosts: { ingest: ['ingest'] },
     processors: [],
     withStore: false,
-    env: { LOG_LEVEL: 'warn' },
+    // Nobody answers look-ups here, and waiting for that is not the question.
+    env: { LOG_LEVEL: 'warn', SESSION_LOOKUP_TIMEOUT_MS: '10' },
     nodeArguments: options.nodeArguments,
   });
   const echo = new OwnProcess({

@@ -32,12 +32,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const deviceIds = new DeviceIds();
   const forgetting = setInterval(() => deviceIds.turn(clock.nowMs()), FORGET_ADDRESSES_MS).unref();
   const publisher = publisherOf(context);
+  const sessions = sessionsOf(context);
   const collector = new Collector({
     accounts,
     verifier: new SecretVerifier(),
     salts,
     deviceIds,
-    sessions: sessionsOf(context),
+    sessions,
     publisher,
     recent: new RecentAnswers(),
     enrichment: new Enrichment(),
@@ -57,6 +58,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     stop: async () => {
       await publisher.drain();
       clearInterval(forgetting);
+      sessions.stop();
       salts.stop();
       accounts.stop();
     },
@@ -80,7 +82,6 @@ function publisherOf({ config, bus, clock, log, metrics, crashPoint }: HostConte
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
   const questions = new SessionQuestions({
     bus,
-    clock,
     metrics,
     partitions: config.PARTITIONS,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../infra/bus.ts';
 import { BusError } from '../infra/bus-error.ts';
-import type { Clock } from '../infra/clock.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import {
   decodeSessionAnswers,
@@ -12,8 +11,8 @@ import {
   sessionLookupSubjectOf,
 } from './session-lookup.ts';
 
-/** After a failure a partition's owner is left alone for this long: every request would wait for the same silence. */
-const SILENCE_MS = 1_000;
+/** An owner that was silent is asked this often whether it is back; meanwhile nobody waits for it. */
+const PROBE_EVERY_MS = 250;
 /** How long to wait before asking again when nobody listens. */
 const NOBODY_WAIT_MS = 50;
 /** Questions that wait for one owner at the most; what comes then is answered with silence. */
@@ -33,7 +32,8 @@ interface Lane {
   readonly partition: number;
   waiting: Asked[];
   busy: boolean;
-  silentUntilMs: number;
+  /** The owner did not answer, and is not known to be back. */
+  silent: boolean;
 }
 
 /**
@@ -42,27 +42,25 @@ interface Lane {
  */
 export class SessionQuestions {
   readonly #bus: Bus;
-  readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #lanes: readonly Lane[];
+  #stopped = false;
   readonly #failures: Counter;
   readonly #asked: Counter;
 
   constructor(options: {
     readonly bus: Bus;
-    readonly clock: Clock;
     readonly metrics: Metrics;
     readonly partitions: number;
     readonly timeoutMs: number;
   }) {
     this.#bus = options.bus;
-    this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
     this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
       partition,
       waiting: [],
       busy: false,
-      silentUntilMs: 0,
+      silent: false,
     }));
     this.#failures = options.metrics.counter('ingest_session_lookup_failures_total', 'owners not reached');
     this.#asked = options.metrics.counter('ingest_session_lookups_total', 'grouped questions to owners');
@@ -76,7 +74,7 @@ export class SessionQuestions {
     candidate: Candidate,
   ): boolean {
     const lane = this.#lanes[partition];
-    if (lane === undefined || this.#clock.nowMs() < lane.silentUntilMs) return false;
+    if (lane === undefined || lane.silent) return false;
     if (lane.waiting.length >= WAITING_MAX) return false;
     lane.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
     if (!lane.busy) {
@@ -90,7 +88,7 @@ export class SessionQuestions {
     while (lane.waiting.length > 0) {
       const group = lane.waiting.slice(0, SESSION_LOOKUP_MAX);
       lane.waiting = lane.waiting.slice(SESSION_LOOKUP_MAX);
-      if (this.#clock.nowMs() < lane.silentUntilMs) {
+      if (lane.silent) {
         for (const asked of group) asked.answered(undefined);
         continue;
       }
@@ -113,6 +111,25 @@ export class SessionQuestions {
     }
   }
 
+  /** Asks nothing until the owner answers that. */
+  async #probe(lane: Lane): Promise<void> {
+    const nothing = encodeSessionQuestions([]);
+    while (lane.silent && !this.#stopped) {
+      await wait(PROBE_EVERY_MS, undefined, { ref: false });
+      try {
+        await this.#bus.ask(sessionLookupSubjectOf(lane.partition), nothing, PROBE_EVERY_MS);
+        lane.silent = false;
+      } catch {
+        // Still away.
+      }
+    }
+  }
+
+  /** Ends the probes. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   async #askGroup(lane: Lane, group: readonly Asked[]): Promise<readonly SessionAnswer[] | undefined> {
     this.#asked.add();
     try {
@@ -123,7 +140,8 @@ export class SessionQuestions {
       // Counted below; the event goes on with an id that every node derives.
     }
     this.#failures.add();
-    lane.silentUntilMs = this.#clock.nowMs() + SILENCE_MS;
+    lane.silent = true;
+    void this.#probe(lane); // Ends by itself, and counts its failures as nothing new.
     return undefined;
   }
 }

@@ -97,6 +97,11 @@ export class Sessions {
     if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
   }
 
+  /** Asks nobody any more. */
+  stop(): void {
+    this.#questions.stop();
+  }
+
   #askEarlier(inquiry: Inquiry): number {
     const { earlierDeviceId } = inquiry.seeker;
     return earlierDeviceId === '' ? 0 : this.#ask(inquiry, earlierDeviceId, 'earlier');
