@@ -55,7 +55,7 @@ function timesReached(log: string, point: string): number {
 const processorPoints = CRASH_POINTS.filter((point) => !point.startsWith('publish:'));
 
 test.each(processorPoints)(
-  'a processor killed at %s loses nothing and counts nothing twice',
+  'law 1: a processor killed at %s loses nothing and counts nothing twice',
   async (point) => {
     // A few visits pass first, so that partitions with and without an unfinished flush meet the crash.
     await dieAt('processor', `${point}:after=${point.startsWith('lane:') ? 1 : 5}`);
@@ -66,7 +66,7 @@ test.each(processorPoints)(
   },
 );
 
-test('a collector killed between the bus and its answer counts nothing twice', async () => {
+test('law 1: a collector killed between the bus and its answer counts nothing twice', async () => {
   await dieAt('web', 'publish:before-ack:after=40');
   await cluster.ready('web');
   const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
@@ -74,7 +74,7 @@ test('a collector killed between the bus and its answer counts nothing twice', a
   expect(stored).toBe(acknowledged);
 });
 
-test('a processor killed again and again while it recovers loses nothing', async () => {
+test('law 1: a processor killed again and again while it recovers loses nothing', async () => {
   for (const point of processorPoints) await dieAt('processor', `${point}:after=0`);
   const { acknowledged, stored, differences } = await audit(cluster, mergedLedger(), 'web', outages);
   expect(differences).toEqual([]);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-test('three collectors with random routing answer the session that is stored; hot and history count all, at any instant', async () => {
+test('laws 4 and 5: three collectors with random routing answer the session that is stored; hot and history count all, at any instant', async () => {
   const traffic = new Traffic(cluster, { seed: 1, hosts: ['a', 'b', 'c'], persistent: true, paceMs: 4 });
   await waitFor('load', () => traffic.ledger.acknowledged.length > 50, 30_000);
   const answersPerFlush = await askContinuously(traffic.ledger);

@@ -30,7 +30,7 @@ async function goesOn(traffic: Traffic): Promise<void> {
   await waitFor('load goes on', () => traffic.ledger.acknowledged.length > before + 300, 60_000);
 }
 
-test('the store killed in mid-insert, three times, loses nothing and counts nothing twice', async () => {
+test('law 1: the store killed in mid-insert, three times, loses nothing and counts nothing twice', async () => {
   const traffic = await load(1);
   const { projectId } = cluster.credentials;
   for (let times = 0; times < 3; times += 1) {
@@ -58,7 +58,7 @@ test('the store killed in mid-insert, three times, loses nothing and counts noth
   expect(stored).toBe(acknowledged);
 });
 
-test('the bus killed under load, twice, loses nothing that was acknowledged and counts nothing twice', async () => {
+test('law 1: the bus killed under load, twice, loses nothing that was acknowledged and counts nothing twice', async () => {
   const traffic = await load(2);
   const outages: Outage[] = [];
   for (let times = 0; times < 2; times += 1) {
@@ -80,7 +80,7 @@ test('the bus killed under load, twice, loses nothing that was acknowledged and 
   expect(stored).toBe(acknowledged);
 });
 
-test('the collector killed under load keeps what it acknowledged, once; the rest may be there, once', async () => {
+test('law 1: the collector killed under load keeps what it acknowledged, once; the rest may be there, once', async () => {
   const traffic = await load(3, false);
   for (let times = 0; times < 3; times += 1) {
     await cluster.kill('web');

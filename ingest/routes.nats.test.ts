@@ -173,7 +173,7 @@ describe('a taken event', () => {
   });
 });
 
-describe('bad input', () => {
+describe('law 6: bad input', () => {
   const withName = (properties: object) => ({ type: 'track', payload: { name: 'a', properties } });
   test.each<[string, unknown, Record<string, string>, number, string]>([
     ['not JSON', '{"type":', {}, 400, 'body: expected JSON'],

@@ -147,7 +147,7 @@ function minutes(state: PartitionState, projectId: string, fromMs: number): Uint
     if (minuteMs < fromMs) continue;
     const revenue: Record<string, string> = {};
     for (const [currency, minorUnits] of minute.revenue) revenue[currency] = minorUnits.toString();
-    answered.push({ ...minute, minuteMs, revenue, visitors: [...minute.visitors] });
+    answered.push({ ...minute, minuteMs, revenue, visitors: minute.visitors.values() });
   }
   return encodeHotAnswer({ kind: 'minutes', partition: state.partition, minutes: answered });
 }

@@ -46,8 +46,7 @@ export function countEvent(state: PartitionState, event: EventView, slot: number
     minute.revenue.set(currency, (minute.revenue.get(currency) ?? 0n) + minorUnits);
   }
   const visitor = visitorHashOf(event);
-  if (visitor === 0 || minute.visitors.has(visitor)) return;
-  minute.visitors.add(visitor);
+  if (visitor === 0 || !minute.visitors.add(visitor)) return;
   state.minuteVisitors += 1;
   if (state.minuteVisitors > state.limits.minuteVisitorsMax) makeRoom(state, counters);
 }

@@ -148,7 +148,7 @@ async function storedViews(path: string): Promise<number> {
   return Number(rows[0]?.n);
 }
 
-test('a message that cannot be read goes to the dead letters, and the lane goes on', async () => {
+test('law 6: a message that cannot be read goes to the dead letters, and the lane goes on', async () => {
   const lane = await start('one');
   await answering(lane);
   const broken = Buffer.from('this is no message of ours at all');
@@ -241,7 +241,7 @@ test('two processors that want one partition never both have it', async () => {
   await lanes[1 - owner]?.stop();
 });
 
-test('store, then checkpoint, then forget: while the store is away nothing is forgotten and nothing is lost', async () => {
+test('law 2: store, then checkpoint, then forget: while the store is away nothing is forgotten and nothing is lost', async () => {
   const lane = await start('four');
   await answering(lane);
   const records = await bus.keyed(LANES_BUCKET);

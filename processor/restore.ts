@@ -60,9 +60,7 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
     for (const visitor of stored.visitors) {
       const bytes = Buffer.from(visitor, 'utf8');
       const hash = visitorHash(bytes, 0, bytes.length);
-      if (hash === 0 || minute.visitors.has(hash)) continue;
-      minute.visitors.add(hash);
-      state.minuteVisitors += 1;
+      if (hash !== 0 && minute.visitors.add(hash)) state.minuteVisitors += 1;
     }
   }
 }

@@ -40,7 +40,7 @@ export interface SessionTable {
   /** Place in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
   changedPlace: Uint32Array;
   /** The second at which the device was last seen, where this session is the one that says so; else 0. */
-  liveSecond: Float64Array;
+  liveSecond: Uint32Array;
   readonly deviceKeys: string[];
 }
 
@@ -74,7 +74,7 @@ export function createSessionTable(): SessionTable {
     older: new Uint32Array(capacity),
     newer: new Uint32Array(capacity),
     changedPlace: new Uint32Array(capacity),
-    liveSecond: new Float64Array(capacity),
+    liveSecond: new Uint32Array(capacity),
     deviceKeys: [''],
   };
 }
@@ -152,7 +152,7 @@ function grow(table: SessionTable): void {
   table.older = longer(table.older, new Uint32Array(capacity));
   table.newer = longer(table.newer, new Uint32Array(capacity));
   table.changedPlace = longer(table.changedPlace, new Uint32Array(capacity));
-  table.liveSecond = longer(table.liveSecond, new Float64Array(capacity));
+  table.liveSecond = longer(table.liveSecond, new Uint32Array(capacity));
   table.capacity = capacity;
 }
 

@@ -1,3 +1,5 @@
+import { NumberSet } from './number-set.ts';
+
 /** A device is live for this long after its last event. */
 export const LIVE_WINDOW_MS = 300_000;
 /** Minutes that are kept for answers from memory: two hours, for a span of one hour and the one before it. */
@@ -15,7 +17,7 @@ export interface Minute {
   bounces: number;
   durationMs: number;
   readonly revenue: Map<string, bigint>;
-  readonly visitors: Set<number>;
+  readonly visitors: NumberSet;
 }
 
 /**
@@ -77,7 +79,7 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
     bounces: 0,
     durationMs: 0,
     revenue: new Map(),
-    visitors: new Set(),
+    visitors: new NumberSet(),
   };
   counters.minutes.set(minuteMs, minute);
   return minute;

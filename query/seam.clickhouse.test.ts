@@ -48,7 +48,7 @@ async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>):
   return steps;
 }
 
-test('history and hot are every event and session once, whatever lands or merges between the two reads', async () => {
+test('law 4: history and hot are every event and session once, whatever lands or merges between the two reads', async () => {
   const seed = Number(process.env.SEED ?? 20_261_121);
   const seeded = new Seeded(seed);
   const partitions = new OwnedPartitions(2);

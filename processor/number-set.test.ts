@@ -1,0 +1,23 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { NumberSet } from './number-set.ts';
+
+test('holds what a Set holds, and says whether a number was there', () => {
+  const numbers = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 2 ** 52 })), {
+    maxLength: 400,
+  });
+  fc.assert(
+    fc.property(numbers, (added) => {
+      const set = new Set<number>();
+      const numberSet = new NumberSet();
+      for (const value of added) {
+        expect(numberSet.add(value)).toBe(!set.has(value));
+        set.add(value);
+        expect(numberSet.size).toBe(set.size);
+      }
+      for (const value of added) expect(numberSet.has(value)).toBe(true);
+      expect(numberSet.has(2 ** 52 + 1)).toBe(false);
+      expect(numberSet.values().sort((a, b) => a - b)).toEqual([...set].sort((a, b) => a - b));
+    }),
+  );
+});
