@@ -3,9 +3,10 @@ import { Bus } from './bus.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
-import { errorText, HttpServer } from './http.ts';
+import { HttpServer } from './http.ts';
 import { createLogger, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { addOperations } from './operations.ts';
 import { exitWithParent } from './parent-watch.ts';
 
 const DRAIN_MAX_MS = 15_000;
@@ -61,7 +62,18 @@ async function main(rooms: readonly string[]): Promise<void> {
     mounted.push(await module.mount(context));
   }
   let draining = false;
-  operations(context, mounted, () => draining);
+  addOperations(http, metrics, () => {
+    const dependencies = mounted.flatMap((service) => service.dependencies());
+    const shown = dependencies.map(({ name, up, since }) => ({
+      name,
+      up,
+      since: new Date(since).toISOString(),
+    }));
+    return {
+      ready: !draining && dependencies.every(({ up }) => up),
+      shown: { draining, dependencies: shown },
+    };
+  });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
   process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
@@ -79,40 +91,6 @@ async function main(rooms: readonly string[]): Promise<void> {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
-}
-
-/** `/healthz/live`, `/healthz/ready` and `/metrics` of this process. */
-function operations(
-  { http, metrics }: HostContext,
-  mounted: readonly Mounted[],
-  isDraining: () => boolean,
-): void {
-  const get = (pattern: string, answer: () => readonly [status: number, text: string, contentType: string]) =>
-    http.route({
-      method: 'get',
-      pattern,
-      bodyMaxBytes: 0,
-      cors: undefined,
-      readHead: () => undefined,
-      answer: (_head, _body, reply) => {
-        const [status, text, contentType] = answer();
-        reply.send(status, text, [
-          ['content-type', contentType],
-          ['cache-control', 'no-store'],
-        ]);
-      },
-    });
-  const json = 'application/json; charset=utf-8';
-  get('/healthz/live', () => [200, '{"status":"live"}', json]);
-  get('/healthz/ready', () => {
-    const dependencies = mounted
-      .flatMap((service) => service.dependencies())
-      .map(({ name, up, since }) => ({ name, up, since: new Date(since).toISOString() }));
-    if (isDraining()) return [503, errorText(503, 'draining'), json];
-    const ready = dependencies.every(({ up }) => up);
-    return [ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready', dependencies }), json];
-  });
-  get('/metrics', () => [200, metrics.expose(), metrics.contentType]);
 }
 
 /** Rejects when somebody listens there: the HTTP library would share the port without a word. */

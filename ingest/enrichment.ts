@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Setting, Source } from './event.ts';
+import { NO_SETTING, type Setting, type Source } from './event.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
 
@@ -7,21 +7,7 @@ const CACHED_MAX = 5_000;
 /** Longer texts are worked out each time, so that the caches stay small in bytes too. */
 const CACHED_TEXT_MAX = 512;
 
-const UNKNOWN: Setting = {
-  country: '',
-  region: '',
-  city: '',
-  longitude: 0,
-  latitude: 0,
-  browser: '',
-  browserVersion: '',
-  os: '',
-  osVersion: '',
-  device: '',
-  brand: '',
-  model: '',
-};
-const SERVER: Setting = { ...UNKNOWN, device: 'server' };
+const SERVER: Setting = { ...NO_SETTING, device: 'server' };
 
 /** Derives what an event says about its page, its source and its setting; the same texts are worked out once. */
 export class Enrichment {
@@ -44,7 +30,7 @@ export class Enrichment {
   }
 
   setting(serverSide: boolean): Setting {
-    return serverSide ? SERVER : UNKNOWN;
+    return serverSide ? SERVER : NO_SETTING;
   }
 
   #host(text: string): string {

@@ -41,6 +41,35 @@ export const FLAG_EVENT_ID = 4;
 /** The row's `revenue` is not to be ignored, though it may be zero. */
 export const FLAG_REVENUE = 8;
 
+/** Columns of a `Source`, in the order of its bytes: the run `source` of a row. */
+export const SOURCE_COLUMNS = [
+  'referrer',
+  'referrerName',
+  'referrerType',
+  'utmSource',
+  'utmMedium',
+  'utmCampaign',
+  'utmTerm',
+  'utmContent',
+  'channel',
+] as const;
+
+/** Columns of a `Setting`: the run `setting` of a row. */
+export const SETTING_COLUMNS = [
+  'country',
+  'region',
+  'city',
+  'longitude',
+  'latitude',
+  'browser',
+  'browserVersion',
+  'os',
+  'osVersion',
+  'device',
+  'brand',
+  'model',
+] as const;
+
 /** Columns of an event row, in the order of its bytes. The store's `events` table has them in this order. */
 export const EVENT_COLUMNS = [
   'projectId',
@@ -60,30 +89,8 @@ export const EVENT_COLUMNS = [
   'query',
   'hash',
   'title',
-  // source
-  'referrer',
-  'referrerName',
-  'referrerType',
-  'utmSource',
-  'utmMedium',
-  'utmCampaign',
-  'utmTerm',
-  'utmContent',
-  'channel',
-  // setting
-  'country',
-  'region',
-  'city',
-  'longitude',
-  'latitude',
-  'browser',
-  'browserVersion',
-  'os',
-  'osVersion',
-  'device',
-  'brand',
-  'model',
-  // settingEnd
+  ...SOURCE_COLUMNS,
+  ...SETTING_COLUMNS,
   'groups',
   'properties',
   'sdkName',
@@ -118,6 +125,35 @@ export interface Setting {
   readonly brand: string;
   readonly model: string;
 }
+
+/** A source of which nothing is known. */
+export const NO_SOURCE: Source = {
+  referrer: '',
+  referrerName: '',
+  referrerType: '',
+  utmSource: '',
+  utmMedium: '',
+  utmCampaign: '',
+  utmTerm: '',
+  utmContent: '',
+  channel: '',
+};
+
+/** A setting of which nothing is known. */
+export const NO_SETTING: Setting = {
+  country: '',
+  region: '',
+  city: '',
+  longitude: 0,
+  latitude: 0,
+  browser: '',
+  browserVersion: '',
+  os: '',
+  osVersion: '',
+  device: '',
+  brand: '',
+  model: '',
+};
 
 /** One recorded thing, complete but for what only the fold knows. */
 export interface Event {

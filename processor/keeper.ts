@@ -1,20 +1,11 @@
 import { backoffMs } from '../infra/backoff.ts';
-import type { Bus } from '../infra/bus.ts';
-import type { Clock } from '../infra/clock.ts';
-import type { Config } from '../infra/config.ts';
-import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { KeyedBytes } from '../infra/keyed-bytes.ts';
-import type { Logger } from '../infra/log.ts';
 import { RowBinaryWriter } from '../infra/row-binary.ts';
-import type { Store } from '../infra/store.ts';
 import { beginMessage, endMessage, subjectOf } from '../ingest/event.ts';
 import { sessionLookupSubjectOf } from '../ingest/session-lookup.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from './hot.ts';
-import { Lane } from './lane.ts';
-import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
+import { Lane, type LaneOptions } from './lane.ts';
 import { DeposedError, Ownership } from './ownership.ts';
-import type { PartitionLimits } from './partition.ts';
-import type { WorkerHandle } from './worker-handle.ts';
 
 const TAKE_EVERY_MS = 1_000;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -23,20 +14,8 @@ const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 const REASON_LENGTH = 300;
 
-export interface KeeperOptions {
-  readonly partition: number;
-  readonly config: Config;
-  readonly limits: PartitionLimits;
-  readonly bus: Bus;
+export interface KeeperOptions extends Omit<LaneOptions, 'ownership'> {
   readonly records: KeyedBytes;
-  readonly store: Store;
-  readonly worker: WorkerHandle;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly metrics: LaneMetrics;
-  readonly gauges: LaneGauges;
-  readonly crashPoint: (point: CrashPoint) => void;
 }
 
 /** Keeps one partition going: takes it over when it can, runs its lane, and starts again when the lane stops. */

@@ -1,22 +1,14 @@
 import { backoffMs } from '../infra/backoff.ts';
-import type { Bus } from '../infra/bus.ts';
 import { BusError } from '../infra/bus-error.ts';
-import type { Clock } from '../infra/clock.ts';
 import type { Config } from '../infra/config.ts';
-import type { CrashPoint } from '../infra/crashpoint.ts';
-import type { Logger } from '../infra/log.ts';
-import type { Store } from '../infra/store.ts';
 import type { StreamMessage, StreamReader } from '../infra/stream-reader.ts';
 import { streamOf } from '../ingest/event.ts';
 import { buryDeadLetter } from './dead-letter.ts';
 import { bringToStore, type FlushOptions, persist, RETRY_BACKOFF } from './flush.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from './hot.ts';
-import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
-import type { Ownership } from './ownership.ts';
 import type { PartitionLimits } from './partition.ts';
-import type { WorkerHandle } from './worker-handle.ts';
 
 const READ_MESSAGES = 128;
 const READ_WAIT_MS = 15_000;
@@ -33,20 +25,9 @@ const CATCH_UP_MAX_MS = 2_000;
 /** Flushes that a question for more rows than fit a message waits for. */
 const TOO_LARGE_TRIES = 3;
 
-export interface LaneOptions {
-  readonly partition: number;
-  readonly ownership: Ownership;
+export interface LaneOptions extends Omit<FlushOptions, 'hurry'> {
   readonly config: Config;
   readonly limits: PartitionLimits;
-  readonly bus: Bus;
-  readonly store: Store;
-  readonly worker: WorkerHandle;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly metrics: LaneMetrics;
-  readonly gauges: LaneGauges;
-  readonly crashPoint: (point: CrashPoint) => void;
 }
 
 /** Somebody who waits for a sequence to be folded. */

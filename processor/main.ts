@@ -9,6 +9,7 @@ import { HttpServer } from '../infra/http.ts';
 import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import { migrate } from '../infra/migrate.ts';
+import { addOperations } from '../infra/operations.ts';
 import { exitWithParent } from '../infra/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Store } from '../infra/store.ts';
@@ -75,7 +76,11 @@ async function main(): Promise<void> {
     });
   });
   for (const keeper of keepers) keeper.start();
-  const http = showMetrics(metrics, keepers);
+  const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
+  addOperations(http, metrics, () => {
+    const answering = keepers.filter((keeper) => keeper.answering).length;
+    return { ready: answering === keepers.length, shown: { partitions: keepers.length, answering } };
+  });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
   log.info({ partitions: config.PARTITIONS, workers: workers.length }, 'processor: running');
@@ -111,29 +116,6 @@ function limitsOf(config: Config): PartitionLimits {
 function workerFile(): string {
   const beside = fileURLToPath(new URL('./worker.js', import.meta.url));
   return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/worker.js');
-}
-
-function showMetrics(metrics: Metrics, keepers: readonly Keeper[]): HttpServer {
-  const http = new HttpServer(() => {});
-  const get = (pattern: string, answer: () => readonly [number, string, string]) =>
-    http.route({
-      method: 'get',
-      pattern,
-      bodyMaxBytes: 0,
-      cors: undefined,
-      readHead: () => undefined,
-      answer: (_head, _body, reply) => {
-        const [status, text, type] = answer();
-        reply.send(status, text, [['content-type', type]]);
-      },
-    });
-  get('/metrics', () => [200, metrics.expose(), metrics.contentType]);
-  get('/healthz/ready', () => {
-    const answering = keepers.filter((keeper) => keeper.answering).length;
-    const text = JSON.stringify({ partitions: keepers.length, answering });
-    return [answering === keepers.length ? 200 : 503, text, 'application/json; charset=utf-8'];
-  });
-  return http;
 }
 
 main().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { EVENT_COLUMNS } from '../ingest/event.ts';
+import { EVENT_COLUMNS, SETTING_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
  * CONTRACT between the processor, which writes the store's tables, and everybody who reads them.
@@ -49,27 +49,8 @@ export const SESSIONS_COLUMNS = [
   'exitPath',
   'entryOrigin',
   'entryPath',
-  'referrer',
-  'referrerName',
-  'referrerType',
-  'utmSource',
-  'utmMedium',
-  'utmCampaign',
-  'utmTerm',
-  'utmContent',
-  'channel',
-  'country',
-  'region',
-  'city',
-  'longitude',
-  'latitude',
-  'browser',
-  'browserVersion',
-  'os',
-  'osVersion',
-  'device',
-  'brand',
-  'model',
+  ...SOURCE_COLUMNS,
+  ...SETTING_COLUMNS,
 ] as const;
 
 /** ClickHouse types of the columns, for reading RowBinary rows that are not in a table yet. */

@@ -18,12 +18,12 @@ import {
   siteSchema,
 } from '../ingest/accounts.ts';
 import { createSecret, hashSecret } from '../ingest/client-auth.ts';
+import { SeededRandom } from '../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';
 import { mount } from './main.ts';
 import { addTraffic } from './testing/model-traffic.ts';
 import { OwnedPartitions } from './testing/owned-partitions.ts';
-import { Seeded } from './testing/seeded.ts';
 
 const PARTITIONS = 2;
 const AT = '2026-01-01T00:00:00.000Z';
@@ -102,7 +102,7 @@ beforeAll(async () => {
   write = await makeClient('write', 'site');
   letGo = partitions.owners.map(({ partition }) => own(partition));
   const now = Date.now();
-  addTraffic(partitions, new Seeded(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
+  addTraffic(partitions, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
   http = new HttpServer((error) => {
     throw error;
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SeededRandom } from '../ingest/testing/random.ts';
 import { exportQuery } from './api.ts';
 import { answerExport } from './export/events.ts';
 import { metricsOf } from './insights/figures.ts';
@@ -10,7 +11,6 @@ import { type HistoryStore, startHistoryStore } from './testing/history-store.ts
 import { addTraffic } from './testing/model-traffic.ts';
 import { modelSite, OwnedPartitions } from './testing/owned-partitions.ts';
 import { recount } from './testing/recount.ts';
-import { Seeded } from './testing/seeded.ts';
 import { Zones } from './zone.ts';
 
 const zone = new Zones().of('Asia/Kolkata');
@@ -50,7 +50,7 @@ async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>):
 
 test('law 4: history and hot are every event and session once, whatever lands or merges between the two reads', async () => {
   const seed = Number(process.env.SEED ?? 20_261_121);
-  const seeded = new Seeded(seed);
+  const seeded = new SeededRandom(seed);
   const partitions = new OwnedPartitions(2);
   const range = customRange();
   let reads = 0;
@@ -103,7 +103,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
 });
 
 test('every page and the count of an export are of one state, while flushes land', async () => {
-  const seeded = new Seeded(7);
+  const seeded = new SeededRandom(7);
   const partitions = new OwnedPartitions(2);
   addTraffic(partitions, seeded, { events: 700, fromMs: FROM_MS, toMs: TO_MS });
   for (const owner of partitions.owners) owner.cut();

@@ -31,7 +31,9 @@ export function packagesAreCurrent(root) {
 export async function installPackages(root, note) {
   const command = existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install';
   note(`npm ${command}`);
-  const result = await runNpm([command, '--include=dev', '--no-audit', '--no-fund'], { cwd: root });
+  const result = await runNpm([command, '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+  });
   if (result.code !== 0) {
     throw new Problem(
       `npm ${command} failed; its last lines are above. Put that right (network? disk?) and start again.`,

@@ -1,32 +1,14 @@
 import fc from 'fast-check';
-import { type Event, REVENUE, SCREEN_VIEW, SESSION_GAP_MS, type Setting, type Source } from '../event.ts';
-
-export const NO_SOURCE: Source = {
-  referrer: '',
-  referrerName: '',
-  referrerType: '',
-  utmSource: '',
-  utmMedium: '',
-  utmCampaign: '',
-  utmTerm: '',
-  utmContent: '',
-  channel: '',
-};
-
-export const NO_SETTING: Setting = {
-  country: '',
-  region: '',
-  city: '',
-  longitude: 0,
-  latitude: 0,
-  browser: '',
-  browserVersion: '',
-  os: '',
-  osVersion: '',
-  device: '',
-  brand: '',
-  model: '',
-};
+import {
+  type Event,
+  NO_SETTING,
+  NO_SOURCE,
+  REVENUE,
+  SCREEN_VIEW,
+  SESSION_GAP_MS,
+  type Setting,
+  type Source,
+} from '../event.ts';
 
 /** A screen view of nobody in particular; tests say what differs. */
 export function plainEvent(overrides: Partial<Event> = {}): Event {

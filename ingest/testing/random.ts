@@ -20,6 +20,11 @@ export class SeededRandom {
     return min + Math.floor(this.next() * (max - min + 1));
   }
 
+  /** A whole number from 0 to below `bound`. */
+  below(bound: number): number {
+    return this.integer(0, bound - 1);
+  }
+
   /** True in `share` of the cases. */
   chance(share: number): boolean {
     return this.next() < share;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
 import { Store } from '../../infra/store.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsAnswer, metricsQuery } from '../api.ts';
 import { bucketsOf } from '../buckets.ts';
 import { History } from '../history.ts';
@@ -11,7 +12,6 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { addTraffic } from '../testing/model-traffic.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import { recount } from '../testing/recount.ts';
-import { Seeded } from '../testing/seeded.ts';
 import { Zones } from '../zone.ts';
 import { answerMetrics } from './metrics.ts';
 
@@ -24,7 +24,7 @@ let held: HistoryStore;
 const partitions = new OwnedPartitions(2);
 beforeAll(async () => {
   held = await startHistoryStore();
-  const seeded = new Seeded(42);
+  const seeded = new SeededRandom(42);
   addTraffic(partitions, seeded, {
     events: 1_500,
     fromMs: NOW_MS - 3_000 * HOUR_MS,

@@ -1,5 +1,5 @@
+import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { OwnedPartitions } from './owned-partitions.ts';
-import type { Seeded } from './seeded.ts';
 
 const NAMES = ['screen_view', 'screen_view', 'click', 'session_start', 'session_end'] as const;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
@@ -16,7 +16,7 @@ let lastId = 0;
  * Random events and session states. Sessions are what they are said to be, not what the events would make of them: the
  * answers of this room take them as they come.
  */
-export function addTraffic(partitions: OwnedPartitions, seeded: Seeded, options: TrafficOptions): void {
+export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, options: TrafficOptions): void {
   const { fromMs, toMs } = options;
   for (let count = 0; count < options.events; count += 1) {
     const partition = seeded.below(partitions.owners.length);
@@ -30,10 +30,10 @@ export function addTraffic(partitions: OwnedPartitions, seeded: Seeded, options:
       projectId,
       deviceId: seeded.below(12) === 0 ? '' : `d${partition}-${visitor}`,
       profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
-      name: isSale ? 'revenue' : seeded.pick(NAMES),
+      name: isSale ? 'revenue' : seeded.one(NAMES),
       atMs: fromMs + seeded.below(toMs - fromMs),
       revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
-      currency: isSale ? seeded.pick(CURRENCIES) : '',
+      currency: isSale ? seeded.one(CURRENCIES) : '',
     });
     changeSession(partitions, seeded, { partition, projectId, fromMs, toMs });
   }
@@ -42,7 +42,7 @@ export function addTraffic(partitions: OwnedPartitions, seeded: Seeded, options:
 /** Begins a session, or lets one that there is go on; now and then a late event moves its begin, too. */
 function changeSession(
   partitions: OwnedPartitions,
-  seeded: Seeded,
+  seeded: SeededRandom,
   at: {
     readonly partition: number;
     readonly projectId: string;

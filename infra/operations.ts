@@ -1,0 +1,34 @@
+import type { HttpServer } from './http.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Whether a process can do its work, and what to show of it. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly shown: object;
+}
+
+/** Adds `/healthz/live`, `/healthz/ready` (503 while not ready) and `/metrics` to a process. */
+export function addOperations(http: HttpServer, metrics: Metrics, readiness: () => Readiness): void {
+  const get = (pattern: string, answer: () => readonly [status: number, text: string, contentType: string]) =>
+    http.route({
+      method: 'get',
+      pattern,
+      bodyMaxBytes: 0,
+      cors: undefined,
+      readHead: () => undefined,
+      answer: (_head, _body, reply) => {
+        const [status, text, contentType] = answer();
+        reply.send(status, text, [
+          ['content-type', contentType],
+          ['cache-control', 'no-store'],
+        ]);
+      },
+    });
+  const json = 'application/json; charset=utf-8';
+  get('/healthz/live', () => [200, '{"status":"live"}', json]);
+  get('/healthz/ready', () => {
+    const { ready, shown } = readiness();
+    return [ready ? 200 : 503, JSON.stringify({ status: ready ? 'ready' : 'not ready', ...shown }), json];
+  });
+  get('/metrics', () => [200, metrics.expose(), metrics.contentType]);
+}

@@ -1,0 +1,110 @@
+import { createHash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { RowBinaryWriter } from '../infra/row-binary.ts';
+import {
+  beginMessage,
+  DecodeError,
+  decodeMessageHead,
+  EVENT_COLUMNS,
+  EVENT_VERSION,
+  encodeEvent,
+  endMessage,
+  partitionOf,
+  SESSION_GAP_MS,
+  sessionIdOf,
+} from './event.ts';
+import {
+  decodeSessionAnswers,
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  encodeSessionQuestions,
+  SESSION_LOOKUP_VERSION,
+} from './session-lookup.ts';
+import { plainEvent } from './testing/events.ts';
+
+const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
+
+function sampleMessage(): Buffer {
+  const writer = new RowBinaryWriter(65_536);
+  beginMessage(writer, { publisherId: 42n, publisherSequence: 7, sentAtMs: 1_700_000_000_000 });
+  encodeEvent(
+    writer,
+    plainEvent({ profileId: 'päul', revenue: -5n, currency: 'EUR', groups: ['a'], properties: ['k', 'v'] }),
+  );
+  encodeEvent(writer, plainEvent({ name: 'click', sessionId: '', deviceId: '', eventId: 'once' }));
+  endMessage(writer, 2);
+  return writer.take();
+}
+
+test('the bytes of a message change only with its version', () => {
+  expect([EVENT_VERSION, sha256(sampleMessage()), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
+    [
+      1,
+      "7be517cab1bd0b06a6c857fd86b9ec6c21fcb5992da217b4df96abd101ab4df2",
+      "bad8e058cc27de495bd60b09d3b3fd06945982bd0da362b8eda921fce3bb7b3a",
+    ]
+  `);
+});
+
+test('a head is read as it was written, and what is none is refused', () => {
+  const message = sampleMessage();
+  expect(decodeMessageHead(message)).toEqual({
+    version: EVENT_VERSION,
+    publisherId: 42n,
+    publisherSequence: 7,
+    sentAtMs: 1_700_000_000_000,
+    count: 2,
+  });
+  expect(() => decodeMessageHead(message.subarray(0, 10))).toThrow(DecodeError);
+  message[0] = 99;
+  expect(() => decodeMessageHead(message)).toThrow('version 99');
+});
+
+test('devices spread evenly over the partitions', () => {
+  for (const partitions of [2, 8, 12, 64]) {
+    const counts = new Array<number>(partitions).fill(0);
+    for (let device = 0; device < 64_000; device += 1) {
+      const partition = partitionOf('demo', randomBytes(16).toString('hex'), partitions);
+      counts[partition] = (counts[partition] ?? 0) + 1;
+    }
+    const mean = 64_000 / partitions;
+    // Six standard deviations of an even draw.
+    for (const count of counts) expect(Math.abs(count - mean)).toBeLessThan(6 * Math.sqrt(mean));
+  }
+});
+
+test('sessions of one device that begin more than a gap apart have different ids, on every node the same', () => {
+  const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
+  fc.assert(
+    fc.property(time, fc.integer({ min: 1, max: 10 * SESSION_GAP_MS }), (startMs, moreMs) => {
+      const id = sessionIdOf('demo', 'device', startMs);
+      expect(id).toMatch(/^[0-9a-f]{32}$/);
+      expect(sessionIdOf('demo', 'device', startMs)).toBe(id);
+      expect(sessionIdOf('demo', 'device', startMs + SESSION_GAP_MS + moreMs)).not.toBe(id);
+      expect(sessionIdOf('demo', 'other', startMs)).not.toBe(id);
+      expect(sessionIdOf('shop', 'device', startMs)).not.toBe(id);
+    }),
+  );
+});
+
+test('look-ups are read as they were written', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 200 });
+  const ms = fc.integer({ min: 0, max: 4_102_444_800_000 });
+  const question = fc.record({ projectId: text, deviceId: text, occurredAtMs: ms, eventId: text });
+  const answer = fc.record({
+    kind: fc.constantFrom('open' as const, 'granted' as const, 'repeat' as const),
+    sessionId: fc.oneof(fc.constant(''), fc.constant('0123456789abcdef'.repeat(2))),
+    firstMs: ms,
+    lastMs: ms,
+  });
+  fc.assert(
+    fc.property(fc.array(question), fc.array(answer), (questions, answers) => {
+      expect(decodeSessionQuestions(encodeSessionQuestions(questions))).toEqual(questions);
+      expect(decodeSessionAnswers(encodeSessionAnswers(answers))).toEqual(answers);
+    }),
+  );
+  const bytes = encodeSessionQuestions([]);
+  bytes[0] = SESSION_LOOKUP_VERSION + 1;
+  expect(() => decodeSessionQuestions(bytes)).toThrow('version');
+});
