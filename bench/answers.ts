@@ -69,7 +69,7 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** The bounce rate as the API gives it: in percent, to two decimals. */
-export function bounceRateOf(bounces: number, sessions: number): number {
-  return sessions === 0 ? 0 : Math.round(((bounces * 100) / sessions) * 100) / 100;
+/** A share as the API gives it: to two decimals, 0 of nothing. Both sides of a comparison must be rounded alike. */
+export function shownRatio(value: number, of: number): number {
+  return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
 }

@@ -1,6 +1,6 @@
 import { SESSION_START } from '../ingest/event.ts';
 import { type Reference, reference } from '../processor/testing/reference.ts';
-import { bounceRateOf, dayOf, Questions } from './answers.ts';
+import { dayOf, Questions, shownRatio } from './answers.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import type { Cluster } from './cluster.ts';
@@ -174,14 +174,14 @@ async function answerDifferences(
     `visitors ${metrics.unique_visitors}`,
     `sessions ${metrics.total_sessions}`,
     `bounces ${metrics.bounce_rate} %`,
-    `duration ${metrics.avg_session_duration.toFixed(0)} s`,
+    `duration ${metrics.avg_session_duration} s`,
   ];
   const expected = [
     `views ${views}`,
     `visitors ${visitors}`,
     `sessions ${oracle.sessions.length}`,
-    `bounces ${bounceRateOf(bounces, oracle.sessions.length)} %`,
-    `duration ${(durationMs / 1_000 / oracle.sessions.length).toFixed(0)} s`,
+    `bounces ${shownRatio(bounces * 100, oracle.sessions.length)} %`,
+    `duration ${shownRatio(durationMs / 1_000, oracle.sessions.length)} s`,
   ];
   return [
     ...compared(

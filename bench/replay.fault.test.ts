@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { projectRoot } from '../infra/root.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
-import { bounceRateOf, dayOf, Questions } from './answers.ts';
+import { dayOf, Questions, shownRatio } from './answers.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
@@ -67,7 +67,7 @@ async function countsOf(totals: LogTotals) {
       visitors: metrics.unique_visitors,
       sessions: metrics.total_sessions,
       bounceRate: metrics.bounce_rate,
-      durationS: metrics.avg_session_duration.toFixed(0),
+      durationS: metrics.avg_session_duration,
       pages: [...pages].sort(([a, count], [b, other]) => other - count || (a < b ? -1 : 1)).slice(0, 20),
     };
   } finally {
@@ -82,8 +82,8 @@ function expected(totals: LogTotals) {
     stored: totals.screenViews,
     visitors: totals.visitors,
     sessions: totals.sessions,
-    bounceRate: bounceRateOf(totals.bounces, totals.sessions),
-    durationS: (totals.durationMs / 1_000 / totals.sessions).toFixed(0),
+    bounceRate: shownRatio(totals.bounces * 100, totals.sessions),
+    durationS: shownRatio(totals.durationMs / 1_000, totals.sessions),
     pages: totals.pages.slice(0, 20),
   };
 }
