@@ -60,9 +60,9 @@ export async function audit(
     const events = await storedEvents(store, site);
     const sessions = await storedSessions(store, site);
     const stored = events.filter((event) => !isSynthetic(event));
-    const oracle = reference(ledger.arrivals(site, new Set(stored.map(({ eventId }) => eventId))), {
-      holdMs: 3_600_000,
-    });
+    const sessionByEvent = new Map(stored.map(({ eventId, sessionId }) => [eventId, sessionId]));
+    const isLoose = (entry: Entry) => outages.some((outage) => overlaps(entry, outage));
+    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { holdMs: 3_600_000 });
     const differences = [
       ...eventDifferences(ledger, stored, oracle, outages),
       ...sessionDifferences(sessions, oracle),

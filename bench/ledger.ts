@@ -69,15 +69,24 @@ export class Ledger {
     }
   }
 
-  /** The arrivals that the oracle is given: what was acknowledged and what is known to be stored nevertheless. */
-  arrivals(projectId: string, storedIds: ReadonlySet<string>): ReferenceEvent[] {
+  /**
+   * The arrivals that the oracle is given: what was acknowledged and what is known to be stored nevertheless, each with
+   * the session that it was answered. Where the answer does not bind (`isLoose`), a first try whose answer was lost may
+   * have been given another one; the store (`storedSessions`, by event id) then says which.
+   */
+  arrivals(
+    projectId: string,
+    storedSessions: ReadonlyMap<string, string>,
+    isLoose: (entry: Entry) => boolean,
+  ): ReferenceEvent[] {
     return this.entries
-      .filter((entry) => entry.acknowledgedAtMs !== undefined || storedIds.has(entry.event.eventId))
-      .map(({ event, sentAtMs, answered }) => ({
+      .filter((entry) => entry.acknowledgedAtMs !== undefined || storedSessions.has(entry.event.eventId))
+      .map((entry) => ({ ...entry, stored: storedSessions.get(entry.event.eventId), loose: isLoose(entry) }))
+      .map(({ event, sentAtMs, answered, stored, loose }) => ({
         projectId,
         ...event,
         receivedAtMs: sentAtMs,
-        sessionId: answered?.sessionId,
+        sessionId: loose ? (stored ?? answered?.sessionId) : answered?.sessionId,
         revenue: undefined,
         currency: '',
         origin: ORIGIN,
