@@ -20,7 +20,7 @@ export const EVENTS_COLUMNS = [...EVENT_FRONT_COLUMNS, ...EVENT_COLUMNS] as cons
  * it, with every other column equal. Sums over `sign` therefore count each session once, merged or not.
  *
  * Each flush also replaces one marker row: `projectId` is empty, `id` holds the partition, `version` the flush number.
- * A question that reads the marker and the sessions in one statement learns which flushes it has seen.
+ * A question that reads the marker and the sessions in one scan learns which flushes it has seen.
  */
 export const SESSIONS_COLUMNS = [
   'sign',
