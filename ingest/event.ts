@@ -14,11 +14,10 @@ import type { RowBinaryWriter } from '../infra/row-binary.ts';
  *
  * An event is a header, which is all that the fold needs to place it, and its row, encoded once:
  *
- *     u8 flags │ f64 occurredAtMs │ f64 receivedAtMs │ 16 bytes sessionId hint │ u32 page │ u32 source │ u32 setting
- *     │ u32 settingEnd │ row
+ *     u8 flags │ f64 occurredAtMs │ f64 receivedAtMs │ 16 bytes sessionId hint │ row
  *
- * The four numbers are offsets into the row. The row is RowBinary in the order of `EVENT_COLUMNS`; the runs `page`,
- * `source` and `setting` are contiguous in it, and a session takes them over byte for byte from its first event.
+ * The row is RowBinary in the order of `EVENT_COLUMNS`. The runs `page`, `source` and `setting` are contiguous in it, and
+ * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
  */
 export const EVENT_VERSION = 1;
@@ -185,7 +184,7 @@ export interface Event {
   readonly sdkVersion: string;
 }
 
-export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16 + 16;
+export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16;
 export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
@@ -235,21 +234,14 @@ export function encodeEvent(writer: RowBinaryWriter, event: Event): void {
   writer.f64(event.occurredAtMs);
   writer.f64(event.receivedAtMs);
   writer.hex(event.sessionId === '' ? NO_SESSION : event.sessionId);
-  const offsets = writer.length;
-  for (let count = 0; count < 4; count += 1) writer.u32(0);
-  const row = writer.length;
   writeIdentity(writer, event);
-  writer.patchU32(offsets, writer.length - row);
   writer.string(event.origin);
   writer.string(event.path);
   writer.string(event.query);
   writer.string(event.hash);
   writer.string(event.title);
-  writer.patchU32(offsets + 4, writer.length - row);
   writeSource(writer, event.source);
-  writer.patchU32(offsets + 8, writer.length - row);
   writeSetting(writer, event.setting);
-  writer.patchU32(offsets + 12, writer.length - row);
   writer.stringArray(event.groups);
   writer.stringMap(event.properties);
   writer.string(event.sdkName);

@@ -22,8 +22,8 @@ const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 /**
  * Under load messages go out at this distance, all partitions in one turn: the connection then writes once for all of
- * them, and each message holds more. It costs a request a millisecond on average, and saved a tenth of the CPU of
- * collector and bus together (256 connections, 8 partitions, fast disk).
+ * them, and each message holds more. It costs a request some milliseconds under load, and
+ * spares bus and processor a good part of their messages (bench/README.md).
  */
 const PACE_MS = 5;
 /** Events in the last turn, or since, that count as load. */

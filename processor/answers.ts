@@ -4,6 +4,7 @@ import type { SessionAnswer, SessionQuestion } from '../ingest/session-lookup.ts
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { encodeHotAnswer, type HotMinute, type HotQuestion } from './hot.ts';
+import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { sessionFor } from './session.ts';
 import { writeSessionRow } from './session-rows.ts';
@@ -68,7 +69,7 @@ export function answerSessions(
 function answerSession(state: PartitionState, question: SessionQuestion, nowMs: number): SessionAnswer {
   const { projectId, deviceId, occurredAtMs, eventId } = question;
   if (eventId !== '') {
-    const seen = state.eventIds.get(`${asBytes(projectId)}\n${asBytes(eventId)}`);
+    const seen = state.eventIds.get(`${runOf(projectId)}\n${runOf(eventId)}`);
     if (seen !== undefined) return { kind: 'repeat', sessionId: seen.sessionId, firstMs: 0, lastMs: 0 };
   }
   const key = deviceKeyOf(projectId, deviceId);
@@ -106,14 +107,14 @@ function answerSession(state: PartitionState, question: SessionQuestion, nowMs: 
 }
 
 function liveVisitors(state: PartitionState, projectId: string, nowMs: number): number {
-  const counters = state.counters.get(asBytes(projectId));
+  const counters = state.counters.get(runOf(projectId));
   if (counters === undefined) return 0;
   expireLive(counters, nowMs);
   return counters.live;
 }
 
 function liveDetails(state: PartitionState, projectId: string, nowMs: number): Uint8Array {
-  const site = state.sites.idByText.get(asBytes(projectId)) ?? 0;
+  const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const visitors = liveVisitors(state, projectId, nowMs);
   const pages = new Map<string, number>();
   const countries = new Map<string, number>();
@@ -138,7 +139,7 @@ function liveDetails(state: PartitionState, projectId: string, nowMs: number): U
 
 function minutes(state: PartitionState, projectId: string, fromMs: number): Uint8Array {
   expireCounters(state);
-  const counters = state.counters.get(asBytes(projectId));
+  const counters = state.counters.get(runOf(projectId));
   if (counters !== undefined && fromMs < counters.minutesFromMs) {
     return encodeHotAnswer({ kind: 'unavailable', reason: 'not-held' });
   }
@@ -158,7 +159,7 @@ function rows(
   projectId: string,
   messageMaxBytes: number,
 ): Uint8Array {
-  const site = state.sites.idByText.get(asBytes(projectId)) ?? 0;
+  const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const events = new RowBinaryWriter(BYTES_MAX);
   const sessions = new RowBinaryWriter(BYTES_MAX);
   let eventRows = 0;
@@ -217,8 +218,4 @@ function textAt(run: string | undefined, index: number): string {
 
 function addOne(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function asBytes(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
 }

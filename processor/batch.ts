@@ -15,8 +15,7 @@ export interface Rows {
 /** What one flush will bring to the store: it fills while it is open, and is cut once. */
 export interface Batch {
   readonly flushNumber: number;
-  /** Stream sequences of the messages in it; 0 while there are none. */
-  firstSequence: number;
+  /** Stream sequence of the last message in it; 0 while there is none. */
   lastSequence: number;
   readonly events: Rows;
   /** Session rows that are final: the -1 of each state that was replaced, and the +1 of sessions that were let go. */
@@ -28,7 +27,6 @@ export interface Batch {
 export function openBatch(flushNumber: number): Batch {
   return {
     flushNumber,
-    firstSequence: 0,
     lastSequence: 0,
     events: emptyRows(),
     sessions: emptyRows(),

@@ -42,7 +42,6 @@ export function foldMessage(
 ): Folded {
   const head = checkMessage(bytes, view);
   state.sequence = sequence;
-  if (batch.firstSequence === 0) batch.firstSequence = sequence;
   batch.lastSequence = sequence;
   const publisher = head.publisherId.toString(36);
   if ((state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence) {

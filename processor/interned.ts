@@ -47,3 +47,8 @@ export function release(interned: Interned, id: number): void {
 export function textOf(interned: Interned, id: number): string {
   return must(interned.textById[id], 'an unknown run is read');
 }
+
+/** A text as the run of its UTF-8 bytes: how keys that come from messages are kept. */
+export function runOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}

@@ -1,6 +1,6 @@
 import { must } from '../infra/assert.ts';
 import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
-import { hold } from './interned.ts';
+import { hold, runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
 import { minuteAt } from './site-counters.ts';
@@ -39,14 +39,14 @@ export function restoreSessions(state: PartitionState, bytes: Buffer): number {
 /** Puts recorded event ids back, oldest first. */
 export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
   for (const { projectId, eventId, sessionId, atMs } of ids) {
-    state.eventIds.set(`${asBytes(projectId)}\n${asBytes(eventId)}`, { atMs, sessionId });
+    state.eventIds.set(`${runOf(projectId)}\n${runOf(eventId)}`, { atMs, sessionId });
   }
 }
 
 /** Puts counted minutes back. */
 export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
   for (const stored of minutes) {
-    const minute = minuteAt(countersOf(state, asBytes(stored.projectId)), stored.minuteMs, state.clockMs);
+    const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
     if (minute === undefined) continue;
     minute.screenViews += stored.screenViews;
     minute.otherEvents += stored.otherEvents;
@@ -54,7 +54,7 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
     minute.bounces += stored.bounces;
     minute.durationMs += stored.durationMs;
     for (const [currency, minorUnits] of stored.revenue) {
-      const key = asBytes(currency);
+      const key = runOf(currency);
       minute.revenue.set(key, (minute.revenue.get(key) ?? 0n) + BigInt(minorUnits));
     }
     for (const visitor of stored.visitors) {
@@ -92,10 +92,6 @@ function restoreSession(state: PartitionState, row: StoredSession): void {
   sessions.source[slot] = hold(state.sources, row.source);
   sessions.setting[slot] = hold(state.settings, row.setting);
   seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
-}
-
-function asBytes(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
 }
 
 /** Reads stored session rows one after the other; the fields are those of the row that `next` read last. */

@@ -87,24 +87,22 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
 
 /** Forgets the minutes that are no longer kept; returns how many visitor hashes went with them. */
 export function expireMinutes(counters: SiteCounters, clockMs: number): number {
-  let visitors = 0;
-  for (const [minuteMs, minute] of counters.minutes) {
-    if (minuteMs >= clockMs - MINUTES_KEPT_MS) continue;
-    visitors += minute.visitors.size;
-    counters.minutes.delete(minuteMs);
-  }
-  return visitors;
+  return forgetMinutesBefore(counters, clockMs - MINUTES_KEPT_MS);
 }
 
-/** Forgets what a minute knew of visitors, and from then on answers only for later minutes. */
+/** Forgets minutes that would still be kept, and from then on answers only for later ones. */
 export function dropMinutesBefore(counters: SiteCounters, fromMs: number): number {
+  counters.minutesFromMs = Math.max(counters.minutesFromMs, fromMs);
+  return forgetMinutesBefore(counters, fromMs);
+}
+
+function forgetMinutesBefore(counters: SiteCounters, fromMs: number): number {
   let visitors = 0;
   for (const [minuteMs, minute] of counters.minutes) {
     if (minuteMs >= fromMs) continue;
     visitors += minute.visitors.size;
     counters.minutes.delete(minuteMs);
   }
-  counters.minutesFromMs = Math.max(counters.minutesFromMs, fromMs);
   return visitors;
 }
 

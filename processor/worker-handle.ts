@@ -22,11 +22,6 @@ export class WorkerHandle {
     });
   }
 
-  /** Tasks that were given and are not done. */
-  get waiting(): number {
-    return this.#pool.queueSize;
-  }
-
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
     return this.#run<void>({ kind: 'open', ...task });
   }

@@ -135,7 +135,6 @@ function foldAll(
 /** A message that went to the dead letters is done: the checkpoint moves past it. */
 function passOver(state: PartitionState, batch: Batch, sequence: number): void {
   state.sequence = sequence;
-  if (batch.firstSequence === 0) batch.firstSequence = sequence;
   batch.lastSequence = sequence;
   advanceClock(state, state.clockMs, batch);
 }
