@@ -27,7 +27,7 @@ export type Credentials = z.output<typeof credentialsSchema>;
 
 const TIMEOUT_MS = 15_000;
 
-/** HTTP over kept connections, without retries: who calls decides what a failure means. */
+/** HTTP over kept connections, without retries of what was sent: who calls decides what a failure means. */
 export class Client {
   readonly #agent: Agent;
 
@@ -36,7 +36,7 @@ export class Client {
   }
 
   get(url: string, credential: Credential): Promise<Answer> {
-    return this.#exchange('GET', url, headersOf(credential), '');
+    return this.exchange('GET', url, headersOf(credential), '');
   }
 
   post(
@@ -46,7 +46,7 @@ export class Client {
     body: string,
   ): Promise<Answer> {
     const sent = { ...headersOf(credential), 'content-type': 'application/json', ...headers };
-    return this.#exchange('POST', url, { ...sent, 'content-length': String(Buffer.byteLength(body)) }, body);
+    return this.exchange('POST', url, sent, Buffer.from(body));
   }
 
   close(): void {
@@ -54,16 +54,16 @@ export class Client {
   }
 
   /** Rejects when the connection fails or nothing comes in time; whether it arrived is then not known. */
-  #exchange(
+  exchange(
     method: string,
     url: string,
     headers: Readonly<Record<string, string>>,
-    body: string,
+    body: Uint8Array | '',
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const outgoing = request(
         url,
-        { method, headers, agent: this.#agent, timeout: TIMEOUT_MS },
+        { method, headers: { ...headers, ...lengthOf(body) }, agent: this.#agent, timeout: TIMEOUT_MS },
         (incoming) => {
           const chunks: Buffer[] = [];
           incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -76,7 +76,12 @@ export class Client {
         },
       );
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
-      outgoing.once('error', reject);
+      outgoing.once('error', (error: NodeJS.ErrnoException) => {
+        // The server closed a kept connection in the moment in which it was used again: nobody read the question.
+        const isUnheard = method === 'GET' && outgoing.reusedSocket && error.code === 'ECONNRESET';
+        if (isUnheard) this.exchange(method, url, headers, body).then(resolve, reject);
+        else reject(error);
+      });
       outgoing.end(body);
     });
   }
@@ -87,6 +92,10 @@ export function refusalOf(answer: Answer): string {
   const { body } = answer;
   const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
   return `${answer.status}${message === '' ? '' : ` ${message}`}`;
+}
+
+function lengthOf(body: Uint8Array | ''): Record<string, string> {
+  return body === '' ? {} : { 'content-length': String(body.length) };
 }
 
 function headersOf({ id, secret }: Credential): Record<string, string> {

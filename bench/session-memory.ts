@@ -154,6 +154,7 @@ class Publisher {
       name: SCREEN_VIEW,
       occurredAtMs: atMs,
       receivedAtMs: atMs,
+      credit: false,
       sessionId: this.#hexadecimal(),
       revenue: undefined,
       currency: '',

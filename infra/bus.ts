@@ -114,6 +114,15 @@ export class Bus {
     }
   }
 
+  /** When the stream was made, in milliseconds since 1970: tells it from one of the same name before it. */
+  async streamCreatedMs(name: string): Promise<number> {
+    try {
+      return Date.parse((await this.#manager.streams.info(name)).created);
+    } catch (error) {
+      throw busError('stream', error);
+    }
+  }
+
   /** Lets the stream forget every message up to and including `sequence`. */
   async forget(name: string, sequence: number): Promise<void> {
     try {

@@ -95,7 +95,7 @@ export const SETTINGS = {
   BUS_BYTES_MAX: {
     schema: integer(1_048_576, 1_099_511_627_776),
     default: '2147483648',
-    help: 'bytes the bus keeps per partition while the store is away; above it, 503',
+    help: "bytes the bus keeps of a partition's events, and of its records, while the store is away; above it, 503",
   },
   SESSION_LOOKUP_TIMEOUT_MS: {
     schema: integer(10, 10_000),
@@ -116,6 +116,18 @@ export const SETTINGS = {
     schema: integer(0, 1_000_000),
     default: '0',
     help: 'requests an address may send; 0: no limit',
+  },
+  GEO_DATABASE: {
+    schema: z.string(),
+    default: '',
+    help: 'an .mmdb file, or a folder of such, with the places of addresses; it is read again when it changes. Empty: the bundled one',
+  },
+  COLLECT_PREFIXES: {
+    schema: z
+      .string()
+      .regex(/^(?:\/[\w-]+(?:\/[\w-]+)*(?:,|$))*$/, 'expected paths such as /a/b, comma-separated'),
+    default: '',
+    help: 'further paths, comma-separated, below which the script and the collection endpoints answer too',
   },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'longest run of one question' },
   QUERY_MEMORY_MAX_BYTES: {

@@ -13,6 +13,9 @@ export const CRASH_POINTS = [
   'flush:after-ack',
   'lane:after-restore',
   'publish:before-ack',
+  'records:after-publish',
+  'records:after-insert',
+  'records:after-checkpoint',
 ] as const;
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 

@@ -290,7 +290,7 @@ function end(
 ): void {
   response.writeStatus(STATUS_LINES[status] ?? String(status));
   for (const [name, value] of headers) response.writeHeader(name, value);
-  if (status === 204) response.endWithoutBody();
+  if (status === 204 || status === 304) response.endWithoutBody();
   else response.end(body);
 }
 

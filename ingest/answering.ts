@@ -1,8 +1,9 @@
 import { errorText, type HeaderList, type Reply } from '../infra/http.ts';
 import type { Counter } from '../infra/metrics.ts';
 import type { AddressLimit } from './address-limit.ts';
+import type { Bot } from './bot.ts';
 import { limitedAddress } from './client-address.ts';
-import type { EventReceipt, IdentityReceipt } from './collector.ts';
+import type { IdentityReceipt, Receipt } from './receipt.ts';
 import type { Answer } from './recent-answers.ts';
 import type { Rejection, RejectReason } from './rejection.ts';
 import type { RequestFacts } from './request-facts.ts';
@@ -13,12 +14,24 @@ export interface AnsweringParts {
   readonly headers: HeaderList;
   readonly limit: AddressLimit;
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
+  readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
+}
+
+/** Why a body is understood and not recorded. Each is a counter. */
+export const EXCLUDED_BY = ['bot', 'filter'] as const;
+export type ExcludedBy = (typeof EXCLUDED_BY)[number];
+
+/** A body of a batch that was not recorded, by its place. */
+export interface RejectedBody {
+  readonly index: number;
+  readonly status: number;
+  readonly message: string;
 }
 
 const RETRY_SOON: HeaderList = [['retry-after', '1']];
 
 /** The answer to one collection request. Refusals are counted by reason. */
-export class Answering implements EventReceipt, IdentityReceipt {
+export class Answering implements Receipt, IdentityReceipt {
   readonly #parts: AnsweringParts;
   readonly #reply: Reply;
   #headers: HeaderList;
@@ -45,6 +58,16 @@ export class Answering implements EventReceipt, IdentityReceipt {
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
 
+  excluded(bot: Bot | undefined): void {
+    this.#parts.excluded[bot === undefined ? 'filter' : 'bot'].add();
+    this.#reply.json(202, excludedText(bot), this.#headers);
+  }
+
+  /** What became of each body of a batch. */
+  counted(accepted: number, rejected: readonly RejectedBody[]): void {
+    this.#reply.json(200, JSON.stringify({ accepted, rejected }), this.#headers);
+  }
+
   identified({ kind, deviceId, sessionId }: FoundSession, earlier: boolean): void {
     const current = earlier ? 'previous-day session' : 'current session';
     const message = kind === 'known' || kind === 'open' ? current : 'new session';
@@ -56,4 +79,9 @@ export class Answering implements EventReceipt, IdentityReceipt {
     const headers = status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
     this.#reply.json(status, errorText(status, message), headers);
   }
+}
+
+function excludedText(bot: Bot | undefined): string {
+  if (bot === undefined) return '{"filtered":true}';
+  return JSON.stringify({ bot: { name: bot.name, type: bot.type } });
 }

@@ -8,8 +8,10 @@ import {
   decodeMessageHead,
   EVENT_COLUMNS,
   EVENT_VERSION,
+  type Event,
   encodeEvent,
   endMessage,
+  FLAG_CREDIT,
   partitionOf,
   SESSION_GAP_MS,
   sessionIdOf,
@@ -25,7 +27,7 @@ import { plainEvent } from './testing/events.ts';
 
 const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
 
-function sampleMessage(): Buffer {
+function sampleMessage(more: readonly Event[] = []): Buffer {
   const writer = new RowBinaryWriter(65_536);
   beginMessage(writer, { publisherId: 42n, publisherSequence: 7, sentAtMs: 1_700_000_000_000 });
   encodeEvent(
@@ -33,18 +35,41 @@ function sampleMessage(): Buffer {
     plainEvent({ profileId: 'päul', revenue: -5n, currency: 'EUR', groups: ['a'], properties: ['k', 'v'] }),
   );
   encodeEvent(writer, plainEvent({ name: 'click', sessionId: '', deviceId: '', eventId: 'once' }));
-  endMessage(writer, 2);
+  for (const event of more) encodeEvent(writer, event);
+  endMessage(writer, 2 + more.length);
   return writer.take();
 }
 
 test('the bytes of a message change only with its version', () => {
-  expect([EVENT_VERSION, sha256(sampleMessage()), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
+  const message = sampleMessage([
+    plainEvent({ name: 'revenue', revenue: 99n, currency: 'EUR', credit: true }),
+  ]);
+  expect([EVENT_VERSION, sha256(message), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
     [
-      1,
-      "3a56343cebbd45b24cb82b8811b53565eeb2f10c6411fb37f43f37cc84fff035",
+      2,
+      "ff7266b687103b05c6da4528a11b0ed1022703edd4a09ab395db59a89f56f33e",
       "bad8e058cc27de495bd60b09d3b3fd06945982bd0da362b8eda921fce3bb7b3a",
     ]
   `);
+});
+
+test('a message of version 1 is one without credits, and is read', () => {
+  const message = sampleMessage();
+  message[0] = 1;
+  expect(sha256(message)).toBe('3a56343cebbd45b24cb82b8811b53565eeb2f10c6411fb37f43f37cc84fff035');
+  expect(decodeMessageHead(message)).toMatchObject({ version: 1, count: 2 });
+});
+
+test('credit is one flag of an event, and nothing else of it', () => {
+  const encoded = (credit: boolean) => {
+    const writer = new RowBinaryWriter(65_536);
+    encodeEvent(writer, plainEvent({ credit }));
+    return writer.take();
+  };
+  const bytes = encoded(true);
+  expect((bytes[4] ?? 0) & FLAG_CREDIT).toBe(FLAG_CREDIT);
+  bytes[4] = (bytes[4] ?? 0) & ~FLAG_CREDIT;
+  expect(bytes).toEqual(encoded(false));
 });
 
 test('a head is read as it was written, and what is none is refused', () => {
@@ -57,6 +82,8 @@ test('a head is read as it was written, and what is none is refused', () => {
     count: 2,
   });
   expect(() => decodeMessageHead(message.subarray(0, 10))).toThrow(DecodeError);
+  message[0] = 0;
+  expect(() => decodeMessageHead(message)).toThrow('version 0');
   message[0] = 99;
   expect(() => decodeMessageHead(message)).toThrow('version 99');
 });
@@ -91,9 +118,15 @@ test('sessions of one device that begin more than a gap apart have different ids
 test('look-ups are read as they were written', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });
   const ms = fc.integer({ min: 0, max: 4_102_444_800_000 });
-  const question = fc.record({ projectId: text, deviceId: text, occurredAtMs: ms, eventId: text });
+  const question = fc.record({
+    projectId: text,
+    deviceId: text,
+    occurredAtMs: ms,
+    eventId: text,
+    credit: fc.boolean(),
+  });
   const answer = fc.record({
-    kind: fc.constantFrom('open' as const, 'granted' as const, 'repeat' as const),
+    kind: fc.constantFrom('open' as const, 'granted' as const, 'repeat' as const, 'ended' as const),
     sessionId: fc.oneof(fc.constant(''), fc.constant('0123456789abcdef'.repeat(2))),
     firstMs: ms,
     lastMs: ms,

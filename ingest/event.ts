@@ -19,8 +19,11 @@ import type { RowBinaryWriter } from '../infra/row-binary.ts';
  * The row is RowBinary in the order of `EVENT_COLUMNS`. The runs `page`, `source` and `setting` are contiguous in it, and
  * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
+ *
+ * Version 1 had no `FLAG_CREDIT`, and is otherwise the same: it stays readable.
  */
-export const EVENT_VERSION = 1;
+export const EVENT_VERSION = 2;
+const EVENT_VERSION_FIRST = 1;
 
 /** Events of one device with no longer gap than this are one session. */
 export const SESSION_GAP_MS = 1_800_000;
@@ -39,6 +42,8 @@ export const FLAG_IN_SESSION = 2;
 export const FLAG_EVENT_ID = 4;
 /** The row's `revenue` is not to be ignored, though it may be zero. */
 export const FLAG_REVENUE = 8;
+/** The session of the hint has ended: unless it reaches the event, the event only adds its revenue to it. */
+export const FLAG_CREDIT = 16;
 
 /** Columns of a `Source`, in the order of its bytes: the run `source` of a row. */
 export const SOURCE_COLUMNS = [
@@ -166,6 +171,8 @@ export interface Event {
   readonly receivedAtMs: number;
   /** The session that the answer named; empty when the event has none. 32 hexadecimal digits. */
   readonly sessionId: string;
+  /** The session had ended when the event came: what is paid late is credited to it, and neither its times nor its pages change. */
+  readonly credit: boolean;
   /** Minor units of `currency`; negative for a refund. Undefined when the event is no revenue. */
   readonly revenue: bigint | undefined;
   readonly currency: string;
@@ -277,7 +284,8 @@ export function decodeMessageHead(bytes: Uint8Array): MessageHead {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.byteLength < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   const version = view.getUint8(0);
-  if (version !== EVENT_VERSION) throw new DecodeError(`message has version ${version}`);
+  if (version < EVENT_VERSION_FIRST || version > EVENT_VERSION)
+    throw new DecodeError(`message has version ${version}`);
   return {
     version,
     publisherId: view.getBigUint64(1, true),
@@ -297,7 +305,8 @@ function flagsOf(event: Event): number {
     (event.name === SCREEN_VIEW ? FLAG_SCREEN_VIEW : 0) |
     (event.sessionId === '' ? 0 : FLAG_IN_SESSION) |
     (event.eventId === '' ? 0 : FLAG_EVENT_ID) |
-    (event.revenue === undefined ? 0 : FLAG_REVENUE)
+    (event.revenue === undefined ? 0 : FLAG_REVENUE) |
+    (event.credit ? FLAG_CREDIT : 0)
   );
 }
 

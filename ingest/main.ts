@@ -1,72 +1,142 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Dependency, HostContext, Mounted } from '../infra/host.ts';
+import type { Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Accounts, CONTROL_BUCKET } from './accounts.ts';
 import { AddressLimit } from './address-limit.ts';
+import { Aliases } from './aliases.ts';
+import { EXCLUDED_BY } from './answering.ts';
+import { addBatchRoute } from './batch-route.ts';
 import { TrustedProxies } from './client-address.ts';
 import { SecretVerifier } from './client-auth.ts';
 import { Collector } from './collector.ts';
 import { Enrichment } from './enrichment.ts';
-import { MESSAGE_HEADER_BYTES, streamOf, subjectOf } from './event.ts';
-import { Publisher } from './publisher.ts';
+import {
+  EVENT_MAX_BYTES,
+  type Event,
+  encodeEvent,
+  MESSAGE_HEADER_BYTES,
+  streamOf,
+  subjectOf,
+} from './event.ts';
+import { Places } from './places.ts';
+import { type Cargo, Publisher } from './publisher.ts';
 import { RecentAnswers } from './recent-answers.ts';
+import { RecordQuestions } from './record-questions.ts';
+import {
+  encodeRecordUpdate,
+  RECORD_UPDATE_MAX_BYTES,
+  type RecordUpdate,
+  recordStreamOf,
+  recordSubjectOf,
+} from './record-update.ts';
 import { REJECT_REASONS } from './rejection.ts';
 import { addDeviceIdRoute, addTrackRoute, answerHeaders } from './routes.ts';
 import { Salts } from './salt.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { Sessions } from './sessions.ts';
+import { SiteFilters } from './site-filters.ts';
+import { Tallies } from './tallies.ts';
+import { addScriptRoutes } from './tracker/script-route.ts';
 import { addTrackingConfigRoute } from './tracking-config.ts';
 import { DeviceIds } from './visitor.ts';
 
 const FORGET_ADDRESSES_MS = 60_000;
+const TALLY_EVERY_MS = 1_000;
+const LOOK_FOR_PLACES_MS = 10_000;
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, log, metrics, http, clock } = context;
   const proxies = new TrustedProxies(config.TRUSTED_PROXIES);
-  for (let partition = 0; partition < config.PARTITIONS; partition += 1)
+  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
+    await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), config.BUS_BYTES_MAX);
+  }
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
   const deviceIds = new DeviceIds();
-  const forgetting = setInterval(() => deviceIds.turn(clock.nowMs()), FORGET_ADDRESSES_MS).unref();
-  const publisher = publisherOf(context);
+  const publisher = publisherOf(context, EVENT_CARGO);
+  const records = publisherOf(context, RECORD_CARGO);
+  const tallies = new Tallies(records, clock, config.PARTITIONS);
+  const tallying = setInterval(() => tallies.turn(), TALLY_EVERY_MS).unref();
   const sessions = sessionsOf(context);
+  const aliases = await Aliases.open(bus, log);
+  const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
+  showPlaces(places, metrics);
+  const looking = setInterval(() => void places.refresh(), LOOK_FOR_PLACES_MS).unref(); // Reports its own failures.
+  const forgetting = setInterval(() => {
+    deviceIds.turn(clock.nowMs());
+    places.forget();
+  }, FORGET_ADDRESSES_MS).unref();
   const collector = new Collector({
     accounts,
     verifier: new SecretVerifier(),
+    aliases,
     salts,
     deviceIds,
+    filters: new SiteFilters(),
+    tallies,
     sessions,
+    questions: new RecordQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     publisher,
+    records,
     recent: new RecentAnswers(),
-    enrichment: new Enrichment(),
+    enrichment: new Enrichment(places),
     clock,
     partitions: config.PARTITIONS,
   });
   const headers = answerHeaders(release());
   const rejects = metrics.reasons('ingest_rejects_total', 'requests refused, by reason', REJECT_REASONS);
   const limit = new AddressLimit(config.TRACK_LIMIT_PER_10_S);
-  const parts = { collector, proxies, clock, headers, limit, rejects };
-  addTrackRoute(http, parts);
-  addDeviceIdRoute(http, parts);
-  addTrackingConfigRoute(http, accounts, headers);
+  const excluded = metrics.reasons(
+    'ingest_excluded_total',
+    'bodies understood and not recorded',
+    EXCLUDED_BY,
+  );
+  const parts = { collector, proxies, clock, headers, limit, rejects, excluded };
+  const prefixes = config.COLLECT_PREFIXES.split(',').filter((path) => path !== '');
+  const scripts = prefixes.flatMap((prefix) => [`${prefix}/script.js`, `${prefix}/op1.js`]);
+  addScriptRoutes(http, { paths: scripts, headers });
+  for (const prefix of ['', ...prefixes]) {
+    addTrackRoute(http, parts, prefix);
+    addBatchRoute(http, parts, prefix);
+    addDeviceIdRoute(http, parts, prefix);
+    addTrackingConfigRoute(http, accounts, headers, prefix);
+  }
   const busState = new BusState(context);
   return {
     dependencies: () => [busState.read()],
     stop: async () => {
-      await publisher.drain();
-      clearInterval(forgetting);
+      tallies.turn();
+      await Promise.all([publisher.drain(), records.drain()]);
+      for (const timer of [forgetting, tallying, looking]) clearInterval(timer);
       sessions.stop();
+      aliases.stop();
       salts.stop();
       accounts.stop();
     },
   };
 }
 
-function publisherOf({ config, bus, clock, log, metrics, crashPoint }: HostContext): Publisher {
+const EVENT_CARGO: Cargo<Event> = {
+  name: 'events',
+  encode: encodeEvent,
+  bytesMax: EVENT_MAX_BYTES,
+  subjectOf,
+};
+const RECORD_CARGO: Cargo<RecordUpdate> = {
+  name: 'records',
+  encode: encodeRecordUpdate,
+  bytesMax: RECORD_UPDATE_MAX_BYTES,
+  subjectOf: recordSubjectOf,
+};
+
+function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publisher<Value> {
+  const { config, bus, clock, log, metrics, crashPoint } = context;
   return new Publisher({
+    cargo,
     bus,
     clock,
     log,
@@ -77,6 +147,27 @@ function publisherOf({ config, bus, clock, log, metrics, crashPoint }: HostConte
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
     timeoutMs: config.PUBLISH_TIMEOUT_MS,
   });
+}
+
+function showPlaces(places: Places, metrics: Metrics): void {
+  metrics.gaugeOf(
+    'ingest_place_database_built_seconds',
+    'when the oldest database of places in use was built, as a Unix time; 0 without any',
+    {},
+    () => places.builtAtMs / 1000,
+  );
+  metrics.gaugeOf(
+    'ingest_place_database_failing',
+    '1 while a database of places is away or broken, and older data or none is in use',
+    {},
+    () => (places.isFailing ? 1 : 0),
+  );
+  metrics.gaugeOf(
+    'ingest_place_records_unreadable',
+    'records of places that could not be read',
+    {},
+    () => places.unreadable,
+  );
 }
 
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {

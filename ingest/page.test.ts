@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { cut, hostOf, pageOf } from './page.ts';
-import { sourceOf } from './referrer.ts';
 
 test.each([
   ['https://www.Shop.example:8443/a/b?x=1#top', ['https://www.shop.example:8443', '/a/b', '?x=1', '#top']],
@@ -45,16 +44,4 @@ test('no text breaks the split, and all of its parts keep their limits', () => {
 test('a cut never leaves half a pair', () => {
   expect(cut('ab😀', 3)).toBe('ab');
   expect(cut('ab😀', 4)).toBe('ab😀');
-});
-
-test.each([
-  ['https://www.search.example/q', 'https://shop.example/', 'search.example'],
-  ['https://www.shop.example/other', 'https://shop.example/', ''],
-  ['/other', 'https://shop.example/', ''],
-  ['android-app://com.mail', 'https://shop.example/', ''],
-  ['https://search.example/', 'https://shop.example/?utm_source=news', 'news'],
-])('the referrer %j of %j is named %j', (referrer, path, name) => {
-  const page = pageOf(path);
-  const source = sourceOf({ referrer, referrerHost: hostOf(referrer), ownHost: page.host }, page);
-  expect(source.referrerName).toBe(name);
 });

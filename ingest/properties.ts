@@ -22,7 +22,7 @@ export interface ReservedProperties {
   readonly address: string;
 }
 
-/** Revenue arrives in these; nothing reads them yet, and they are never stored as properties. */
+/** Revenue arrives in these (revenue-claim.ts); on whatever they stand, they are not stored as properties. */
 const REVENUE_PROPERTIES: readonly string[] = [
   '__amount',
   '__currency',

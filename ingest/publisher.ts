@@ -8,15 +8,7 @@ import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Logger } from '../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { RowBinaryWriter } from '../infra/row-binary.ts';
-import {
-  beginMessage,
-  EVENT_MAX_BYTES,
-  type Event,
-  encodeEvent,
-  endMessage,
-  MESSAGE_HEADER_BYTES,
-  subjectOf,
-} from './event.ts';
+import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from './event.ts';
 
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
@@ -26,17 +18,17 @@ const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
  * spares bus and processor a good part of their messages (bench/README.md).
  */
 const PACE_MS = 5;
-/** Events in the last turn, or since, that count as load. */
-const LOAD_EVENTS = 16;
+/** Values in the last turn, or since, that count as load. */
+const LOAD_VALUES = 16;
 /** Writers kept per partition: one for the message under way, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
 export const PUBLISH_REFUSALS = ['in-flight', 'bus-away', 'bus-full', 'draining'] as const;
 export type PublishRefusal = (typeof PUBLISH_REFUSALS)[number];
 
-/** Who waits for an event to be durable. */
+/** Who waits for a value to be durable. */
 export interface PublishWaiter {
-  /** Called once: with undefined when the event is durable, else with why it is not known to be. */
+  /** Called once: with undefined when the value is durable, else with why it is not known to be. */
   published(refusal: PublishRefusal | undefined): void;
 }
 
@@ -51,14 +43,25 @@ interface Lane {
   readonly spareWriters: RowBinaryWriter[];
   /** Full messages that wait for their turn. */
   readonly full: Message[];
-  /** The message that events are being added to. */
+  /** The message that values are being added to. */
   open: Message | undefined;
   sending: boolean;
   /** Numbers the messages of this partition; never goes back, whatever becomes of a message. */
   sequence: number;
 }
 
-export interface PublisherOptions {
+/** What a publisher carries, and where to. */
+export interface Cargo<Value> {
+  /** Events or updates of records; part of the names of metrics. */
+  readonly name: 'events' | 'records';
+  /** Appends one value, its length in front. */
+  readonly encode: (writer: RowBinaryWriter, value: Value) => void;
+  readonly bytesMax: number;
+  readonly subjectOf: (partition: number) => string;
+}
+
+export interface PublisherOptions<Value> {
+  readonly cargo: Cargo<Value>;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Logger;
@@ -71,51 +74,63 @@ export interface PublisherOptions {
 }
 
 /**
- * Group commit. One message is under way per partition; events that arrive meanwhile are encoded at once into the
- * next one. Without load an event goes at the end of the event loop's turn; under load one fsync carries hundreds.
+ * Group commit. One message is under way per partition; values that arrive meanwhile are encoded at once into the
+ * next one. Without load a value goes at the end of the event loop's turn; under load one fsync carries hundreds.
  *
  * A message is sent again, byte for byte, until the bus confirms it or its time is over. Its number is never given to
  * other bytes, so that the processor can tell a repeat for ever.
  */
-export class Publisher {
-  readonly #options: PublisherOptions;
+export class Publisher<Value> {
+  readonly #options: PublisherOptions<Value>;
   readonly #publisherId = randomBytes(8).readBigUInt64LE();
   readonly #lanes: readonly Lane[];
-  readonly #events: Counter;
+  readonly #values: Counter;
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #seconds: Histogram;
   #inFlightBytes = 0;
   #turnScheduled = false;
-  #eventsSinceTurn = 0;
-  #eventsInTurn = 0;
+  #valuesSinceTurn = 0;
+  #valuesInTurn = 0;
   #draining = false;
   /** A message's time ran out, and none was confirmed since. */
   #failing = false;
   #idle: (() => void) | undefined;
 
-  constructor(options: PublisherOptions) {
+  constructor(options: PublisherOptions<Value>) {
     this.#options = options;
     this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
-      subject: subjectOf(partition),
+      subject: options.cargo.subjectOf(partition),
       spareWriters: [],
       full: [],
       open: undefined,
       sending: false,
       sequence: 0,
     }));
-    const { metrics } = options;
-    this.#events = metrics.counter('ingest_events_published_total', 'events that became durable');
-    this.#messages = metrics.counter(
-      'ingest_messages_published_total',
-      'groups of events that became durable',
+    const { metrics, cargo } = options;
+    // Events are what a collector is there for: their series have no name of their own.
+    const prefix = cargo.name === 'events' ? 'ingest' : `ingest_${cargo.name}`;
+    this.#values = metrics.counter(
+      `${prefix}_${cargo.name === 'events' ? 'events_' : ''}published_total`,
+      `${cargo.name} that became durable`,
     );
-    this.#retries = metrics.counter('ingest_publish_retries_total', 'messages sent again');
-    this.#seconds = metrics.seconds('ingest_publish_seconds', 'time until the bus confirmed a message');
-    metrics.gaugeOf('ingest_in_flight_bytes', 'bytes that wait for the bus', {}, () => this.#inFlightBytes);
+    this.#messages = metrics.counter(
+      `${prefix}_messages_published_total`,
+      `groups of ${cargo.name} that became durable`,
+    );
+    this.#retries = metrics.counter(
+      `${prefix}_publish_retries_total`,
+      `messages of ${cargo.name} sent again`,
+    );
+    this.#seconds = metrics.seconds(
+      `${prefix}_publish_seconds`,
+      `time until the bus confirmed a message of ${cargo.name}`,
+    );
+    const bytes = () => this.#inFlightBytes;
+    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${cargo.name} that wait for the bus`, {}, bytes);
   }
 
-  /** Why no event can be taken now; to be asked before `add`. */
+  /** Why no value can be taken now; to be asked before `add`. */
   refusal(): PublishRefusal | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
@@ -124,23 +139,23 @@ export class Publisher {
     return undefined;
   }
 
-  /** Encodes `event` into its partition's next message. */
-  add(partition: number, event: Event, waiter: PublishWaiter): void {
+  /** Encodes `value` into its partition's next message. */
+  add(partition: number, value: Value, waiter: PublishWaiter): void {
     const lane = this.#lanes[partition];
     if (lane === undefined) throw new Error(`no partition ${partition}`);
     lane.open ??= this.#begin(lane);
     const { writer } = lane.open;
     const start = writer.length;
-    encodeEvent(writer, event);
+    this.#options.cargo.encode(writer, value);
     this.#inFlightBytes += writer.length - start;
     if (writer.length > this.#options.messageBytesMax && lane.open.waiters.length > 0)
       lane.open = this.#split(lane, lane.open, start);
     lane.open.waiters.push(waiter);
-    this.#eventsSinceTurn += 1;
+    this.#valuesSinceTurn += 1;
     if (!lane.sending) this.#scheduleTurn();
   }
 
-  /** Resolves when every event taken so far was confirmed or given up; none is taken any more. */
+  /** Resolves when every value taken so far was confirmed or given up; none is taken any more. */
   async drain(): Promise<void> {
     this.#draining = true;
     if (this.#isIdle()) return;
@@ -151,9 +166,10 @@ export class Publisher {
 
   #begin(lane: Lane): Message {
     const nowMs = this.#options.clock.nowMs();
-    // One event may be larger than a message should be; it then travels alone.
+    // One value may be larger than a message should be; it then travels alone.
     const writer =
-      lane.spareWriters.pop() ?? new RowBinaryWriter(this.#options.messageBytesMax + 2 * EVENT_MAX_BYTES);
+      lane.spareWriters.pop() ??
+      new RowBinaryWriter(this.#options.messageBytesMax + 2 * this.#options.cargo.bytesMax);
     lane.sequence += 1;
     beginMessage(writer, {
       publisherId: this.#publisherId,
@@ -163,7 +179,7 @@ export class Publisher {
     return { writer, waiters: [], deadlineMs: nowMs + this.#options.timeoutMs };
   }
 
-  /** Moves the event that begins at `start` from a message that it made too large to the next one. */
+  /** Moves the value that begins at `start` from a message that it made too large to the next one. */
   #split(lane: Lane, message: Message, start: number): Message {
     const next = this.#begin(lane);
     next.writer.raw(message.writer.bytes(), start);
@@ -175,15 +191,15 @@ export class Publisher {
   #scheduleTurn(): void {
     if (this.#turnScheduled) return;
     this.#turnScheduled = true;
-    const isLoaded = this.#eventsSinceTurn >= LOAD_EVENTS || this.#eventsInTurn >= LOAD_EVENTS;
+    const isLoaded = this.#valuesSinceTurn >= LOAD_VALUES || this.#valuesInTurn >= LOAD_VALUES;
     if (isLoaded) setTimeout(this.#sendAll, PACE_MS);
     else setImmediate(this.#sendAll);
   }
 
   readonly #sendAll = (): void => {
     this.#turnScheduled = false;
-    this.#eventsInTurn = this.#eventsSinceTurn;
-    this.#eventsSinceTurn = 0;
+    this.#valuesInTurn = this.#valuesSinceTurn;
+    this.#valuesSinceTurn = 0;
     for (const lane of this.#lanes) {
       const message = lane.sending ? undefined : (lane.full.shift() ?? lane.open);
       if (message === undefined) continue;
@@ -232,7 +248,7 @@ export class Publisher {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (refusal === undefined) {
       this.#messages.add();
-      this.#events.add(waiters.length);
+      this.#values.add(waiters.length);
     }
     // Bytes that were given up may still wait in the connection's buffer: their memory must not change any more.
     if (refusal !== 'bus-away' && lane.spareWriters.length < SPARE_WRITERS_MAX) {

@@ -7,6 +7,10 @@ export const REJECT_REASONS = [
   'not-utf8',
   'not-json',
   'schema',
+  'not-a-number',
+  'unsafe-revenue',
+  'too-large',
+  'aliases-full',
   'too-old',
   'no-client',
   'unknown-client',
@@ -23,7 +27,7 @@ export type RejectReason = (typeof REJECT_REASONS)[number];
 /** A refusal as it goes to the caller; `message` names the field. */
 export interface Rejection {
   readonly reason: RejectReason;
-  readonly status: 400 | 401 | 403 | 404 | 415 | 429 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
   readonly message: string;
 }
 
@@ -32,6 +36,7 @@ const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
   'bus-away': 'the event could not be stored; try again',
   'bus-full': 'there is no room for events until the store has caught up; try again later',
   draining: 'this node is stopping; try again',
+  'aliases-full': 'there is no room for more aliases',
   'no-salt': 'the salt of the day is not there yet; try again',
   'verifier-full': 'too many secrets wait to be verified; try again',
 };

@@ -1,6 +1,7 @@
 import type { RequestHead } from '../infra/http.ts';
 import { type AddressClaims, readAddressClaims, type TrustedProxies } from './client-address.ts';
 import { type ClientHeaders, readClientHeaders } from './client-auth.ts';
+import { type ClientHints, readClientHints } from './user-agent-hints.ts';
 
 /** All that the head of a collection request says. Texts; empty when absent. */
 export interface RequestFacts {
@@ -10,9 +11,10 @@ export interface RequestFacts {
   readonly idempotencyKey: string;
   readonly client: ClientHeaders;
   readonly claims: AddressClaims;
+  readonly hints: ClientHints;
 }
 
-/** The user agent takes part in a hash only; nobody's real one is longer. */
+/** Nobody's real one is longer. */
 const USER_AGENT_MAX = 1024;
 
 export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): RequestFacts {
@@ -23,5 +25,6 @@ export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): Re
     idempotencyKey: head.header('idempotency-key'),
     client: readClientHeaders(head),
     claims: readAddressClaims(head, proxies),
+    hints: readClientHints(head),
   };
 }

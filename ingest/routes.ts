@@ -1,12 +1,13 @@
 import type { Clock } from '../infra/clock.ts';
 import type { HeaderList, HttpServer, RequestHead } from '../infra/http.ts';
 import { Answering, type AnsweringParts } from './answering.ts';
-import { type Caller, type CallerVerdict, isRejection } from './caller.ts';
+import { type Caller, type CallerVerdict, type Credentials, isRejection } from './caller.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { CLIENT_HEADER_NAMES, VerifierFullError } from './client-auth.ts';
 import type { Collector } from './collector.ts';
 import { busy, type Rejection } from './rejection.ts';
 import { type RequestFacts, readRequestFacts } from './request-facts.ts';
+import type { SenderClaims } from './sender-claims.ts';
 import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from './track-request.ts';
 
 const DAY_S = 86_400;
@@ -23,6 +24,7 @@ export const COLLECTION_CORS: HeaderList = [
 export function answerHeaders(version: string): HeaderList {
   return [
     ['access-control-allow-origin', '*'],
+    ['access-control-expose-headers', 'retry-after'],
     ['service-version', version],
   ];
 }
@@ -44,11 +46,11 @@ const LONG_KEY: Rejection = {
   message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
 };
 
-/** `POST /track`. The order of checks: size (done by the server), JSON, schema, client, accept. */
-export function addTrackRoute(http: HttpServer, parts: RouteParts): void {
+/** `POST /track`. The order of checks: size (done by the server), JSON, schema, client, bot and filters, accept. */
+export function addTrackRoute(http: HttpServer, parts: RouteParts, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
-    pattern: '/track',
+    pattern: `${prefix}/track`,
     bodyMaxBytes: BODY_MAX_BYTES,
     cors: COLLECTION_CORS,
     readHead: (head) => readRequestFacts(head, parts.proxies),
@@ -62,25 +64,37 @@ function track(
   bytes: Uint8Array,
   answering: Answering,
 ): Promise<void> | undefined {
-  if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
-  if (!isJsonType(facts.contentType)) return refuse(answering, NOT_JSON_TYPE);
-  if (facts.idempotencyKey.length > EVENT_ID_MAX) return refuse(answering, LONG_KEY);
+  if (isRefusedByHead(parts, facts, answering)) return undefined;
   const body = parseTrackBody(bytes);
-  if (body.kind === 'reject')
-    return refuse(answering, { reason: body.reason, status: 400, message: body.message });
-  const verdict = parts.collector.caller({
+  if (body.kind === 'reject') {
+    answering.refused({ reason: body.reason, status: 400, message: body.message });
+    return undefined;
+  }
+  const verdict = parts.collector.caller(credentialsOf(facts, body));
+  const take = (caller: Caller) => parts.collector.take({ caller, facts, body, receipt: answering });
+  // The common case is known at once and takes no promise.
+  if (!(verdict instanceof Promise) && !isRejection(verdict)) return take(verdict);
+  return withCaller(verdict, answering, take);
+}
+
+/** Who sends, as headers and body say it. */
+export function credentialsOf(facts: RequestFacts, body: SenderClaims): Credentials {
+  return {
     headers: facts.client,
     bodyClientId: body.clientId,
     bodyClientSecret: body.clientSecret,
     projectId: body.projectId,
     origin: facts.origin,
-  });
-  // The common case is known at once and takes no promise and no closure.
-  if (!(verdict instanceof Promise) && !isRejection(verdict)) {
-    parts.collector.track(verdict, facts, body, answering);
-    return undefined;
-  }
-  return withCaller(verdict, answering, (caller) => parts.collector.track(caller, facts, body, answering));
+  };
+}
+
+/** True when the request was answered for what its head says alone. */
+export function isRefusedByHead(parts: RouteParts, facts: RequestFacts, answering: Answering): boolean {
+  if (answering.isLimited(facts, parts.clock.nowMs())) return true;
+  const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
+  if (!isLong && isJsonType(facts.contentType)) return false;
+  answering.refused(isLong ? LONG_KEY : NOT_JSON_TYPE);
+  return true;
 }
 
 interface IdentifyFacts {
@@ -89,10 +103,10 @@ interface IdentifyFacts {
 }
 
 /** `GET /track/device-id`: who the visitor is to us, and the session that the next event joins. */
-export function addDeviceIdRoute(http: HttpServer, parts: RouteParts): void {
+export function addDeviceIdRoute(http: HttpServer, parts: RouteParts, prefix: string): void {
   http.route<IdentifyFacts>({
     method: 'get',
-    pattern: '/track/device-id',
+    pattern: `${prefix}/track/device-id`,
     bodyMaxBytes: 0,
     cors: COLLECTION_CORS,
     readHead: (head) => readIdentifyFacts(head, parts.proxies),
@@ -104,6 +118,7 @@ export function addDeviceIdRoute(http: HttpServer, parts: RouteParts): void {
       return withCaller(parts.collector.caller(credentials), answering, (caller) => {
         const rejection = parts.collector.identify(caller, facts, answering);
         if (rejection !== undefined) answering.refused(rejection);
+        return undefined;
       });
     },
   });
@@ -119,27 +134,22 @@ function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): Identify
   return { facts: { ...facts, origin }, projectId };
 }
 
-function refuse(answering: Answering, rejection: Rejection): undefined {
-  answering.refused(rejection);
-  return undefined;
-}
-
 /** Goes on with a caller who may send; refuses everybody else. Waits only for a secret that is new to this node. */
 function withCaller(
   verdict: CallerVerdict | Promise<CallerVerdict>,
   answering: Answering,
-  proceed: (caller: Caller) => void,
+  proceed: (caller: Caller) => Promise<void> | undefined,
 ): Promise<void> | undefined {
   if (verdict instanceof Promise)
     return verdict.then(
-      (known) => void withCaller(known, answering, proceed), // Known now, so there is nothing to wait for.
+      (known) => withCaller(known, answering, proceed),
       (error: unknown) => {
         if (!(error instanceof VerifierFullError)) throw error;
         answering.refused(busy('verifier-full'));
       },
     );
-  if (isRejection(verdict)) answering.refused(verdict);
-  else proceed(verdict);
+  if (!isRejection(verdict)) return proceed(verdict);
+  answering.refused(verdict);
   return undefined;
 }
 

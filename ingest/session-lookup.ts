@@ -4,10 +4,11 @@ import { RowBinaryWriter } from '../infra/row-binary.ts';
  * CONTRACT between a collector that does not know a device's open session and the partition's owner, who does.
  * One question holds many devices of one partition, and the answer has one entry for each, in the same order.
  *
- *     question: u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs, string eventId)
+ *     question: u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs, string eventId,
+ *                                                 u8 credit)
  *     answer:   u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
  */
-export const SESSION_LOOKUP_VERSION = 1;
+export const SESSION_LOOKUP_VERSION = 2;
 const BYTES_MAX = 4_194_304;
 /** Devices in one question at the most. */
 export const SESSION_LOOKUP_MAX = 2_000;
@@ -18,22 +19,47 @@ export interface SessionQuestion {
   readonly deviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
+  /** Also a session that has ended will do: what is paid late is credited to it. */
+  readonly credit: boolean;
 }
 
 /**
  * `open`: a session that the event joins, with the times of its first and last event.
+ * `ended`: to `credit` only: no session reaches the event, and this is the device's latest (`latestOf`).
  * `granted`: no such session; the one that the device's next event opens will have this id.
  * `repeat`: an event with this id was recorded, in this session (empty: in none).
  */
 export interface SessionAnswer {
-  readonly kind: 'open' | 'granted' | 'repeat';
+  readonly kind: 'open' | 'granted' | 'repeat' | 'ended';
   readonly sessionId: string;
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-const KINDS = ['open', 'granted', 'repeat'] as const;
+const KINDS = ['open', 'granted', 'repeat', 'ended'] as const;
 const NONE = '0'.repeat(32);
+
+/** A session and the times of its first and last event. */
+export interface SessionSpan {
+  readonly sessionId: string;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/**
+ * Of two sessions the one that a payment at `occurredAtMs` is credited to: the one that began last before it; when
+ * neither had begun by then, the one that began last.
+ */
+export function latestOf<Span extends SessionSpan>(
+  one: Span | undefined,
+  other: Span | undefined,
+  occurredAtMs: number,
+): Span | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const oneHadBegun = one.firstMs <= occurredAtMs;
+  if (oneHadBegun !== other.firstMs <= occurredAtMs) return oneHadBegun ? one : other;
+  return one.firstMs >= other.firstMs ? one : other;
+}
 
 /** The core NATS subject that a partition's owner answers these questions on. */
 export function sessionLookupSubjectOf(partition: number): string {
@@ -44,11 +70,12 @@ export function encodeSessionQuestions(questions: readonly SessionQuestion[]): U
   const writer = new RowBinaryWriter(BYTES_MAX);
   writer.u8(SESSION_LOOKUP_VERSION);
   writer.u32(questions.length);
-  for (const { projectId, deviceId, occurredAtMs, eventId } of questions) {
+  for (const { projectId, deviceId, occurredAtMs, eventId, credit } of questions) {
     writer.string(projectId);
     writer.string(deviceId);
     writer.f64(occurredAtMs);
     writer.string(eventId);
+    writer.u8(credit ? 1 : 0);
   }
   return writer.take();
 }
@@ -62,7 +89,8 @@ export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
     const projectId = reader.string();
     const deviceId = reader.string();
     const occurredAtMs = reader.f64();
-    questions.push({ projectId, deviceId, occurredAtMs, eventId: reader.string() });
+    const eventId = reader.string();
+    questions.push({ projectId, deviceId, occurredAtMs, eventId, credit: reader.u8() !== 0 });
   }
   return questions;
 }

@@ -15,8 +15,10 @@ import {
 const PROBE_EVERY_MS = 250;
 /** How long to wait before asking again when nobody listens. */
 const NOBODY_WAIT_MS = 50;
-/** Questions that wait for one owner at the most; what comes then is answered with silence. */
+/** Questions that wait in one lane at the most; what comes then is answered with silence. */
 const WAITING_MAX = 50_000;
+/** Lanes of one partition: questions for an open session, and those for credit. */
+const LANES_EACH = 2;
 
 /** Who asked; `candidate` tells its questions apart. An answer of undefined: the owner cannot be reached. */
 export interface Inquirer<Candidate> {
@@ -38,7 +40,9 @@ interface Lane {
 
 /**
  * Asks the owners of the partitions. One question is under way per partition; what comes meanwhile, or within one
- * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions.
+ * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions. Questions
+ * for credit have a lane of their own, since the owner may have to look into the store for them: visitors who are
+ * waiting for a page do not wait for that, nor does a store that is slow make the owner seem silent to them.
  */
 export class SessionQuestions {
   readonly #bus: Bus;
@@ -56,8 +60,8 @@ export class SessionQuestions {
   }) {
     this.#bus = options.bus;
     this.#timeoutMs = options.timeoutMs;
-    this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
-      partition,
+    this.#lanes = Array.from({ length: options.partitions * LANES_EACH }, (_, index) => ({
+      partition: Math.floor(index / LANES_EACH),
       waiting: [],
       busy: false,
       silent: false,
@@ -73,7 +77,7 @@ export class SessionQuestions {
     inquirer: Inquirer<Candidate>,
     candidate: Candidate,
   ): boolean {
-    const lane = this.#lanes[partition];
+    const lane = this.#lanes[partition * LANES_EACH + (question.credit ? 1 : 0)];
     if (lane === undefined || lane.silent) return false;
     if (lane.waiting.length >= WAITING_MAX) return false;
     lane.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });

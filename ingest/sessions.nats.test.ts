@@ -1,9 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Bus } from '../infra/bus.ts';
 import { ManualClock } from '../infra/clock.ts';
 import { Metrics } from '../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
-import { SESSION_GAP_MS, sessionIdOf } from './event.ts';
+import { partitionOf, SESSION_GAP_MS, sessionIdOf } from './event.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionAnswer,
+  sessionLookupSubjectOf,
+} from './session-lookup.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { type FoundSession, Sessions } from './sessions.ts';
 import { connectBus } from './testing/collector.ts';
@@ -47,18 +53,20 @@ interface Asked {
   readonly earlier?: string;
   readonly atMs?: number;
   readonly eventId?: string;
+  readonly credit?: boolean;
   readonly onlyAsks?: boolean;
 }
 
-function seek({ device = 'd', earlier = '', atMs = NOW_MS, eventId = '', onlyAsks = false }: Asked) {
+function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: Asked) {
   return new Promise<FoundSession>((resolve) => {
     const found = sessions.seek({
       siteId: 's',
       deviceId: device,
       earlierDeviceId: earlier,
       occurredAtMs: atMs,
-      eventId,
-      onlyAsks,
+      eventId: asked.eventId ?? '',
+      credit: asked.credit ?? false,
+      onlyAsks: asked.onlyAsks ?? false,
       found: resolve,
     });
     if (found !== undefined) resolve(found);
@@ -118,6 +126,99 @@ test('a late event that joins an old session does not hide the one that goes on'
   owner.answer = () => ({ kind: 'open', sessionId: 'ef'.repeat(16), firstMs: old, lastMs: old });
   expect(await seek({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
   expect(await seek({})).toMatchObject({ kind: 'known', sessionId });
+});
+
+describe('what is paid late', () => {
+  const DAYS_AGO_MS = NOW_MS - 2 * 86_400_000;
+  const ended = (sessionId: string, firstMs: number): SessionAnswer => ({
+    kind: 'ended',
+    sessionId: sessionId.repeat(16),
+    firstMs,
+    lastMs: firstMs + 60_000,
+  });
+
+  test('is credited to the session that the owner says has ended, which is not remembered as an open one', async () => {
+    const grant = owner.answer;
+    owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
+    const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
+    expect(await seek({ credit: true })).toEqual(found);
+    expect(await seek({})).toMatchObject({ kind: 'granted', sessionId: sessionIdOf('s', 'd', NOW_MS) });
+    expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
+  });
+
+  test('joins the session that goes on here, without a question', async () => {
+    const { sessionId } = await seek({});
+    expect(await seek({ credit: true })).toMatchObject({ kind: 'known', sessionId });
+    expect(owner.questions).toHaveLength(1);
+  });
+
+  test('joins a session of this node that begins soon after it, though the owner knows an ended one', async () => {
+    const { sessionId } = await seek({});
+    owner.answer = () => ended('ab', DAYS_AGO_MS);
+    expect(await seek({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({ kind: 'known', sessionId });
+  });
+
+  test('goes to the open session before an ended one', async () => {
+    owner.answer = ({ deviceId }) =>
+      deviceId === 'yesterday'
+        ? ended('cd', DAYS_AGO_MS)
+        : { kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS };
+    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+      kind: 'open',
+      deviceId: 'today',
+    });
+  });
+
+  test('goes to the later session of the devices of today and yesterday', async () => {
+    owner.answer = ({ deviceId }) => ended(deviceId === 'early' ? 'ab' : 'cd', DAYS_AGO_MS + deviceId.length);
+    const asked = { credit: true, atMs: NOW_MS };
+    expect(await seek({ ...asked, device: 'early', earlier: 'yesterday' })).toEqual({
+      kind: 'ended',
+      deviceId: 'yesterday',
+      sessionId: 'cd'.repeat(16),
+    });
+    expect(await seek({ ...asked, device: 'later today', earlier: 'early' })).toMatchObject({
+      deviceId: 'later today',
+    });
+  });
+
+  test('goes to yesterday’s session when today’s device has none', async () => {
+    const grant = owner.answer;
+    owner.answer = (question) =>
+      question.deviceId === 'yesterday' ? ended('cd', DAYS_AGO_MS) : grant(question);
+    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+      kind: 'ended',
+      deviceId: 'yesterday',
+    });
+  });
+
+  test('gets the derived id while the owner is silent', async () => {
+    owner.stop();
+    expect(await seek({ credit: true })).toEqual({
+      kind: 'derived',
+      deviceId: 'd',
+      sessionId: sessionIdOf('s', 'd', NOW_MS),
+    });
+  });
+
+  test('is looked up in a lane of its own: who waits for a page does not wait for the store', async () => {
+    owner.stop();
+    let answerLate: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      answerLate = resolve;
+    });
+    const partition = partitionOf('s', 'd', PARTITIONS);
+    const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
+      const asked = decodeSessionQuestions(bytes);
+      if (asked.some(({ credit }) => credit)) await late;
+      return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+    });
+    const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
+    expect(await seek({})).toMatchObject({ kind: 'granted' });
+    answerLate();
+    expect(await paid).toMatchObject({ kind: 'granted' });
+    stop();
+  });
 });
 
 test('an id is derived while the owner is silent, and its word counts again when it is back', async () => {

@@ -2,11 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../infra/clock.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from './event.ts';
-import type { SessionAnswer } from './session-lookup.ts';
+import { latestOf, type SessionAnswer } from './session-lookup.ts';
 import type { Inquirer, SessionQuestions } from './session-questions.ts';
 
-/** How a session was found; `derived` is the only one that may turn out not to be the stored one. */
-export const FOUND_KINDS = ['known', 'open', 'granted', 'repeat', 'derived', 'none'] as const;
+/**
+ * How a session was found; `derived` is the only one that may turn out not to be the stored one. `ended`: no session
+ * reaches the event, and this is the device's latest; only a seeker who asks for credit hears it.
+ */
+export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
 
 export interface FoundSession {
   readonly kind: (typeof FOUND_KINDS)[number];
@@ -25,6 +28,8 @@ export interface SessionSeeker {
   readonly occurredAtMs: number;
   /** Empty when the event has none. */
   readonly eventId: string;
+  /** True for what is paid late: a session that has ended will do, where none reaches the event. */
+  readonly credit: boolean;
   /** True when no event follows: nothing is noted down. */
   readonly onlyAsks: boolean;
   /** Called once, unless `seek` returned the session. */
@@ -50,7 +55,7 @@ interface KnownSession {
  *
  * What lies outside of that, and every event with an id that may have been recorded before, is asked of the owner of
  * the device's partition. Just after midnight a visitor has two devices; the one of yesterday is kept while its
- * session is open.
+ * session is open, and is credited with what is paid late when its session is the latest.
  */
 export class Sessions {
   readonly #known: LRUCache<string, KnownSession>;
@@ -108,9 +113,9 @@ export class Sessions {
   }
 
   #ask(inquiry: Inquiry, deviceId: string, candidate: Candidate): number {
-    const { siteId, eventId, occurredAtMs } = inquiry.seeker;
+    const { siteId, eventId, occurredAtMs, credit } = inquiry.seeker;
     const partition = partitionOf(siteId, deviceId || eventId, this.#partitions);
-    const question = { projectId: siteId, deviceId, occurredAtMs, eventId };
+    const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
     return this.#questions.ask(partition, question, inquiry, candidate) ? 1 : 0;
   }
 
@@ -127,6 +132,9 @@ export class Sessions {
     if (known !== undefined) return this.#count(known);
     if (earlier?.kind === 'open') return this.#count(this.#join(seeker, earlierDeviceId, earlier, nowMs));
     if (current?.kind === 'open') return this.#count(this.#join(seeker, deviceId, current, nowMs));
+    const ended = latestEnded(seeker, current, earlier);
+    if (ended !== undefined && this.#joinable(seeker, current, nowMs) === undefined)
+      return this.#count(ended);
     return this.#count(this.#begin(seeker, current, nowMs));
   }
 
@@ -163,14 +171,22 @@ export class Sessions {
     return { kind: 'open', deviceId, sessionId };
   }
 
+  /** A session of this node that the event joins, though the owner does not say so. */
+  #joinable(
+    { siteId, deviceId, occurredAtMs }: SessionSeeker,
+    answer: SessionAnswer | undefined,
+    nowMs: number,
+  ): KnownSession | undefined {
+    const known = this.#known.get(keyOf(siteId, deviceId));
+    if (known === undefined) return undefined;
+    return isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined }) ? known : undefined;
+  }
+
   /** Opens a session with the id that the owner grants, or with the one that every node derives without it. */
   #begin(seeker: SessionSeeker, answer: SessionAnswer | undefined, nowMs: number): FoundSession {
     const { siteId, deviceId, occurredAtMs } = seeker;
-    const known = this.#known.get(keyOf(siteId, deviceId));
-    if (
-      known !== undefined &&
-      isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined })
-    ) {
+    const known = this.#joinable(seeker, answer, nowMs);
+    if (known !== undefined) {
       // An event that came late belongs to the session that begins soon after it and is on its way to the owner.
       if (!seeker.onlyAsks) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
@@ -221,6 +237,20 @@ class Inquiry implements Inquirer<Candidate> {
     this.outstanding -= 1;
     if (this.outstanding === 0) this.#done(this);
   }
+}
+
+/** The latest session of the visitor's one or two devices, when it has ended: nothing of it is remembered here. */
+function latestEnded(
+  seeker: SessionSeeker,
+  current: SessionAnswer | undefined,
+  earlier: SessionAnswer | undefined,
+): FoundSession | undefined {
+  const ofCurrent = current?.kind === 'ended' ? current : undefined;
+  const ofEarlier = earlier?.kind === 'ended' ? earlier : undefined;
+  const latest = latestOf(ofCurrent, ofEarlier, seeker.occurredAtMs);
+  if (latest === undefined) return undefined;
+  const deviceId = latest === ofCurrent ? seeker.deviceId : seeker.earlierDeviceId;
+  return { kind: 'ended', deviceId, sessionId: latest.sessionId };
 }
 
 function keyOf(siteId: string, deviceId: string): string {

@@ -34,6 +34,31 @@ export class TextRules {
     if (value === '') this.fail(where, `expected 1 to ${max} characters`);
     return this.optional(value, where, max);
   }
+
+  /** A text that must be there and has 1 to `max` characters. */
+  required(value: unknown, where: string, max: number): string {
+    if (typeof value !== 'string' || value === '')
+      this.fail(where, `expected a non-empty string of at most ${max} characters`);
+    return this.optional(value, where, max);
+  }
+
+  /** A text or a number, which becomes text; absent and null are the empty text. */
+  optionalIdentity(value: unknown, where: string, max: number): string {
+    if (typeof value === 'number') {
+      if (!Number.isFinite(value)) this.fail(where, 'expected a finite number');
+      return String(value);
+    }
+    if (value !== undefined && value !== null && typeof value !== 'string')
+      this.fail(where, 'expected a string or a number');
+    return this.optional(value, where, max);
+  }
+
+  /** The same, and it must be there, with at least one character. */
+  identity(value: unknown, where: string, max: number): string {
+    if (value === undefined || value === null) this.fail(where, 'expected a string or a number');
+    if (value === '') this.fail(where, `expected 1 to ${max} characters`);
+    return this.optionalIdentity(value, where, max);
+  }
 }
 
 /** An object of JSON that is neither null nor an array. */

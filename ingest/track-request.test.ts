@@ -1,161 +1,131 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseTrackBody } from './track-request.ts';
-import { trackSchema } from './track-schema.ts';
+import { deep, fieldOf, parseFields } from './testing/field-cases.ts';
+import { BODY_MAX_BYTES, type ParsedBody, parseBatchBody, parseTrackBody } from './track-request.ts';
 
 const parse = (value: unknown) => parseTrackBody(Buffer.from(JSON.stringify(value)));
 const track = (payload: unknown, rest: object = {}) => parse({ type: 'track', payload, ...rest });
 const withProperties = (text: string) =>
   parseTrackBody(Buffer.from(`{"type":"track","payload":{"name":"a","properties":${text}}}`));
 
-describe('the hand-written parser and the schema', () => {
-  const text = fc.oneof(
-    fc.string({ maxLength: 12 }),
-    fc.string({ unit: 'binary', maxLength: 6 }),
-    fc.constantFrom(
-      '',
-      'a.b',
-      '\0',
-      '\ud800',
-      'session_end',
-      '2024-02-30',
-      '1700000000000',
-      'é'.repeat(2100),
-    ),
-    fc.integer({ min: 0, max: 90 }).map((length) => 'n'.repeat(length)),
-  );
-  const scalar = fc.oneof(text, fc.double(), fc.integer(), fc.boolean(), fc.constant(null));
-  const key = fc.oneof(
-    fc.constantFrom(
-      'a',
-      'b',
-      'a.b',
-      '__path',
-      '__title',
-      '__timestamp',
-      '__deviceId',
-      '__amount',
-      '__proto__',
-      'constructor',
-      'x'.repeat(199),
-    ),
-    fc.string({ maxLength: 5 }),
-  );
-  const { tree } = fc.letrec((tie) => ({
-    tree: fc.oneof(
-      { maxDepth: 5, depthSize: 'medium' },
-      scalar,
-      fc.array(tie('tree'), { maxLength: 3 }),
-      fc.array(fc.tuple(key, tie('tree')), { maxLength: 5 }).map((pairs) => Object.fromEntries(pairs)),
-    ),
-  }));
-  const properties = fc.oneof(
-    { weight: 8, arbitrary: fc.array(fc.tuple(key, tree), { maxLength: 6 }).map(Object.fromEntries) },
-    { weight: 1, arbitrary: tree },
-    {
-      weight: 1,
-      arbitrary: fc.integer({ min: 255, max: 258 }).map((count) => Object.fromEntries(keys(count))),
-    },
-    { weight: 1, arbitrary: fc.integer({ min: 30, max: 34 }).map((depth) => deep(depth)) },
-  );
-  const payload = fc.record(
-    {
-      name: fc.oneof({ weight: 5, arbitrary: fc.constant('screen_view') }, { weight: 1, arbitrary: scalar }),
-      properties,
-      profileId: scalar,
-      groups: fc.oneof(fc.array(text, { maxLength: 4 }), tree),
-      eventId: text,
-    },
-    { requiredKeys: ['name'] },
-  );
-  const body = fc.record(
-    {
-      type: fc.oneof({ weight: 9, arbitrary: fc.constant('track') }, { weight: 1, arbitrary: text }),
-      payload: fc.oneof({ weight: 9, arbitrary: payload }, { weight: 1, arbitrary: tree }),
-      clientId: scalar,
-      projectId: text,
-      other: tree,
-    },
-    { requiredKeys: ['type', 'payload'] },
-  );
-
-  test('agree on verdict and value', () => {
-    let taken = 0;
-    const runs = 4_000;
-    fc.assert(
-      fc.property(body, (value) => {
-        const json = JSON.stringify(value);
-        const byHand = parseTrackBody(Buffer.from(json));
-        const bySchema = trackSchema.safeParse(JSON.parse(json));
-        expect(byHand.kind).toBe(bySchema.success ? 'track' : 'reject');
-        if (bySchema.success) {
-          expect(byHand).toEqual(bySchema.data);
-          taken += 1;
-        }
-      }),
-      { numRuns: runs },
-    );
-    expect(taken).toBeGreaterThan(runs / 20);
-  });
-
-  function keys(count: number): [string, number][] {
-    return Array.from({ length: count }, (_, index) => [`k${index}`, index]);
-  }
-});
+const TYPES =
+  'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias"';
+const PAYLOAD = 'payload: expected an object';
+const BODY = 'body: expected an object with type and payload';
+const BROKEN = 'expected text without NUL and lone surrogates';
+const long = (length: number) => JSON.stringify('n'.repeat(length));
+const list = (count: number) => JSON.stringify(Array.from({ length: count }, () => 'g'));
 
 test.each([
-  ['no object', [], 'body: expected an object'],
-  ['null', null, 'body: expected an object'],
-  ['no type', { payload: {} }, 'type: expected "track"'],
-  ['a type that is not taken', { type: 'identify', payload: {} }, 'type: expected "track"'],
-  ['no payload', { type: 'track' }, 'payload: expected an object'],
-  ['no name', { type: 'track', payload: {} }, 'payload.name: expected a non-empty string'],
-  ['an empty name', { type: 'track', payload: { name: '' } }, 'payload.name: expected a non-empty string'],
-  ['a long name', { type: 'track', payload: { name: 'n'.repeat(81) } }, 'payload.name: expected at most 80'],
-  ['a reserved name', { type: 'track', payload: { name: 'session_end' } }, 'payload.name: expected a name'],
-  ['a number as event id', { type: 'track', payload: { name: 'a', eventId: 5 } }, 'payload.eventId: '],
-  ['an empty event id', { type: 'track', payload: { name: 'a', eventId: '' } }, 'payload.eventId: '],
-  ['an object as profile', { type: 'track', payload: { name: 'a', profileId: {} } }, 'payload.profileId: '],
+  ['[]', BODY],
+  ['null', BODY],
+  ['"track"', BODY],
+  ['7', BODY],
+  ['[{"type":"track","payload":{"name":"a"}}]', BODY],
+  ['{}', TYPES],
+  ['{"payload":{}}', TYPES],
+  ['{"type":"replay","payload":{}}', TYPES],
+  ['{"type":"Track","payload":{}}', TYPES],
+  ['{"type":null,"payload":{}}', TYPES],
+  ['{"type":["track"],"payload":{}}', TYPES],
+  ['{"type":"__proto__","payload":{}}', TYPES],
+  ['{"type":"track","type":"toString","payload":{"name":"a"}}', TYPES],
+  ['{"type":"track"}', PAYLOAD],
+  ['{"type":"alias","payload":null}', PAYLOAD],
+  ['{"type":"group","payload":[]}', PAYLOAD],
+  ['{"type":"track","payload":"name"}', PAYLOAD],
+  ['{"type":"track","payload":{"name":"a"},"payload":1}', PAYLOAD],
+  ['{"type":"track","payload":{"name":"a"},"clientId":7}', 'clientId: expected a string'],
+  ['{"type":"track","payload":{"name":"a"},"clientSecret":{}}', 'clientSecret: expected a string'],
+  ['{"type":"track","payload":{"name":"a"},"projectId":[]}', 'projectId: expected a string'],
   [
-    'a group that is no text',
-    { type: 'track', payload: { name: 'a', groups: ['x', 1] } },
-    'payload.groups.1: ',
+    `{"type":"track","payload":{"name":"a"},"projectId":${long(257)}}`,
+    'projectId: expected at most 256 characters',
+  ],
+  ['{"type":"alias","payload":{"profileId":"p","alias":"a"},"clientId":7}', 'clientId: expected a string'],
+  ['{"type":"track","payload":{"name":"a"},"projectId":"\\ud800"}', `projectId: ${BROKEN}`],
+])('%s is refused', (json, message) => {
+  expect(parseTrackBody(Buffer.from(json))).toEqual({ kind: 'reject', reason: 'schema', message });
+});
+
+const NAME = 'refused: payload.name: expected a non-empty string of at most 80 characters';
+const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
+  ['name', '"größe"', 'größe'],
+  ['name', long(80), 'n'.repeat(80)],
+  ['name', long(81), 'refused: payload.name: expected at most 80 characters'],
+  ['name', '""', NAME],
+  ['name', undefined, NAME],
+  ['name', 'null', NAME],
+  ['name', '7', NAME],
+  ['name', '["a"]', NAME],
+  [
+    'name',
+    '"session_start"',
+    'refused: payload.name: expected a name other than session_start, which the service records by itself',
   ],
   [
-    'properties that are a list',
-    { type: 'track', payload: { name: 'a', properties: [] } },
-    'payload.properties: ',
+    'name',
+    '"session\\u005fend"',
+    'refused: payload.name: expected a name other than session_end, which the service records by itself',
   ],
+  ['name', '"a\\u0000"', `refused: payload.name: ${BROKEN}`],
+  ['profileId', '"p"', 'p'],
+  ['profileId', '12', '12'],
+  ['profileId', '-0', '0'],
+  ['profileId', undefined, ''],
+  ['profileId', 'null', ''],
+  ['profileId', '""', ''],
+  ['profileId', long(257), 'refused: payload.profileId: expected at most 256 characters'],
+  ['profileId', '{}', 'refused: payload.profileId: expected a string or a number'],
+  ['profileId', 'true', 'refused: payload.profileId: expected a string or a number'],
+  ['profileId', deep(100), 'refused: payload.profileId: expected a string or a number'],
+  ['profileId', '1e999', 'refused: payload.profileId: expected a finite number'],
+  ['groups', '["a",""]', ['a', '']],
+  ['groups', '[]', []],
+  ['groups', 'null', []],
+  ['groups', undefined, []],
+  ['groups', list(256), JSON.parse(list(256))],
+  ['groups', list(257), 'refused: payload.groups: expected at most 256 groups'],
+  ['groups', '"a"', 'refused: payload.groups: expected an array of strings'],
+  ['groups', '{"0":"a"}', 'refused: payload.groups: expected an array of strings'],
+  ['groups', '["a",1]', 'refused: payload.groups.1: expected a string'],
+  ['groups', '[null]', 'refused: payload.groups.0: expected a string'],
+  ['groups', `[${long(257)}]`, 'refused: payload.groups.0: expected at most 256 characters'],
+  ['groups', '["\\udc00"]', `refused: payload.groups.0: ${BROKEN}`],
+  ['eventId', '"e"', 'e'],
+  ['eventId', undefined, ''],
+  ['eventId', 'null', ''],
+  ['eventId', long(64), 'n'.repeat(64)],
+  ['eventId', long(65), 'refused: payload.eventId: expected at most 64 characters'],
+  ['eventId', '""', 'refused: payload.eventId: expected 1 to 64 characters'],
+  ['eventId', '5', 'refused: payload.eventId: expected a string'],
   [
-    'a path that is no text',
-    { type: 'track', payload: { name: 'a', properties: { __path: 1 } } },
-    'payload.properties.__path: ',
+    'properties',
+    '{"a":"","b":0,"c":false,"d":null,"e":1e21}',
+    ['a', '', 'b', '0', 'c', 'false', 'e', '1e+21'],
   ],
+  ['properties', '[]', 'refused: payload.properties: expected an object'],
+  ['properties', 'false', 'refused: payload.properties: expected an object'],
+  ['properties', '{"a":{"b":"\\u0000"}}', `refused: payload.properties.a.b: ${BROKEN}`],
+  ['properties', '{"a":{"b":"\\ud800"}}', `refused: payload.properties.a.b: ${BROKEN}`],
+  ['properties', '{"a":-1e999}', 'refused: payload.properties.a: expected a finite number'],
+  ['properties', `{"a":${long(4097)}}`, 'refused: payload.properties.a: expected at most 4096 bytes'],
+  ['properties', deep(32), ['d'.concat('.d'.repeat(31)), '1']],
+  ['properties', deep(33), `refused: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
+  ['properties', deep(100), `refused: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
+  ['properties', '{"__path":1}', 'refused: payload.properties.__path: expected a string'],
+  ['properties', '{"__referrer":[]}', 'refused: payload.properties.__referrer: expected a string'],
+  ['properties', '{"__title":{}}', 'refused: payload.properties.__title: expected a string'],
+  ['properties', '{"__ip":7}', 'refused: payload.properties.__ip: expected a string'],
+  ['properties', '{"__deviceId":""}', 'refused: payload.properties.__deviceId: expected 1 to 64 characters'],
   [
-    'an impossible time',
-    { type: 'track', payload: { name: 'a', properties: { __timestamp: '2023-02-30T00:00:00Z' } } },
-    'payload.properties.__timestamp: ',
+    'properties',
+    '{"__timestamp":"2023-02-30T00:00:00Z"}',
+    'refused: payload.properties.__timestamp: expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200',
   ],
-  [
-    'a NUL below',
-    { type: 'track', payload: { name: 'a', properties: { a: { b: '\0' } } } },
-    'payload.properties.a.b: ',
-  ],
-  [
-    'half a pair',
-    { type: 'track', payload: { name: 'a', properties: { a: { b: '\ud800' } } } },
-    'payload.properties.a.b: ',
-  ],
-  [
-    'a huge value',
-    { type: 'track', payload: { name: 'a', properties: { a: 'v'.repeat(4097) } } },
-    'payload.properties.a: ',
-  ],
-  ['too deep', { type: 'track', payload: { name: 'a', properties: deep(33) } }, 'payload.properties.d.d'],
-])('refuses %s and names the field', (_, value, message) => {
-  const parsed = parse(value);
-  expect(parsed).toMatchObject({ kind: 'reject', reason: 'schema' });
-  expect(parsed.kind === 'reject' && parsed.message).toContain(message);
+];
+
+test.each(FIELDS)('track: %s: %s', (field, json, expected) => {
+  expect(fieldOf(parseFields('track', { name: '"a"', [field]: json }), field)).toEqual(expected);
 });
 
 test('refuses what is not JSON, and broken UTF-8, each by its own reason', () => {
@@ -199,7 +169,7 @@ test('reads the whole of a good body', () => {
     },
     { clientId: 'c', clientSecret: 's', projectId: 'p', unknown: 1 },
   );
-  expect(parsed).toEqual({
+  expect(parsed).toStrictEqual({
     kind: 'track',
     clientId: 'c',
     clientSecret: 's',
@@ -209,6 +179,7 @@ test('reads the whole of a good body', () => {
     eventId: 'e',
     groups: ['g'],
     properties: ['list.0', '1', 'list.1.x', 'true'],
+    revenue: undefined,
     path: 'https://a.example/x',
     referrer: 'r',
     title: 't',
@@ -218,8 +189,88 @@ test('reads the whole of a good body', () => {
   });
 });
 
-function deep(depth: number): Record<string, unknown> {
-  let value: unknown = 1;
-  for (let level = 0; level < depth; level += 1) value = { d: value };
-  return value as Record<string, unknown>;
-}
+describe('a batch', () => {
+  const event = (name: string) => ({ type: 'track', payload: { name } });
+  const parseBatch = (value: unknown) => parseBatchBody(Buffer.from(JSON.stringify(value)));
+  const bodiesOf = (value: unknown): readonly ParsedBody[] => {
+    const batch = parseBatch(value);
+    return batch.kind === 'batch' ? batch.bodies : [];
+  };
+  const LIMITS = 'body: expected an array of 1 to 2000 bodies';
+  const TOO_LARGE = { kind: 'reject', reason: 'too-large', message: 'body: expected at most 65536 bytes' };
+  /** A body of exactly so many bytes. */
+  const sized = (bytes: number) => {
+    const empty = { ...event('a'), note: '' };
+    return { ...empty, note: 'n'.repeat(bytes - JSON.stringify(empty).length) };
+  };
+
+  test('is read body by body, and a bad one does not fail the others', () => {
+    const alias = { type: 'alias', payload: { profileId: 'p', alias: 'p' } };
+    const step = { type: 'decrement', payload: { profileId: 1, property: 'seats', value: 2 } };
+    expect(bodiesOf([event('a'), alias, null, [event('x')], event(''), step])).toMatchObject([
+      { kind: 'track', name: 'a' },
+      { reason: 'schema', message: 'payload.alias: expected another id than payload.profileId' },
+      { reason: 'schema', message: BODY },
+      { reason: 'schema', message: BODY },
+      { reason: 'schema', message: NAME.replace('refused: ', '') },
+      { kind: 'step', step: '-2' },
+    ]);
+  });
+
+  test('takes half a surrogate pair in one body for the matter of that one', () => {
+    expect(bodiesOf([event('\ud800'), event('b')])).toMatchObject([
+      { message: `payload.name: ${BROKEN}` },
+      { kind: 'track', name: 'b' },
+    ]);
+  });
+
+  test.each([
+    ['no body', []],
+    ['an object', {}],
+    ['a body alone', event('a')],
+    ['null', null],
+    ['a text', '[]'],
+    ['2001 bodies', Array.from({ length: 2001 }, () => event('a'))],
+  ])('of %s is refused as a whole', (_name, value) => {
+    expect(parseBatch(value)).toEqual({ kind: 'reject', reason: 'schema', message: LIMITS });
+  });
+
+  test('of 2000 bodies is read', () => {
+    expect(bodiesOf(Array.from({ length: 2000 }, (_, index) => event(`e${index}`))).at(-1)).toMatchObject({
+      name: 'e1999',
+    });
+  });
+
+  test('that is no JSON or no UTF-8 is refused by its own reason', () => {
+    expect(parseBatchBody(Buffer.from('[{},'))).toMatchObject({ reason: 'not-json' });
+    expect(parseBatchBody(Buffer.from([0x5b, 0x22, 0xc3, 0x22, 0x5d]))).toMatchObject({ reason: 'not-utf8' });
+  });
+
+  test('may be larger than one body may, but none of its bodies', () => {
+    expect(
+      bodiesOf([event('a'), sized(BODY_MAX_BYTES), sized(BODY_MAX_BYTES + 1), event('b')]),
+    ).toMatchObject([
+      { kind: 'track', name: 'a' },
+      { kind: 'track', name: 'a' },
+      TOO_LARGE,
+      { kind: 'track', name: 'b' },
+    ]);
+    expect(bodiesOf([sized(BODY_MAX_BYTES + 1)])).toEqual([TOO_LARGE]);
+  });
+
+  test('counts bytes, not characters, and no space between its bodies', () => {
+    const wide = JSON.stringify({ ...event('a'), note: 'é'.repeat(BODY_MAX_BYTES / 2) });
+    const batch = parseBatchBody(
+      Buffer.from(`[${wide},${' '.repeat(BODY_MAX_BYTES)}${JSON.stringify(event('b'))}]`),
+    );
+    expect(batch).toMatchObject({ bodies: [TOO_LARGE, { kind: 'track', name: 'b' }] });
+  });
+
+  test('with a body nested a million deep is read, and that body refused', () => {
+    const depth = 1_000_000;
+    const json = `[${'['.repeat(depth)}${']'.repeat(depth)},${JSON.stringify(event('b'))}]`;
+    expect(parseBatchBody(Buffer.from(json))).toMatchObject({
+      bodies: [TOO_LARGE, { kind: 'track', name: 'b' }],
+    });
+  });
+});

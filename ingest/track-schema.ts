@@ -1,119 +1,171 @@
 import { z } from 'zod';
+import { unreachable } from '../infra/assert.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
-import { DEPTH_MAX, DEVICE_ID_MAX, KEY_MAX, KEYS_MAX, VALUE_MAX_BYTES } from './properties.ts';
-import { parseInstant } from './timestamp.ts';
-import { EVENT_ID_MAX, GROUPS_MAX, IDENTITY_MAX, NAME_MAX, type TrackBody } from './track-request.ts';
+import { decimalText } from './money.ts';
+import { KEY_MAX } from './properties.ts';
+import { identity, propertiesSchema, revenueSchema, wholeText } from './properties-schema.ts';
+import { AVATAR_MAX, GROUP_IDS_MAX, RECORD_TEXT_MAX, STEP_MAX } from './record-payload.ts';
+import { IDENTITY_MAX } from './sender-claims.ts';
+import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './track-request.ts';
 
 /**
- * The body of `POST /track` as a schema: what the API documentation is made from, and what the hand-written
- * `track-request.ts` is held against.
+ * The bodies of `POST /track` and `POST /track/batch` as schemas: what the API documentation is made from, and what the
+ * hand-written `track-request.ts` is held against.
  */
-const whole = z.string().refine((text) => !/[\0\p{Cs}]/u.test(text), 'holds NUL or a lone surrogate');
-const optionalText = (max: number) => whole.max(max).nullish();
-const identity = optionalText(IDENTITY_MAX);
+const optionalText = (max: number) => wholeText.max(max).nullish();
+const optionalIdentity = z.union([wholeText.max(IDENTITY_MAX), z.number().transform(String)]).nullish();
+const eventId = wholeText.min(1).max(EVENT_ID_MAX).nullish();
+const groupText = wholeText.min(1).max(RECORD_TEXT_MAX);
 
-const reserved = {
-  __path: whole.nullish(),
-  __referrer: whole.nullish(),
-  __title: whole.nullish(),
-  __ip: whole.nullish(),
-  __deviceId: whole.min(1).max(DEVICE_ID_MAX).nullish(),
-  __timestamp: z
-    .union([z.string(), z.number()])
-    .transform((value, context) => {
-      const ms = parseInstant(value);
-      if (ms === undefined) context.addIssue('not a time');
-      return ms;
-    })
-    .nullish(),
-};
-const reservedSchema = z.object(reserved);
-const RESERVED_NAMES = [
-  ...Object.keys(reserved),
-  '__amount',
-  '__currency',
-  '__orderId',
-  '__refund',
-  '__revenue',
-];
-
-const leaf = z.union([
-  whole.refine((text) => Buffer.byteLength(text) <= VALUE_MAX_BYTES),
-  z.number().transform(String),
-  z.boolean().transform(String),
-]);
-
-const propertiesSchema = z
-  .custom<Record<string, unknown>>((value) => z.record(z.string(), z.unknown()).safeParse(value).success)
-  .transform((properties, context) => {
-    const values = new Map<string, string>();
-    let leaves = 0;
-    for (const [path, value] of leavesOf(properties)) {
-      const parsed = leaf.safeParse(value);
-      leaves += 1;
-      const key = path.join('.');
-      if (!parsed.success || path.length > DEPTH_MAX || key.length > KEY_MAX || !whole.safeParse(key).success)
-        context.addIssue({ code: 'custom', message: 'not a property', path });
-      else values.set(key, parsed.data);
-    }
-    if (leaves > KEYS_MAX) context.addIssue('too many keys');
-    const parsed = reservedSchema.safeParse(properties);
-    if (!parsed.success) context.addIssue('a reserved property is wrong');
-    return { flat: [...values].flat(), reserved: parsed.data };
+const trackPayload = z
+  .object({
+    name: wholeText
+      .min(1)
+      .max(NAME_MAX)
+      .refine((name) => name !== SESSION_START && name !== SESSION_END, 'recorded by the service itself'),
+    properties: propertiesSchema.nullish(),
+    profileId: optionalIdentity,
+    groups: z.array(wholeText.max(IDENTITY_MAX)).max(GROUPS_MAX).nullish(),
+    eventId,
+  })
+  .transform((payload, context) => {
+    if (payload.name !== 'revenue') return { ...payload, revenue: undefined };
+    const revenue = revenueSchema.safeParse(payload.properties?.reserved ?? {});
+    if (!revenue.success) context.addIssue('no revenue');
+    return { ...payload, revenue: revenue.data };
   });
 
-const trackPayload = z.object({
-  name: whole
-    .min(1)
-    .max(NAME_MAX)
-    .refine((name) => name !== SESSION_START && name !== SESSION_END, 'recorded by the service itself'),
+const identifyPayload = z.object({
+  profileId: identity,
+  firstName: optionalText(RECORD_TEXT_MAX),
+  lastName: optionalText(RECORD_TEXT_MAX),
+  email: optionalText(RECORD_TEXT_MAX),
+  avatar: optionalText(AVATAR_MAX),
   properties: propertiesSchema.nullish(),
-  profileId: z.union([whole.max(IDENTITY_MAX), z.number().transform(String)]).nullish(),
-  groups: z.array(whole.max(IDENTITY_MAX)).max(GROUPS_MAX).nullish(),
-  eventId: whole.min(1).max(EVENT_ID_MAX).nullish(),
+  eventId,
 });
 
-export const trackSchema = z
-  .object({
-    type: z.literal('track'),
-    payload: trackPayload,
-    clientId: identity,
-    clientSecret: identity,
-    projectId: identity,
-  })
-  .transform(({ payload, ...body }): TrackBody => {
-    const named = payload.properties?.reserved;
-    return {
-      kind: 'track',
-      clientId: body.clientId ?? '',
-      clientSecret: body.clientSecret ?? '',
-      projectId: body.projectId ?? '',
-      name: payload.name,
-      profileId: payload.profileId ?? '',
-      eventId: payload.eventId ?? '',
-      groups: payload.groups ?? [],
-      properties: payload.properties?.flat ?? [],
-      path: named?.__path ?? '',
-      referrer: named?.__referrer ?? '',
-      title: named?.__title ?? '',
-      timestampMs: named?.__timestamp ?? undefined,
-      deviceId: named?.__deviceId ?? '',
-      address: named?.__ip ?? '',
-    };
-  });
+const stepPayload = z.object({
+  profileId: identity,
+  property: wholeText.min(1).max(KEY_MAX),
+  value: z
+    .number()
+    .gt(0)
+    .transform(decimalText)
+    .refine((text) => text.length <= STEP_MAX)
+    .nullish(),
+  eventId,
+});
 
-/** Every leaf below the free properties, and every object that lies too deep, which no leaf schema takes. */
-function* leavesOf(properties: Readonly<Record<string, unknown>>): Generator<[string[], unknown]> {
-  for (const [key, value] of Object.entries(properties)) {
-    if (!RESERVED_NAMES.includes(key)) yield* below([key], value);
+const groupPayload = z.object({
+  id: identity,
+  type: groupText,
+  name: groupText,
+  properties: propertiesSchema.nullish(),
+  eventId,
+});
+
+const assignGroupPayload = z.object({
+  groupIds: z.array(wholeText.min(1).max(IDENTITY_MAX)).min(1).max(GROUP_IDS_MAX),
+  profileId: optionalIdentity,
+  eventId,
+});
+
+const aliasPayload = z
+  .object({ profileId: identity, alias: identity, eventId })
+  .refine(({ profileId, alias }) => alias !== profileId, 'an alias of itself');
+
+const claims = {
+  clientId: optionalText(IDENTITY_MAX),
+  clientSecret: optionalText(IDENTITY_MAX),
+  projectId: optionalText(IDENTITY_MAX),
+};
+
+const sentBody = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('track'), payload: trackPayload, ...claims }),
+  z.object({ type: z.literal('identify'), payload: identifyPayload, ...claims }),
+  z.object({ type: z.literal('increment'), payload: stepPayload, ...claims }),
+  z.object({ type: z.literal('decrement'), payload: stepPayload, ...claims }),
+  z.object({ type: z.literal('group'), payload: groupPayload, ...claims }),
+  z.object({ type: z.literal('assign_group'), payload: assignGroupPayload, ...claims }),
+  z.object({ type: z.literal('alias'), payload: aliasPayload, ...claims }),
+]);
+type SentBody = z.output<typeof sentBody>;
+
+/** One body. */
+export const bodySchema = sentBody.transform(acceptedBody);
+
+/** A batch: each of its elements is judged by `bodySchema` for itself. */
+export const batchSchema = z.array(z.unknown()).min(1).max(BATCH_MAX);
+
+function acceptedBody(sent: SentBody): AcceptedBody {
+  const head = {
+    clientId: sent.clientId ?? '',
+    clientSecret: sent.clientSecret ?? '',
+    projectId: sent.projectId ?? '',
+    eventId: sent.payload.eventId ?? '',
+  };
+  switch (sent.type) {
+    case 'track':
+      return { kind: 'track', ...head, ...trackFields(sent.payload) };
+    case 'identify':
+      return { kind: 'identify', ...head, ...identifyFields(sent.payload) };
+    case 'increment':
+    case 'decrement': {
+      const { profileId, property, value } = sent.payload;
+      const step = (sent.type === 'increment' ? '' : '-') + (value ?? '1');
+      return { kind: 'step', ...head, ...NO_ORIGIN, profileId, property, step };
+    }
+    case 'group': {
+      const { id, type, name, properties } = sent.payload;
+      return { kind: 'group', ...head, id, type, name, ...originAndFree(properties) };
+    }
+    case 'assign_group': {
+      const { groupIds, profileId } = sent.payload;
+      return { kind: 'assign_group', ...head, ...NO_ORIGIN, groupIds, profileId: profileId ?? '' };
+    }
+    case 'alias': {
+      const { profileId, alias } = sent.payload;
+      return { kind: 'alias', ...head, ...NO_ORIGIN, profileId, alias };
+    }
+    default:
+      return unreachable(sent);
   }
 }
 
-function* below(path: string[], value: unknown): Generator<[string[], unknown]> {
-  if (value === null) return;
-  if (typeof value !== 'object' || path.length >= DEPTH_MAX) {
-    yield [path, value];
-    return;
-  }
-  for (const [key, inner] of Object.entries(value)) yield* below([...path, key], inner);
+const NO_ORIGIN = { deviceId: '', address: '' };
+type Properties = z.output<typeof propertiesSchema> | null | undefined;
+
+function originAndFree(properties: Properties) {
+  return {
+    deviceId: properties?.reserved?.__deviceId ?? '',
+    address: properties?.reserved?.__ip ?? '',
+    properties: properties?.flat ?? [],
+  };
+}
+
+function trackFields({ name, profileId, groups, properties, revenue }: z.output<typeof trackPayload>) {
+  const named = properties?.reserved;
+  return {
+    name,
+    profileId: profileId ?? '',
+    groups: groups ?? [],
+    revenue,
+    path: named?.__path ?? '',
+    referrer: named?.__referrer ?? '',
+    title: named?.__title ?? '',
+    timestampMs: named?.__timestamp ?? undefined,
+    ...originAndFree(properties),
+  };
+}
+
+function identifyFields(payload: z.output<typeof identifyPayload>) {
+  return {
+    profileId: payload.profileId,
+    firstName: payload.firstName ?? undefined,
+    lastName: payload.lastName ?? undefined,
+    email: payload.email ?? undefined,
+    avatar: payload.avatar ?? undefined,
+    ...originAndFree(payload.properties),
+  };
 }

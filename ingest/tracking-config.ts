@@ -6,11 +6,16 @@ const UUID =
   /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|0{8}-0{4}-0{4}-0{4}-0{12}|f{8}-f{4}-f{4}-f{4}-f{12})$/i;
 
 /** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Public. */
-export function addTrackingConfigRoute(http: HttpServer, accounts: Accounts, headers: HeaderList): void {
+export function addTrackingConfigRoute(
+  http: HttpServer,
+  accounts: Accounts,
+  headers: HeaderList,
+  prefix: string,
+): void {
   const cached: HeaderList = [...headers, ['cache-control', 'max-age=60']];
   http.route<string>({
     method: 'get',
-    pattern: '/config/tracking',
+    pattern: `${prefix}/config/tracking`,
     bodyMaxBytes: 0,
     cors: COLLECTION_CORS,
     readHead: (head) => new URLSearchParams(head.query).get('clientId') ?? '',

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Setting } from './event.ts';
 import type { DaySalts } from './salt.ts';
+import { type ClientHints, NO_CLIENT_HINTS } from './user-agent-hints.ts';
 
 const DEVICES_MAX = 50_000;
 const FORGET_MS = 60_000;
@@ -13,8 +15,15 @@ export interface VisitorTrace {
 
 /** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the first day of all. */
 export interface Devices {
-  readonly today: string;
-  readonly yesterday: string;
+  readonly deviceId: string;
+  readonly earlierDeviceId: string;
+}
+
+/** A visitor of the last minutes, with what else was found out and need not be found out again. */
+export interface RecentVisitor extends Devices {
+  /** Where and with what, as far as the hints go that came along. */
+  setting: Setting | undefined;
+  hints: ClientHints;
 }
 
 /**
@@ -32,24 +41,26 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
  * sees an address.
  */
 export class DeviceIds {
-  #young = new Map<string, Devices>();
-  #old = new Map<string, Devices>();
+  #young = new Map<string, RecentVisitor>();
+  #old = new Map<string, RecentVisitor>();
   #day = -1;
   #turnAtMs = 0;
 
-  /** The ids of one visitor; `nowMs` only moves the forgetting on. */
-  of(salts: DaySalts, trace: VisitorTrace, nowMs: number): Devices {
+  /** One visitor; `nowMs` only moves the forgetting on. */
+  of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
     if (salts.day !== this.#day) this.#forgetAll(salts.day);
     if (nowMs >= this.#turnAtMs || this.#young.size >= DEVICES_MAX) this.turn(nowMs);
     const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
     const known = this.#young.get(key);
     if (known !== undefined) return known;
-    const devices = this.#old.get(key) ?? {
-      today: deviceIdOf(salts.today, trace),
-      yesterday: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
+    const visitor = this.#old.get(key) ?? {
+      deviceId: deviceIdOf(salts.today, trace),
+      earlierDeviceId: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
+      setting: undefined,
+      hints: NO_CLIENT_HINTS,
     };
-    this.#young.set(key, devices);
-    return devices;
+    this.#young.set(key, visitor);
+    return visitor;
   }
 
   /** Forgets who was silent for a generation. The owner calls it on a timer too, for the time without requests. */

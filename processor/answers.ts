@@ -1,12 +1,9 @@
 import { RowBinaryWriter } from '../infra/row-binary.ts';
-import { SESSION_GAP_MS, sessionIdOf } from '../ingest/event.ts';
-import type { SessionAnswer, SessionQuestion } from '../ingest/session-lookup.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { encodeHotAnswer, type HotMinute, type HotQuestion } from './hot.ts';
 import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { sessionFor } from './session.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { expireLive, LIVE_WINDOW_MS } from './site-counters.ts';
 
@@ -40,70 +37,6 @@ export function answerHot(
     case 'rows':
       return rows(state, unflushed, question.projectId, messageMaxBytes);
   }
-}
-
-/**
- * Whether the answers may hang on events that the bus has and this partition has not folded: a device is known, and
- * nothing that is known of it reaches the event. Such an event may have carried its session on, or opened the next.
- */
-export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
-  return questions.some(({ projectId, deviceId, occurredAtMs, eventId }) => {
-    const key = deviceKeyOf(projectId, deviceId);
-    const known = state.slotByDevice.has(key) || state.grants.has(key);
-    return eventId !== '' || (known && sessionFor(state, key, occurredAtMs, undefined) === 0);
-  });
-}
-
-/**
- * Says which session an event of each device will have. What is granted is remembered, so that whoever asks next is
- * granted the same. `nowMs` stands for the clock that the event will be folded with.
- */
-export function answerSessions(
-  state: PartitionState,
-  questions: readonly SessionQuestion[],
-  nowMs: number,
-): SessionAnswer[] {
-  return questions.map((question) => answerSession(state, question, nowMs));
-}
-
-function answerSession(state: PartitionState, question: SessionQuestion, nowMs: number): SessionAnswer {
-  const { projectId, deviceId, occurredAtMs, eventId } = question;
-  if (eventId !== '') {
-    const seen = state.eventIds.get(`${runOf(projectId)}\n${runOf(eventId)}`);
-    if (seen !== undefined) return { kind: 'repeat', sessionId: seen.sessionId, firstMs: 0, lastMs: 0 };
-  }
-  const key = deviceKeyOf(projectId, deviceId);
-  const { sessions, limits } = state;
-  const slot = sessionFor(state, key, occurredAtMs, undefined);
-  if (slot !== 0 && nowMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs) {
-    const sessionId = Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex');
-    return {
-      kind: 'open',
-      sessionId,
-      firstMs: sessions.startMs[slot] ?? 0,
-      lastMs: sessions.endMs[slot] ?? 0,
-    };
-  }
-  const known = state.grants.get(key);
-  if (known !== undefined && Math.abs(known.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS) {
-    return {
-      kind: 'granted',
-      sessionId: known.sessionId,
-      firstMs: known.occurredAtMs,
-      lastMs: known.occurredAtMs,
-    };
-  }
-  const sessionId = sessionIdOf(projectId, deviceId, occurredAtMs);
-  state.grants.delete(key);
-  state.grants.set(key, { sessionId, occurredAtMs });
-  if (state.grants.size > limits.grantsMax) {
-    // The oldest promise is the likeliest to be kept or dead; forgetting it costs at most a repeated question.
-    for (const oldest of state.grants.keys()) {
-      state.grants.delete(oldest);
-      break;
-    }
-  }
-  return { kind: 'granted', sessionId, firstMs: occurredAtMs, lastMs: occurredAtMs };
 }
 
 function liveVisitors(state: PartitionState, projectId: string, nowMs: number): number {
@@ -189,13 +122,6 @@ function rows(
     sessionRows,
   } as const;
   return encodeHotAnswer(head, events.bytes(), sessions.bytes());
-}
-
-function deviceKeyOf(projectId: string, deviceId: string): string {
-  const writer = new RowBinaryWriter(65_536);
-  writer.string(projectId);
-  writer.string(deviceId);
-  return writer.bytes().toString('latin1');
 }
 
 /** The text at `index` of a run of texts, each with its length in front. */

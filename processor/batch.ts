@@ -22,6 +22,8 @@ export interface Batch {
   readonly sessions: Rows;
   /** Slots whose +1 row is written at the cut; 0 where the session was let go meanwhile. */
   readonly changed: number[];
+  /** Keys of the devices of which it lets a session go: the store does not have that session's last state yet. */
+  readonly letGo: Set<string>;
 }
 
 export function openBatch(flushNumber: number): Batch {
@@ -31,6 +33,7 @@ export function openBatch(flushNumber: number): Batch {
     events: emptyRows(),
     sessions: emptyRows(),
     changed: [],
+    letGo: new Set(),
   };
 }
 

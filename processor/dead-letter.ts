@@ -8,6 +8,8 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 
 /** A message that could not be read: where it stood, why, and its bytes. */
 export interface DeadLetter {
+  /** Which of the partition's streams. */
+  readonly stream: 'events' | 'records';
   readonly partition: number;
   readonly sequence: number;
   readonly reason: string;
@@ -20,17 +22,20 @@ export function deadLetterSubjectOf(partition: number): string {
 
 /** Puts a message among the dead letters; the lane goes on only when it is durably there. */
 export async function buryDeadLetter(
-  { bus, log, partition }: { readonly bus: Bus; readonly log: Logger; readonly partition: number },
+  { bus, log, partition, stream }: Pick<DeadLetter, 'partition' | 'stream'> & { bus: Bus; log: Logger },
   { sequence, bytes }: StreamMessage,
   reason: string,
 ): Promise<void> {
-  log.error({ partition, sequence, reason }, 'lane: a message cannot be read; it is among the dead letters');
-  const letter = encodeDeadLetter({ partition, sequence, reason, bytes });
+  log.error(
+    { stream, partition, sequence, reason },
+    'lane: a message cannot be read; it is among the dead letters',
+  );
+  const letter = encodeDeadLetter({ stream, partition, sequence, reason, bytes });
   await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
 }
 
-export function encodeDeadLetter({ partition, sequence, reason, bytes }: DeadLetter): Uint8Array {
-  const head = Buffer.from(JSON.stringify({ partition, sequence, reason }));
+export function encodeDeadLetter({ bytes, ...place }: DeadLetter): Uint8Array {
+  const head = Buffer.from(JSON.stringify(place));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(head.length, 0);
   return Buffer.concat([length, head, bytes]);

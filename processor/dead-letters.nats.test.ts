@@ -43,7 +43,13 @@ async function messagesOf(stream: string): Promise<Buffer[]> {
 
 test('a letter that can be read by now goes back once, under a publisher of its own; the others stay', async () => {
   const readable = messageOf([plainEvent({ path: '/late' })], 5);
-  const letter = { partition: PARTITION, sequence: 17, reason: 'message has version 2', bytes: readable };
+  const letter = {
+    stream: 'events' as const,
+    partition: PARTITION,
+    sequence: 17,
+    reason: 'message has version 2',
+    bytes: readable,
+  };
   const letters = [
     letter,
     { ...letter, sequence: 18, reason: 'broken', bytes: Buffer.from('nonsense') },
@@ -53,12 +59,14 @@ test('a letter that can be read by now goes back once, under a publisher of its 
     await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(buried), 5_000);
   }
   expect(await deadLetters('list')).toBe(
-    `partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
-      'partition 3, message 18, 8 bytes: broken\n' +
-      `partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
+    `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
+      'events of partition 3, message 18, 8 bytes: broken\n' +
+      `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
       '3 dead letters\n',
   );
-  expect(await deadLetters('replay')).toBe('partition 3, message 18, 8 bytes: broken\n2 put back, 1 kept\n');
+  expect(await deadLetters('replay')).toBe(
+    'events of partition 3, message 18, 8 bytes: broken\n2 put back, 1 kept\n',
+  );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
   // The same letter twice is the same message twice, which the fold counts once.
   const [first, second] = await messagesOf(streamOf(PARTITION));
@@ -67,5 +75,7 @@ test('a letter that can be read by now goes back once, under a publisher of its 
   expect(decodeMessageHead(first ?? Buffer.of()).publisherId).not.toBe(
     decodeMessageHead(readable).publisherId,
   );
-  expect(await deadLetters('list')).toBe('partition 3, message 18, 8 bytes: broken\n1 dead letters\n');
+  expect(await deadLetters('list')).toBe(
+    'events of partition 3, message 18, 8 bytes: broken\n1 dead letters\n',
+  );
 });

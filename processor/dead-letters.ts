@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Bus } from '../infra/bus.ts';
 import { readConfig } from '../infra/config.ts';
 import { createLogger } from '../infra/log.ts';
-import { DecodeError, subjectOf } from '../ingest/event.ts';
+import { DecodeError, decodeMessageHead, subjectOf } from '../ingest/event.ts';
+import { decodeRecordUpdates, recordSubjectOf } from '../ingest/record-update.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
 import { EventView } from './event-view.ts';
 import { checkMessage } from './fold.ts';
@@ -35,9 +36,9 @@ async function main(command: string | undefined): Promise<void> {
       continue;
     }
     kept += 1;
-    const { partition, sequence: original, reason } = letter;
+    const { stream, partition, sequence: original, reason } = letter;
     process.stdout.write(
-      `partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
+      `${stream} of partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
     );
   }
   process.stdout.write(
@@ -58,17 +59,19 @@ function localBusUrl(dataDir: string): string {
  * Publishes a letter's message again, if it can be read by now. It gets a publisher of its own, since its first one has
  * long gone on; the same letter always gets the same, so that replaying it twice counts once.
  */
-async function replay(bus: Bus, { partition, sequence, bytes }: DeadLetter): Promise<boolean> {
+async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLetter): Promise<boolean> {
   const message = Buffer.from(bytes);
   try {
-    checkMessage(message, new EventView());
+    if (stream === 'events') checkMessage(message, new EventView());
+    else decodeRecordUpdates(message, decodeMessageHead(message).count);
   } catch (error) {
     if (error instanceof DecodeError) return false;
     throw error;
   }
   message.writeBigUInt64LE(LETTER_PUBLISHER | (BigInt(partition) << 40n) | BigInt(sequence), 1);
   message.writeDoubleLE(1, 9);
-  await bus.publish(subjectOf(partition), message, PUBLISH_TIMEOUT_MS);
+  const subject = stream === 'events' ? subjectOf(partition) : recordSubjectOf(partition);
+  await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
   return true;
 }
 

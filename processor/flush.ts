@@ -107,6 +107,7 @@ function isEnough({ hurry }: FlushOptions, attempt: number): boolean {
   return how === 'at once' || (how === 'soon' && attempt >= TRIES_WHILE_STOPPING);
 }
 
-function pause({ random }: FlushOptions, attempt: number): Promise<void> {
+/** Waits before the next try. */
+export function pause({ random }: Pick<FlushOptions, 'random'>, attempt: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, backoffMs(RETRY_BACKOFF, attempt, random())));
 }

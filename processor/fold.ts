@@ -1,6 +1,7 @@
 import {
   DecodeError,
   decodeMessageHead,
+  FLAG_CREDIT,
   FLAG_EVENT_ID,
   FLAG_IN_SESSION,
   FLAG_REVENUE,
@@ -11,12 +12,30 @@ import {
 } from '../ingest/event.ts';
 import { type Batch, endRow } from './batch.ts';
 import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
+import { deviceKeyAt } from './device-key.ts';
+import {
+  isRevivable,
+  keepNamed,
+  missingSessions,
+  type NamedSession,
+  reviveSession,
+} from './ended-sessions.ts';
 import type { EventView } from './event-view.ts';
 import { hold } from './interned.ts';
 import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
-import { addRevenue, changeSession, letGo, noteEvent, openSession, sessionFor } from './session.ts';
+import {
+  addRevenue,
+  changeSession,
+  heldSession,
+  letGo,
+  noteCredit,
+  noteEvent,
+  openSession,
+  reaches,
+  sessionFor,
+} from './session.ts';
 import { writeRun } from './session-rows.ts';
-import { oldestSlot, touch } from './session-table.ts';
+import { ENDED, oldestSlot, touch } from './session-table.ts';
 
 // The last byte of an event's id is its partition; a synthetic start takes its event's id with this bit on top.
 const START_BIT = 0x80;
@@ -27,7 +46,11 @@ export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */
   readonly repeats: number;
+  /** Sessions to load first (`ended-sessions.ts`): while there are any, nothing of the message is folded. */
+  readonly missing: readonly NamedSession[];
 }
+
+const NOTHING_MISSING: readonly NamedSession[] = [];
 
 /**
  * Folds one message: the meaning of the stream. Same state and message, same result; changes only `state` and
@@ -40,13 +63,16 @@ export function foldMessage(
   batch: Batch,
   view: EventView,
 ): Folded {
-  const head = checkMessage(bytes, view);
+  const { head, flags } = checkMessage(bytes, view);
+  const publisher = head.publisherId.toString(36);
+  const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
+  if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
+    const missing = missingSessions(state, bytes, batch, view);
+    if (missing.length > 0) return { events: 0, repeats: 0, missing };
+  }
   state.sequence = sequence;
   batch.lastSequence = sequence;
-  const publisher = head.publisherId.toString(36);
-  if ((state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence) {
-    return { events: 0, repeats: head.count };
-  }
+  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING };
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
@@ -55,7 +81,7 @@ export function foldMessage(
     if (fold(state, view, index, batch)) events += 1;
   }
   notePublisher(state, publisher, head.publisherSequence);
-  return { events, repeats: head.count - events };
+  return { events, repeats: head.count - events, missing: NOTHING_MISSING };
 }
 
 /** Folds one event, which stands at `index` in its message. False when it was recorded before. */
@@ -82,16 +108,23 @@ export function advanceClock(state: PartitionState, receivedAtMs: number, batch:
     const over = sessions.count > limits.sessionsMax;
     if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs))
       break;
-    writeSessionEnd(batch, state, slot);
+    if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
+    if (state.ended.size !== 0) keepNamed(state, slot);
     letGo(state, slot, batch);
   }
 }
 
+/** The held session that the event is recorded in; 0 when it opens one, or holds one again. */
 function findSlot(state: PartitionState, event: EventView): number {
-  return sessionFor(state, deviceKeyOf(event), event.occurredAtMs, event);
+  const deviceKey = deviceKeyAt(event);
+  if ((event.flags & FLAG_CREDIT) !== 0) {
+    const named = heldSession(state, deviceKey, event);
+    if (named !== 0 || isRevivable(state, event, deviceKey)) return named;
+  }
+  return sessionFor(state, deviceKey, event.occurredAtMs, event);
 }
 
-/** Opens the event's session; a synthetic start goes in front of the event. */
+/** Opens the event's session, unless it is one to hold again; a synthetic start goes in front of the event. */
 function openWith(
   state: PartitionState,
   event: EventView,
@@ -99,7 +132,9 @@ function openWith(
   index: number,
   batch: Batch,
 ): number {
-  const slot = openSession(state, event, deviceKeyOf(event), site, batch);
+  const revived = (event.flags & FLAG_CREDIT) === 0 ? 0 : reviveSession(state, event, batch);
+  if (revived !== 0) return revived;
+  const slot = openSession(state, event, deviceKeyAt(event), site, batch);
   countSessionChange(state, undefined, summaryOf(state, slot));
   writeSessionStart(batch, state, event, index, slot);
   return slot;
@@ -108,7 +143,9 @@ function openWith(
 function extend(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
   const before: SessionSummary = summaryOf(state, slot);
   changeSession(state, slot, batch);
-  noteEvent(state, slot, event);
+  const isCredit = (event.flags & FLAG_CREDIT) !== 0 && !reaches(state, slot, event.occurredAtMs);
+  if (isCredit) noteCredit(state, slot);
+  else noteEvent(state, slot, event);
   if ((event.flags & FLAG_REVENUE) !== 0) addRevenue(state, slot, event);
   touch(state.sessions, slot, state.clockMs);
   countSessionChange(state, before, summaryOf(state, slot));
@@ -149,29 +186,32 @@ function notePublisher(state: PartitionState, publisher: string, sequence: numbe
   }
 }
 
+/** A message that can be folded: its head, and the flags that one or another of its events has. */
+export interface CheckedMessage {
+  readonly head: MessageHead;
+  readonly flags: number;
+}
+
 /** Reads a message from end to end; throws a `DecodeError` unless every event of it can be folded and stored. */
-export function checkMessage(bytes: Buffer, view: EventView): MessageHead {
+export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
   const head = decodeMessageHead(bytes);
+  let flags = 0;
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < head.count; index += 1) {
     offset = view.read(bytes, offset);
+    flags |= view.flags;
     if ((view.flags & FLAG_IN_SESSION) !== 0 && view.deviceStart === view.deviceEnd) {
       throw new DecodeError('an event in a session has no device');
     }
   }
   if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
-  return head;
+  return { head, flags };
 }
 
 function siteOf(state: PartitionState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
   // Sites are few and stay: each is held once for ever.
   return state.sites.idByText.get(text) ?? hold(state.sites, text);
-}
-
-/** Site and device with their lengths, as they stand in the row: unique, and writable as they are. */
-function deviceKeyOf(event: EventView): string {
-  return event.bytes.toString('latin1', event.rowStart, event.deviceEnd);
 }
 
 function writeEventRow(
@@ -218,7 +258,7 @@ function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): voi
   const { writer } = batch.events;
   writer.u16(state.partition);
   writer.u32(batch.flushNumber);
-  // A session ends once, so its own id, turned over, serves its end.
+  // A session's end is written once, so its own id, turned over, serves it.
   const start = slot * 16;
   for (let place = 15; place >= 0; place -= 1) writer.u8(0xff ^ (state.sessions.ids[start + place] ?? 0));
   writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);

@@ -6,6 +6,9 @@ import { sessionLookupSubjectOf } from '../ingest/session-lookup.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from './hot.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { DeposedError, Ownership } from './ownership.ts';
+import { BOOK_LIMITS } from './records/record-book.ts';
+import { RecordKeeper } from './records/record-keeper.ts';
+import type { RecordGauges, RecordMetrics } from './records/record-metrics.ts';
 
 const TAKE_EVERY_MS = 1_000;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -16,6 +19,8 @@ const REASON_LENGTH = 300;
 
 export interface KeeperOptions extends Omit<LaneOptions, 'ownership'> {
   readonly records: KeyedBytes;
+  readonly recordMetrics: RecordMetrics;
+  readonly recordGauges: RecordGauges;
 }
 
 /** Keeps one partition going: takes it over when it can, runs its lane, and starts again when the lane stops. */
@@ -97,6 +102,8 @@ export class Keeper {
     if (ownership === undefined) return false;
     const lane = new Lane({ ...this.#options, ownership });
     this.#lane = lane;
+    const recordKeeper = this.#recordKeeper();
+    recordKeeper.start();
     try {
       const startMs = performance.now();
       await lane.restore();
@@ -111,9 +118,16 @@ export class Keeper {
       log.info({ partition }, 'lane: given up');
     } finally {
       this.#lane = undefined;
+      await recordKeeper.stop();
       await worker.close(partition);
     }
     return true;
+  }
+
+  /** Profiles, groups and orders belong to whoever owns the partition's events. */
+  #recordKeeper(): RecordKeeper {
+    const { recordMetrics: metrics, recordGauges: gauges } = this.#options;
+    return new RecordKeeper({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */

@@ -10,6 +10,9 @@ export interface LaneMetrics {
   readonly flushRows: Counter;
   readonly flushSeconds: Histogram;
   readonly foldSeconds: Histogram;
+  readonly sessionLoads: Counter;
+  readonly sessionLoadRetries: Counter;
+  readonly sessionQuestionFailures: Counter;
   readonly failures: Counter;
   readonly depositions: Counter;
 }
@@ -29,6 +32,18 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     foldSeconds: metrics.seconds(
       'footfall_processor_fold_seconds',
       'One piece of messages through the thread.',
+    ),
+    sessionLoads: metrics.counter(
+      'footfall_processor_session_loads_total',
+      'Times that ended sessions were loaded for what is credited to them.',
+    ),
+    sessionLoadRetries: metrics.counter(
+      'footfall_processor_session_load_retries_total',
+      'Loads of ended sessions that were tried again.',
+    ),
+    sessionQuestionFailures: metrics.counter(
+      'footfall_processor_session_question_failures_total',
+      'Questions for ended sessions that the store did not answer in time.',
     ),
     failures: metrics.counter(
       'footfall_processor_lane_failures_total',

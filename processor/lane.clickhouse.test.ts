@@ -1,17 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus.ts';
 import { systemClock } from '../infra/clock.ts';
-import { readConfig } from '../infra/config.ts';
-import { createLogger } from '../infra/log.ts';
-import { Metrics } from '../infra/metrics.ts';
-import { migrate } from '../infra/migrate.ts';
-import { projectRoot } from '../infra/root.ts';
-import { Store } from '../infra/store.ts';
-import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
-import { type StoreServer, startStoreServer } from '../infra/testing/store-server.ts';
+import type { Store } from '../infra/store.ts';
+import type { StoreServer } from '../infra/testing/store-server.ts';
 import { type Event, streamOf, subjectOf } from '../ingest/event.ts';
 import {
   decodeSessionAnswers,
@@ -21,90 +12,29 @@ import {
 import { plainEvent } from '../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM, decodeDeadLetter } from './dead-letter.ts';
 import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from './hot.ts';
-import { Keeper } from './keeper.ts';
-import { createLaneGauges, createLaneMetrics, type LaneMetrics } from './lane-metrics.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { DeposedError, Ownership } from './ownership.ts';
-import { messageOf, TEST_LIMITS } from './testing/run.ts';
-import { WorkerHandle } from './worker-handle.ts';
+import { answering, type LaneWorld, startLaneWorld, until } from './testing/lane-world.ts';
+import { messageOf } from './testing/run.ts';
 
 const PARTITION = 0;
-const BUS_BYTES_MAX = 268_435_456;
-const WAIT_MAX_MS = 30_000;
 
-const folder = mkdtempSync(join(tmpdir(), 'footfall-lane-'));
-const log = createLogger('lane-test', 'silent');
-let nats: NatsServer;
+let world: LaneWorld;
 let server: StoreServer;
 let bus: Bus;
 let store: Store;
 let published = 0;
 
 beforeAll(async () => {
-  nats = await startNatsServer();
-  server = await startStoreServer({ dataDir: folder });
-  bus = await Bus.connect({ url: nats.url, name: 'lane-test' }, log);
-  store = new Store({ url: server.url, database: 'lane_test', requestTimeoutMs: 30_000 });
-  await migrate(store, join(projectRoot, 'processor/schema'));
-  await bus.ensureStream(streamOf(PARTITION), subjectOf(PARTITION), BUS_BYTES_MAX);
-  await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
+  world = await startLaneWorld('lane_test');
+  ({ server, bus, store } = world);
+  await world.open(PARTITION);
 });
 
-afterAll(async () => {
-  await bus.close();
-  await store.close();
-  await server.stop();
-  await nats.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => world.stop());
+afterEach(() => world.stopLanes());
 
-const running: Running[] = [];
-
-afterEach(async () => {
-  for (const lane of running.splice(0)) await lane.stop();
-});
-
-interface Running {
-  readonly keeper: Keeper;
-  readonly metrics: LaneMetrics;
-  stop(): Promise<void>;
-}
-
-/** A keeper as the processor runs it, with a thread of its own. */
-async function start(instance: string, env: Readonly<Record<string, string>> = {}): Promise<Running> {
-  const metrics = new Metrics();
-  const worker = new WorkerHandle(join(projectRoot, 'dist/processor/worker.js'));
-  const laneMetrics = createLaneMetrics(metrics);
-  const keeper = new Keeper({
-    partition: PARTITION,
-    config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
-    limits: TEST_LIMITS,
-    bus,
-    records: await bus.keyed(LANES_BUCKET),
-    store,
-    worker,
-    log,
-    clock: systemClock,
-    random: Math.random,
-    metrics: laneMetrics,
-    gauges: createLaneGauges(metrics, PARTITION, () => Date.now()),
-    crashPoint: () => {},
-  });
-  keeper.start();
-  let stopped = false;
-  const lane: Running = {
-    keeper,
-    metrics: laneMetrics,
-    stop: async () => {
-      if (stopped) return;
-      stopped = true;
-      await keeper.stop();
-      await worker.stop();
-    },
-  };
-  running.push(lane);
-  return lane;
-}
+const start = (instance: string) => world.start({ partition: PARTITION, instance });
 
 async function publish(...events: readonly Event[]): Promise<void> {
   published += 1;
@@ -122,19 +52,6 @@ function eventOf(device: string, overrides: Partial<Event> = {}): Event {
     ...overrides,
   });
 }
-
-async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  const endMs = Date.now() + WAIT_MAX_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-const answering = (running: Running) =>
-  until('the lane to answer', () => running.keeper.answering || undefined);
 
 async function ask(question: HotQuestion): Promise<HotHead> {
   return decodeHotAnswer(await bus.ask(hotSubjectOf(PARTITION), encodeHotQuestion(question), 10_000)).head;
@@ -190,8 +107,8 @@ test('a restart gives back the sessions, the event ids, the minutes and the live
   const after = [await ask(question), await ask({ kind: 'live', projectId: 'demo', nowMs })];
   expect(after.map(inOrder)).toEqual(before.map(inOrder));
   const questions = [
-    { projectId: 'demo', deviceId: 'b'.repeat(32), occurredAtMs: nowMs, eventId: '' },
-    { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once' },
+    { projectId: 'demo', deviceId: 'b'.repeat(32), occurredAtMs: nowMs, eventId: '', credit: false },
+    { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once', credit: false },
   ];
   const bytes = await bus.ask(sessionLookupSubjectOf(PARTITION), encodeSessionQuestions(questions), 5_000);
   expect(decodeSessionAnswers(bytes).map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
@@ -200,11 +117,12 @@ test('a restart gives back the sessions, the event ids, the minutes and the live
   ]);
   await publish(eventOf('b', { eventId: 'once', path: '/restart' }), eventOf('b', { path: '/restart' }));
   await until('the third row', async () => ((await storedViews('/restart')) === 3 ? true : undefined));
+  // Sessions come behind events: only after the last flush are both there.
+  await second.stop();
   const sums = await store.query<{ views: number; sessions: number }>(
     "SELECT sum(sign * screenViews) AS views, sum(sign) AS sessions FROM sessions WHERE entryPath = '/restart'",
   );
   expect(sums).toEqual([{ views: 3, sessions: 2 }]);
-  await second.stop();
 });
 
 test('an owner who was deposed writes nothing more', async () => {

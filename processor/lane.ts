@@ -9,6 +9,9 @@ import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from './hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import type { PartitionLimits } from './partition.ts';
+import { findEnded, loadEnded } from './revive.ts';
+import type { EndedByPlace } from './session-answers.ts';
+import type { FoldReport, SessionsReport } from './worker-tasks.ts';
 
 const READ_MESSAGES = 128;
 const READ_WAIT_MS = 15_000;
@@ -56,6 +59,8 @@ export class Lane {
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
+  /** Doing again what a flush before held: nothing else is to be flushed meanwhile. */
+  #restoring = true;
   #stopping = false;
   #flushRequested = false;
   #failure: unknown;
@@ -98,6 +103,7 @@ export class Lane {
       await this.#flush(intent);
     }
     this.#lastFlushMs = this.#options.clock.nowMs();
+    this.#restoring = false;
   }
 
   /** Reads, folds and flushes until `stop` or an error. Rejects with what stopped it. */
@@ -148,18 +154,35 @@ export class Lane {
 
   /**
    * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
-   * not folded, it folds them first. Undefined when that takes too long.
+   * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
+   * folding takes too long.
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
-    const { worker, partition, clock } = this.#options;
-    const answer = await worker.sessions(partition, { questions, nowMs: clock.nowMs(), caughtUp: false });
-    if (answer !== undefined) return answer;
-    try {
-      await this.catchUp();
-    } catch {
-      return undefined;
+    let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
+    if (report.kind === 'behind') {
+      try {
+        await this.catchUp();
+      } catch {
+        return undefined;
+      }
+      report = await this.#findSessions(questions, { caughtUp: true, ended: undefined });
     }
-    return worker.sessions(partition, { questions, nowMs: clock.nowMs(), caughtUp: true });
+    if (report.kind === 'ended') {
+      const { questions: asked, unflushed } = report;
+      const flush = async () => (unflushed ? this.#flushNow() : undefined);
+      const ended = await findEnded(this.#flushOptions, asked, flush);
+      if (this.#stopping) return undefined;
+      report = await this.#findSessions(questions, { caughtUp: true, ended });
+    }
+    return report.kind === 'answers' ? report.answers : undefined;
+  }
+
+  #findSessions(
+    questions: Uint8Array,
+    known: { readonly caughtUp: boolean; readonly ended: EndedByPlace | undefined },
+  ): Promise<SessionsReport> {
+    const { worker, partition, clock } = this.#options;
+    return worker.sessions(partition, { questions, nowMs: clock.nowMs(), ...known });
   }
 
   /** Reads no more, flushes what was folded, and returns. */
@@ -230,10 +253,11 @@ export class Lane {
 
   /** Takes a message from the reader; false when it should pause. */
   #take(message: StreamMessage): boolean {
+    if (this.#stopping) return false;
     this.#pending.push(message);
     this.#pendingBytes += message.bytes.length;
     this.#folding ??= this.#foldPending();
-    return this.#failure === undefined && !this.#stopping && this.#pendingBytes < PENDING_BYTES_MAX;
+    return this.#failure === undefined && this.#pendingBytes < PENDING_BYTES_MAX;
   }
 
   /** Waits while the thread or the store is behind: what is in memory has a cap. */
@@ -269,7 +293,9 @@ export class Lane {
         this.#pending = [];
         this.#pendingBytes = 0;
         this.#lastFoldMs = performance.now();
-        await this.#fold(messages);
+        if (await this.#fold(messages)) continue;
+        this.#pending = []; // The lane stops; the bus keeps what is not folded.
+        this.#pendingBytes = 0;
       }
     } catch (error) {
       this.#fail(error);
@@ -278,14 +304,35 @@ export class Lane {
     }
   }
 
-  async #fold(messages: readonly StreamMessage[]): Promise<void> {
+  /** Folds messages in their order; false when the lane stops before it has the ended sessions that they name. */
+  async #fold(messages: readonly StreamMessage[]): Promise<boolean> {
+    for (let rest = messages; rest.length > 0; ) {
+      const report = await this.#foldSome(rest);
+      rest = rest.slice(report.messages);
+      if (report.missing.length === 0) continue;
+      if (report.unflushed && !(await this.#flushLetGo())) return false;
+      if (!(await loadEnded(this.#flushOptions, report.missing))) return false;
+    }
+    return true;
+  }
+
+  /** Brings what was let go to the store, where it is to be loaded from again. False when the lane stops meanwhile. */
+  async #flushLetGo(): Promise<boolean> {
+    // At first the flush ended in front of this message, so it does so again: the same state says the same.
+    if (this.#restoring) throw new Error('a flush that is done again wants what it lets go itself');
+    await this.#flushNow();
+    return !this.#stopping;
+  }
+
+  async #foldSome(messages: readonly StreamMessage[]): Promise<FoldReport> {
     const { worker, partition, metrics, gauges } = this.#options;
     const startMs = performance.now();
     const report = await worker.fold(partition, messages);
     metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
     for (const { sequence, reason } of report.refused) {
       const message = messages.find((candidate) => candidate.sequence === sequence);
-      if (message !== undefined) await buryDeadLetter(this.#options, message, reason);
+      if (message !== undefined)
+        await buryDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
       metrics.deadLetters.add();
     }
     metrics.events.add(report.events);
@@ -294,13 +341,14 @@ export class Lane {
     gauges.inFlightRows.set(report.batchRows);
     this.#batchRows = report.batchRows;
     this.#batchBytes = report.batchBytes;
-    this.#foldedSequence = messages.at(-1)?.sequence ?? this.#foldedSequence;
+    this.#foldedSequence = messages[report.messages - 1]?.sequence ?? this.#foldedSequence;
     this.#foldWaiters = this.#foldWaiters.filter((waiter) => {
       if (waiter.sequence > this.#foldedSequence) return true;
       waiter.settle(undefined);
       return false;
     });
     if (this.#batchFull()) this.#wake();
+    return report;
   }
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
@@ -314,7 +362,7 @@ export class Lane {
         messages.push(message);
         return message.sequence < sequence && messages.length < READ_MESSAGES;
       });
-      if (messages.length > 0) await this.#fold(messages.filter((message) => message.sequence <= sequence));
+      await this.#fold(messages.filter((message) => message.sequence <= sequence));
     }
     await reader.close();
   }
@@ -326,9 +374,11 @@ export class Lane {
         const dueMs = this.#lastFlushMs + config.FLUSH_INTERVAL_MS - clock.nowMs();
         if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#sleep(dueMs);
         if (this.#failure !== undefined) return;
-        if (this.#stopping) await this.#folding;
+        const isLast = this.#stopping;
+        if (isLast) await this.#folding;
         await this.#flushOnce();
-        if (this.#stopping) return;
+        // A flush that was under way at the stop does not hold what was folded meanwhile.
+        if (isLast) return;
       }
     } catch (error) {
       this.#fail(error);

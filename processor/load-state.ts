@@ -1,7 +1,9 @@
 import type { Store } from '../infra/store.ts';
+import type { NamedSession } from './ended-sessions.ts';
 import { EVENT_ID_MEMORY_MS } from './partition.ts';
-import type { StoredEventId, StoredMinute } from './restore.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';
 import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from './rows.ts';
+import { LIVE_WINDOW_MS } from './site-counters.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
@@ -28,13 +30,41 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
 
 /**
  * Gives the worker what a partition knew at a flush: the sessions that it held, the event ids of the last day, the
- * minutes that are answered from memory. A restart therefore equals no restart. Returns the number of sessions.
+ * minutes that are answered from memory, and which devices were just seen. A restart therefore equals no restart.
  */
 export async function loadState(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0) return;
   await loadSessions(store, worker, point);
   await loadEventIds(store, worker, point);
   await loadMinutes(store, worker, point);
+  await loadSeen(store, worker, point);
+}
+
+/**
+ * The newest states that the store has of these sessions, as rows with the columns of `SESSIONS_COLUMNS`; nothing of
+ * those that it does not have. A state that is to come with a flush is not among them.
+ */
+export async function storedSessions(
+  store: Store,
+  partition: number,
+  named: readonly NamedSession[],
+): Promise<Buffer> {
+  const columns = SESSIONS_COLUMNS.join(', ');
+  const pieces: Buffer[] = [];
+  const rows = store.bytes(
+    `SELECT ${columns} FROM ${SESSIONS_TABLE}
+     WHERE partition = {partition:UInt16} AND sign = 1 AND projectId IN {projectIds:Array(String)}
+       AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) IN {sessionIds:Array(String)}
+     ORDER BY version DESC LIMIT 1 BY projectId, deviceId, id FORMAT RowBinary`,
+    {
+      partition,
+      projectIds: [...new Set(named.map(({ projectId }) => projectId))],
+      deviceIds: [...new Set(named.map(({ deviceId }) => deviceId))],
+      sessionIds: [...new Set(named.map(({ sessionId }) => sessionId))],
+    },
+  );
+  for await (const piece of rows) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 async function loadSessions(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
@@ -116,4 +146,26 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
     durationMs: Number(minute.durationMs),
   }));
   await worker.restoreMinutes(point.partition, minutes);
+}
+
+/** When devices were last seen by what was paid: it may be credited to a session that ended before, whose end stays. */
+async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  const seen = await store.query<StoredSeen>(
+    `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
+            max(toUnixTimestamp64Milli(createdAt)) AS atMs
+     FROM ${EVENTS_TABLE}
+     WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32} AND currency != ''
+       AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+       AND sessionId != toFixedString('', 16)
+     GROUP BY projectId, deviceId, sessionId`,
+    {
+      partition: point.partition,
+      flushNumber: point.flushNumber,
+      fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
+    },
+  );
+  await worker.restoreSeen(
+    point.partition,
+    seen.map((device) => ({ ...device, atMs: Number(device.atMs) })),
+  );
 }

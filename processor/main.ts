@@ -14,11 +14,13 @@ import { exitWithParent } from '../infra/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Store } from '../infra/store.ts';
 import { streamOf, subjectOf } from '../ingest/event.ts';
+import { recordStreamOf, recordSubjectOf } from '../ingest/record-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letter.ts';
 import { Keeper } from './keeper.ts';
 import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
 import { LANES_BUCKET } from './lane-record.ts';
 import type { PartitionLimits } from './partition.ts';
+import { createRecordGauges, createRecordMetrics } from './records/record-metrics.ts';
 import { WorkerHandle } from './worker-handle.ts';
 
 const SESSIONS_MAX = 8_000_000;
@@ -37,6 +39,7 @@ async function main(): Promise<void> {
   const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}` }, log);
   for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
+    await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), config.BUS_BYTES_MAX);
   }
   await bus.ensureStream(
     DEAD_LETTERS_STREAM,
@@ -55,6 +58,7 @@ async function main(): Promise<void> {
   );
   const records = await bus.keyed(LANES_BUCKET);
   const laneMetrics = createLaneMetrics(metrics);
+  const recordMetrics = createRecordMetrics(metrics);
   const crashPoint = crashPoints(config.CRASH_POINT);
   const keepers = Array.from({ length: config.PARTITIONS }, (_, partition) => {
     const worker = workers[partition % workers.length];
@@ -72,6 +76,8 @@ async function main(): Promise<void> {
       random: Math.random,
       metrics: laneMetrics,
       gauges: createLaneGauges(metrics, partition, () => Date.now()),
+      recordMetrics,
+      recordGauges: createRecordGauges(metrics, partition),
       crashPoint,
     });
   });

@@ -22,6 +22,12 @@ export interface SeenEvent {
   readonly sessionId: string;
 }
 
+/**
+ * Sessions that are named though they have ended, by `endedKeyOf`: the newest state of each, as a row of the store.
+ * Undefined: there is no such session, unless it is held.
+ */
+export type EndedSessions = Map<string, Buffer | undefined>;
+
 /** A session id that was promised to a device's next event. */
 export interface Grant {
   readonly sessionId: string;
@@ -55,6 +61,8 @@ export interface PartitionState {
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
   /** Recorded event ids, oldest first, keyed by site and id. */
   readonly eventIds: Map<string, SeenEvent>;
+  /** Sessions that have ended and that messages at hand name; empty but for those (`ended-sessions.ts`). */
+  readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
   minuteVisitors: number;
   readonly grants: Map<string, Grant>;
@@ -76,6 +84,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     profiles: createInterned(),
     revenueBySlot: new Map(),
     eventIds: new Map(),
+    ended: new Map(),
     counters: new Map(),
     minuteVisitors: 0,
     grants: new Map(),

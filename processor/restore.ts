@@ -1,14 +1,25 @@
 import { must } from '../infra/assert.ts';
 import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
+import { deviceKeyOf } from './device-key.ts';
 import { hold, runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
+import { heldSession } from './session.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
 import { minuteAt } from './site-counters.ts';
+import { StoredSession } from './stored-session.ts';
 
 /** A recorded event id, as the store has it. */
 export interface StoredEventId {
   readonly projectId: string;
   readonly eventId: string;
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** When a device was last seen in a session, as the store has it. */
+export interface StoredSeen {
+  readonly projectId: string;
+  readonly deviceId: string;
   readonly sessionId: string;
   readonly atMs: number;
 }
@@ -43,6 +54,20 @@ export function restoreEventIds(state: PartitionState, ids: readonly StoredEvent
   }
 }
 
+/**
+ * Puts back when devices were last seen, where the times of their sessions do not say so: what is credited to a session
+ * does not move its end.
+ */
+export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
+  for (const { projectId, deviceId, sessionId, atMs } of seen) {
+    const slot = heldSession(state, deviceKeyOf(projectId, deviceId), {
+      bytes: Buffer.from(sessionId, 'hex'),
+      hintStart: 0,
+    });
+    if (slot !== 0) seeDeviceOf(state, countersOf(state, runOf(projectId)), slot, atMs);
+  }
+}
+
 /** Puts counted minutes back. */
 export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
   for (const stored of minutes) {
@@ -66,6 +91,12 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
 }
 
 function restoreSession(state: PartitionState, row: StoredSession): void {
+  const slot = placeSession(state, row);
+  seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
+}
+
+/** Holds the session of a stored row as the row has it; returns its slot. */
+export function placeSession(state: PartitionState, row: StoredSession): number {
   const { sessions } = state;
   const slot = takeSlot(sessions);
   const known = state.slotByDevice.get(row.deviceKey);
@@ -86,123 +117,11 @@ function restoreSession(state: PartitionState, row: StoredSession): void {
   if (row.revenue.size > 0) state.revenueBySlot.set(slot, row.revenue);
   sessions.entryMs[slot] = row.entryMs;
   sessions.exitMs[slot] = row.exitMs;
-  sessions.flags[slot] = (row.entryIsView ? ENTRY_IS_VIEW : 0) | (row.exitIsView ? EXIT_IS_VIEW : 0);
+  sessions.flags[slot] =
+    (row.entryIsView ? ENTRY_IS_VIEW : 0) | (row.exitIsView ? EXIT_IS_VIEW : 0) | (row.ended ? ENDED : 0);
   sessions.exitPage[slot] = hold(state.pages, row.exitPage);
   sessions.entryPage[slot] = hold(state.pages, row.entryPage);
   sessions.source[slot] = hold(state.sources, row.source);
   sessions.setting[slot] = hold(state.settings, row.setting);
-  seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
-}
-
-/** Reads stored session rows one after the other; the fields are those of the row that `next` read last. */
-class StoredSession {
-  readonly #bytes: Buffer;
-  #offset = 0;
-  /** Bytes of the rows read so far. */
-  consumed = 0;
-  version = 0;
-  site = '';
-  deviceKey = '';
-  id: Uint8Array = new Uint8Array(16);
-  profile = '';
-  startMs = 0;
-  endMs = 0;
-  touchedMs = 0;
-  screenViews = 0;
-  otherEvents = 0;
-  revenue = new Map<string, bigint>();
-  entryMs = 0;
-  exitMs = 0;
-  entryIsView = false;
-  exitIsView = false;
-  exitPage = '';
-  entryPage = '';
-  source = '';
-  setting = '';
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  /** Reads the next row; false when no complete one is left. */
-  next(): boolean {
-    this.#offset = this.consumed;
-    try {
-      this.#read();
-    } catch (error) {
-      // Node says a read past the end this way: the rest of the row is in the next piece.
-      if (error instanceof RangeError) return false;
-      throw error;
-    }
-    this.consumed = this.#offset;
-    return true;
-  }
-
-  #read(): void {
-    this.#take(1);
-    this.version = this.#bytes.readUInt32LE(this.#take(4));
-    this.#take(2 + 4);
-    const keyStart = this.#offset;
-    this.site = this.#text();
-    this.#text();
-    this.deviceKey = this.#bytes.toString('latin1', keyStart, this.#offset);
-    const id = this.#take(16);
-    this.id = Uint8Array.prototype.slice.call(this.#bytes, id, id + 16);
-    this.profile = this.#text();
-    this.startMs = this.#time();
-    this.endMs = this.#time();
-    this.touchedMs = this.#time();
-    this.screenViews = this.#bytes.readUInt32LE(this.#take(4));
-    this.otherEvents = this.#bytes.readUInt32LE(this.#take(4));
-    this.revenue = new Map();
-    for (let left = this.#varint(); left > 0; left -= 1) {
-      const currency = this.#text();
-      this.revenue.set(currency, this.#bytes.readBigInt64LE(this.#take(8)));
-    }
-    this.entryMs = this.#time();
-    this.exitMs = this.#time();
-    this.entryIsView = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.exitIsView = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.exitPage = this.#run('ss');
-    this.entryPage = this.#run('ss');
-    this.source = this.#run('sssssssss');
-    this.setting = this.#run('sss8sssssss');
-  }
-
-  /** Passes over `bytes`; returns where they began. Throws a RangeError past the end. */
-  #take(bytes: number): number {
-    const start = this.#offset;
-    this.#offset += bytes;
-    if (this.#offset > this.#bytes.length) throw new RangeError('the row goes on in the next piece');
-    return start;
-  }
-
-  #run(columns: string): string {
-    const start = this.#offset;
-    for (const column of columns) {
-      if (column === '8') this.#take(8);
-      else this.#take(this.#varint());
-    }
-    return this.#bytes.toString('latin1', start, this.#offset);
-  }
-
-  #text(): string {
-    const length = this.#varint();
-    const start = this.#take(length);
-    return this.#bytes.toString('latin1', start, start + length);
-  }
-
-  #time(): number {
-    const start = this.#take(8);
-    return this.#bytes.readInt32LE(start + 4) * 4_294_967_296 + this.#bytes.readUInt32LE(start);
-  }
-
-  #varint(): number {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.#bytes.readUInt8(this.#take(1));
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value >>> 0;
-    }
-  }
+  return slot;
 }

@@ -51,6 +51,8 @@ export const SESSIONS_COLUMNS = [
   'entryPath',
   ...SOURCE_COLUMNS,
   ...SETTING_COLUMNS,
+  // 1: `session_end` was written before this state, since the session had been let go.
+  'ended',
 ] as const;
 
 /** ClickHouse types of the columns, for reading RowBinary rows that are not in a table yet. */
@@ -79,6 +81,7 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   otherEvents: 'UInt32',
   entryIsView: 'UInt8',
   exitIsView: 'UInt8',
+  ended: 'UInt8',
   longitude: 'Float32',
   latitude: 'Float32',
   groups: 'Array(String)',

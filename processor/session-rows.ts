@@ -2,7 +2,7 @@ import type { RowBinaryWriter } from '../infra/row-binary.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { ENTRY_IS_VIEW, EXIT_IS_VIEW } from './session-table.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW } from './session-table.ts';
 
 const NO_FRAGMENT_PAGE = '\0\0';
 
@@ -40,6 +40,7 @@ export function writeSessionRow(
   writer.latin1(textOf(state.pages, sessions.entryPage[slot] ?? 0) || NO_FRAGMENT_PAGE);
   writer.latin1(textOf(state.sources, sessions.source[slot] ?? 0));
   writer.latin1(textOf(state.settings, sessions.setting[slot] ?? 0));
+  writer.u8((flags & ENDED) === 0 ? 0 : 1);
 }
 
 /**
@@ -93,5 +94,6 @@ function writeMarker(batch: Batch, partition: number, version: number, sign: Sig
   writer.f32(0);
   writer.f32(0);
   for (let index = 0; index < 7; index += 1) writer.string('');
+  writer.u8(0);
   endRow(batch.sessions, 0);
 }

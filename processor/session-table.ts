@@ -31,7 +31,7 @@ export interface SessionTable {
   exitPage: Uint32Array;
   source: Uint32Array;
   setting: Uint32Array;
-  /** 1: the entry is a screen view; 2: the exit is one. */
+  /** 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before. */
   flags: Uint8Array;
   /** Next session of the same device; 0 ends. */
   nextOfDevice: Uint32Array;
@@ -46,6 +46,7 @@ export interface SessionTable {
 
 export const ENTRY_IS_VIEW = 1;
 export const EXIT_IS_VIEW = 2;
+export const ENDED = 4;
 
 export function createSessionTable(): SessionTable {
   const capacity = FIRST_CAPACITY;

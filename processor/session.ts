@@ -4,7 +4,14 @@ import type { EventView } from './event-view.ts';
 import { hold, release } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { writeSessionRow } from './session-rows.ts';
-import { ENTRY_IS_VIEW, EXIT_IS_VIEW, freeSlot, takeSlot, touch } from './session-table.ts';
+import {
+  ENTRY_IS_VIEW,
+  EXIT_IS_VIEW,
+  freeSlot,
+  type SessionTable,
+  takeSlot,
+  touch,
+} from './session-table.ts';
 
 /** A session that looked at one page at most; other events do not change that. */
 export function isBounce(screenViews: number): boolean {
@@ -25,7 +32,8 @@ export interface IdAt {
  *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
  *                                └ a time in here joins A; one that lies within a gap before B only, joins B
  *
- * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered.
+ * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Of sessions
+ * that started together, the greater id counts as the later start, so that the order in which they are held says nothing.
  */
 export function sessionFor(
   state: PartitionState,
@@ -33,18 +41,42 @@ export function sessionFor(
   occurredAtMs: number,
   answered: IdAt | undefined,
 ): number {
-  const { startMs, endMs, nextOfDevice, ids } = state.sessions;
+  const { startMs, nextOfDevice, ids } = state.sessions;
   let running = 0;
   let following = 0;
   for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
+    if (!reaches(state, slot, occurredAtMs)) continue;
     const start = startMs[slot] ?? 0;
-    if (occurredAtMs > (endMs[slot] ?? 0) + SESSION_GAP_MS || start - occurredAtMs > SESSION_GAP_MS) continue;
     if (answered !== undefined && hasId(ids, slot, answered)) return slot;
     if (start <= occurredAtMs) {
-      if (running === 0 || start > (startMs[running] ?? 0)) running = slot;
-    } else if (following === 0 || start < (startMs[following] ?? 0)) following = slot;
+      if (running === 0 || startsBefore(state.sessions, running, slot)) running = slot;
+    } else if (following === 0 || startsBefore(state.sessions, slot, following)) following = slot;
   }
   return running === 0 ? following : running;
+}
+
+function startsBefore({ startMs, ids }: SessionTable, one: number, other: number): boolean {
+  const apartMs = (startMs[one] ?? 0) - (startMs[other] ?? 0);
+  if (apartMs !== 0) return apartMs < 0;
+  for (let index = 0; index < 16; index += 1) {
+    const apart = (ids[one * 16 + index] ?? 0) - (ids[other * 16 + index] ?? 0);
+    if (apart !== 0) return apart < 0;
+  }
+  return false;
+}
+
+/** The device's session of that id, however far it is from the event; 0 when it is not held. */
+export function heldSession(state: PartitionState, deviceKey: string, named: IdAt): number {
+  const { nextOfDevice, ids } = state.sessions;
+  let slot = state.slotByDevice.get(deviceKey) ?? 0;
+  while (slot !== 0 && !hasId(ids, slot, named)) slot = nextOfDevice[slot] ?? 0;
+  return slot;
+}
+
+/** Whether a time is no more than a gap away from the session. */
+export function reaches(state: PartitionState, slot: number, atMs: number): boolean {
+  const { startMs, endMs } = state.sessions;
+  return atMs <= (endMs[slot] ?? 0) + SESSION_GAP_MS && (startMs[slot] ?? 0) - atMs <= SESSION_GAP_MS;
 }
 
 function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boolean {
@@ -117,6 +149,12 @@ export function noteEvent(state: PartitionState, slot: number, event: EventView)
   }
 }
 
+/** Counts an event in a session that does not reach it: neither its times nor its pages nor its profile change. */
+export function noteCredit(state: PartitionState, slot: number): void {
+  const { otherEvents } = state.sessions;
+  otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
+}
+
 /** Adds an event's revenue to its session. */
 export function addRevenue(state: PartitionState, slot: number, event: EventView): void {
   const currency = event.bytes.toString('latin1', event.currencyStart, event.currencyEnd);
@@ -137,6 +175,7 @@ export function letGo(state: PartitionState, slot: number, batch: Batch): void {
     endRow(batch.sessions, sessions.site[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
+  batch.letGo.add(sessions.deviceKeys[slot] ?? '');
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);
   release(state.pages, sessions.entryPage[slot] ?? 0);

@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
+import type { NamedSession } from './ended-sessions.ts';
 import type { HotQuestion } from './hot.ts';
-import type { StoredEventId, StoredMinute } from './restore.ts';
-import type { CutBatch, FoldReport, OpenTask, WorkerTask } from './worker-tasks.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';
+import type { EndedByPlace } from './session-answers.ts';
+import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
 
 /**
  * The main thread's side of one worker thread: a pool of exactly one, since a partition's state lives in the thread
@@ -34,8 +36,14 @@ export class WorkerHandle {
   restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void> {
     return this.#run<void>({ kind: 'restore-minutes', partition, minutes });
   }
+  restoreSeen(partition: number, seen: readonly StoredSeen[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-seen', partition, seen });
+  }
 
-  /** Folds messages in their order. Their bytes are copied once, into one piece that moves to the thread. */
+  /**
+   * Folds messages in their order, up to one that names a session which has to be loaded first. Their bytes are copied
+   * once, into one piece that moves to the thread.
+   */
   fold(
     partition: number,
     messages: readonly { readonly sequence: number; readonly bytes: Uint8Array }[],
@@ -52,6 +60,11 @@ export class WorkerHandle {
     return this.#run<FoldReport>({ kind: 'fold', partition, bytes, messages: index }, [bytes.buffer]);
   }
 
+  /** Brings what the store has of the sessions that a fold stopped for. */
+  ended(partition: number, asked: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', partition, asked, rows: Uint8Array.from(rows) });
+  }
+
   cut(partition: number): Promise<CutBatch | undefined> {
     return this.#run<CutBatch | undefined>({ kind: 'cut', partition });
   }
@@ -61,13 +74,18 @@ export class WorkerHandle {
   hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', partition, question });
   }
-  /** Undefined when the answer depends on what is not folded yet; `caughtUp` says that nothing is left. */
+  /** Answers, or says what they depend on: `caughtUp` and `ended` say that this is done. */
   sessions(
     partition: number,
-    asked: { readonly questions: Uint8Array; readonly nowMs: number; readonly caughtUp: boolean },
-  ): Promise<Uint8Array | undefined> {
+    asked: {
+      readonly questions: Uint8Array;
+      readonly nowMs: number;
+      readonly caughtUp: boolean;
+      readonly ended: EndedByPlace | undefined;
+    },
+  ): Promise<SessionsReport> {
     const questions = Uint8Array.from(asked.questions);
-    return this.#run<Uint8Array | undefined>({ kind: 'sessions', partition, ...asked, questions });
+    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...asked, questions });
   }
   close(partition: number): Promise<void> {
     return this.#run<void>({ kind: 'close', partition });

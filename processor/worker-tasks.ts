@@ -1,7 +1,9 @@
+import type { NamedSession } from './ended-sessions.ts';
 import type { HotQuestion } from './hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { PartitionLimits } from './partition.ts';
-import type { StoredEventId, StoredMinute } from './restore.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';
+import type { EndedByPlace, EndedQuestion } from './session-answers.ts';
 
 /** Opens a partition at a checkpoint, without sessions yet. */
 export interface OpenTask {
@@ -10,6 +12,18 @@ export interface OpenTask {
   readonly checkpoint: Checkpoint;
   readonly limits: PartitionLimits;
   readonly messageMaxBytes: number;
+}
+
+/** Asks which session events will have. */
+export interface SessionsTask {
+  readonly kind: 'sessions';
+  readonly partition: number;
+  readonly questions: Uint8Array;
+  readonly nowMs: number;
+  /** Everything that the bus had when the question came is folded. */
+  readonly caughtUp: boolean;
+  /** What the store and the partition together said of ended sessions; undefined when the store was not asked. */
+  readonly ended: EndedByPlace | undefined;
 }
 
 /** What a thread is asked to do with one of its partitions. */
@@ -22,6 +36,14 @@ export type WorkerTask =
       readonly partition: number;
       readonly minutes: readonly StoredMinute[];
     }
+  | { readonly kind: 'restore-seen'; readonly partition: number; readonly seen: readonly StoredSeen[] }
+  | {
+      /** Sessions that a fold stopped for, as far as the store has them. */
+      readonly kind: 'ended';
+      readonly partition: number;
+      readonly asked: readonly NamedSession[];
+      readonly rows: Uint8Array;
+    }
   | {
       readonly kind: 'fold';
       readonly partition: number;
@@ -33,18 +55,25 @@ export type WorkerTask =
   | { readonly kind: 'cut'; readonly partition: number }
   | { readonly kind: 'flushed'; readonly partition: number }
   | { readonly kind: 'hot'; readonly partition: number; readonly question: HotQuestion }
-  | {
-      readonly kind: 'sessions';
-      readonly partition: number;
-      readonly questions: Uint8Array;
-      readonly nowMs: number;
-      /** Everything that the bus had when the question came is folded. */
-      readonly caughtUp: boolean;
-    }
+  | SessionsTask
   | { readonly kind: 'close'; readonly partition: number };
+
+/** Result of `sessions`: the answers, or what is to be done first. */
+export type SessionsReport =
+  | { readonly kind: 'answers'; readonly answers: Uint8Array }
+  /** They depend on what is not folded yet. */
+  | { readonly kind: 'behind' }
+  /** They depend on sessions that were let go; `unflushed`: some of those in a batch that is not in the store. */
+  | { readonly kind: 'ended'; readonly questions: readonly EndedQuestion[]; readonly unflushed: boolean };
 
 /** Result of a `fold`: what happened, and how full the open batch is. */
 export interface FoldReport {
+  /** Messages that are done; less than were given when sessions are `missing`. */
+  readonly messages: number;
+  /** Sessions to load before the next message can be folded, and some that later ones will want. */
+  readonly missing: readonly NamedSession[];
+  /** The next message names a device of which a session was let go that is not in the store yet: a flush comes first. */
+  readonly unflushed: boolean;
   readonly events: number;
   readonly repeats: number;
   /** Messages that could not be read. */

@@ -1,16 +1,26 @@
 import { must } from '../infra/assert.ts';
-import { DecodeError } from '../ingest/event.ts';
+import { DecodeError, FLAG_CREDIT } from '../ingest/event.ts';
 import { decodeSessionQuestions, encodeSessionAnswers } from '../ingest/session-lookup.ts';
-import { answerHot, answerSessions, dependsOnLag } from './answers.ts';
+import { answerHot } from './answers.ts';
 import { type Batch, isEmpty, openBatch, type Rows } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { closeBatch, nextBatch } from './cut.ts';
+import { deviceKeyOf } from './device-key.ts';
+import { keepEnded, missingSessions, type NamedSession } from './ended-sessions.ts';
 import { EventView } from './event-view.ts';
-import { advanceClock, foldMessage } from './fold.ts';
+import { advanceClock, checkMessage, foldMessage } from './fold.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { createPartition, type PartitionState } from './partition.ts';
-import { restoreEventIds, restoreMinutes, restoreSessions } from './restore.ts';
-import type { CutBatch, FoldReport, OpenTask, WorkerTask } from './worker-tasks.ts';
+import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from './restore.ts';
+import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from './session-answers.ts';
+import type {
+  CutBatch,
+  FoldReport,
+  OpenTask,
+  SessionsReport,
+  SessionsTask,
+  WorkerTask,
+} from './worker-tasks.ts';
 
 /** A partition in this thread. */
 interface HeldPartition {
@@ -27,6 +37,9 @@ interface HeldPartition {
 }
 
 const MINUTE_MS = 60_000;
+/** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
+const MISSING_AHEAD_MAX = 1_000;
+const NOTHING_ENDED: EndedByPlace = new Map();
 
 // The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
 // hands it one task after the other.
@@ -47,8 +60,16 @@ export default function work(task: WorkerTask): unknown {
       return restoreEventIds(partitionOf(task).state, task.ids);
     case 'restore-minutes':
       return restoreMinutes(partitionOf(task).state, task.minutes);
+    case 'restore-seen':
+      return restoreSeen(partitionOf(task).state, task.seen);
     case 'fold':
       return foldAll(partitionOf(task), Buffer.from(task.bytes.buffer, task.bytes.byteOffset), task.messages);
+    case 'ended':
+      return keepEnded(
+        partitionOf(task).state,
+        task.asked,
+        Buffer.from(task.rows.buffer, task.rows.byteOffset, task.rows.byteLength),
+      );
     case 'cut':
       return cut(partitionOf(task));
     case 'flushed':
@@ -57,12 +78,8 @@ export default function work(task: WorkerTask): unknown {
       const partition = partitionOf(task);
       return answerHot(partition.state, partition, task.question, partition.messageMaxBytes);
     }
-    case 'sessions': {
-      const questions = decodeSessionQuestions(task.questions);
-      const { state } = partitionOf(task);
-      if (!task.caughtUp && dependsOnLag(state, questions)) return undefined;
-      return encodeSessionAnswers(answerSessions(state, questions, task.nowMs));
-    }
+    case 'sessions':
+      return findSessions(partitionOf(task), task);
     case 'close':
       return void held.delete(task.partition);
   }
@@ -101,12 +118,20 @@ function foldAll(
 ): FoldReport {
   const { state, open: batch } = partition;
   const refused: { sequence: number; reason: string }[] = [];
+  let missing: readonly NamedSession[] = [];
+  let ahead: readonly NamedSession[] = [];
+  let done = 0;
   let events = 0;
   let repeats = 0;
   let offset = 0;
   for (const [sequence, length] of messages) {
     try {
       const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
+      if (folded.missing.length > 0) {
+        missing = folded.missing;
+        ahead = missingAhead(partition, bytes.subarray(offset), messages.slice(done));
+        break;
+      }
       events += folded.events;
       repeats += folded.repeats;
     } catch (error) {
@@ -115,13 +140,18 @@ function foldAll(
       passOver(state, batch, sequence);
     }
     offset += length;
+    done += 1;
   }
+  if (missing.length === 0) state.ended.clear();
   const minute = Math.floor(state.clockMs / MINUTE_MS);
   if (minute !== partition.clearedMinute) {
     expireCounters(state);
     partition.clearedMinute = minute;
   }
   return {
+    messages: done,
+    missing: [...missing, ...ahead],
+    unflushed: missing.some((session) => isUnflushed(partition, session)),
     events,
     repeats,
     refused,
@@ -130,6 +160,48 @@ function foldAll(
     sessions: state.sessions.count,
     clockMs: state.clockMs,
   };
+}
+
+/**
+ * What the messages behind the one that the fold stopped for will want, as far as it can be told by now; without what
+ * would have to be flushed first, since that may turn out not to be wanted, and a flush must end where it would anyway.
+ */
+function missingAhead(
+  partition: HeldPartition,
+  bytes: Buffer,
+  messages: readonly (readonly [sequence: number, bytes: number])[],
+): NamedSession[] {
+  const { state, open: batch } = partition;
+  const missing: NamedSession[] = [];
+  let offset = 0;
+  for (const [index, [, length]] of messages.entries()) {
+    if (missing.length >= MISSING_AHEAD_MAX) break;
+    const message = bytes.subarray(offset, offset + length);
+    offset += length;
+    if (index === 0 || !namesEnded(message)) continue;
+    const named = missingSessions(state, message, batch, view);
+    missing.push(...named.filter((session) => !isUnflushed(partition, session)));
+  }
+  return missing;
+}
+
+/** Whether the message can be read and names a session that may have ended. */
+function namesEnded(message: Buffer): boolean {
+  try {
+    return (checkMessage(message, view).flags & FLAG_CREDIT) !== 0;
+  } catch (error) {
+    if (error instanceof DecodeError) return false; // It is refused when its turn comes.
+    throw error;
+  }
+}
+
+/** Whether the store may lack the last state of a session of the device that was let go. */
+function isUnflushed(
+  { open: batch, inFlight }: HeldPartition,
+  { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
+): boolean {
+  const key = deviceKeyOf(projectId, deviceId);
+  return batch.letGo.has(key) || inFlight?.letGo.has(key) === true;
 }
 
 /** A message that went to the dead letters is done: the checkpoint moves past it. */
@@ -157,6 +229,21 @@ function cut(partition: HeldPartition): CutBatch | undefined {
     eventRows: batch.events.ends.length,
     sessionRows: batch.sessions.ends.length,
   };
+}
+
+function findSessions(
+  partition: HeldPartition,
+  { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
+): SessionsReport {
+  const { state } = partition;
+  const questions = decodeSessionQuestions(bytes);
+  if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
+  const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
+  if (asked.length > 0) {
+    return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(partition, one)) };
+  }
+  const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
+  return { kind: 'answers', answers: encodeSessionAnswers(answers) };
 }
 
 function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {

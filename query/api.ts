@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { INTERVALS } from './buckets.ts';
+import { readFilters } from './filters/filter.ts';
 import { RANGES } from './range.ts';
 
 /**
@@ -10,19 +11,21 @@ import { RANGES } from './range.ts';
 export const EXPORT_LIMIT_MAX = 1_000;
 const PAGE_MAX = 1_000_000_000;
 
-const flag = z
+/** True or false, as words or digits; false when not given. */
+export const flag = z
   .enum(['true', 'false', '1', '0'])
   .default('false')
   .transform((text) => text === 'true' || text === '1');
 
-/** Filters are not answered yet: an empty list says nothing, and anything else must not be passed over in silence. */
+/** Insights take no filters: an empty list says nothing, and anything else must not be passed over in silence. */
 const filters = z
   .string()
   .default('[]')
   .refine((text) => isArrayText(text), 'expected a JSON array')
   .refine((text) => isEmptyArrayText(text), 'filters are not supported here');
 
-const common = {
+/** What the questions below `/insights/{projectId}` have in common. */
+export const common = {
   range: z.enum(RANGES).optional(),
   startDate: z.string().optional(),
   endDate: z.string().optional(),
@@ -36,6 +39,17 @@ export const metricsQuery = z.object({ ...common, interval: z.enum(INTERVALS).op
 
 /** `GET /insights/{projectId}/live` */
 export const liveQuery = z.object({ details: flag });
+
+/** `GET /insights/{projectId}/excluded` */
+export const excludedQuery = z.object({
+  range: common.range,
+  startDate: common.startDate,
+  endDate: common.endDate,
+  limit: wholeNumber(1, 1_000).default(100),
+});
+
+/** `GET /insights/{projectId}/profiles/{profileId}` and `…/groups/{groupId}` take no parameters. */
+export const recordQuery = z.object({});
 
 /** Groups of fields that an exported event can have besides those that it always has. */
 export const INCLUDES = [
@@ -66,7 +80,8 @@ export const exportQuery = z.object({
   limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(50)
     .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX)),
-  filters,
+  /** See `filters/filter.ts`, whose refusals name the part of a filter that is wrong. */
+  filters: z.string().default('[]').transform(readFilters),
   includes: z
     .union([z.string(), z.array(z.string())])
     .default([])
@@ -177,6 +192,43 @@ export const exportedEvent = z.object({
 });
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
+/** What was understood and not recorded: `bot` by the bot's type and name, `filter` by what the site filters. */
+export const excludedAnswer = z.array(
+  z.object({ reason: z.string(), type: z.string(), name: z.string().nullable(), requests: z.number() }),
+);
+export type ExcludedAnswer = z.output<typeof excludedAnswer>;
+
+const recordTimes = {
+  /** Of the first and the last update; null for a profile that only events name. */
+  createdAt: z.iso.datetime({ precision: 3 }).nullable(),
+  updatedAt: z.iso.datetime({ precision: 3 }).nullable(),
+};
+
+export const profileAnswer = z.object({
+  id: z.string(),
+  firstName: z.string(),
+  lastName: z.string(),
+  email: z.string(),
+  avatar: z.string(),
+  /** Dotted keys. */
+  properties: z.record(z.string(), z.string()),
+  groups: z.array(z.string()),
+  ...recordTimes,
+  /** The newest first. */
+  events: z.array(exportedEvent),
+  partial,
+});
+export type ProfileAnswer = z.output<typeof profileAnswer>;
+
+export const groupAnswer = z.object({
+  id: z.string(),
+  type: z.string(),
+  name: z.string(),
+  properties: z.record(z.string(), z.string()),
+  ...recordTimes,
+});
+export type GroupAnswer = z.output<typeof groupAnswer>;
+
 export const exportAnswer = z.object({
   meta: z.object({ count: z.number(), totalCount: z.number(), pages: z.number(), current: z.number() }),
   data: z.array(exportedEvent),
@@ -184,7 +236,8 @@ export const exportAnswer = z.object({
 });
 export type ExportAnswer = z.output<typeof exportAnswer>;
 
-function wholeNumber(min: number, max: number) {
+/** A whole number within these bounds, both included. */
+export function wholeNumber(min: number, max: number) {
   return z
     .string()
     .regex(/^\d+$/, 'expected a whole number')

@@ -1,17 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { must } from '../infra/assert.ts';
 import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
 import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
 import { RefusalError } from './refusal.ts';
 import { type Seam, withHotRows } from './seam.ts';
 
-/** The statements of `sql/`, one question each. */
-export const QUESTIONS = ['metrics-events', 'metrics-sessions', 'export-events', 'export-count'] as const;
-export type Question = (typeof QUESTIONS)[number];
+const STATEMENTS = join(projectRoot, 'query/sql');
 
 const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
+const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 1_048_576;
 /** Statements that run at a time. The store has a thread or two for each; more would only slow each other down. */
 const RUNNING_MAX = 8;
@@ -52,8 +52,9 @@ export class History {
   readonly #store: Pick<Store, 'query'>;
   readonly #isReachable: () => boolean;
   readonly #limits: QuestionLimits;
-  readonly #texts: ReadonlyMap<Question, string>;
-  readonly #measures: ReadonlyMap<Question, Measures>;
+  /** One statement for each question, by the name of its file in `sql/`. */
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #measures: ReadonlyMap<string, Measures>;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
@@ -61,8 +62,9 @@ export class History {
     this.#store = store;
     this.#isReachable = isReachable;
     this.#limits = limits;
-    this.#texts = new Map(QUESTIONS.map((question) => [question, readStatement(question)]));
-    this.#measures = new Map(QUESTIONS.map((question) => [question, measuresOf(question, metrics)]));
+    const questions = readdirSync(STATEMENTS).map((file) => file.replace(/\.sql$/, ''));
+    this.#texts = new Map(questions.map((question) => [question, readStatement(question)]));
+    this.#measures = new Map(questions.map((question) => [question, measuresOf(question, metrics)]));
   }
 
   /** Throws a `StoreAwayError` when the store is known to be away, before anything else is fetched in vain. */
@@ -71,11 +73,20 @@ export class History {
   }
 
   /**
-   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$` and must be our own.
+   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$`, and `filter` where it says
+   * `$FILTER$`; both must be our own.
    * Throws a `StoreAwayError` when the store was not reached.
    */
-  async ask<Row>(question: Question, parameters: StoreParameters, seam: Seam, columns = ''): Promise<Row[]> {
-    const text = (this.#texts.get(question) ?? '').replaceAll('$COLUMNS$', columns);
+  async ask<Row>(
+    question: string,
+    parameters: StoreParameters,
+    seam: Seam,
+    columns = '',
+    filter = '1',
+  ): Promise<Row[]> {
+    const text = must(this.#texts.get(question), `no statement ${question}`)
+      .replaceAll('$COLUMNS$', () => columns)
+      .replaceAll('$FILTER$', () => filter);
     const measures = this.#measures.get(question);
     this.refuseAway();
     await this.#turn();
@@ -99,6 +110,8 @@ export class History {
       max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
       max_memory_usage: this.#limits.memoryMaxBytes,
+      // A filter compares texts as numbers; by default the last digit may be wrong.
+      precise_float_parsing: 1,
     };
   }
 
@@ -119,11 +132,11 @@ export class History {
   }
 }
 
-function readStatement(question: Question): string {
-  return readFileSync(join(projectRoot, 'query/sql', `${question}.sql`), 'utf8');
+function readStatement(question: string): string {
+  return readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8');
 }
 
-function measuresOf(question: Question, metrics: Metrics): Measures {
+function measuresOf(question: string, metrics: Metrics): Measures {
   return {
     asked: metrics.counter('query_statements_total', 'statements sent to the store', { question }),
     seconds: metrics.seconds('query_statement_seconds', 'time of a statement in the store', { question }),
@@ -132,7 +145,10 @@ function measuresOf(question: Question, metrics: Metrics): Measures {
 
 /** What an error of the store means for the one who asked. */
 function refusalOf(error: unknown): unknown {
-  if (!(error instanceof StoreError) || error.kind !== 'retryable') return error;
+  if (!(error instanceof StoreError)) return error;
+  if (error.code === CANNOT_COMPILE_REGEXP)
+    return new RefusalError('invalid', 'filters: a regular expression cannot be read', error);
+  if (error.kind !== 'retryable') return error;
   if (error.code === undefined) return new StoreAwayError(error);
   if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryRefusal(error);
   if (error.code === TIMEOUT_EXCEEDED) {

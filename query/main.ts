@@ -2,6 +2,7 @@ import type { HostContext, Mounted } from '../infra/host.ts';
 import { Store } from '../infra/store.ts';
 import { Accounts } from '../ingest/accounts.ts';
 import { SecretVerifier } from '../ingest/client-auth.ts';
+import { RecordQuestions } from '../ingest/record-questions.ts';
 import { History } from './history.ts';
 import { HotView } from './hot-view.ts';
 import { addRoutes } from './routes.ts';
@@ -10,6 +11,7 @@ import { StoreWatch } from './store-watch.ts';
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
 const PING_TIME_MAX_MS = 3_000;
+const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT = { requestsMax: 100, windowMs: 10_000 };
 
 /** Answers questions about what was collected. */
@@ -24,6 +26,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   addRoutes(context.http, {
     history: new History({ store, isReachable: () => watch.dependency.up, limits, metrics }),
     hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
+    records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
     directory: accounts,
     verifier: new SecretVerifier(),
     clock,

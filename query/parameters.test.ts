@@ -21,7 +21,7 @@ test.each([
   ['limit=0', 'limit:'],
   ['limit=many', 'limit:'],
   ['includes=properties,secrets', 'includes:'],
-  ['filters=[1]', 'filters:'],
+  ['filters=[1]', 'filters.0:'],
 ])('export?%s is refused, naming %s', (query, name) => {
   expect(() => readParameters(query, exportQuery)).toThrow(name);
 });
@@ -32,7 +32,7 @@ test('what is not given or empty has its default', () => {
     event: [],
     page: 1,
     limit: 50,
-    filters: '[]',
+    filters: [],
     includes: [],
     partial: false,
   });

@@ -4,14 +4,22 @@ import { errorText, type HeaderList, type HttpServer, type Reply, type RequestHe
 import type { Logger } from '../infra/log.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import type { Client } from '../ingest/accounts.ts';
-import { type ClientHeaders, readClientHeaders, VerifierFullError } from '../ingest/client-auth.ts';
+import { readClientHeaders, VerifierFullError } from '../ingest/client-auth.ts';
 import { type Directory, siteFor, siteForExport } from './access.ts';
-import { exportQuery, liveQuery, metricsQuery } from './api.ts';
+import { excludedQuery, exportQuery, liveQuery, metricsQuery, recordQuery } from './api.ts';
+import { type AskedOf, type Endpoint, type Head, type Insight, insight } from './endpoint.ts';
 import { answerExport } from './export/events.ts';
+import { activeUsersInsight } from './insights/active-users.ts';
+import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
+import { eventListInsight } from './insights/event-list.ts';
+import { answerExcluded } from './insights/excluded.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
+import { entryExitInsight, pagesInsight } from './insights/pages.ts';
+import { answerGroup, answerProfile, type RecordSources } from './insights/records.ts';
+import { sessionListInsight } from './insights/session-list.ts';
+import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
 import { readParameters } from './parameters.ts';
-import type { Asked, Sources } from './question.ts';
 import { type Limit, RateLimit } from './rate-limit.ts';
 import { REFUSAL_REASONS, RefusalError } from './refusal.ts';
 import { Zones } from './zone.ts';
@@ -23,7 +31,7 @@ export interface Verifier {
   verify(client: Client, secret: string): boolean | Promise<boolean>;
 }
 
-export interface RouteOptions extends Sources {
+export interface RouteOptions extends RecordSources {
   readonly directory: Directory;
   readonly verifier: Verifier;
   readonly clock: Clock;
@@ -32,45 +40,54 @@ export interface RouteOptions extends Sources {
   readonly limit: Limit;
 }
 
-/** What is kept of a request's head. */
-interface Head {
-  readonly credentials: ClientHeaders;
-  readonly address: string;
-  readonly query: string;
-  readonly projectId: string;
-}
-
-/** One question: how its site is found and how it is answered. */
-interface Endpoint<Parameters> {
-  readonly pattern: string;
-  readonly kind: 'live' | 'metrics' | 'export-events';
-  readonly schema: z.ZodType<Parameters>;
-  readonly answer: (client: Client, head: Head, parameters: Parameters) => Promise<unknown>;
-}
-
 /** Adds the routes of this room to `http`. */
 export function addRoutes(http: HttpServer, options: RouteOptions): void {
   const { directory, clock } = options;
   const zones = new Zones();
   const door = new Door(options);
-  const askedOf = (client: Client, projectId: string): Asked => {
+  const askedOf: AskedOf = (client, projectId) => {
     const site = siteFor(client, projectId, directory);
     return { site, zone: zones.of(site.timezone), nowMs: clock.nowMs() };
   };
-  serve(http, door, options, {
-    pattern: '/insights/:projectId/live',
-    kind: 'live',
+  const serveInsight = <Parameters>(question: Insight<Parameters>) =>
+    serve(http, door, options, insight(askedOf, question));
+  serveInsight({
+    path: 'live',
     schema: liveQuery,
-    answer: (client, { projectId }, { details }) => {
-      const asked = askedOf(client, projectId);
-      return details ? answerLiveDetails(options.hot, asked) : answerLive(options.hot, asked);
-    },
+    answer: (asked, { details }) =>
+      details ? answerLiveDetails(options.hot, asked) : answerLive(options.hot, asked),
+  });
+  serveInsight({
+    path: 'metrics',
+    schema: metricsQuery,
+    answer: (asked, query) => answerMetrics(options, asked, query),
+  });
+  for (const question of breakdownInsights(options)) serveInsight(question);
+  for (const question of trafficInsights(options)) serveInsight(question);
+  serveInsight(pagesInsight(options));
+  serveInsight(entryExitInsight(options));
+  serveInsight(eventListInsight(options));
+  serveInsight(eventNamesInsight(options));
+  serveInsight(propertyKeysInsight(options));
+  serveInsight(propertyValuesInsight(options));
+  serveInsight(sessionListInsight(options));
+  serveInsight(activeUsersInsight(options));
+  serveInsight({
+    path: 'excluded',
+    schema: excludedQuery,
+    answer: (asked, query) => answerExcluded(options, asked, query),
   });
   serve(http, door, options, {
-    pattern: '/insights/:projectId/metrics',
-    kind: 'metrics',
-    schema: metricsQuery,
-    answer: (client, { projectId }, query) => answerMetrics(options, askedOf(client, projectId), query),
+    pattern: '/insights/:projectId/profiles/:profileId',
+    kind: 'profile',
+    schema: recordQuery,
+    answer: (client, { projectId, id }) => answerProfile(options, askedOf(client, projectId), id),
+  });
+  serve(http, door, options, {
+    pattern: '/insights/:projectId/groups/:groupId',
+    kind: 'group',
+    schema: recordQuery,
+    answer: (client, { projectId, id }) => answerGroup(options, askedOf(client, projectId), id),
   });
   serve(http, door, options, {
     pattern: '/export/events',
@@ -116,6 +133,7 @@ function readHead(head: RequestHead, pattern: string): Head {
     address: head.remoteAddress(),
     query: head.query,
     projectId: pattern.includes(':') ? head.parameter(0) : '',
+    id: pattern.split(':').length > 2 ? head.parameter(1) : '',
   };
 }
 

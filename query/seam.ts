@@ -27,6 +27,9 @@ export interface Seam {
   readonly partial: boolean;
 }
 
+/** For statements that read no events and no sessions. */
+export const NO_SEAM: Seam = { flushed: [], eventsHex: '', sessionsHex: '', partial: false };
+
 /** Without an owner's word, all that the store has is history. */
 const EVERY_FLUSH = 4_294_967_295;
 const HOT_EVENTS = '$HOT_EVENTS$';

@@ -7,8 +7,8 @@
  * @property {number} fileBytesMax
  */
 
-// The bus refuses a stream whose limit does not fit below `max_file_store`. Beside the partitions there are small
-// streams: key-value buckets, dead letters, snapshots.
+// The bus refuses a stream whose limit does not fit below `max_file_store`. A partition has two streams, one of events
+// and one of updates of records; beside them there are small ones: key-value buckets, dead letters.
 const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
 
 /**
@@ -16,7 +16,7 @@ const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
  * @param {number} bytesPerPartition
  */
 export function busFileBytesMax(partitions, bytesPerPartition) {
-  return partitions * bytesPerPartition + OTHER_STREAMS_BYTES;
+  return 2 * partitions * bytesPerPartition + OTHER_STREAMS_BYTES;
 }
 
 /**

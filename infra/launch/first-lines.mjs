@@ -89,14 +89,5 @@ function liveCommand(url, projectId, client) {
  * @param {Client} client
  */
 function pageSnippet(url, client) {
-  return [
-    '  <script>',
-    `    fetch('${url}/track', {`,
-    "      method: 'POST', keepalive: true,",
-    `      headers: { 'content-type': 'application/json', 'service-client-id': '${client.id}' },`,
-    "      body: JSON.stringify({ type: 'track', payload: { name: 'screen_view', properties: {",
-    '        __path: location.href, __referrer: document.referrer, __title: document.title } } }),',
-    '    });',
-    '  </script>',
-  ];
+  return [`  <script async src="${url}/script.js" data-client-id="${client.id}"></script>`];
 }

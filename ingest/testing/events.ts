@@ -21,6 +21,7 @@ export function plainEvent(overrides: Partial<Event> = {}): Event {
     occurredAtMs: START_MS,
     receivedAtMs: START_MS,
     sessionId: 'f'.repeat(32),
+    credit: false,
     revenue: undefined,
     currency: '',
     orderId: '',

@@ -11,7 +11,7 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
  *    d. it opens one, whose id is the id that the event was answered, or the derived one.
- *    The gap is inclusive. Sessions never merge, even if a late event closes the space between two: their ids have
+ *    The gap is inclusive. Of equal starts the greater id is the later. Sessions never merge, even if a late event closes the space between two: their ids have
  *    been given out.
  *
  *        session A          session B
@@ -23,6 +23,10 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  * 6. A session writes `session_start` when it opens, with the time of the event that opened it, and `session_end` when
  *    it is let go, with the time of its end. These rows never count in any figure.
  * 7. Events without device or answered with an empty session have no session.
+ * 8. An event for credit goes to the session of its (site, device) whose id it was answered, also when that was let go:
+ *    that session is held again, and its end is not written again. If it reaches the event by rule 4a, the event joins
+ *    it as any other. Otherwise the event is credited: it counts among the session's other events and its revenue, and
+ *    renews the hold; start, end, entry, exit and profile stay. Where there is no such session, rule 4 holds.
  */
 export interface ReferenceEvent {
   readonly projectId: string;
@@ -34,6 +38,8 @@ export interface ReferenceEvent {
   readonly receivedAtMs: number;
   /** As answered; undefined where the answer is not known, and the id is derived. */
   readonly sessionId: string | undefined;
+  /** Rule 8 holds; left out where nothing is paid late. */
+  readonly credit?: boolean;
   readonly revenue: bigint | undefined;
   readonly currency: string;
   readonly origin: string;
@@ -82,6 +88,8 @@ export interface ReferenceSession {
   readonly entry: ReferenceEvent;
   readonly exit: ReferenceEvent;
   readonly letGo: boolean;
+  /** Its last event came after its end had been written. */
+  readonly revived: boolean;
 }
 
 export interface Reference {
@@ -124,8 +132,13 @@ export function reference(
 interface SessionLog {
   readonly id: string;
   readonly arrivals: ReferenceEvent[];
+  /** What was only credited to it. */
+  readonly credits: ReferenceEvent[];
   touchedAtMs: number;
   letGo: boolean;
+  /** Its end was written. */
+  ended: boolean;
+  revived: boolean;
 }
 
 class Partition {
@@ -144,7 +157,8 @@ class Partition {
     for (const session of this.sessions) {
       if (session.letGo || this.#clockMs - session.touchedAtMs <= this.#holdMs) continue;
       session.letGo = true;
-      this.#write('session_end', session, endOf(session));
+      if (!session.ended) this.#write('session_end', session, endOf(session));
+      session.ended = true;
     }
   }
 
@@ -153,10 +167,14 @@ class Partition {
     this.advance(event.receivedAtMs);
     if (this.#isRepeat(event)) return undefined;
     if (event.deviceId === '' || event.sessionId === '') return '';
-    const session = this.#sessionFor(event) ?? this.#open(event);
-    session.arrivals.push(event);
+    const named = event.credit ? this.#named(event) : undefined;
+    const session = named ?? this.#sessionFor(event) ?? this.#open(event);
+    const isCredit = named !== undefined && !reaches(named, event.occurredAtMs);
+    (isCredit ? session.credits : session.arrivals).push(event);
+    session.letGo = false;
+    session.revived = session.ended;
     session.touchedAtMs = this.#clockMs;
-    if (session.arrivals.length === 1) this.#write('session_start', session, event.occurredAtMs);
+    if (session.arrivals.length === 1 && !isCredit) this.#write('session_start', session, event.occurredAtMs);
     return session.id;
   }
 
@@ -173,19 +191,30 @@ class Partition {
     const at = event.occurredAtMs;
     const held = this.sessions
       .filter((session) => !session.letGo && isOf(session, event))
-      .sort((a, b) => startOf(a) - startOf(b));
-    const reaches = (session: SessionLog) =>
-      startOf(session) - SESSION_GAP_MS <= at && at <= endOf(session) + SESSION_GAP_MS;
+      .sort((a, b) => startOf(a) - startOf(b) || compare(a.id, b.id));
     return (
-      held.find((session) => session.id === event.sessionId && reaches(session)) ??
+      held.find((session) => session.id === event.sessionId && reaches(session, at)) ??
       held.findLast((session) => startOf(session) <= at && at <= endOf(session) + SESSION_GAP_MS) ??
       held.find((session) => at < startOf(session) && startOf(session) - at <= SESSION_GAP_MS)
     );
   }
 
+  /** The session that an event for credit was answered, whether it is held or not. */
+  #named(event: ReferenceEvent): SessionLog | undefined {
+    return this.sessions.findLast((session) => session.id === event.sessionId && isOf(session, event));
+  }
+
   #open(event: ReferenceEvent): SessionLog {
     const id = event.sessionId ?? sessionIdOf(event.projectId, event.deviceId, event.occurredAtMs);
-    const session = { id, arrivals: [], touchedAtMs: this.#clockMs, letGo: false };
+    const session = {
+      id,
+      arrivals: [],
+      credits: [],
+      touchedAtMs: this.#clockMs,
+      letGo: false,
+      ended: false,
+      revived: false,
+    };
     this.sessions.push(session);
     return session;
   }
@@ -233,7 +262,7 @@ export function figures(
   };
 }
 
-/** Devices of a site with an event in the five minutes up to `nowMs`. */
+/** Devices of a site with an event, credited or not, in the five minutes up to `nowMs`. */
 export function liveVisitors(all: Reference, projectId: string, nowMs: number): number {
   const live = all.events
     .map(({ event }) => event)
@@ -243,7 +272,7 @@ export function liveVisitors(all: Reference, projectId: string, nowMs: number): 
 }
 
 function summary(session: SessionLog): ReferenceSession {
-  const { arrivals } = session;
+  const { arrivals, credits } = session;
   const { projectId, deviceId } = firstOf(arrivals);
   return {
     projectId,
@@ -254,11 +283,12 @@ function summary(session: SessionLog): ReferenceSession {
     endedAtMs: endOf(session),
     touchedAtMs: session.touchedAtMs,
     screenViews: arrivals.filter(isView).length,
-    otherEvents: arrivals.filter((event) => !isView(event)).length,
-    revenue: revenueOf(arrivals),
+    otherEvents: arrivals.filter((event) => !isView(event)).length + credits.length,
+    revenue: revenueOf([...arrivals, ...credits]),
     entry: arrivals.reduce((entry, event) => (beatsAsEntry(event, entry) ? event : entry)),
     exit: arrivals.reduce((exit, event) => (beatsAsExit(event, exit) ? event : exit)),
     letGo: session.letGo,
+    revived: session.revived,
   };
 }
 
@@ -279,6 +309,10 @@ function isView(event: ReferenceEvent): boolean {
 function isOf(session: SessionLog, event: ReferenceEvent): boolean {
   const { projectId, deviceId } = firstOf(session.arrivals);
   return projectId === event.projectId && deviceId === event.deviceId;
+}
+
+function reaches(session: SessionLog, atMs: number): boolean {
+  return startOf(session) - SESSION_GAP_MS <= atMs && atMs <= endOf(session) + SESSION_GAP_MS;
 }
 
 function startOf(session: SessionLog): number {

@@ -3,11 +3,13 @@ import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/
 import { answerHot } from '../answers.ts';
 import { type Batch, openBatch } from '../batch.ts';
 import { closeBatch, nextBatch } from '../cut.ts';
+import { deviceKeyOf } from '../device-key.ts';
+import { keepEnded, type NamedSession } from '../ended-sessions.ts';
 import { EventView } from '../event-view.ts';
 import { foldMessage } from '../fold.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../partition.ts';
-import { restoreEventIds, restoreSessions } from '../restore.ts';
+import { restoreEventIds, restoreSeen, restoreSessions } from '../restore.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 export const TEST_LIMITS: PartitionLimits = {
@@ -20,6 +22,8 @@ export const TEST_LIMITS: PartitionLimits = {
 };
 
 const MESSAGE_MAX_BYTES = 67_108_864;
+/** Messages that come to the worker together. */
+const GROUP_MESSAGES = 3;
 
 /** One message of these events; without events, a tick at `sentAtMs`. */
 export function messageOf(events: readonly Event[], publisherSequence: number, sentAtMs = 0): Buffer {
@@ -39,6 +43,8 @@ export class FoldRun {
   readonly events: StoredRow[] = [];
   readonly sessions: StoredRow[] = [];
   readonly messages: Buffer[] = [];
+  /** How often the fold stopped for sessions that had ended. */
+  loads = 0;
   state: PartitionState;
   #open: Batch = openBatch(1);
   #flushNumber = 0;
@@ -62,19 +68,61 @@ export class FoldRun {
 
   /** Moves the open batch to the store. */
   flush(): void {
+    closeBatch(this.state, this.#open);
+    this.#store();
+  }
+
+  #cutRows(): string[] {
     const batch = this.#open;
     closeBatch(this.state, batch);
+    const rows = [
+      ...readRows('events', batch.events.writer.bytes()),
+      ...readRows('sessions', batch.sessions.writer.bytes()),
+    ];
+    return rows.map(({ bytes }) => bytes.toString('hex')).sort();
+  }
+
+  #store(): void {
+    const batch = this.#open;
     this.events.push(...readRows('events', batch.events.writer.bytes()));
     this.sessions.push(...readRows('sessions', batch.sessions.writer.bytes()));
     this.#flushNumber =
       batch.events.ends.length + batch.sessions.ends.length === 0 ? this.#flushNumber : batch.flushNumber;
-    this.#open = this.#flushNumber === batch.flushNumber ? nextBatch(batch) : batch;
+    this.#open = this.#flushNumber === batch.flushNumber ? nextBatch(batch) : openBatch(batch.flushNumber);
     const publishers = new Map(this.state.publishers);
     this.#checkpoint = { sequence: this.state.sequence, clockMs: this.state.clockMs, publishers };
   }
 
   /** Forgets everything that is not in the store, restores, and reads on from the checkpoint. */
   crash(): void {
+    this.#restore();
+    const { sequence } = this.#checkpoint;
+    this.messages.slice(sequence).forEach((message, index) => {
+      this.#fold(message, sequence + index + 1);
+    });
+  }
+
+  /**
+   * Dies while the open batch is flushed, and does that flush again from the same messages. Returns the rows of both
+   * tries: the store may have taken some of the first.
+   */
+  tear(): { readonly first: readonly string[]; readonly again: readonly string[] } {
+    const first = this.#cutRows();
+    const { sequence } = this.state;
+    this.#restore();
+    for (let next = this.#checkpoint.sequence + 1; next <= sequence; next += 1) {
+      this.#foldOnce(this.messages[next - 1] ?? Buffer.of(), next, () => {
+        throw new Error('a flush that is done again wants another one first');
+      });
+      // They need not come in the same groups as at first.
+      this.state.ended.clear();
+    }
+    const again = this.#cutRows();
+    this.#store();
+    return { first, again };
+  }
+
+  #restore(): void {
     this.state = createPartition(0, this.limits);
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;
@@ -86,9 +134,7 @@ export class FoldRun {
     const read = restoreSessions(this.state, bytes.subarray(0, half));
     restoreSessions(this.state, bytes.subarray(read));
     restoreEventIds(this.state, this.#storedEventIds());
-    this.messages.slice(this.#checkpoint.sequence).forEach((message, index) => {
-      this.#fold(message, this.#checkpoint.sequence + index + 1);
-    });
+    restoreSeen(this.state, this.#storedSeen());
   }
 
   /** Puts rows into the store as they are. */
@@ -104,7 +150,30 @@ export class FoldRun {
   }
 
   #fold(message: Buffer, sequence: number): void {
-    foldMessage(this.state, sequence, message, this.#open, this.#view);
+    this.#foldOnce(message, sequence, () => this.flush());
+    if (sequence % GROUP_MESSAGES === 0) this.state.ended.clear();
+  }
+
+  #foldOnce(message: Buffer, sequence: number, flush: () => void): void {
+    for (;;) {
+      const { missing } = foldMessage(this.state, sequence, message, this.#open, this.#view);
+      if (missing.length === 0) return;
+      this.loads += 1;
+      if (missing.some(({ projectId, deviceId }) => this.#open.letGo.has(deviceKeyOf(projectId, deviceId))))
+        flush();
+      keepEnded(this.state, missing, this.#newestRows(missing));
+    }
+  }
+
+  #newestRows(named: readonly NamedSession[]): Buffer {
+    const newest = named.map(({ projectId, deviceId, sessionId }) =>
+      this.sessions
+        .filter(({ values }) => values.sign === 1 && values.projectId === projectId)
+        .filter(({ values }) => values.deviceId === deviceId && values.id === sessionId)
+        .sort((a, b) => Number(a.values.version) - Number(b.values.version))
+        .at(-1),
+    );
+    return Buffer.concat(newest.flatMap((row) => (row === undefined ? [] : [row.bytes])));
   }
 
   #heldSessions(): StoredRow[] {
@@ -117,6 +186,17 @@ export class FoldRun {
       if (Number(newest.get(key)?.values.version ?? 0) < Number(version)) newest.set(key, row);
     }
     return [...newest.values()].sort((a, b) => Number(a.values.touchedAt) - Number(b.values.touchedAt));
+  }
+
+  #storedSeen() {
+    return this.events
+      .filter((row) => row.values.currency !== '')
+      .map(({ values }) => ({
+        projectId: String(values.projectId),
+        deviceId: String(values.deviceId),
+        sessionId: String(values.sessionId),
+        atMs: Number(values.createdAt),
+      }));
   }
 
   #storedEventIds() {

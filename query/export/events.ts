@@ -1,4 +1,5 @@
 import type { ExportAnswer, ExportQuery } from '../api.ts';
+import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import { type Asked, refuseAway, type Sources } from '../question.ts';
 import { pointOf, type Span } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
@@ -20,11 +21,13 @@ export async function answerExport(
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const { fromMs, toMs } = spanOf(query, zone);
+  const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
   history.refuseAway();
   const answers = await hot.rows(site.id);
   refuseAway(answers, query.partial);
   const seam = seamOf(answers);
   const conditions = {
+    ...parameters,
     site: site.id,
     from: fromMs,
     to: toMs,
@@ -33,8 +36,8 @@ export async function answerExport(
   };
   const page = { ...conditions, limit: query.limit, offset: (query.page - 1) * query.limit };
   const [rows, counts] = await Promise.all([
-    history.ask<ExportRow>('export-events', page, seam, columnsText(query.includes)),
-    history.ask<{ readonly total: number }>('export-count', conditions, seam),
+    history.ask<ExportRow>('export-events', page, seam, columnsText(query.includes), condition),
+    history.ask<{ readonly total: number }>('export-count', conditions, seam, '', condition),
   ]);
   const totalCount = counts[0]?.total ?? 0;
   const includes = new Set(query.includes);

@@ -1,5 +1,5 @@
+import { majorUnits } from '../../ingest/money.ts';
 import type { ExportedEvent, Include } from '../api.ts';
-import { majorUnits } from '../money.ts';
 
 const NO_ID = '0'.repeat(32);
 

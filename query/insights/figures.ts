@@ -1,5 +1,5 @@
+import { majorUnits } from '../../ingest/money.ts';
 import type { MetricsFigures } from '../api.ts';
-import { majorUnits } from '../money.ts';
 
 /** What is counted in one span of time, wherever it was counted. Sums and counts only: rates are made at the end. */
 export interface Figures {

@@ -10,6 +10,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($FILTER$)
     UNION ALL
     SELECT createdAt
     FROM $HOT_EVENTS$
@@ -18,4 +19,5 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($FILTER$)
 )

@@ -18,6 +18,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($FILTER$)
     UNION ALL
     SELECT $COLUMNS$
     FROM $HOT_EVENTS$
@@ -26,6 +27,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($FILTER$)
 )
 ORDER BY createdAt DESC, id
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -25,7 +25,7 @@ function bytesOf<Column extends string>(
   rows: readonly Row<Column>[],
 ): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
-  const isSession = columns.length === SESSIONS_COLUMNS.length;
+  const isSession = columns.some((column) => column === 'sign');
   for (const row of rows) {
     for (const column of columns) {
       const type = isSession && column === 'revenue' ? 'Map(String, String)' : COLUMN_TYPES[column];

@@ -1,0 +1,110 @@
+import { Reader, type Response } from 'mmdb-lib';
+import { NOWHERE, type Place, placeOf } from './place-record.ts';
+
+/** Where the description of a database is looked for, from the end; the format allows it no earlier. */
+const DESCRIPTION_MAX_BYTES = 131_072;
+const DESCRIPTION_MARK = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
+const SEPARATOR_BYTES = 16;
+/** Networks that are looked at before a database is taken for one that knows no countries. */
+const PROBES_MAX = 4_096;
+
+/** What is read of a database, or why it cannot be: the reason is fit to be logged. */
+export type ParsedDatabase =
+  | { readonly kind: 'database'; readonly database: PlaceDatabase }
+  | { readonly kind: 'broken'; readonly reason: string }
+  | { readonly kind: 'placeless'; readonly reason: string };
+
+const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'it is half written, broken or no database' };
+
+/** One file of networks and their places, in memory. */
+export class PlaceDatabase {
+  readonly #reader: Reader<Response>;
+  readonly #districts: boolean;
+  #unreadable = 0;
+
+  private constructor(reader: Reader<Response>) {
+    this.#reader = reader;
+    // Only DB-IP writes districts into the names of cities; the flat records are made from its data.
+    this.#districts = /^(DBIP|city ipv)/i.test(reader.metadata.databaseType);
+  }
+
+  /** Reads and tries a database; `bytes` are kept, not copied. */
+  static parse(bytes: Buffer): ParsedDatabase {
+    const tail = bytes.subarray(-DESCRIPTION_MAX_BYTES);
+    const mark = tail.lastIndexOf(DESCRIPTION_MARK);
+    // Without the mark the package would search the whole file for it, byte by byte.
+    if (mark < 0) return BROKEN;
+    try {
+      const reader = new Reader<Response>(bytes);
+      const { nodeCount, searchTreeSize, ipVersion, buildEpoch } = reader.metadata;
+      const treeEnd = searchTreeSize + SEPARATOR_BYTES;
+      if (!(nodeCount > 0) || !(treeEnd <= bytes.length - tail.length + mark) || !(ipVersion in BITS))
+        return BROKEN;
+      if (Number.isNaN(buildEpoch.getTime())) return BROKEN;
+      if (bytes.subarray(searchTreeSize, treeEnd).some((byte) => byte !== 0)) return BROKEN;
+      const database = new PlaceDatabase(reader);
+      if (!database.#knowsCountries()) return { kind: 'placeless', reason: 'it knows no countries' };
+      return { kind: 'database', database };
+    } catch {
+      // Whatever the package says, it is about bytes that are no database.
+      return BROKEN;
+    }
+  }
+
+  /** When its maker built it. */
+  get builtAtMs(): number {
+    return this.#reader.metadata.buildEpoch.getTime();
+  }
+
+  /** What its maker calls it, as `GeoLite2-City`. */
+  get type(): string {
+    return this.#reader.metadata.databaseType;
+  }
+
+  /** By its maker's word; another one may know the countries alone. */
+  get knowsCities(): boolean {
+    return /city|location|enterprise/i.test(this.type);
+  }
+
+  /** Records that were met and could not be read. */
+  get unreadable(): number {
+    return this.#unreadable;
+  }
+
+  /** Whether it says anything of addresses of a family: one of IPv6 holds those of IPv4 as well. */
+  covers(family: 4 | 6): boolean {
+    return family === 4 || this.#reader.metadata.ipVersion === 6;
+  }
+
+  of(address: string): Place {
+    try {
+      return placeOf(this.#reader.get(address), { districts: this.#districts });
+    } catch {
+      this.#unreadable += 1;
+      return NOWHERE;
+    }
+  }
+
+  /** Goes through the networks in order until one has a country. Throws when a record cannot be read. */
+  #knowsCountries(): boolean {
+    const bits = this.#reader.metadata.ipVersion === 6 ? BITS[6] : BITS[4];
+    let address = 0n;
+    for (let probe = 0; probe < PROBES_MAX && address >> BigInt(bits) === 0n; probe += 1) {
+      const [record, prefix] = this.#reader.getWithPrefixLength(written(address, bits));
+      if (placeOf(record, { districts: false }).country !== '') return true;
+      const size = 1n << BigInt(bits - prefix);
+      address = (address / size + 1n) * size;
+    }
+    return false;
+  }
+}
+
+const BITS = { 4: 32, 6: 128 } as const;
+
+function written(address: bigint, bits: number): string {
+  const [step, radix, separator] = bits === 32 ? ([8, 10, '.'] as const) : ([16, 16, ':'] as const);
+  const groups: string[] = [];
+  for (let at = bits - step; at >= 0; at -= step)
+    groups.push(((address >> BigInt(at)) & ((1n << BigInt(step)) - 1n)).toString(radix));
+  return groups.join(separator);
+}

@@ -1,0 +1,81 @@
+import { cut } from './page.ts';
+
+/** Where an address is. Texts are empty and coordinates 0 when unknown. */
+export interface Place {
+  /** ISO 3166-1 alpha-2, in upper case. */
+  readonly country: string;
+  /** The largest part of the country, by its English name. */
+  readonly region: string;
+  /** By its English name. */
+  readonly city: string;
+  /** Degrees, to four decimals. */
+  readonly longitude: number;
+  readonly latitude: number;
+}
+
+export const NOWHERE: Place = { country: '', region: '', city: '', longitude: 0, latitude: 0 };
+
+const NAME_MAX = 128;
+// The databases give four decimals, about ten metres; what follows is the noise of a 32-bit number.
+const DEGREE_STEPS = 10_000;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * A record of a database as a place. Two shapes are known: flat, with `country_code`, `state1` and `city`, and nested,
+ * with `country.iso_code`, `subdivisions` and `names`. A record without a country, or with coordinates that no place
+ * has, is nowhere: half of a broken record is not more right than the other.
+ *
+ * `districts` says that a city's name ends in its district, as in `Hanover (Buchholz-Kleefeld)`; the city is then what
+ * stands before it. It is not so everywhere: `Frankfurt (Oder)` is a name.
+ */
+export function placeOf(record: unknown, { districts }: { readonly districts: boolean }): Place {
+  if (!isFields(record)) return NOWHERE;
+  const flat = 'country_code' in record;
+  const country = flat ? record.country_code : fieldsOf(record.country).iso_code;
+  if (typeof country !== 'string' || !/^[a-z]{2}$/i.test(country) || country.toUpperCase() === 'ZZ')
+    return NOWHERE;
+  const coordinates = flat ? record : fieldsOf(record.location);
+  const longitude = degrees(coordinates.longitude, 180);
+  const latitude = degrees(coordinates.latitude, 90);
+  if (longitude === undefined || latitude === undefined) return NOWHERE;
+  const city = flat ? nameOf(record.city) : englishName(record.city);
+  return {
+    country: country.toUpperCase(),
+    region: flat ? nameOf(record.state1) : regionOf(record.subdivisions),
+    city: districts ? city.replace(/(?<=\S)\s*\(.*\)$/, '') : city,
+    longitude,
+    latitude,
+  };
+}
+
+/** The English name of the first subdivision, which is the largest; its code where it has no name. */
+function regionOf(subdivisions: unknown): string {
+  const first = Array.isArray(subdivisions) ? (subdivisions[0] as unknown) : undefined;
+  return englishName(first) || nameOf(fieldsOf(first).iso_code);
+}
+
+function englishName(named: unknown): string {
+  return nameOf(fieldsOf(fieldsOf(named).names).en);
+}
+
+function nameOf(text: unknown): string {
+  return typeof text === 'string' ? cut(text.trim(), NAME_MAX) : '';
+}
+
+/** Rounded; 0 when absent, undefined when it is no such coordinate. */
+function degrees(value: unknown, most: number): number | undefined {
+  if (value === undefined || value === null) return 0;
+  // No comparison holds for what is not a number.
+  if (typeof value !== 'number' || !(Math.abs(value) <= most)) return undefined;
+  // Adding 0 makes a plain 0 of a negative one.
+  return Math.round(value * DEGREE_STEPS) / DEGREE_STEPS + 0;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,68 @@
+/**
+ * CONTRACT between whoever wants to know a record now and the partition's owner, who keeps it: one JSON question, one
+ * JSON answer, on core NATS. The owner answers after every update that the bus has, and from memory where it can, so
+ * that what was touched lately is known also while the store is away.
+ */
+export interface RecordQuestion {
+  readonly kind: 'profile' | 'group';
+  readonly projectId: string;
+  readonly id: string;
+}
+
+/** What is known of a person. Texts are empty when unknown. */
+export interface ProfileRecord {
+  readonly kind: 'profile';
+  readonly id: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly email: string;
+  readonly avatar: string;
+  /** Flat: dotted keys and text values, alternating. */
+  readonly properties: readonly string[];
+  readonly groups: readonly string[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What is known of a group: a company, a team. */
+export interface GroupRecord {
+  readonly kind: 'group';
+  readonly id: string;
+  readonly type: string;
+  readonly name: string;
+  readonly properties: readonly string[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** `unavailable`: the record is not in memory and the store is away, or the owner is behind. */
+export type RecordAnswer =
+  | { readonly kind: 'found'; readonly record: ProfileRecord | GroupRecord }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'unavailable' };
+
+/** The core NATS subject that a partition's owner answers these questions on. */
+export function recordLookupSubjectOf(partition: number): string {
+  return `record-questions.${partition}`;
+}
+
+/** What decides a record's partition, together with its site. */
+export function recordKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
+  return `${kind} ${id}`;
+}
+
+export function encodeRecordQuestion(question: RecordQuestion): Uint8Array {
+  return Buffer.from(JSON.stringify(question));
+}
+
+export function decodeRecordQuestion(bytes: Uint8Array): RecordQuestion {
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as RecordQuestion;
+}
+
+export function encodeRecordAnswer(answer: RecordAnswer): Uint8Array {
+  return Buffer.from(JSON.stringify(answer));
+}
+
+export function decodeRecordAnswer(bytes: Uint8Array): RecordAnswer {
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as RecordAnswer;
+}

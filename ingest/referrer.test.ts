@@ -1,0 +1,302 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { hostOf, pageOf } from './page.ts';
+import { sourceOf } from './referrer.ts';
+import {
+  REFERRER_SERVICES,
+  REFERRER_TYPES,
+  serviceAt,
+  serviceOfApp,
+  serviceOfSource,
+} from './referrer-list.ts';
+import { APPS, SOURCE_WORDS } from './referrer-names.ts';
+
+const PLACES = REFERRER_SERVICES.flatMap(({ name, places }) => places.map((place) => ({ name, place })));
+
+function arrive(referrer: string, path = 'https://shop.example/') {
+  const page = pageOf(path);
+  return sourceOf({ referrer, referrerHost: hostOf(referrer), ownHost: page.host }, page);
+}
+
+describe('the list', () => {
+  test('holds no place, name, app or word twice', () => {
+    const lists = [
+      PLACES.map(({ place }) => place),
+      REFERRER_SERVICES.map(({ name }) => name.toLowerCase()),
+      Object.values(APPS).flatMap((apps) => apps.toLowerCase().split(' ')),
+      Object.values(SOURCE_WORDS).flatMap((words) => words.split(' ').filter((word) => word !== '')),
+    ];
+    for (const list of lists) expect(list.filter((entry, at) => list.indexOf(entry) !== at)).toEqual([]);
+  });
+
+  test('holds hosts as a browser names them', () => {
+    for (const { place } of PLACES) {
+      const address = new URL(`https://${place.replace('.*', '.de')}`);
+      expect(address.host + address.pathname.replace(/^\/$/, '')).toBe(place.replace('.*', '.de'));
+      expect(place).not.toMatch(/^www\./);
+    }
+  });
+
+  test('holds no host that stands below another of the same service', () => {
+    const below = ({ name, place }: { name: string; place: string }) =>
+      PLACES.some((other) => other.name === name && place.endsWith(`.${other.place}`));
+    expect(PLACES.filter(below)).toEqual([]);
+  });
+
+  test('is broad: each type has services, 250 at least, with 600 places', () => {
+    expect(
+      REFERRER_TYPES.filter((type) => !REFERRER_SERVICES.some((service) => service.type === type)),
+    ).toEqual([]);
+    expect(REFERRER_SERVICES.length).toBeGreaterThanOrEqual(250);
+    expect(PLACES.length).toBeGreaterThanOrEqual(600);
+  });
+
+  test('finds every place, and what lies below it, to be of its own service', () => {
+    const strays = PLACES.filter(({ name, place }) => {
+      const slash = place.indexOf('/');
+      const path = slash < 0 ? '' : place.slice(slash);
+      const hosts = (slash < 0 ? place : place.slice(0, slash)).replace('.*', '.com.br');
+      const names = [serviceAt(hosts, path), path === '' ? serviceAt(`${hosts}.`, '') : undefined];
+      // Below a section's host its path means nothing, and below some hosts another service has its own.
+      if (path === '') names.push(serviceAt(`www.${hosts}`, '/'), serviceAt(`a.b-c.${hosts}`, '/some/page'));
+      return (
+        names.some((service) => service !== undefined && service.name !== name) || names[0] === undefined
+      );
+    });
+    expect(strays).toEqual([]);
+  });
+
+  test('finds every app, and what its package contains', () => {
+    for (const [name, apps] of Object.entries(APPS))
+      for (const app of apps.split(' ')) {
+        expect(serviceOfApp(app)?.name).toBe(name);
+        expect(serviceOfApp(`${app}.beta`)?.name).toBe(name);
+        expect(serviceOfApp(`${app}x`)?.name).not.toBe(name);
+      }
+  });
+
+  test('matches whole labels only: a name that merely ends or begins alike is unknown', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...PLACES), fc.stringMatching(/^[a-z0-9]{3,8}$/), ({ place }, letters) => {
+        const host = place.split('/')[0]?.replace('.*', '.com') ?? '';
+        expect(serviceAt(`${host}.${letters}.example`, '')).toBeUndefined();
+        const longer = serviceAt(`zq${letters}-${host}`, '');
+        const parent = serviceAt(host.slice(host.indexOf('.') + 1), '');
+        expect(longer).toEqual(parent);
+      }),
+    );
+  });
+
+  test('takes any text for a host, an app or a word', () => {
+    const odd = fc.constantFrom(
+      '.',
+      '..',
+      '.com',
+      'com.',
+      '__proto__',
+      'constructor',
+      'a..b',
+      'google..com',
+      '.*',
+    );
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), odd), (text) => {
+        for (const service of [serviceAt(text, text), serviceOfApp(text), serviceOfSource(text)])
+          if (service !== undefined) expect(REFERRER_TYPES).toContain(service.type);
+      }),
+    );
+  });
+
+  test.each([
+    ['notgoogle.com', undefined],
+    ['google.com.evil.example', undefined],
+    ['google.evil', undefined],
+    ['google', undefined],
+    ['co.uk', undefined],
+    ['google.co.uk', 'Google'],
+    ['google.com.br', 'Google'],
+    ['images.google.de', 'Google'],
+    ['google.com.', 'Google'],
+    ['mail.google.com', 'Gmail'],
+    ['news.google.com', 'Google News'],
+    ['news.google.co.jp', 'Google News'],
+    ['translate.google.fr', 'Google Translate'],
+    ['yandex.com.tr', 'Yandex'],
+    ['mail.yandex.ru', 'Yandex Mail'],
+    ['de.search.yahoo.com', 'Yahoo'],
+    ['search.yahoo.co.jp', 'Yahoo Japan'],
+    ['mail.yahoo.co.jp', 'Yahoo Mail'],
+    ['amazon.com.mx', 'Amazon'],
+    ['ebay.co.uk', 'eBay'],
+    ['lm.facebook.com', 'Facebook'],
+    ['l.instagram.com', 'Instagram'],
+    ['out.reddit.com', 'Reddit'],
+    ['t.co', 'X'],
+    ['reddit.co', undefined],
+    ['ax.com', undefined],
+  ])('%s is %s', (host, name) => {
+    expect(serviceAt(host, '')?.name).toBe(name);
+  });
+});
+
+describe('a referrer', () => {
+  test.each([
+    ['https://www.google.com/search?q=a', 'Google', 'search', 'Organic Search'],
+    ['https://t.co/abc', 'X', 'social', 'Organic Social'],
+    ['https://www.youtube.com/watch?v=1', 'YouTube', 'video', 'Organic Video'],
+    ['https://mail.google.com/', 'Gmail', 'email', 'Email'],
+    ['https://chatgpt.com/', 'ChatGPT', 'ai', 'AI Assistants'],
+    ['https://www.bing.com/chat?q=1', 'Copilot', 'ai', 'AI Assistants'],
+    ['https://www.bing.com/chatter', 'Bing', 'search', 'Organic Search'],
+    ['https://x.com/i/grok/share/1', 'Grok', 'ai', 'AI Assistants'],
+    ['https://x.com/i/lists', 'X', 'social', 'Organic Social'],
+    ['https://www.amazon.de/dp/1', 'Amazon', 'shopping', 'Organic Shopping'],
+    ['https://googleads.g.doubleclick.net/', 'Google Ads', 'paid', 'Paid Other'],
+    ['https://docs.google.com/document/d/1', 'Google Docs', 'work', 'Referral'],
+    ['https://www.awin1.com/cread.php', 'Awin', 'affiliate', 'Affiliates'],
+    ['https://news.google.com/', 'Google News', 'news', 'Referral'],
+    ['https://www.blog.example/post', 'blog.example', '', 'Referral'],
+    ['http://192.0.2.1:8080/', '192.0.2.1', '', 'Referral'],
+    ['android-app://com.google.android.gm/', 'Gmail', 'email', 'Email'],
+    [
+      'android-app://com.google.android.googlequicksearchbox/https/www.google.com',
+      'Google',
+      'search',
+      'Organic Search',
+    ],
+    ['android-app://com.Slack', 'Slack', 'social', 'Organic Social'],
+    ['android-app://org.example.reader/', 'org.example.reader', '', 'Referral'],
+    ['ios-app://544007664/vnd.youtube/www.youtube.com/', 'YouTube', 'video', 'Organic Video'],
+    ['ios-app://1/', '1', '', 'Referral'],
+    ['about:client', '', '', 'Referral'],
+  ])('%s is named and typed', (referrer, referrerName, referrerType, channel) => {
+    expect(arrive(referrer)).toMatchObject({ referrer, referrerName, referrerType, channel });
+  });
+
+  test.each([
+    ['', 'https://shop.example/'],
+    ['/other', 'https://shop.example/'],
+    ['https://shop.example/a', 'https://shop.example/b'],
+    ['https://www.shop.example/a', 'https://shop.example/b'],
+    ['https://SHOP.example/a', 'https://www.shop.example/b?page=2'],
+    ['https://www.google.com/a', 'https://www.google.com/b'],
+  ])('%j of a page of %j is no source', (referrer, path) => {
+    expect(arrive(referrer, path)).toEqual({
+      referrer: '',
+      referrerName: '',
+      referrerType: '',
+      utmSource: '',
+      utmMedium: '',
+      utmCampaign: '',
+      utmTerm: '',
+      utmContent: '',
+      channel: 'Direct',
+    });
+  });
+
+  test('another host of the same domain is a source', () => {
+    expect(arrive('https://blog.shop.example/').referrerName).toBe('blog.shop.example');
+  });
+
+  test('is stored as it came, cut to its limit', () => {
+    const referrer = `https://blog.example/${'a'.repeat(3000)}`;
+    expect(arrive(referrer)).toMatchObject({
+      referrer: referrer.slice(0, 2048),
+      referrerName: 'blog.example',
+    });
+  });
+});
+
+describe('the source of a campaign', () => {
+  test.each([
+    ['google', 'Google', 'search'],
+    ['Google', 'Google', 'search'],
+    ['www.google.co.uk', 'Google', 'search'],
+    ['https://www.google.com/search', 'Google', 'search'],
+    ['google_ads', 'Google', 'search'],
+    ['fb', 'Facebook', 'social'],
+    ['facebook-ads', 'Facebook', 'social'],
+    ['Meta Ads', 'Facebook', 'social'],
+    ['ig', 'Instagram', 'social'],
+    ['twitter', 'X', 'social'],
+    ['x', 'X', 'social'],
+    ['threads', 'Threads', 'social'],
+    ['hacker_news', 'Hacker News', 'social'],
+    ['yt', 'YouTube', 'video'],
+    ['chatgpt.com', 'ChatGPT', 'ai'],
+    ['chatgpt', 'ChatGPT', 'ai'],
+    ['perplexity', 'Perplexity', 'ai'],
+    ['mailchimp', 'Mailchimp', 'email'],
+    ['amazon', 'Amazon', 'shopping'],
+    ['newsletter', 'newsletter', ''],
+    ['free', 'free', ''],
+    ['June Letter', 'June Letter', ''],
+    ['partner.example', 'partner.example', ''],
+    ['constructor', 'constructor', ''],
+  ])('%s is %s', (written, referrerName, referrerType) => {
+    const path = `https://shop.example/?utm_source=${encodeURIComponent(written)}`;
+    expect(arrive('', path)).toMatchObject({ referrerName, referrerType, utmSource: written });
+  });
+
+  test('goes before the referrer, which stays', () => {
+    expect(
+      arrive('https://www.google.com/', 'https://shop.example/?utm_source=fb&utm_medium=cpc'),
+    ).toMatchObject({
+      referrer: 'https://www.google.com/',
+      referrerName: 'Facebook',
+      referrerType: 'social',
+      utmSource: 'fb',
+      utmMedium: 'cpc',
+      channel: 'Paid Social',
+    });
+    expect(arrive('https://www.google.com/', 'https://shop.example/?utm_source=letter')).toMatchObject({
+      referrerName: 'letter',
+      referrerType: '',
+      channel: 'Unassigned',
+    });
+  });
+
+  test('counts on a page that was come to from the same host', () => {
+    const source = arrive(
+      'https://shop.example/a',
+      'https://shop.example/b?utm_source=google&utm_medium=cpc',
+    );
+    expect(source).toMatchObject({ referrer: '', referrerName: 'Google', channel: 'Paid Search' });
+  });
+
+  test('is understood under each of the words, and by each name', () => {
+    for (const [name, words] of Object.entries(SOURCE_WORDS))
+      for (const word of words.split(' '))
+        expect(serviceOfSource(word === '' ? name.toUpperCase() : word)?.name).toBe(name);
+  });
+
+  test('leaves medium and click of the page to decide the channel of a referrer', () => {
+    expect(arrive('https://www.google.com/', 'https://shop.example/?gclid=1').channel).toBe('Paid Search');
+    expect(arrive('https://www.google.com/', 'https://shop.example/?utm_medium=cpc').channel).toBe(
+      'Paid Search',
+    );
+  });
+});
+
+test('the same arguments give the same source, and every text of it keeps its limit', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.webUrl(),
+        fc.string(),
+        fc.string().map((id) => `android-app://${id}`),
+      ),
+      fc.oneof(
+        fc.webUrl({ withQueryParameters: true }),
+        fc.string().map((text) => `/?utm_source=${text}`),
+      ),
+      (referrer, path) => {
+        const source = arrive(referrer.repeat(10), path.repeat(10));
+        expect(arrive(referrer.repeat(10), path.repeat(10))).toEqual(source);
+        expect(source.referrer.length).toBeLessThanOrEqual(2048);
+        expect(source.referrerName.length).toBeLessThanOrEqual(256);
+        expect(['', ...REFERRER_TYPES]).toContain(source.referrerType);
+      },
+    ),
+  );
+});

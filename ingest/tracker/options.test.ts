@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { chosenCollection, type Options, optionsOf } from './options.ts';
+
+describe('data attributes', () => {
+  test('are options of the same names; one without a value is on', () => {
+    const attributes = {
+      clientId: 'c',
+      apiUrl: 'https://stats.example/x',
+      trackPath: '/t',
+      trackScreenViews: '',
+      trackOutgoingLinks: 'true',
+      trackHashChanges: 'false',
+    };
+    const options = optionsOf(attributes);
+    expect(options).toMatchObject({ clientId: 'c', apiUrl: 'https://stats.example/x', trackPath: '/t' });
+    expect(options.trackScreenViews).toBeTruthy();
+    expect(options.trackOutgoingLinks).toBeTruthy();
+    expect(options.trackHashChanges).toBe(false);
+  });
+});
+
+describe('what a page chose to collect', () => {
+  const cases: [options: Options, collection: object | undefined][] = [
+    [{}, undefined],
+    [{ clientId: 'c', trackPath: '/t', debug: true }, undefined],
+    [{ trackScreenViews: true }, { screenViews: true }],
+    [{ trackAttributes: false }, { attributes: false }],
+    [
+      { trackOutgoingLinks: true, trackHashChanges: true, trackAttributes: true },
+      { outgoingLinks: true, hashChanges: true, attributes: true },
+    ],
+  ];
+  test.each(cases)('with %j is %j', (options, collection) => {
+    expect(chosenCollection(options)).toEqual(collection);
+  });
+});

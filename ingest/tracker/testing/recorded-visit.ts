@@ -1,0 +1,89 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { openPage, startBrowser, type TestPage } from './test-browser.ts';
+import { type RecordedCall, startTestSite, type TestSite } from './test-site.ts';
+
+export const CLIENT_ID = '6b3b7a3c-3f0a-4c8a-9d5e-0d1f5a2b7c11';
+export const WAIT = { timeout: 10_000, interval: 10 };
+
+/** The stub of one function. */
+export const PLAIN_STUB =
+  'window.op = window.op || function () { (window.op.q = window.op.q || []).push([].slice.call(arguments)); };';
+
+/** Everything that a test of the script against the recording endpoint needs; fresh for each test. */
+export interface RecordedVisit {
+  readonly site: TestSite;
+  readonly visitor: TestPage;
+  /** Opens a page with these calls to a stub and then the script; `OFF` are options that collect nothing. */
+  open(calls: string, options?: { readonly stub?: string; readonly script?: string }): Promise<void>;
+  /** Runs calls on the open page. */
+  run<Result>(calls: string): Promise<Result>;
+  /** Lets the clock of the page run ahead by this long. */
+  pass(durationMs: number): Promise<void>;
+  /** The next `count` calls that come in. Fails when there are more, as far as a call behind them shows. */
+  calls(count: number): Promise<readonly RecordedCall[]>;
+}
+
+/** Sets up browser, site and visitor for the tests of a file. After each test nothing may have gone wrong in a page. */
+export function useRecordedVisit(chromium: string | undefined): RecordedVisit {
+  let browser: Browser;
+  let site: TestSite;
+  let visitor: TestPage;
+  beforeAll(async () => {
+    if (chromium === undefined) return;
+    site = await startTestSite();
+    browser = await startBrowser(chromium);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.stop();
+  });
+  beforeEach(async () => {
+    if (chromium === undefined) return;
+    site.reset();
+    visitor = await openPage(browser);
+    await visitor.page.clock.install();
+  });
+  afterEach(async () => {
+    if (chromium === undefined) return;
+    const { troubles } = visitor;
+    await visitor.close();
+    expect(troubles).toEqual([]);
+  });
+  const run = <Result>(calls: string): Promise<Result> =>
+    visitor.page.evaluate(`(async () => { ${calls} })()`);
+  return {
+    get site() {
+      return site;
+    },
+    get visitor() {
+      return visitor;
+    },
+    run,
+    pass: (durationMs) => visitor.page.clock.runFor(durationMs),
+    open: async (calls, { stub = PLAIN_STUB, script = '<script src="/script.js" async></script>' } = {}) => {
+      const names = `var API = '${site.apiUrl}', OFF = { clientId: '${CLIENT_ID}', apiUrl: API, trackScreenViews: false };`;
+      const html = `<!doctype html><title>Page</title><script>${names}${stub}${calls}</script>${script}`;
+      site.show('/page', html);
+      await visitor.page.goto(`${site.url}/page`);
+    },
+    calls: async (count) => {
+      await expect.poll(() => site.calls.length, WAIT).toBeGreaterThanOrEqual(count);
+      await run(`op('track', 'behind')`);
+      await expect.poll(() => site.calls.at(-1)?.payload.name, WAIT).toBe('behind');
+      const made = site.calls.splice(0).slice(0, -1);
+      expect(made).toHaveLength(count);
+      return made;
+    },
+  };
+}
+
+/** The properties of a recorded event. */
+export function propertiesOf(call: RecordedCall | undefined): Readonly<Record<string, unknown>> {
+  return (call?.payload.properties ?? {}) as Record<string, unknown>;
+}
+
+/** The names of recorded events, in the order in which they came in. */
+export function namesOf(calls: readonly RecordedCall[]): unknown[] {
+  return calls.map(({ payload }) => payload.name);
+}

@@ -1,0 +1,326 @@
+import { describe, expect, test } from 'vitest';
+import { findChromium } from '../testing/chromium.ts';
+import { WAITED_MS } from './limits.ts';
+import {
+  CLIENT_ID,
+  namesOf,
+  PLAIN_STUB,
+  propertiesOf,
+  useRecordedVisit,
+  WAIT,
+} from './testing/recorded-visit.ts';
+import { ASKED_IDENTITY } from './testing/test-site.ts';
+
+// What a page can call, in a real browser, against a server that records what the built script sends.
+
+const chromium = await findChromium();
+const visit = useRecordedVisit(chromium);
+const inBrowser = describe.skipIf(chromium === undefined);
+
+const PROXY_STUB = `window.op = window.op || (function () {
+  var calls = [];
+  return new Proxy(function () { if (arguments.length) calls.push([].slice.call(arguments)); }, {
+    get: function (_, name) {
+      return name === 'q' ? calls : function () { calls.push([name].concat([].slice.call(arguments))); };
+    },
+    has: function (_, name) { return name === 'q'; }
+  });
+})();`;
+
+inBrowser('the stub', () => {
+  test.each([
+    [
+      'of one function',
+      PLAIN_STUB,
+      `op('track', 'first'); op('init', OFF); op('track', 'second', { a: 1 });`,
+    ],
+    ['with methods', PROXY_STUB, `op.track('first'); op.init(OFF); op('track', 'second', { a: 1 });`],
+  ])('%s is replayed in order, also what came before init', async (_name, stub, calls) => {
+    await visit.open(calls, { stub });
+    const [first, second] = await visit.calls(2);
+    expect(first?.payload.name).toBe('first');
+    expect(second).toMatchObject({
+      type: 'track',
+      payload: { name: 'second', properties: { a: 1, __path: `${visit.site.url}/page`, __referrer: '' } },
+      headers: {
+        'service-client-id': CLIENT_ID,
+        'service-sdk-name': 'web',
+        'service-sdk-version': expect.stringMatching(/^\d+\.\d+\.\d+/),
+        'content-type': 'application/json',
+        'idempotency-key': second?.payload.eventId,
+      },
+    });
+    await visit.run(`op.track('by method')`);
+    expect(namesOf(await visit.calls(1))).toEqual(['by method']);
+  });
+
+  test.each([
+    ['of one function', PLAIN_STUB, `kept('track', 'kept')`],
+    ['with methods', PROXY_STUB, `kept.track('kept')`],
+  ])('%s that somebody kept goes on to work', async (_name, stub, call) => {
+    await visit.open(`op('init', OFF); op('track', 'first'); window.kept = window.op;`, { stub });
+    await visit.calls(1);
+    await visit.run(call);
+    expect(namesOf(await visit.calls(1))).toEqual(['kept']);
+  });
+
+  test('is waited on until init, however late that comes, and a second init changes nothing', async () => {
+    await visit.open(`op('track', 'early');`, { script: '<script src="/script.js"></script>' });
+    await visit.run(`op('track', 'later'); op.setGlobalProperties({ plan: 'pro' });`);
+    expect(visit.site.calls).toEqual([]);
+    await visit.run(`op('init', OFF); op('init', { clientId: 'other' }); op('track', 'after');`);
+    const calls = await visit.calls(3);
+    expect(namesOf(calls)).toEqual(['early', 'later', 'after']);
+    expect(propertiesOf(calls[2])).toMatchObject({ plan: 'pro' });
+    expect(calls[2]?.headers['service-client-id']).toBe(CLIENT_ID);
+  });
+
+  test('is not needed', async () => {
+    await visit.open('', { stub: '', script: '<script src="/script.js"></script><p id="op">' });
+    await visit.run(`op.init(OFF); op.track('alone');`);
+    expect(namesOf(await visit.calls(1))).toEqual(['alone']);
+  });
+});
+
+inBrowser('the script', () => {
+  test('loaded twice works once', async () => {
+    const script = '<script src="/script.js"></script>';
+    await visit.open(`op('init', { clientId: OFF.clientId, apiUrl: API, trackScreenViews: true });`, {
+      script: script + script,
+    });
+    await visit.run(`var script = document.createElement('script'); script.src = '/script.js';
+      await new Promise((resolve) => { script.onload = resolve; document.head.append(script); });
+      op('track', 'third load')`);
+    expect(namesOf(await visit.calls(2)).toSorted()).toEqual(['screen_view', 'third load']);
+  });
+
+  test('takes mistakes in silence', async () => {
+    await visit.open(`op('init', OFF);`);
+    await visit.run(`
+      op(); op('unheardOf', 1); op.unheardOf(); op('constructor'); op('identify'); op('track', 'no number', { n: 1n });
+      var ring = {}; ring.ring = ring; op('track', 'ring', ring); op('setGroups'); op.increment(); await op;
+      op('init', null); op.apply(null, ['track', 'applied']);`);
+    expect(visit.site.calls.every(({ type }) => ['track', 'assign_group'].includes(type))).toBe(true);
+    await expect.poll(() => namesOf(visit.site.calls), WAIT).toContain('applied');
+  });
+
+  test('writes to the console only when it is asked to', async () => {
+    await visit.open(`op('init', Object.assign({ debug: true }, OFF)); op('track', 'told'); op('identify');`);
+    await expect.poll(() => visit.visitor.troubles.length, WAIT).toBeGreaterThanOrEqual(2);
+    expect(visit.visitor.troubles.join()).toMatch(/track.*TypeError/);
+    visit.visitor.troubles.length = 0;
+  });
+
+  test('finds its service beside itself, and needs no inline script', async () => {
+    const script = `<script src="${visit.site.apiUrl}/script.js?v=1/2" data-client-id="${CLIENT_ID}"
+      data-track-screen-views data-track-attributes="false" async></script>`;
+    await visit.open('', { stub: '', script });
+    const [view] = await visit.calls(1);
+    expect(view?.payload).toMatchObject({ name: 'screen_view', properties: { __title: 'Page' } });
+    expect(visit.site.settings.asked).toBe(0);
+  });
+
+  test('takes another path below its service', async () => {
+    await visit.open(
+      `op('init', Object.assign({}, OFF, { apiUrl: API + '/', trackPath: '/t' })); op('track', 'a');`,
+    );
+    expect(await visit.calls(1)).toMatchObject([{ headers: { host: expect.stringContaining('localhost') } }]);
+  });
+
+  test('works in the head of a page that has no body yet, and where storage is forbidden', async () => {
+    await visit.visitor.context.addInitScript(`Object.defineProperty(window, 'sessionStorage', {
+      get() { throw new DOMException('The operation is insecure.', 'SecurityError'); } });`);
+    await visit.open(`op('init', OFF); op('track', 'a'); op('pendingRevenue', 100);`, {
+      script: `<script src="/script.js"></script><script>window.hadBody = !!document.body</script>`,
+    });
+    expect(await visit.run('return hadBody')).toBe(false);
+    expect(namesOf(await visit.calls(1))).toEqual(['a']);
+    await visit.run(`op('flushRevenue')`);
+    expect(namesOf(await visit.calls(1))).toEqual(['revenue']);
+  });
+
+  test('does nothing on a page that is rendered ahead until it is shown', async () => {
+    await visit.visitor.context.addInitScript(`window.ahead = true;
+      Object.defineProperty(Document.prototype, 'prerendering', { get: () => window.ahead });`);
+    await visit.open(`op('init', { clientId: OFF.clientId, apiUrl: API }); op('track', 'a');`, {
+      script: '<script src="/script.js"></script>',
+    });
+    await visit.pass(100);
+    expect(visit.site.calls).toEqual([]);
+    expect(visit.site.settings.asked).toBe(0);
+    await visit.run(`ahead = false; document.dispatchEvent(new Event('prerenderingchange'))`);
+    await expect.poll(() => namesOf(visit.site.calls), WAIT).toEqual(['a', 'screen_view']);
+  });
+});
+
+inBrowser('a method', () => {
+  const cases: [fact: string, calls: string, sent: object[]][] = [
+    [
+      'track passes on what it is given',
+      `op('track', 'a', { b: { c: [1] }, groups: ['g'], profileId: 7, __path: '/x' })`,
+      [
+        {
+          type: 'track',
+          payload: { name: 'a', profileId: 7, groups: ['g'], properties: { b: { c: [1] }, __path: '/x' } },
+        },
+      ],
+    ],
+    [
+      'screenView counts a page once, and its path holds for what happens there',
+      `op('screenView'); op('screenView'); op('screenView', '/virtual', { tab: 2 }); op('track', 'there')`,
+      [
+        {
+          payload: {
+            name: 'screen_view',
+            properties: { __path: expect.stringMatching(/\/page$/), __title: 'Page' },
+          },
+        },
+        { payload: { name: 'screen_view', properties: { __path: '/virtual', tab: 2 } } },
+        { payload: { name: 'there', properties: { __path: '/virtual' } } },
+      ],
+    ],
+    [
+      'increment and decrement are of the known profile, unless they name one',
+      `op('identify', { profileId: 'p1' }); op('track', 'a'); op('increment', { property: 'visits' });
+      op('decrement', { profileId: 'p2', property: 'credit', value: 5 })`,
+      [
+        { type: 'track', payload: { name: 'a', profileId: 'p1' } },
+        { type: 'increment', payload: { profileId: 'p1', property: 'visits' } },
+        { type: 'decrement', payload: { profileId: 'p2', property: 'credit', value: 5 } },
+      ],
+    ],
+    [
+      'identify describes a profile, with global properties',
+      `op('setGlobalProperties', { plan: 'pro' }); op('setGlobalProperties', { seat: 2 });
+      op('identify', { profileId: 'p1', email: 'a@b.example', properties: { seat: 3 } }); op('track', 'a', { plan: 'x' })`,
+      [
+        {
+          type: 'identify',
+          payload: { profileId: 'p1', email: 'a@b.example', properties: { plan: 'pro', seat: 3 } },
+        },
+        { type: 'track', payload: { profileId: 'p1', properties: { plan: 'x', seat: 2 } } },
+      ],
+    ],
+    [
+      'groups are linked and described, and never added to events',
+      `op('identify', { profileId: 'p1' }); op('setGroup', 'g1'); op('setGroups', ['g2', 'g3']);
+      op('upsertGroup', { id: 'g1', type: 'team', name: 'One', properties: { size: 3 } }); op('clear'); op('track', 'a')`,
+      [
+        { type: 'assign_group', payload: { groupIds: ['g1'], profileId: 'p1' } },
+        { type: 'assign_group', payload: { groupIds: ['g2', 'g3'], profileId: 'p1' } },
+        { type: 'group', payload: { id: 'g1', type: 'team', name: 'One', properties: { size: 3 } } },
+        { type: 'track', payload: { name: 'a' } },
+      ],
+    ],
+    [
+      'revenue is an event in minor units',
+      `op('revenue', 1999, { __currency: 'EUR', __orderId: 'o1' })`,
+      [
+        {
+          type: 'track',
+          payload: { name: 'revenue', properties: { __revenue: 1999, __currency: 'EUR', __orderId: 'o1' } },
+        },
+      ],
+    ],
+    [
+      'track may be given an event id',
+      `op('track', 'a', {}, 'my-id')`,
+      [{ payload: { eventId: 'my-id' }, headers: { 'idempotency-key': 'my-id' } }],
+    ],
+  ];
+  test.each(cases)('%s', async (_fact, calls, sent) => {
+    await visit.open(`op('init', OFF);`);
+    await visit.run(calls);
+    const made = await visit.calls(sent.length);
+    expect(made).toMatchObject(sent);
+    expect(new Set(made.map(({ payload }) => payload.eventId)).size).toBe(sent.length);
+    // Groups are never added by themselves, and nobody is remembered who was cleared.
+    const last = made.at(-1);
+    if (calls.includes('setGroup')) expect(last?.payload).not.toHaveProperty('groups');
+    if (calls.includes('clear')) expect(last?.payload).not.toHaveProperty('profileId');
+  });
+});
+
+inBrowser('sending', () => {
+  test('waits for ready where it is disabled, and what was kept has its own time and path', async () => {
+    await visit.open(`op('init', Object.assign({ disabled: true }, OFF)); op('track', 'kept');`);
+    await visit.pass(WAITED_MS + 100);
+    await visit.run(`history.pushState(null, '', '/next')`);
+    expect(await visit.run(`return op('getDeviceId')`)).toBe('');
+    expect(visit.site.calls).toEqual([]);
+    const readyAtMs = await visit.run<number>(`op('ready'); return Date.now()`);
+    const [kept] = await visit.calls(1);
+    expect(propertiesOf(kept)).toMatchObject({ __path: `${visit.site.url}/page` });
+    expect(propertiesOf(kept).__timestamp).toBeLessThan(readyAtMs - WAITED_MS);
+  });
+
+  test('waits for a profile where that is wanted, and what was kept gets it', async () => {
+    await visit.open(`op('init', Object.assign({ waitForProfile: true }, OFF)); op('track', 'kept');`);
+    await visit.run(`op('track', 'own', { profileId: 'p0' })`);
+    expect(visit.site.calls).toEqual([]);
+    await visit.run(`op('identify', { profileId: 'p1' })`);
+    expect(await visit.calls(2)).toMatchObject([
+      { payload: { profileId: 'p1' } },
+      { payload: { profileId: 'p0' } },
+    ]);
+  });
+
+  test('leaves out what the filter of the page does not let through', async () => {
+    await visit.open(`op('init', Object.assign({}, OFF, { filter: function (call) {
+      if (call.payload.name === 'broken') throw new Error('broken');
+      return call.payload.name !== 'secret'; } }));
+      op('track', 'secret'); op('track', 'broken'); op('track', 'open');`);
+    expect(namesOf(await visit.calls(1))).toEqual(['open']);
+  });
+
+  test('copies what it is given', async () => {
+    await visit.open(`op('init', Object.assign({ disabled: true }, OFF));`);
+    await visit.run(`var cart = { lines: [1] }; op('track', 'a', cart); cart.lines.push(2); op('ready');`);
+    expect(propertiesOf((await visit.calls(1))[0])).toMatchObject({ lines: [1] });
+  });
+});
+
+inBrowser('the device and the session', () => {
+  test('are asked for while nothing was answered yet', async () => {
+    await visit.open(`op('init', OFF);`, { script: '<script src="/script.js"></script>' });
+    expect(await visit.run(`return [await op('getDeviceId'), await op.getSessionId()]`)).toEqual([
+      ASKED_IDENTITY.deviceId,
+      ASKED_IDENTITY.sessionId,
+    ]);
+  });
+
+  test('are those of the last answer', async () => {
+    await visit.open(`op('init', OFF); op('track', 'a');`);
+    await visit.calls(1);
+    expect(await visit.run(`return [await op('getDeviceId'), await op.getSessionId()]`)).toEqual([
+      'device-1',
+      'session-1',
+    ]);
+    expect(await visit.run(`op('clear'); return op('getDeviceId')`)).toBe(ASKED_IDENTITY.deviceId);
+  });
+});
+
+inBrowser('pending revenue', () => {
+  test('outlives its page, is sent when it is flushed, and then forgotten', async () => {
+    await visit.open(
+      `op('init', OFF); op('pendingRevenue', 500, { __orderId: 'o1' }); op('pendingRevenue', 700);`,
+    );
+    await visit.calls(0);
+    await visit.open(`op('init', OFF);`);
+    await visit.run(`op('flushRevenue'); op('flushRevenue');`);
+    const sent = await visit.calls(4);
+    expect(sent.map((call) => propertiesOf(call).__revenue)).toEqual([500, 700, 500, 700]);
+    expect(new Set(sent.map(({ payload }) => payload.eventId)).size).toBe(2);
+    await visit.run(`op('flushRevenue')`);
+    await visit.calls(0);
+  });
+
+  test('can be cleared, and without any nothing is stored', async () => {
+    await visit.open(`op('init', OFF); op('track', 'a');`);
+    await visit.calls(1);
+    const stored = `return [sessionStorage.length, localStorage.length, document.cookie]`;
+    expect(await visit.run(stored)).toEqual([0, 0, '']);
+    await visit.run(`op('pendingRevenue', 500); op('clearRevenue'); op('flushRevenue')`);
+    await visit.calls(0);
+  });
+});

@@ -1,0 +1,72 @@
+import type { Browser } from './browser.ts';
+import { startTracker } from './commands.ts';
+import { KEPT_MAX } from './limits.ts';
+import { type Options, optionsOf } from './options.ts';
+
+declare const document: Browser['document'];
+declare const window: Browser['window'];
+
+type Call = [name: string, ...rest: unknown[]];
+
+/** Puts the script in the place of the stub and does what the stub was asked for. On a page that has it, nothing. */
+function install(): void {
+  // biome-ignore lint/complexity/useOptionalChain: what es2018 makes of it is longer
+  const queue = (window.op && window.op.q) || [];
+  if (queue.push !== [].push) return;
+  const script = document.currentScript;
+  let commands: Readonly<Record<string, (...rest: never[]) => unknown>>;
+  let isDebugging: unknown;
+
+  // Nothing that goes wrong in here reaches the page.
+  const attempt = async (act: () => unknown) => {
+    try {
+      return await act();
+    } catch (error) {
+      // biome-ignore lint/suspicious/noConsole: the page asked for it
+      if (isDebugging) console.log(error);
+    }
+  };
+
+  const init = (given?: Options): void => {
+    const options = { ...(script && optionsOf(script.dataset)), ...given };
+    if (!options.clientId) return;
+    // A page that is rendered ahead has no visitor until it is shown.
+    if (document.prerendering) {
+      document.addEventListener('prerenderingchange', () => void call('init', given));
+      return;
+    }
+    isDebugging = options.debug;
+    // Beside the script, so that a path in front of it stays.
+    const apiUrl = (options.apiUrl || new URL('.', (script as NonNullable<typeof script>).src).href).replace(
+      /\/$/,
+      '',
+    );
+    commands = startTracker(options, apiUrl, attempt);
+    for (const kept of queue.splice(0)) void call(...kept);
+  };
+
+  const call = (...[name, ...rest]: Call) =>
+    attempt(() => {
+      // biome-ignore lint/suspicious/noConsole: the page asked for it
+      if (isDebugging) console.log(name, rest);
+      const command = commands[name];
+      if (command) return command(...(rest as never[]));
+      if (queue.length < KEPT_MAX) queue[queue.length] = [name, ...rest];
+    });
+
+  commands = { init };
+  call.q = queue;
+  window.op = new Proxy(call, {
+    get: (target, name: 'q') =>
+      target[name] || ((name as string) !== 'then' && ((...rest: unknown[]) => call(name, ...rest))),
+  });
+  for (const kept of queue) if (kept[0] === 'init') void call(...kept);
+  void call('init');
+  // Who kept the stub goes on to push into its queue.
+  queue.push = (queued) => {
+    void call(...queued);
+    return 0;
+  };
+}
+
+install();

@@ -1,0 +1,108 @@
+import { leadingNumbers } from './user-agent-version.ts';
+
+/** The operating system. Every distribution of Linux is `Linux`, every iPad is `iOS`; a version is as the text gives it. */
+export interface System {
+  readonly name: string;
+  readonly version: string;
+}
+
+type Signature = readonly [name: string, pattern: RegExp, version?: RegExp];
+
+const NO_SYSTEM: System = { name: '', version: '' };
+const NO_VERSION = /$^/;
+const APPLE_VERSION = /\bOS (\d[\d_.]*) like Mac OS X/;
+
+// What is later in the list is claimed by what is earlier: consoles say Windows, Windows Phone says Android and
+// iPhone, HarmonyOS says Android, Android says Linux, iOS says Mac OS X.
+const SIGNATURES: readonly Signature[] = [
+  ['Xbox', /\bXbox\b|\bXBOX_ONE/, NO_VERSION],
+  ['PlayStation', /\bPlayStation\b/i, /\bPlayStation (?:\d|Vita|Portable)[ /]([\d.]+)/i],
+  ['Nintendo', /\bNintendo\b/, NO_VERSION],
+  ['tvOS', /\bAppleTV\d+,\d+\/([\d.]+)/],
+  ['tvOS', /\bApple ?TV\b|\btvOS\b/, /\b(?:CPU OS |tvOS[ /])(\d[\d_.]*)/],
+  ['watchOS', /\bwatchOS[ /]?([\d.]*)/i],
+  ['Windows Phone', /\bWindows Phone(?: OS)?(?: ([\d.]+))?/],
+  ['Windows Mobile', /\bWindows (?:Mobile|CE)\b/, NO_VERSION],
+  ['KaiOS', /\bKAIOS\/([\d.]+)/i],
+  ['HarmonyOS', /\b(?:OpenHarmony|HarmonyOS)(?: ([\d.]+))?/],
+  ['Tizen', /\bTizen[ /]?([\d.]*)/],
+  ['webOS', /\bWeb0S\b|\bhpwOS\b|\bwebOS\b|\bNetCast\b/, NO_VERSION],
+  ['Roku OS', /\bRoku\b/, /\bDVP-([\d.]+)/],
+  ['Fuchsia', /\bFuchsia\b/, NO_VERSION],
+  ['Chrome OS', /\bCrOS \w+ ([\d.]+)/],
+  ['BlackBerry', /\b(?:BlackBerry|BB10|PlayBook)/, /\b(?:Version\/|BlackBerry\d+\/|Tablet OS )([\d.]+)/],
+  ['Symbian', /\bSymb(?:ian|OS)|\bSeries ?60\b/, /\bSymbianOS\/([\d.]+)/],
+  ['Bada', /\bBada(?:\/([\d.]+))?/],
+  ['MeeGo', /\bMeeGo\b|\bMaemo\b/, NO_VERSION],
+  ['Sailfish', /\bSailfish\b/, NO_VERSION],
+  ['iOS', APPLE_VERSION],
+  ['iOS', /\biP(?:hone|ad|od)\b/, /\b(?:i?OS |FBSV\/)(\d[\d_.]*)/],
+  // Facebook's own program sends its own list of facts, and neither system nor model where they are elsewhere.
+  ['Android', /\bFBAN\/(?:FB4A|Orca-Android|EMA)\b/, /\bFBSV\/([\d.]+)/],
+  // Instagram alone names the level of the API before the version.
+  ['Android', /\bAndroid \(\d+\/([\d.]+)/],
+  ['Android', /\bAndroid[ /-]?([\d.]*)/],
+  // Amazon's tablets and Meta's headsets leave Android out when they ask for the pages of desktops.
+  ['Android', /\bKF[A-Z]{2,6} Build\b|\bOculusBrowser\b/, NO_VERSION],
+  ['Firefox OS', /^Mozilla\/5\.0 \((?:Mobile|Tablet|TV);/, NO_VERSION],
+];
+
+const DESKTOPS: readonly Signature[] = [
+  ['macOS', /\bMac OS X ?([\d_.]*)/],
+  ['macOS', /\bMacintosh\b|\bMac_PowerPC\b|\bMac_PPC\b/, NO_VERSION],
+  ['FreeBSD', /\bFreeBSD\b/, NO_VERSION],
+  ['OpenBSD', /\bOpenBSD\b/, NO_VERSION],
+  ['NetBSD', /\bNetBSD\b/, NO_VERSION],
+  ['Solaris', /\bSunOS\b/, NO_VERSION],
+  ['Haiku', /\bHaiku\b/, NO_VERSION],
+  ['Linux', /\bLinux\b|\bX11\b|\bWayland\b/, NO_VERSION],
+];
+
+const WINDOWS_BY_KERNEL: ReadonlyMap<string, string> = new Map([
+  ['10.0', '10'],
+  ['6.4', '10'],
+  ['6.3', '8.1'],
+  ['6.2', '8'],
+  ['6.1', '7'],
+  ['6.0', 'Vista'],
+  ['5.2', 'XP'],
+  ['5.1', 'XP'],
+  ['5.01', '2000'],
+  ['5.0', '2000'],
+  ['4.0', 'NT 4.0'],
+]);
+
+const DESKTOP_NAMES: ReadonlySet<string> = new Set([
+  'Windows',
+  'Chrome OS',
+  ...DESKTOPS.map(([name]) => name),
+]);
+
+export function systemOf(userAgent: string): System {
+  return signed(userAgent, SIGNATURES) ?? windowsOf(userAgent) ?? signed(userAgent, DESKTOPS) ?? NO_SYSTEM;
+}
+
+/** Whether a system runs on desks and laps. */
+export function isDesktopSystem(name: string): boolean {
+  return DESKTOP_NAMES.has(name);
+}
+
+function signed(userAgent: string, signatures: readonly Signature[]): System | undefined {
+  for (const [name, pattern, versionPattern] of signatures) {
+    const match = pattern.exec(userAgent);
+    if (match === null) continue;
+    const version = versionPattern === undefined ? match[1] : versionPattern.exec(userAgent)?.[1];
+    return { name, version: leadingNumbers(version ?? '', 3) };
+  }
+  return undefined;
+}
+
+/** Windows tells the version of its kernel, which nobody calls it by; a kernel that never was gives no version. */
+function windowsOf(userAgent: string): System | undefined {
+  const kernel = /\bWindows NT ([\d.]+)/.exec(userAgent)?.[1];
+  if (kernel !== undefined) return { name: 'Windows', version: WINDOWS_BY_KERNEL.get(kernel) ?? '' };
+  if (/\bWin 9x 4\.90\b|\bWindows ME\b/.test(userAgent)) return { name: 'Windows', version: 'ME' };
+  const named = /\bWin(?:dows )?(95|98|2000|XP|Vista)\b/.exec(userAgent)?.[1];
+  if (named !== undefined) return { name: 'Windows', version: named };
+  return /\bWindows\b|\bWinNT\b/.test(userAgent) ? { name: 'Windows', version: '' } : undefined;
+}

@@ -1,0 +1,114 @@
+import { cut } from './page.ts';
+import { browserOf } from './user-agent-browser.ts';
+import { brandOfModel, type Device, hardwareOf } from './user-agent-device.ts';
+import { type ClientHints, type HintedSoftware, understand } from './user-agent-hints.ts';
+import { isDesktopSystem, systemOf } from './user-agent-system.ts';
+import { USER_AGENT_MAX } from './user-agent-version.ts';
+
+/** What a visitor reads a page with. Texts of at most 64 characters; empty when not known. */
+export interface Software {
+  readonly browser: string;
+  readonly browserVersion: string;
+  readonly os: string;
+  readonly osVersion: string;
+  readonly device: Device;
+  readonly brand: string;
+  readonly model: string;
+}
+
+const FIELD_MAX = 64;
+const CONTROLS_AND_LONE_SURROGATES = /[\p{Cc}\p{Cs}]/gu;
+
+/**
+ * Names what sent a request. Same texts, same result; takes time in proportion to the length of the texts, of which
+ * 1024 characters are read. Whoever calls it often keeps the results.
+ *
+ * What the texts cannot tell: an iPad that asks for the pages of desktops is a Macintosh, Brave and Tor on a desktop
+ * are Chrome and Firefox, Windows 11 is 10 and every macOS from 11 on is 10.15.7 unless client hints say more, and
+ * Android with a reduced user agent (`Android 10; K`) has no model. An Android device that says neither `Mobile` nor
+ * its kind is a tablet. A server has no browser and no system: what it runs on says nothing of a visitor.
+ */
+export function softwareOf(userAgent: string, hints: ClientHints): Software {
+  const text = userAgent.slice(0, USER_AGENT_MAX);
+  const browser = browserOf(text);
+  const system = systemOf(text);
+  const hardware = hardwareOf(text, system, browser.name !== '');
+  if (hardware.device === 'server') return storable({ ...NO_SOFTWARE, device: 'server' });
+  const software: Software = {
+    browser: browser.name,
+    browserVersion: browser.version,
+    os: system.name,
+    osVersion: system.version,
+    ...hardware,
+  };
+  // Only the Chromium family sends hints; next to any other user agent they are somebody's invention.
+  return storable(text.includes('Chrome/') ? corrected(software, understand(hints)) : software);
+}
+
+const NO_SOFTWARE: Software = {
+  browser: '',
+  browserVersion: '',
+  os: '',
+  osVersion: '',
+  device: '',
+  brand: '',
+  model: '',
+};
+
+/** Names that a derived browser may hide behind; a hint may replace these and no other. */
+const HIDING: ReadonlySet<string> = new Set(['Chrome', 'Chromium', 'Opera']);
+
+/** What the user agent says, with what the hints know better. */
+function corrected(software: Software, hinted: HintedSoftware): Software {
+  return withDevice(withSystem(withBrowser(software, hinted), hinted), hinted);
+}
+
+function withBrowser(software: Software, { browser, browserVersion }: HintedSoftware): Software {
+  if (browser === '' || !HIDING.has(software.browser) || browser === 'Chromium') return software;
+  if (browser === software.browser) return software;
+  return { ...software, browser, browserVersion };
+}
+
+function withSystem(software: Software, { os, osVersion }: HintedSoftware): Software {
+  // Systems built on these (HarmonyOS, Tizen, a console) are named by the user agent alone.
+  const mayChange = software.os === '' || software.os === 'Android' || isDesktopSystem(software.os);
+  if (os === '' || !mayChange) return software;
+  if (os === software.os) return osVersion === '' ? software : { ...software, osVersion };
+  const brand = os === 'macOS' ? 'Apple' : '';
+  return {
+    ...software,
+    os,
+    osVersion,
+    device: softwareDevice(os),
+    brand,
+    model: os === 'macOS' ? 'Macintosh' : '',
+  };
+}
+
+function softwareDevice(os: string): Device {
+  return os === 'Android' ? 'tablet' : 'desktop';
+}
+
+function withDevice(software: Software, { isMobile, model }: HintedSoftware): Software {
+  if (software.os !== 'Android') return software;
+  const device = isMobile === true && software.device === 'tablet' ? 'mobile' : software.device;
+  // A model of old standing in the user agent is as good, and the same that the hint would give.
+  if (model === '' || software.model !== '') return { ...software, device };
+  return { ...software, device, model, brand: brandOfModel(cut(model, FIELD_MAX)) };
+}
+
+function storable(software: Software): Software {
+  return {
+    browser: storableText(software.browser),
+    browserVersion: storableText(software.browserVersion),
+    os: storableText(software.os),
+    osVersion: storableText(software.osVersion),
+    device: software.device,
+    brand: storableText(software.brand),
+    model: storableText(software.model),
+  };
+}
+
+function storableText(text: string): string {
+  return cut(text.replace(CONTROLS_AND_LONE_SURROGATES, ''), FIELD_MAX);
+}

@@ -1,0 +1,89 @@
+import { AssertionError, assert, unreachable } from '../../infra/assert.ts';
+import type { RecordUpdate } from '../../ingest/record-update.ts';
+import { applyGroup, type GroupDocument } from './group.ts';
+import type { Applied } from './head.ts';
+import { applyOrder, type OrderDocument, type RecordedRevenue } from './order.ts';
+import { applyProfile, type ProfileDocument } from './profile.ts';
+import { applyTally, type TallyDocument } from './tally.ts';
+
+/**
+ * A record: what the updates of one stream that name it come to, in the order of the stream. A document never changes;
+ * an update puts another one in its place, or leaves it as it is.
+ */
+export type RecordDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
+
+/**
+ * What can become of an update.
+ *
+ * - `applied`: it was done, also where it said nothing that was not known.
+ * - `repeat`: it was done before.
+ * - `not-a-number`: a step was to be added to what is no decimal number, or would lead to a number that is too long.
+ * - `over-cap`: a profile or group is full; what there was room for is done.
+ * - `waiting`: a refund waits for its order. `too-many-waiting`: there are too many of them.
+ * - `exceeded`: a refund of an order of which nothing is left.
+ * - `foreign-currency`: a refund in another currency than its order's.
+ */
+export const OUTCOMES = [
+  'applied',
+  'repeat',
+  'not-a-number',
+  'over-cap',
+  'waiting',
+  'exceeded',
+  'foreign-currency',
+  'too-many-waiting',
+] as const;
+
+export type Outcome = (typeof OUTCOMES)[number];
+
+/**
+ * What an update did. Where `changed` is false, `document` is the one that was given, and there is none when there was
+ * none: a step that leads to no number makes no profile.
+ */
+export type AppliedUpdate = Applied<RecordDocument, Outcome> & {
+  readonly recorded: readonly RecordedRevenue[];
+  /** What became of refunds that waited for the order which this update brought. */
+  readonly settled: readonly Outcome[];
+};
+
+const NOTHING = { recorded: [], settled: [] } as const;
+
+/**
+ * What an update makes of the record that it names. Same document and update, same result. `version` is that of the
+ * message, and documents name the last message that changed them: who works a message off again passes by the documents
+ * that had its version before it, and comes to the same.
+ */
+export function applyUpdate(
+  document: RecordDocument | undefined,
+  update: RecordUpdate,
+  version: bigint,
+): AppliedUpdate {
+  assert(document === undefined || isOf(document, update), 'an update came to the record of another one');
+  assert(document === undefined || document.version <= version, 'updates of a record run backwards');
+  switch (update.kind) {
+    case 'identify':
+    case 'step':
+    case 'assign':
+      if (document === undefined || document.kind === 'profile')
+        return { ...applyProfile(document, update, version), ...NOTHING };
+      break;
+    case 'group':
+      if (document === undefined || document.kind === 'group')
+        return { ...applyGroup(document, update, version), ...NOTHING };
+      break;
+    case 'order':
+      if (document === undefined || document.kind === 'order') return applyOrder(document, update, version);
+      break;
+    case 'tally':
+      if (document === undefined || document.kind === 'tally')
+        return { ...applyTally(document, update, version), ...NOTHING };
+      break;
+    default:
+      return unreachable(update);
+  }
+  throw new AssertionError(`an update of kind ${update.kind} came to the record of a ${document.kind}`);
+}
+
+function isOf(document: RecordDocument, update: RecordUpdate): boolean {
+  return document.projectId === update.projectId && document.id === update.id;
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { GroupUpdate } from '../../ingest/record-update.ts';
+import {
+  type Applied,
+  END_COLUMNS,
+  FRONT_COLUMNS,
+  HEAD_SELECT,
+  headAfter,
+  headFields,
+  headOf,
+  isRepeat,
+  type RecordHead,
+  UPDATE_IDS_MAX,
+  writeEnd,
+  writeFront,
+} from './head.ts';
+import { mergeProperties, PROPERTIES_SELECT, type Properties, propertiesOf } from './properties.ts';
+
+/** What a site knows of a group: a company, a team. */
+export interface GroupDocument extends RecordHead {
+  readonly kind: 'group';
+  readonly type: string;
+  readonly name: string;
+  readonly properties: Properties;
+}
+
+export type GroupOutcome = 'applied' | 'repeat' | 'over-cap';
+
+/** What an update makes of a group. Same document and update, same result. */
+export function applyGroup(
+  document: GroupDocument | undefined,
+  update: GroupUpdate,
+  version: bigint,
+): Applied<GroupDocument, GroupOutcome> {
+  if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
+  const { properties, isOverCap } = mergeProperties(document?.properties ?? [], update.properties);
+  const outcome = isOverCap ? 'over-cap' : 'applied';
+  const { type, name } = update;
+  const isSame = document?.type === type && document.name === name && document.properties === properties;
+  if (isSame && update.updateId === '') return { changed: false, document, outcome };
+  const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
+  return { changed: true, document: { kind: 'group', ...head, type, name, properties }, outcome };
+}
+
+/** Columns of the table `groups`, in its order. */
+export const GROUP_COLUMNS = [...FRONT_COLUMNS, 'type', 'name', 'properties', ...END_COLUMNS] as const;
+
+/** What to select to read groups back with `groupOf`. */
+export const GROUP_SELECT = `${HEAD_SELECT}, type, name, ${PROPERTIES_SELECT}`;
+
+/** Appends the row of a group. */
+export function writeGroupRow(writer: RowBinaryWriter, group: GroupDocument): void {
+  writeFront(writer, group);
+  writer.string(group.type);
+  writer.string(group.name);
+  writer.stringMap(group.properties);
+  writeEnd(writer, group);
+}
+
+const rowSchema = z.object({
+  ...headFields,
+  type: z.string(),
+  name: z.string(),
+  propertyKeys: z.array(z.string()),
+  propertyValues: z.array(z.string()),
+});
+
+/** The group that a row is, which was selected with `GROUP_SELECT`. */
+export function groupOf(row: unknown): GroupDocument {
+  const read = rowSchema.parse(row);
+  const properties = propertiesOf(read.propertyKeys, read.propertyValues);
+  return { kind: 'group', ...headOf(read), type: read.type, name: read.name, properties };
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { RecordUpdate } from '../../ingest/record-update.ts';
+
+/** What every record has, whatever it is a record of. */
+export interface RecordHead {
+  readonly projectId: string;
+  readonly id: string;
+  /** Of the last message that changed it: (generation of the stream << 32 | sequence). */
+  readonly version: bigint;
+  /** Idempotency keys of the last updates that were taken, oldest first. */
+  readonly updateIds: readonly string[];
+  readonly createdAtMs: number;
+  /** The newest time of an update that was taken. */
+  readonly updatedAtMs: number;
+}
+
+/** What became of a document. Where it did not change it is the very one that was given; maybe there is none yet. */
+export type Applied<Document, Outcome> =
+  | { readonly changed: true; readonly document: Document; readonly outcome: Outcome }
+  | { readonly changed: false; readonly document: Document | undefined; readonly outcome: Outcome };
+
+/** What an update says of itself. */
+export type UpdateHead = Pick<RecordUpdate, 'projectId' | 'id' | 'atMs' | 'updateId'>;
+
+/** Idempotency keys that a record remembers; the oldest one goes. An order remembers more: it is about money. */
+export const UPDATE_IDS_MAX = 64;
+
+/** Whether this update was taken before. */
+export function isRepeat(document: RecordHead | undefined, update: UpdateHead): boolean {
+  return update.updateId !== '' && document !== undefined && document.updateIds.includes(update.updateId);
+}
+
+/** The head of a record that took an update. */
+export function headAfter(
+  document: RecordHead | undefined,
+  update: UpdateHead,
+  { version, updateIdsMax }: { readonly version: bigint; readonly updateIdsMax: number },
+): RecordHead {
+  return {
+    projectId: update.projectId,
+    id: update.id,
+    version,
+    updateIds: idsAfter(document?.updateIds ?? [], update.updateId, updateIdsMax),
+    createdAtMs: document?.createdAtMs ?? update.atMs,
+    // Collectors' clocks differ; a record does not grow younger.
+    updatedAtMs: Math.max(document?.updatedAtMs ?? update.atMs, update.atMs),
+  };
+}
+
+function idsAfter(ids: readonly string[], id: string, idsMax: number): readonly string[] {
+  if (id === '') return ids;
+  return [...ids.slice(Math.max(0, ids.length + 1 - idsMax)), id];
+}
+
+/** Columns of every record's table: these in front, */
+export const FRONT_COLUMNS = ['projectId', 'id'] as const;
+/** and these at the end. */
+export const END_COLUMNS = ['createdAt', 'updatedAt', 'updateIds', 'version'] as const;
+
+/**
+ * What to select to read a head back. No name given here is one of a column, so that a question may order and filter
+ * by the columns.
+ */
+export const HEAD_SELECT = `projectId, id, toUnixTimestamp64Milli(createdAt) AS createdAtMs,
+  toUnixTimestamp64Milli(updatedAt) AS updatedAtMs, updateIds, toString(version) AS versionText`;
+
+export function writeFront(writer: RowBinaryWriter, head: RecordHead): void {
+  writer.string(head.projectId);
+  writer.string(head.id);
+}
+
+export function writeEnd(writer: RowBinaryWriter, head: RecordHead): void {
+  writer.dateTime64Ms(head.createdAtMs);
+  writer.dateTime64Ms(head.updatedAtMs);
+  writer.stringArray(head.updateIds);
+  writer.u64(head.version);
+}
+
+/** Fields of a row that was selected with `HEAD_SELECT`. */
+export const headFields = {
+  projectId: z.string(),
+  id: z.string(),
+  // A store may be set up to quote numbers of 64 bits.
+  createdAtMs: z.coerce.number(),
+  updatedAtMs: z.coerce.number(),
+  updateIds: z.array(z.string()),
+  versionText: z.string(),
+};
+
+/** The head that such a row says. */
+export function headOf(row: Omit<RecordHead, 'version'> & { readonly versionText: string }): RecordHead {
+  const { projectId, id, updateIds, createdAtMs, updatedAtMs, versionText } = row;
+  return { projectId, id, version: BigInt(versionText), updateIds, createdAtMs, updatedAtMs };
+}

@@ -1,0 +1,235 @@
+import { z } from 'zod';
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { EVENT_MAX_BYTES } from '../../ingest/event.ts';
+import { minorUnitsOf } from '../../ingest/money.ts';
+import type { OrderUpdate } from '../../ingest/record-update.ts';
+import {
+  type Applied,
+  END_COLUMNS,
+  FRONT_COLUMNS,
+  HEAD_SELECT,
+  headAfter,
+  headFields,
+  headOf,
+  isRepeat,
+  type RecordHead,
+  writeEnd,
+  writeFront,
+} from './head.ts';
+
+/**
+ * An order and its refunds. An order id counts once on a site, for ever; refunds never exceed the order; a refund that
+ * comes before its order waits for it:
+ *
+ *     refund 5 ─▶ waits        order 20 ─▶ +20 −5        refund 30 ─▶ −15        refund of all ─▶ nothing is left
+ *
+ * Always 0 ≤ refunded ≤ amount, and what was recorded adds up to amount − refunded.
+ */
+export interface OrderDocument extends RecordHead {
+  readonly kind: 'order';
+  /** ISO 4217; empty until the order came. */
+  readonly currency: string;
+  /** In minor units, as what was refunded. */
+  readonly amount: bigint;
+  readonly refunded: bigint;
+  /** The order came, and not only refunds of it. */
+  readonly hasOrder: boolean;
+  /** Refunds that came before the order, in the order in which they came. */
+  readonly waiting: readonly WaitingRefund[];
+}
+
+export type WaitingRefund = Pick<OrderUpdate, 'amount' | 'minorUnits' | 'currency' | 'partition' | 'event'>;
+
+/** Revenue that is to be recorded: the event with this amount, in this partition. */
+export interface RecordedRevenue {
+  readonly event: Uint8Array;
+  readonly partition: number;
+  /** Signed: negative for a refund. */
+  readonly minorUnits: bigint;
+  readonly currency: string;
+}
+
+export type OrderOutcome =
+  | 'applied'
+  | 'repeat'
+  | 'waiting'
+  | 'exceeded'
+  | 'foreign-currency'
+  | 'too-many-waiting';
+
+/** What an update did to an order, and what is to be recorded for it, in this order. */
+export type AppliedOrder = Applied<OrderDocument, OrderOutcome> & {
+  readonly recorded: readonly RecordedRevenue[];
+  /** What became of the refunds that waited for the order which came. */
+  readonly settled: readonly OrderOutcome[];
+};
+
+/** Idempotency keys that an order remembers. */
+export const ORDER_UPDATE_IDS_MAX = 1_000;
+/** Refunds that wait for an order; it may never come, so more are not kept. */
+export const WAITING_MAX = 100;
+/** Bytes of their events. Events are a thousand bytes or two; the few largest have room, a hundred have not. */
+export const WAITING_MAX_BYTES: number = 4 * EVENT_MAX_BYTES;
+
+/** What an update makes of an order. Same document and update, same result. */
+export function applyOrder(
+  document: OrderDocument | undefined,
+  update: OrderUpdate,
+  version: bigint,
+): AppliedOrder {
+  if (isRepeat(document, update)) return unchanged(document, 'repeat');
+  if (document?.hasOrder)
+    return update.isRefund ? refund(document, update, version) : unchanged(document, 'repeat');
+  return update.isRefund ? wait(document, update, version) : place(document, update, version);
+}
+
+function unchanged(document: OrderDocument | undefined, outcome: OrderOutcome): AppliedOrder {
+  return { changed: false, document, outcome, recorded: [], settled: [] };
+}
+
+/** The order comes, and with it the refunds that waited for it. */
+function place(document: OrderDocument | undefined, update: OrderUpdate, version: bigint): AppliedOrder {
+  const { currency } = update;
+  const amount = amountOf(update, currency) ?? 0n;
+  const recorded = [revenueOf(update, amount, currency)];
+  const settled: OrderOutcome[] = [];
+  let refunded = 0n;
+  for (const waiting of document?.waiting ?? []) {
+    const { minorUnits, outcome } = refundOf({ currency, left: amount - refunded }, waiting);
+    settled.push(outcome);
+    if (minorUnits === 0n) continue;
+    refunded += minorUnits;
+    recorded.push(revenueOf(waiting, -minorUnits, currency));
+  }
+  const head = headAfter(document, update, { version, updateIdsMax: ORDER_UPDATE_IDS_MAX });
+  const placed: OrderDocument = {
+    kind: 'order',
+    ...head,
+    currency,
+    amount,
+    refunded,
+    hasOrder: true,
+    waiting: [],
+  };
+  return { changed: true, document: placed, outcome: 'applied', recorded, settled };
+}
+
+/** A refund of an order that is known. */
+function refund(document: OrderDocument, update: OrderUpdate, version: bigint): AppliedOrder {
+  const { currency } = document;
+  const { minorUnits, outcome } = refundOf({ currency, left: document.amount - document.refunded }, update);
+  if (minorUnits === 0n) return unchanged(document, outcome);
+  const head = headAfter(document, update, { version, updateIdsMax: ORDER_UPDATE_IDS_MAX });
+  const refunded = document.refunded + minorUnits;
+  const recorded = [revenueOf(update, -minorUnits, currency)];
+  return { changed: true, document: { ...document, ...head, refunded }, outcome, recorded, settled: [] };
+}
+
+/** A refund of an order that is not known yet. */
+function wait(document: OrderDocument | undefined, update: OrderUpdate, version: bigint): AppliedOrder {
+  const others = document?.waiting ?? [];
+  const bytes = others.reduce((sum, { event }) => sum + event.length, update.event.length);
+  if (others.length >= WAITING_MAX || (others.length > 0 && bytes > WAITING_MAX_BYTES))
+    return unchanged(document, 'too-many-waiting');
+  const { amount, minorUnits, currency, partition } = update;
+  // A copy: what was read is a piece of a message, all of which would stay in memory with it.
+  const waiting = [
+    ...others,
+    { amount, minorUnits, currency, partition, event: new Uint8Array(update.event) },
+  ];
+  const head = headAfter(document, update, { version, updateIdsMax: ORDER_UPDATE_IDS_MAX });
+  const nothing = { currency: '', amount: 0n, refunded: 0n, hasOrder: false } as const;
+  return {
+    changed: true,
+    document: { kind: 'order', ...head, ...nothing, waiting },
+    outcome: 'waiting',
+    recorded: [],
+    settled: [],
+  };
+}
+
+/** What a refund takes from an order that has so much left. */
+function refundOf(
+  order: { readonly currency: string; readonly left: bigint },
+  given: WaitingRefund,
+): { readonly minorUnits: bigint; readonly outcome: OrderOutcome } {
+  if (given.currency !== '' && given.currency !== order.currency)
+    return { minorUnits: 0n, outcome: 'foreign-currency' };
+  const wanted = amountOf(given, order.currency);
+  if (wanted === undefined)
+    return { minorUnits: order.left, outcome: order.left === 0n ? 'repeat' : 'applied' };
+  if (wanted < order.left) return { minorUnits: wanted, outcome: 'applied' };
+  const isExceeded = order.left === 0n && wanted > 0n;
+  return { minorUnits: order.left, outcome: isExceeded ? 'exceeded' : 'applied' };
+}
+
+/** Minor units; undefined when no amount is given, which on a refund means all that is left. */
+function amountOf(given: Pick<OrderUpdate, 'amount' | 'minorUnits'>, currency: string): bigint | undefined {
+  if (given.minorUnits !== '') return BigInt(given.minorUnits);
+  return given.amount === '' ? undefined : minorUnitsOf(given.amount, currency);
+}
+
+function revenueOf(given: WaitingRefund, minorUnits: bigint, currency: string): RecordedRevenue {
+  return { event: given.event, partition: given.partition, minorUnits, currency };
+}
+
+/** Columns of the table `orders`, in its order. */
+export const ORDER_COLUMNS = [
+  ...FRONT_COLUMNS,
+  'currency',
+  'amount',
+  'refunded',
+  'hasOrder',
+  'waiting',
+  ...END_COLUMNS,
+] as const;
+
+/** What to select to read orders back with `orderOf`. */
+export const ORDER_SELECT = `${HEAD_SELECT}, currency, toString(amount) AS amountText, toString(refunded) AS refundedText,
+  hasOrder, waiting`;
+
+/** Appends the row of an order. */
+export function writeOrderRow(writer: RowBinaryWriter, order: OrderDocument): void {
+  writeFront(writer, order);
+  writer.string(order.currency);
+  writer.i64(order.amount);
+  writer.i64(order.refunded);
+  writer.u8(order.hasOrder ? 1 : 0);
+  writer.stringArray(order.waiting.map(encodeWaiting));
+  writeEnd(writer, order);
+}
+
+function encodeWaiting({ event, ...rest }: WaitingRefund): string {
+  return JSON.stringify({ ...rest, event: Buffer.from(event).toString('base64') });
+}
+
+const waitingSchema = z.object({
+  amount: z.string(),
+  minorUnits: z.string(),
+  currency: z.string(),
+  partition: z.number(),
+  event: z.string().transform((text) => new Uint8Array(Buffer.from(text, 'base64'))),
+});
+
+const rowSchema = z.object({
+  ...headFields,
+  currency: z.string(),
+  amountText: z.string(),
+  refundedText: z.string(),
+  hasOrder: z.boolean(),
+  waiting: z.array(z.string().transform((text) => waitingSchema.parse(JSON.parse(text)))),
+});
+
+/** The order that a row is, which was selected with `ORDER_SELECT`. */
+export function orderOf(row: unknown): OrderDocument {
+  const read = rowSchema.parse(row);
+  return {
+    kind: 'order',
+    ...headOf(read),
+    currency: read.currency,
+    amount: BigInt(read.amountText),
+    refunded: BigInt(read.refundedText),
+    hasOrder: read.hasOrder,
+    waiting: read.waiting,
+  };
+}

@@ -1,0 +1,198 @@
+import { z } from 'zod';
+import { unreachable } from '../../infra/assert.ts';
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../ingest/record-update.ts';
+import {
+  type Applied,
+  END_COLUMNS,
+  FRONT_COLUMNS,
+  HEAD_SELECT,
+  headAfter,
+  headFields,
+  headOf,
+  isRepeat,
+  type RecordHead,
+  UPDATE_IDS_MAX,
+  writeEnd,
+  writeFront,
+} from './head.ts';
+import {
+  mergeProperties,
+  PROPERTIES_SELECT,
+  type Properties,
+  propertiesOf,
+  stepProperty,
+} from './properties.ts';
+
+/** What a site knows of a person. Texts are empty when unknown. */
+interface ProfileContent {
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly email: string;
+  readonly avatar: string;
+  readonly properties: Properties;
+  /** In the order in which the profile first became a member of them. */
+  readonly groups: readonly string[];
+}
+
+export interface ProfileDocument extends RecordHead, ProfileContent {
+  readonly kind: 'profile';
+}
+
+export type ProfileUpdate = IdentifyUpdate | StepUpdate | AssignUpdate;
+
+export type ProfileOutcome = 'applied' | 'repeat' | 'not-a-number' | 'over-cap';
+
+/** Groups that a profile is a member of; it does not join more. */
+export const PROFILE_GROUPS_MAX = 1_000;
+
+const NOTHING_KNOWN: ProfileContent = {
+  firstName: '',
+  lastName: '',
+  email: '',
+  avatar: '',
+  properties: [],
+  groups: [],
+};
+
+/** What an update makes of a profile. Same document and update, same result. */
+export function applyProfile(
+  document: ProfileDocument | undefined,
+  update: ProfileUpdate,
+  version: bigint,
+): Applied<ProfileDocument, ProfileOutcome> {
+  if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
+  const known = document ?? NOTHING_KNOWN;
+  const { content, outcome } = contentAfter(known, update);
+  if (content === undefined) return { changed: false, document, outcome };
+  // Sites identify their people on every page: what says nothing new is not worth a row in the store.
+  if (document !== undefined && update.updateId === '' && isSame(known, content))
+    return { changed: false, document, outcome };
+  const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
+  return { changed: true, document: { kind: 'profile', ...head, ...content }, outcome };
+}
+
+/** Without content when the update is not taken. */
+interface Taken {
+  readonly content: ProfileContent | undefined;
+  readonly outcome: ProfileOutcome;
+}
+
+function contentAfter(known: ProfileContent, update: ProfileUpdate): Taken {
+  switch (update.kind) {
+    case 'identify':
+      return identified(known, update);
+    case 'step':
+      return stepped(known, update);
+    case 'assign':
+      return assigned(known, update);
+    default:
+      return unreachable(update);
+  }
+}
+
+function identified(known: ProfileContent, update: IdentifyUpdate): Taken {
+  const { properties, isOverCap } = mergeProperties(known.properties, update.properties);
+  const content = {
+    firstName: update.firstName ?? known.firstName,
+    lastName: update.lastName ?? known.lastName,
+    email: update.email ?? known.email,
+    avatar: update.avatar ?? known.avatar,
+    properties,
+    groups: known.groups,
+  };
+  return { content, outcome: isOverCap ? 'over-cap' : 'applied' };
+}
+
+function stepped(known: ProfileContent, update: StepUpdate): Taken {
+  const result = stepProperty(known.properties, update);
+  if (result.kind !== 'stepped') return { content: undefined, outcome: result.kind };
+  return { content: { ...contentOf(known), properties: result.properties }, outcome: 'applied' };
+}
+
+function assigned(known: ProfileContent, update: AssignUpdate): Taken {
+  const groups = new Set(known.groups);
+  let outcome: ProfileOutcome = 'applied';
+  for (const group of update.groups) {
+    if (groups.size < PROFILE_GROUPS_MAX) groups.add(group);
+    else if (!groups.has(group)) outcome = 'over-cap';
+  }
+  const isOther = groups.size > known.groups.length;
+  return { content: { ...contentOf(known), groups: isOther ? [...groups] : known.groups }, outcome };
+}
+
+function contentOf({
+  firstName,
+  lastName,
+  email,
+  avatar,
+  properties,
+  groups,
+}: ProfileContent): ProfileContent {
+  return { firstName, lastName, email, avatar, properties, groups };
+}
+
+/** Whether nothing is different; lists that are the same in content are the same list. */
+function isSame(a: ProfileContent, b: ProfileContent): boolean {
+  return (
+    a.firstName === b.firstName &&
+    a.lastName === b.lastName &&
+    a.email === b.email &&
+    a.avatar === b.avatar &&
+    a.properties === b.properties &&
+    a.groups === b.groups
+  );
+}
+
+/** Columns of the table `profiles`, in its order. */
+export const PROFILE_COLUMNS = [
+  ...FRONT_COLUMNS,
+  'firstName',
+  'lastName',
+  'email',
+  'avatar',
+  'properties',
+  'groups',
+  ...END_COLUMNS,
+] as const;
+
+/** What to select to read profiles back with `profileOf`. */
+export const PROFILE_SELECT = `${HEAD_SELECT}, firstName, lastName, email, avatar, ${PROPERTIES_SELECT}, groups`;
+
+/** Appends the row of a profile. */
+export function writeProfileRow(writer: RowBinaryWriter, profile: ProfileDocument): void {
+  writeFront(writer, profile);
+  writer.string(profile.firstName);
+  writer.string(profile.lastName);
+  writer.string(profile.email);
+  writer.string(profile.avatar);
+  writer.stringMap(profile.properties);
+  writer.stringArray(profile.groups);
+  writeEnd(writer, profile);
+}
+
+const rowSchema = z.object({
+  ...headFields,
+  firstName: z.string(),
+  lastName: z.string(),
+  email: z.string(),
+  avatar: z.string(),
+  propertyKeys: z.array(z.string()),
+  propertyValues: z.array(z.string()),
+  groups: z.array(z.string()),
+});
+
+/** The profile that a row is, which was selected with `PROFILE_SELECT`. */
+export function profileOf(row: unknown): ProfileDocument {
+  const read = rowSchema.parse(row);
+  return {
+    kind: 'profile',
+    ...headOf(read),
+    firstName: read.firstName,
+    lastName: read.lastName,
+    email: read.email,
+    avatar: read.avatar,
+    properties: propertiesOf(read.propertyKeys, read.propertyValues),
+    groups: read.groups,
+  };
+}

@@ -1,0 +1,123 @@
+import { addDecimals, decimalOf } from '../../ingest/money.ts';
+
+/**
+ * Properties of a record: a tree of texts, kept flat as dotted keys and values that alternate, in the order in which
+ * the keys came. No key is above another one, which is what makes it a tree: setting `a` takes away everything below
+ * `a.`, and setting `a.b` takes away the text at `a`.
+ */
+export type Properties = readonly string[];
+
+/** Properties that a record holds; what would be one more is ignored. */
+export const PROPERTIES_MAX = 512;
+
+/** Longest number that a step may lead to, in characters. */
+export const NUMBER_MAX = 64;
+
+export interface MergedProperties {
+  /** The very ones that were known, where nothing is different. */
+  readonly properties: Properties;
+  /** Something was ignored. */
+  readonly isOverCap: boolean;
+}
+
+/** Sets what is given, one after the other; what is not given stays. */
+export function mergeProperties(known: Properties, given: Properties): MergedProperties {
+  const values = new Map<string, string>();
+  for (let index = 0; index < known.length; index += 2)
+    values.set(known[index] ?? '', known[index + 1] ?? '');
+  let inner: Set<string> | undefined;
+  let isOther = false;
+  let isOverCap = false;
+  for (let index = 0; index < given.length; index += 2) {
+    const key = given[index] ?? '';
+    const value = given[index + 1] ?? '';
+    const before = values.get(key);
+    if (before === value) continue;
+    if (before === undefined) {
+      // Only for a key that comes: in a tree, nothing lies above or below one that is there.
+      inner ??= innerKeys(values.keys());
+      if (!makeRoom(values, inner, key)) {
+        isOverCap = true;
+        continue;
+      }
+    }
+    values.set(key, value);
+    isOther = true;
+  }
+  return { properties: isOther ? flatOf(values) : known, isOverCap };
+}
+
+function flatOf(values: ReadonlyMap<string, string>): Properties {
+  const flat: string[] = [];
+  for (const [key, value] of values) flat.push(key, value);
+  return flat;
+}
+
+/** The keys that others lie below. */
+function innerKeys(keys: Iterable<string>): Set<string> {
+  const inner = new Set<string>();
+  for (const key of keys) addAbove(inner, key);
+  return inner;
+}
+
+function addAbove(inner: Set<string>, key: string): void {
+  for (let dot = key.indexOf('.'); dot !== -1; dot = key.indexOf('.', dot + 1)) inner.add(key.slice(0, dot));
+}
+
+/**
+ * Takes away what a key that comes would lie above or below; false when that is nothing and there is no room for one
+ * more. `inner` may hold more than is true: what was taken away stays in it, and costs a look.
+ */
+function makeRoom(values: Map<string, string>, inner: Set<string>, key: string): boolean {
+  const before = values.size;
+  for (let dot = key.indexOf('.'); dot !== -1; dot = key.indexOf('.', dot + 1))
+    values.delete(key.slice(0, dot));
+  if (inner.delete(key)) {
+    for (const other of values.keys()) if (other.startsWith(`${key}.`)) values.delete(other);
+  }
+  if (values.size === before && before >= PROPERTIES_MAX) return false;
+  addAbove(inner, key);
+  return true;
+}
+
+export type SteppedProperties =
+  | { readonly kind: 'stepped'; readonly properties: Properties }
+  | { readonly kind: 'not-a-number' }
+  | { readonly kind: 'over-cap' };
+
+/**
+ * Adds `step` to the number at `property`, exactly; one that is absent starts from 0. A number is what a number of JSON
+ * looks like as text; a place in the tree that holds other properties, or that lies below a text, is none.
+ */
+export function stepProperty(
+  known: Properties,
+  { property, step }: { readonly property: string; readonly step: string },
+): SteppedProperties {
+  const below = `${property}.`;
+  let at = -1;
+  for (let index = 0; index < known.length; index += 2) {
+    const key = known[index] ?? '';
+    if (key === property) at = index;
+    else if (key.startsWith(below) || property.startsWith(`${key}.`)) return { kind: 'not-a-number' };
+  }
+  const before = at === -1 ? '0' : numberIn(known[at + 1] ?? '');
+  if (before === undefined || step.length > NUMBER_MAX) return { kind: 'not-a-number' };
+  const after = addDecimals(before, step);
+  if (after.length > NUMBER_MAX) return { kind: 'not-a-number' };
+  if (at !== -1) return { kind: 'stepped', properties: known.with(at + 1, after) };
+  if (known.length >= 2 * PROPERTIES_MAX) return { kind: 'over-cap' };
+  return { kind: 'stepped', properties: [...known, property, after] };
+}
+
+function numberIn(text: string): string | undefined {
+  return text.length <= NUMBER_MAX ? decimalOf(text) : undefined;
+}
+
+/** What to select to read properties back: a JSON object would lose keys such as `__proto__`. */
+export const PROPERTIES_SELECT =
+  'mapKeys(properties) AS propertyKeys, mapValues(properties) AS propertyValues';
+
+/** Properties from their keys and values in the same order. */
+export function propertiesOf(keys: readonly string[], values: readonly string[]): Properties {
+  return keys.flatMap((key, index) => [key, values[index] ?? '']);
+}

@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache';
+import { recordKeyOf } from '../../ingest/record-lookup.ts';
+import type { RecordUpdate } from '../../ingest/record-update.ts';
+import type { RecordDocument } from './document.ts';
+
+/** Which record an update or a question is about. */
+export interface RecordName {
+  readonly kind: RecordDocument['kind'];
+  readonly projectId: string;
+  readonly id: string;
+}
+
+/** The record that an update changes. */
+export function recordNameOf({ kind, projectId, id }: RecordUpdate): RecordName {
+  return {
+    kind: kind === 'identify' || kind === 'step' || kind === 'assign' ? 'profile' : kind,
+    projectId,
+    id,
+  };
+}
+
+const ABSENT = 'absent';
+const ABSENT_CHARS = 100;
+const DOCUMENT_CHARS = 400;
+
+/** Clean records are held up to this many, and up to about this many characters together. */
+export interface BookLimits {
+  readonly cleanMax: number;
+  readonly cleanCharsMax: number;
+}
+
+export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554_432 };
+
+/**
+ * The records of one partition that are in memory: those that the store does not have in their last state, and as many
+ * of the others as there is room for. Documents never change; an update puts another one in their place.
+ */
+export class RecordBook {
+  /** Changed since the last flush that brought them. */
+  readonly #dirty = new Map<string, RecordDocument>();
+  #dirtyChars = 0;
+  /** As in the store, those used last; `absent` when it has none. */
+  readonly #clean: LRUCache<string, RecordDocument | typeof ABSENT>;
+
+  constructor(limits: BookLimits) {
+    this.#clean = new LRUCache({
+      max: limits.cleanMax,
+      maxSize: limits.cleanCharsMax,
+      sizeCalculation: (known) => (known === ABSENT ? ABSENT_CHARS : charsOf(known)),
+    });
+  }
+
+  /** How many records wait to be brought to the store. */
+  get dirtyRecords(): number {
+    return this.#dirty.size;
+  }
+
+  /** About how many characters they have. */
+  get dirtyChars(): number {
+    return this.#dirtyChars;
+  }
+
+  /** Whether it is known what the record is, or that there is none. */
+  knows(name: RecordName): boolean {
+    const key = recordKey(name);
+    return this.#dirty.has(key) || this.#clean.has(key);
+  }
+
+  /** The record; undefined when there is none, or when it is not known. */
+  find(name: RecordName): RecordDocument | undefined {
+    const key = recordKey(name);
+    const clean = this.#dirty.get(key) ?? this.#clean.get(key);
+    return clean === ABSENT ? undefined : clean;
+  }
+
+  /** Takes what the store has of a record that is not known here. */
+  learn(name: RecordName, document: RecordDocument | undefined): void {
+    if (!this.knows(name)) this.#clean.set(recordKey(name), document ?? ABSENT);
+  }
+
+  change(document: RecordDocument): void {
+    const key = recordKey(document);
+    const before = this.#dirty.get(key);
+    this.#dirtyChars += charsOf(document) - (before === undefined ? 0 : charsOf(before));
+    this.#dirty.set(key, document);
+  }
+
+  /** What the store has to get. */
+  dirty(): readonly RecordDocument[] {
+    return [...this.#dirty.values()];
+  }
+
+  /** Says that the store has these documents; those that changed meanwhile stay dirty. */
+  settle(documents: readonly RecordDocument[]): void {
+    for (const document of documents) {
+      const key = recordKey(document);
+      if (this.#dirty.get(key) !== document) continue;
+      this.#dirty.delete(key);
+      this.#dirtyChars -= charsOf(document);
+      this.#clean.set(key, document);
+    }
+  }
+}
+
+/** A text that no other record has. */
+export function recordKey({ kind, projectId, id }: RecordName): string {
+  return `${projectId}\n${recordKeyOf(kind, id)}`;
+}
+
+/** About how long a document is; every one costs something, however little it says. */
+function charsOf(document: RecordDocument): number {
+  let chars = DOCUMENT_CHARS;
+  for (const text of document.updateIds) chars += text.length;
+  if (document.kind === 'profile') for (const text of document.groups) chars += text.length;
+  if (document.kind === 'profile' || document.kind === 'group')
+    for (const text of document.properties) chars += text.length;
+  if (document.kind === 'order') for (const { event } of document.waiting) chars += event.length;
+  return chars;
+}

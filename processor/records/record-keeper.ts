@@ -1,0 +1,102 @@
+import { backoffMs } from '../../infra/backoff.ts';
+import {
+  decodeRecordQuestion,
+  encodeRecordAnswer,
+  type RecordAnswer,
+  recordLookupSubjectOf,
+} from '../../ingest/record-lookup.ts';
+import type { RecordDocument } from './document.ts';
+import { RECORD_RETRY, type RecordParts } from './record-flush.ts';
+import { RecordLane } from './record-lane.ts';
+
+const REASON_LENGTH = 300;
+
+/** Keeps the records of a partition going for as long as its events are ours: answers, and starts again on errors. */
+export class RecordKeeper {
+  readonly #options: RecordParts;
+  #lane: RecordLane | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #stopping = false;
+  #wake: () => void = () => {};
+
+  constructor(options: RecordParts) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#keep();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#wake();
+    await this.#lane?.stop();
+    await this.#running;
+  }
+
+  async #keep(): Promise<void> {
+    const { bus, partition, log, metrics, random } = this.#options;
+    const stopAnswering = bus.answer(recordLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
+    for (let attempt = 0; !this.#stopping; attempt += 1) {
+      this.#lane = new RecordLane(this.#options);
+      try {
+        await this.#lane.run();
+      } catch (error) {
+        const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH);
+        metrics.failures.add();
+        log.error({ partition, reason }, 'records: stopped; starting again from the checkpoint');
+        await this.#sleep(backoffMs(RECORD_RETRY, attempt, random()));
+      }
+    }
+    stopAnswering();
+  }
+
+  async #answer(bytes: Uint8Array): Promise<Uint8Array> {
+    let answer: RecordAnswer = { kind: 'unavailable' };
+    try {
+      const document = await this.#lane?.read(decodeRecordQuestion(bytes));
+      if (document === 'absent') answer = { kind: 'absent' };
+      else if (document !== undefined && document !== 'unavailable') answer = shown(document);
+    } catch (error) {
+      const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH);
+      this.#options.log.warn({ partition: this.#options.partition, reason }, 'records: a question failed');
+    }
+    return encodeRecordAnswer(answer);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#wake = done;
+    });
+  }
+}
+
+function shown(document: RecordDocument): RecordAnswer {
+  const { id, createdAtMs, updatedAtMs } = document;
+  if (document.kind === 'profile') {
+    const { kind, firstName, lastName, email, avatar, groups, properties } = document;
+    const record = {
+      kind,
+      id,
+      firstName,
+      lastName,
+      email,
+      avatar,
+      properties,
+      groups,
+      createdAtMs,
+      updatedAtMs,
+    };
+    return { kind: 'found', record };
+  }
+  if (document.kind === 'group') {
+    const { kind, type, name, properties } = document;
+    return { kind: 'found', record: { kind, id, type, name, properties, createdAtMs, updatedAtMs } };
+  }
+  return { kind: 'absent' };
+}

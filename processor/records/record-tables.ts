@@ -1,0 +1,60 @@
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { RecordDocument } from './document.ts';
+import { GROUP_COLUMNS, GROUP_SELECT, groupOf, writeGroupRow } from './group.ts';
+import { ORDER_COLUMNS, ORDER_SELECT, orderOf, writeOrderRow } from './order.ts';
+import { PROFILE_COLUMNS, PROFILE_SELECT, profileOf, writeProfileRow } from './profile.ts';
+import { TALLY_COLUMNS, TALLY_SELECT, tallyOf, writeTallyRow } from './tally.ts';
+
+/** Where records of one kind lie in the store, and how they are written and read there. */
+export interface RecordTable {
+  readonly kind: RecordDocument['kind'];
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly select: string;
+  /** Appends the rows of those documents that are of this kind. */
+  readonly write: (writer: RowBinaryWriter, documents: readonly RecordDocument[]) => void;
+  readonly read: (row: unknown) => RecordDocument;
+}
+
+export const RECORD_TABLES: readonly RecordTable[] = [
+  {
+    kind: 'profile',
+    name: 'profiles',
+    columns: PROFILE_COLUMNS,
+    select: PROFILE_SELECT,
+    write: (writer, documents) => {
+      for (const document of documents) if (document.kind === 'profile') writeProfileRow(writer, document);
+    },
+    read: profileOf,
+  },
+  {
+    kind: 'group',
+    name: 'groups',
+    columns: GROUP_COLUMNS,
+    select: GROUP_SELECT,
+    write: (writer, documents) => {
+      for (const document of documents) if (document.kind === 'group') writeGroupRow(writer, document);
+    },
+    read: groupOf,
+  },
+  {
+    kind: 'order',
+    name: 'orders',
+    columns: ORDER_COLUMNS,
+    select: ORDER_SELECT,
+    write: (writer, documents) => {
+      for (const document of documents) if (document.kind === 'order') writeOrderRow(writer, document);
+    },
+    read: orderOf,
+  },
+  {
+    kind: 'tally',
+    name: 'tallies',
+    columns: TALLY_COLUMNS,
+    select: TALLY_SELECT,
+    write: (writer, documents) => {
+      for (const document of documents) if (document.kind === 'tally') writeTallyRow(writer, document);
+    },
+    read: tallyOf,
+  },
+];

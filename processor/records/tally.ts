@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { TallyUpdate } from '../../ingest/record-update.ts';
+import {
+  type Applied,
+  END_COLUMNS,
+  FRONT_COLUMNS,
+  HEAD_SELECT,
+  headAfter,
+  headFields,
+  headOf,
+  isRepeat,
+  type RecordHead,
+  UPDATE_IDS_MAX,
+  writeEnd,
+  writeFront,
+} from './head.ts';
+
+/** How many requests of a site were understood and not recorded within one hour, for one reason and one name. */
+export interface TallyDocument extends RecordHead {
+  readonly kind: 'tally';
+  readonly hourMs: number;
+  readonly reason: string;
+  readonly name: string;
+  readonly count: number;
+}
+
+export type TallyOutcome = 'applied' | 'repeat';
+
+/**
+ * What an update makes of a tally. The id stands for hour, reason and name; a tally keeps those that it came with,
+ * since its place in the store goes by them.
+ */
+export function applyTally(
+  document: TallyDocument | undefined,
+  update: TallyUpdate,
+  version: bigint,
+): Applied<TallyDocument, TallyOutcome> {
+  if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
+  const { hourMs, reason, name } = document ?? update;
+  const count = (document?.count ?? 0) + update.count;
+  const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
+  return {
+    changed: true,
+    document: { kind: 'tally', ...head, hourMs, reason, name, count },
+    outcome: 'applied',
+  };
+}
+
+/** Columns of the table `tallies`, in its order. */
+export const TALLY_COLUMNS = [...FRONT_COLUMNS, 'hour', 'reason', 'name', 'count', ...END_COLUMNS] as const;
+
+/** What to select to read tallies back with `tallyOf`. */
+export const TALLY_SELECT = `${HEAD_SELECT}, toUnixTimestamp(hour) AS hourSeconds, reason, name, count`;
+
+/** Appends the row of a tally. */
+export function writeTallyRow(writer: RowBinaryWriter, tally: TallyDocument): void {
+  writeFront(writer, tally);
+  writer.u32(tally.hourMs / 1000);
+  writer.string(tally.reason);
+  writer.string(tally.name);
+  writer.u64(BigInt(tally.count));
+  writeEnd(writer, tally);
+}
+
+const rowSchema = z.object({
+  ...headFields,
+  hourSeconds: z.number(),
+  reason: z.string(),
+  name: z.string(),
+  count: z.coerce.number(),
+});
+
+/** The tally that a row is, which was selected with `TALLY_SELECT`. */
+export function tallyOf(row: unknown): TallyDocument {
+  const read = rowSchema.parse(row);
+  return {
+    kind: 'tally',
+    ...headOf(read),
+    hourMs: read.hourSeconds * 1000,
+    reason: read.reason,
+    name: read.name,
+    count: read.count,
+  };
+}

@@ -1,0 +1,147 @@
+import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../../ingest/record-update.ts';
+
+/**
+ * The oracle of profiles, as slow and plain as possible. The rules:
+ *
+ * 1. An update whose id is among the last 64 that were taken does nothing.
+ * 2. `identify` replaces the texts that it gives and sets its properties one after the other. A property is a path of
+ *    names; setting one takes away every property whose path begins with its own or is the beginning of its own. One
+ *    that takes nothing away and would be the 513th is ignored.
+ * 3. `step` adds to the number at a path, 0 if there is nothing. It is not taken when there is no number, when a path
+ *    above or below holds something, when a number has more than 64 characters, or when it would be the 513th property.
+ * 4. `assign` adds groups that are not there, up to 1,000.
+ * 5. Without an id, an update that makes no difference leaves also the times as they are.
+ */
+export interface ReferenceProfile {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly properties: readonly (readonly [path: readonly string[], value: string])[];
+  readonly groups: readonly string[];
+  readonly ids: readonly string[];
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+type Update = IdentifyUpdate | StepUpdate | AssignUpdate;
+type Property = readonly [path: readonly string[], value: string];
+
+/** What all updates come to, and the outcome of each; undefined when none was taken. */
+export function referenceProfile(updates: readonly Update[]): {
+  readonly profile: ReferenceProfile | undefined;
+  readonly outcomes: readonly string[];
+} {
+  let profile: ReferenceProfile | undefined;
+  const outcomes: string[] = [];
+  for (const update of updates) {
+    const { after, outcome } = next(profile, update);
+    outcomes.push(outcome);
+    profile = after;
+  }
+  return { profile, outcomes };
+}
+
+function next(before: ReferenceProfile | undefined, update: Update) {
+  if (update.updateId !== '' && before?.ids.includes(update.updateId))
+    return { after: before, outcome: 'repeat' };
+  const known = before ?? {
+    texts: { firstName: '', lastName: '', email: '', avatar: '' },
+    properties: [],
+    groups: [],
+    ids: [],
+    createdAtMs: update.atMs,
+    updatedAtMs: update.atMs,
+  };
+  const { content, outcome } = contentOf(known, update);
+  if (content === undefined) return { after: before, outcome };
+  const after = { ...known, ...content };
+  if (before !== undefined && update.updateId === '' && JSON.stringify(after) === JSON.stringify(before))
+    return { after: before, outcome };
+  return {
+    after: {
+      ...after,
+      ids: update.updateId === '' ? known.ids : [...known.ids, update.updateId].slice(-64),
+      updatedAtMs: Math.max(known.updatedAtMs, update.atMs),
+    },
+    outcome,
+  };
+}
+
+function contentOf(
+  known: ReferenceProfile,
+  update: Update,
+): { readonly content: Partial<ReferenceProfile> | undefined; readonly outcome: string } {
+  if (update.kind === 'assign') {
+    const groups = [...known.groups];
+    for (const group of update.groups) if (!groups.includes(group)) groups.push(group);
+    return {
+      content: { groups: groups.slice(0, 1000) },
+      outcome: groups.length > 1000 ? 'over-cap' : 'applied',
+    };
+  }
+  if (update.kind === 'step') return stepped(known, update);
+  const texts = { ...known.texts };
+  for (const name of ['firstName', 'lastName', 'email', 'avatar'] as const) {
+    const given = update[name];
+    if (given !== undefined) texts[name] = given;
+  }
+  let properties = known.properties;
+  let outcome = 'applied';
+  for (let index = 0; index < update.properties.length; index += 2) {
+    const property = [
+      (update.properties[index] ?? '').split('.'),
+      update.properties[index + 1] ?? '',
+    ] as const;
+    const merged = withProperty(properties, property);
+    if (merged.length > 512) outcome = 'over-cap';
+    else properties = merged;
+  }
+  return { content: { texts, properties }, outcome };
+}
+
+function withProperty(properties: readonly Property[], [path, value]: Property): readonly Property[] {
+  if (properties.some(([other]) => isSamePath(other, path)))
+    return properties.map((property) => (isSamePath(property[0], path) ? [path, value] : property));
+  return [...properties.filter(([other]) => !isOnOnePath(other, path)), [path, value]];
+}
+
+function stepped(known: ReferenceProfile, update: StepUpdate) {
+  const path = update.property.split('.');
+  const found = known.properties.find(([other]) => isSamePath(other, path));
+  const isBlocked = known.properties.some(([other]) => !isSamePath(other, path) && isOnOnePath(other, path));
+  const number = found?.[1] ?? '0';
+  if (
+    isBlocked ||
+    number.length > 64 ||
+    update.step.length > 64 ||
+    !/^-?\d+(\.\d+)?(e[+-]?\d{1,3})?$/.test(number)
+  )
+    return { content: undefined, outcome: 'not-a-number' };
+  const sum = textOf(scaled(number) + scaled(update.step));
+  if (sum.length > 64) return { content: undefined, outcome: 'not-a-number' };
+  const properties = withProperty(known.properties, [path, sum]);
+  if (properties.length > 512) return { content: undefined, outcome: 'over-cap' };
+  return { content: { properties }, outcome: 'applied' };
+}
+
+function isSamePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && isOnOnePath(a, b);
+}
+
+/** One of the two is the beginning of the other. */
+function isOnOnePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.every((name, index) => index >= b.length || name === b[index]);
+}
+
+const SCALE = 1100;
+
+/** A number in units of 10 to the minus 1100: enough for every number of at most 64 characters. */
+function scaled(text: string): bigint {
+  const [mantissa = '', exponent = '0'] = text.split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  return BigInt(whole + fraction) * 10n ** BigInt(SCALE - fraction.length + Number(exponent));
+}
+
+function textOf(units: bigint): string {
+  const digits = String(units < 0n ? -units : units).padStart(SCALE + 1, '0');
+  const plain = `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
+  return units < 0n ? `-${plain}` : plain;
+}

@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import type {
+  AssignUpdate,
+  GroupUpdate,
+  IdentifyUpdate,
+  OrderUpdate,
+  RecordUpdate,
+  StepUpdate,
+  TallyUpdate,
+} from '../../../ingest/record-update.ts';
+
+/** When the updates of tests begin. */
+export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
+
+const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
+
+/** An identify that says nothing; tests say what it says. */
+export function identify(given: Partial<IdentifyUpdate> = {}): IdentifyUpdate {
+  return { kind: 'identify', ...HEAD, properties: [], ...given };
+}
+
+/** A step of 1 of the property `n`. */
+export function step(given: Partial<StepUpdate> = {}): StepUpdate {
+  return { kind: 'step', ...HEAD, property: 'n', step: '1', ...given };
+}
+
+export function assign(groups: readonly string[], given: Partial<AssignUpdate> = {}): AssignUpdate {
+  return { kind: 'assign', ...HEAD, groups, ...given };
+}
+
+export function group(given: Partial<GroupUpdate> = {}): GroupUpdate {
+  return { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [], ...given };
+}
+
+/** An order of 20 EUR. */
+export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
+  return {
+    kind: 'order',
+    ...HEAD,
+    isRefund: false,
+    amount: '',
+    minorUnits: '2000',
+    currency: 'EUR',
+    partition: 1,
+    event: Uint8Array.of(1, 2, 3),
+    ...given,
+  };
+}
+
+/** A refund of all that is left. */
+export function refund(given: Partial<OrderUpdate> = {}): OrderUpdate {
+  return order({ isRefund: true, minorUnits: '', currency: '', partition: 2, ...given });
+}
+
+export function tally(given: Partial<TallyUpdate> = {}): TallyUpdate {
+  const hourMs = Date.UTC(2024, 1, 28, 23);
+  return { kind: 'tally', ...HEAD, hourMs, reason: 'bot', name: 'Googlebot', count: 1, ...given };
+}
+
+/** Texts of every kind that a collector lets through. */
+export const anyText: fc.Arbitrary<string> = fc.oneof(
+  fc.constantFrom(
+    '',
+    'a',
+    '__proto__',
+    'constructor',
+    'it\'s \\ "quoted"',
+    'größe',
+    '日本語',
+    '👩‍👩‍👧',
+    'a\tb\nc',
+    '\u202e',
+  ),
+  fc.string({ unit: 'grapheme', maxLength: 12 }).filter((text) => !text.includes('\0')),
+);
+
+// Few names, so that they meet, above and below each other.
+const keys = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      'n',
+      'a',
+      'a.b',
+      'a.b.c',
+      'a.c',
+      'ab',
+      'a.',
+      '.a',
+      '',
+      '__proto__',
+      '__proto__.a',
+    ),
+  },
+  { weight: 1, arbitrary: fc.nat({ max: 700 }).map((number) => `key${number}`) },
+);
+const numbers = fc.constantFrom(
+  '0',
+  '1',
+  '-1',
+  '0.1',
+  '007',
+  '1e+21',
+  '1.5e-7',
+  '-0.30',
+  '99999999999999999999.5',
+);
+const values = fc.oneof(numbers, anyText);
+const pairs = fc.array(fc.tuple(keys, values), { maxLength: 6 }).map((list) => list.flat());
+/** Now and then so many that a record is full. */
+const properties = fc.oneof(
+  { weight: 20, arbitrary: pairs },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.nat({ max: 600 }), values)
+      .map(([first, value]) =>
+        Array.from({ length: 256 }, (_, index) => [`key${first + index}`, value]).flat(),
+      ),
+  },
+);
+
+const updateId = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('') },
+  { weight: 1, arbitrary: fc.constantFrom('u1', 'u2', 'u3') },
+  { weight: 1, arbitrary: fc.nat({ max: 500 }).map(String) },
+);
+const head = {
+  projectId: fc.constantFrom('demo', 'shop'),
+  id: fc.constantFrom('one', 'two', 'größe'),
+  atMs: fc.nat({ max: 10_000 }).map((ms) => FIRST_MS + ms),
+  updateId,
+};
+
+const identifies: fc.Arbitrary<IdentifyUpdate> = fc.record(
+  {
+    kind: fc.constant('identify' as const),
+    ...head,
+    firstName: anyText,
+    lastName: anyText,
+    email: anyText,
+    avatar: anyText,
+    properties,
+  },
+  { requiredKeys: ['kind', 'projectId', 'id', 'atMs', 'updateId', 'properties'] },
+);
+
+const steps: fc.Arbitrary<StepUpdate> = fc.record({
+  kind: fc.constant('step' as const),
+  ...head,
+  property: keys,
+  step: fc.constantFrom('1', '-1', '0.1', '-0.25', '12345678901234567890.000001', `1${'0'.repeat(62)}`, '-7'),
+});
+
+const assigns: fc.Arbitrary<AssignUpdate> = fc.record({
+  kind: fc.constant('assign' as const),
+  ...head,
+  groups: fc.oneof(
+    { weight: 9, arbitrary: fc.array(fc.constantFrom('g1', 'g2', 'g3', '', '__proto__'), { maxLength: 4 }) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .nat({ max: 900 })
+        .map((first) => Array.from({ length: 256 }, (_, index) => `g${first + index}`)),
+    },
+  ),
+});
+
+/** Whatever can happen to a profile. */
+export const profileUpdates = fc.oneof(identifies, steps, assigns);
+
+export const groupUpdates: fc.Arbitrary<GroupUpdate> = fc.record({
+  kind: fc.constant('group' as const),
+  ...head,
+  type: fc.constantFrom('company', 'team'),
+  name: anyText,
+  properties,
+});
+
+const amounts = fc.constantFrom('0', '5', '0.01', '3.333', '10.005', '19.9', '20', '1000000');
+const minorUnits = fc.constantFrom('0', '1', '500', '1999', '2000', '9007199254740991');
+
+/** Orders and refunds; an order of no amount does not come from a collector. */
+export const orderUpdates: fc.Arbitrary<OrderUpdate> = fc
+  .record({
+    kind: fc.constant('order' as const),
+    ...head,
+    isRefund: fc.boolean(),
+    given: fc.oneof(
+      minorUnits.map((units) => ({ amount: '', minorUnits: units })),
+      amounts.map((amount) => ({ amount, minorUnits: '' })),
+      fc.constant({ amount: '', minorUnits: '' }),
+    ),
+    currency: fc.constantFrom('EUR', 'EUR', 'EUR', 'JPY', 'BHD'),
+    namesCurrency: fc.boolean(),
+    partition: fc.nat({ max: 7 }),
+    event: fc.uint8Array({ maxLength: 8 }),
+  })
+  .map(({ given, namesCurrency, currency, isRefund, ...rest }) => {
+    const isWithout = given.amount === '' && given.minorUnits === '';
+    const amount = !isRefund && isWithout ? { amount: '', minorUnits: '2000' } : given;
+    return { ...rest, ...amount, isRefund, currency: isRefund && !namesCurrency ? '' : currency };
+  });
+
+const tallyUpdates: fc.Arbitrary<TallyUpdate> = fc.record({
+  kind: fc.constant('tally' as const),
+  ...head,
+  hourMs: fc.constant(Date.UTC(2024, 1, 28, 23)),
+  reason: fc.constant('bot'),
+  name: fc.constant('Googlebot'),
+  count: fc.integer({ min: 1, max: 1_000_000 }),
+});
+
+/** Whatever can happen to records of every kind. */
+export const recordUpdates: fc.Arbitrary<RecordUpdate> = fc.oneof(
+  profileUpdates,
+  groupUpdates,
+  orderUpdates,
+  tallyUpdates,
+);

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { type Event, REVENUE, SESSION_GAP_MS } from '../../ingest/event.ts';
+import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
+import { type Reference, type ReferenceSession, reference } from './reference.ts';
+
+/** When a payment happened, seen from the session that it is for: on both sides of its reach, or when it arrived. */
+const PLACES = [
+  'received',
+  'before reach',
+  'reach before',
+  'within',
+  'reach behind',
+  'behind reach',
+] as const;
+
+interface Payment {
+  /** Stands before this event of the list, and is for that session of those so far. */
+  readonly before: number;
+  readonly session: number;
+  readonly place: (typeof PLACES)[number];
+  /** How long after the arrival before it: at once, or after any hold. */
+  readonly waitMs: number;
+  readonly minorUnits: bigint;
+  readonly profileId: string;
+  readonly withEventId: boolean;
+  readonly again: boolean;
+  /** It was answered a session that nobody has opened yet. */
+  readonly ofNone: boolean;
+}
+
+const rarely = fc.integer({ min: 0, max: 9 }).map((drawn) => drawn === 0);
+
+const payment: fc.Arbitrary<Payment> = fc.record({
+  before: fc.nat(),
+  session: fc.nat(),
+  place: fc.constantFrom(...PLACES),
+  waitMs: fc.oneof(
+    fc.integer({ min: 0, max: 10_000 }),
+    fc.integer({ min: 0, max: 3 * SESSION_GAP_MS }),
+    fc.integer({ min: 0, max: 3 * 86_400_000 }),
+  ),
+  minorUnits: fc.bigInt({ min: -1_000_000n, max: 1_000_000n }),
+  profileId: fc.constantFrom('', 'payer'),
+  withEventId: fc.boolean(),
+  again: rarely,
+  ofNone: rarely,
+});
+
+/**
+ * Lists of events with payments among them that are credited to sessions, most of which have ended by then, as an
+ * owner would answer: the id of a session that there is.
+ */
+export function creditLists(
+  size: { readonly maxLength: number } = { maxLength: 40 },
+): fc.Arbitrary<readonly Event[]> {
+  return fc
+    .tuple(eventLists(size), fc.array(payment, { minLength: 1, maxLength: 8 }))
+    .map(([events, payments]) => payments.reduce(withPayment, events))
+    .filter(hasNoTwins);
+}
+
+function withPayment(events: readonly Event[], drawn: Payment, index: number): readonly Event[] {
+  const place = drawn.before % (events.length + 1);
+  const before = events.slice(0, place);
+  const { sessions } = referenceOf(before);
+  const session = sessions[drawn.session % sessions.length];
+  if (session === undefined) return events;
+  const receivedAtMs = (before.at(-1)?.receivedAtMs ?? START_MS) + drawn.waitMs;
+  const event = plainEvent({
+    projectId: session.projectId,
+    deviceId: session.deviceId,
+    profileId: drawn.profileId,
+    eventId: drawn.withEventId ? `payment-${index}` : '',
+    name: REVENUE,
+    occurredAtMs: timeOf(drawn, session, receivedAtMs),
+    receivedAtMs,
+    sessionId: drawn.ofNone ? `c${index}`.padStart(32, '0') : session.id,
+    credit: true,
+    revenue: drawn.minorUnits,
+    currency: 'EUR',
+    path: '/paid',
+  });
+  const behind = events
+    .slice(place)
+    .map((later) => ({ ...later, receivedAtMs: later.receivedAtMs + drawn.waitMs }));
+  return [...before, event, ...(drawn.again ? [event] : []), ...behind];
+}
+
+function timeOf({ place }: Payment, session: ReferenceSession, receivedAtMs: number): number {
+  switch (place) {
+    case 'received':
+      return receivedAtMs;
+    case 'before reach':
+      return session.startedAtMs - SESSION_GAP_MS - 1;
+    case 'reach before':
+      return session.startedAtMs - SESSION_GAP_MS;
+    case 'within':
+      return session.startedAtMs;
+    case 'reach behind':
+      return session.endedAtMs + SESSION_GAP_MS;
+    case 'behind reach':
+      return session.endedAtMs + SESSION_GAP_MS + 1;
+  }
+}
+
+/**
+ * Whether every session has an id of its own. A list may answer the id of a session that was let go, so that another
+ * one opens under it; a collector does not, since it knows a session for a shorter time than that is held.
+ */
+export function hasNoTwins(events: readonly Event[]): boolean {
+  const ids = referenceOf(events).sessions.map(({ id }) => id);
+  return new Set(ids).size === ids.length;
+}
+
+function referenceOf(events: readonly Event[]): Reference {
+  return reference(events, { holdMs: 2 * SESSION_GAP_MS });
+}

@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Bus } from '../../infra/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { readConfig } from '../../infra/config.ts';
+import type { CrashPoint } from '../../infra/crashpoint.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { migrate } from '../../infra/migrate.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { Store } from '../../infra/store.ts';
+import { startNatsServer } from '../../infra/testing/nats-server.ts';
+import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { streamOf, subjectOf } from '../../ingest/event.ts';
+import { recordStreamOf, recordSubjectOf } from '../../ingest/record-update.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
+import { Keeper } from '../keeper.ts';
+import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane-metrics.ts';
+import { LANES_BUCKET } from '../lane-record.ts';
+import { createRecordGauges, createRecordMetrics } from '../records/record-metrics.ts';
+import { WorkerHandle } from '../worker-handle.ts';
+import { TEST_LIMITS } from './run.ts';
+
+const BUS_BYTES_MAX = 268_435_456;
+const WAIT_MAX_MS = 30_000;
+
+/** A keeper as the processor runs it, with a thread of its own. */
+export interface RunningLane {
+  readonly keeper: Keeper;
+  readonly metrics: LaneMetrics;
+  stop(): Promise<void>;
+}
+
+export interface LaneStart {
+  readonly partition: number;
+  readonly instance: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** May throw, as a death at that point would end the lane. */
+  readonly crashPoint?: (point: CrashPoint) => void;
+}
+
+/** A bus and a store of one test file, and the lanes that run on them. */
+export interface LaneWorld {
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly server: StoreServer;
+  /** Makes the streams of a partition. */
+  open(partition: number): Promise<void>;
+  start(options: LaneStart): Promise<RunningLane>;
+  /** Stops the lanes that still run. */
+  stopLanes(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a world whose database is `name`. */
+export async function startLaneWorld(name: string): Promise<LaneWorld> {
+  const folder = mkdtempSync(join(tmpdir(), `footfall-${name}-`));
+  const log = createLogger(name, 'silent');
+  const nats = await startNatsServer();
+  const server = await startStoreServer({ dataDir: folder });
+  const bus = await Bus.connect({ url: nats.url, name }, log);
+  const store = new Store({ url: server.url, database: name, requestTimeoutMs: 30_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
+  const running: RunningLane[] = [];
+  const stopLanes = async () => {
+    for (const lane of running.splice(0)) await lane.stop();
+  };
+  return {
+    bus,
+    store,
+    server,
+    open: async (partition) => {
+      await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
+      await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), BUS_BYTES_MAX);
+    },
+    start: async ({ partition, instance, env, crashPoint }) => {
+      const metrics = new Metrics();
+      const worker = new WorkerHandle(join(projectRoot, 'dist/processor/worker.js'));
+      const laneMetrics = createLaneMetrics(metrics);
+      const keeper = new Keeper({
+        partition,
+        config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
+        limits: TEST_LIMITS,
+        bus,
+        records: await bus.keyed(LANES_BUCKET),
+        store,
+        worker,
+        log,
+        clock: systemClock,
+        random: Math.random,
+        metrics: laneMetrics,
+        gauges: createLaneGauges(metrics, partition, () => Date.now()),
+        recordMetrics: createRecordMetrics(metrics),
+        recordGauges: createRecordGauges(metrics, partition),
+        crashPoint: crashPoint ?? (() => {}),
+      });
+      keeper.start();
+      const lane = { keeper, metrics: laneMetrics, stop: once(() => stopKeeper(keeper, worker)) };
+      running.push(lane);
+      return lane;
+    },
+    stopLanes,
+    stop: async () => {
+      await stopLanes();
+      await bus.close();
+      await store.close();
+      await server.stop();
+      await nats.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Looks again and again until there is something; fails after half a minute. */
+export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  const endMs = Date.now() + WAIT_MAX_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Resolves when the lane has caught up and answers. */
+export async function answering({ keeper }: RunningLane): Promise<void> {
+  await until('the lane to answer', () => keeper.answering || undefined);
+}
+
+async function stopKeeper(keeper: Keeper, worker: WorkerHandle): Promise<void> {
+  await keeper.stop();
+  await worker.stop();
+}
+
+function once(stop: () => Promise<void>): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  return () => {
+    stopping ??= stop();
+    return stopping;
+  };
+}

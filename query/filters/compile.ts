@@ -1,0 +1,167 @@
+import type { StoreParameters } from '../../infra/store.ts';
+import { amountText } from './amounts.ts';
+import type { Filter, Test } from './filter.ts';
+import { type Field, isNumeric, type Owner } from './names.ts';
+
+/**
+ * What filters mean, as a condition on event rows.
+ *
+ * A field of a row is a list of texts or numbers: of a column one, of `groups` its elements, of a profile what its record
+ * says, of groups what the record of each says. Where there is none, it is one empty text, or no number at all. A test
+ * holds when one of them fits one of the filter's values; a negation, when the test does not.
+ *
+ *     is, startsWith, endsWith   exactly              gt, gte, lt, lte   a text that is no number never fits
+ *     contains                   in either case       regex              RE2, anywhere in the text, `.` fits line ends
+ *
+ * Values and keys are bound, columns come from `names.ts`: nothing of a request is part of the text.
+ */
+export interface Compiled {
+  /** For the place of `$FILTER$`; `1` without filters. */
+  readonly condition: string;
+  readonly parameters: StoreParameters;
+}
+
+/** The rows that a condition is for. */
+export interface RowSource {
+  /** What stands before a column in this statement: a table's alias and a dot, or nothing. */
+  readonly qualifier: string;
+}
+
+/** Rows of `events` or `$HOT_EVENTS$`, alone in their SELECT. */
+export const EVENT_ROWS: RowSource = { qualifier: '' };
+
+/** Makes the condition that all filters hold. Its statement binds `site`. */
+export function compileFilters(filters: readonly Filter[], row: RowSource): Compiled {
+  const parameters: Record<string, unknown> = {};
+  const conditions = filters.map((filter, index) => {
+    const bind: Bind = (name, type, value) => {
+      parameters[`${name}${index}`] = value;
+      return `{${name}${index}:${type}}`;
+    };
+    const holds = fieldCondition(filter, row, bind);
+    return filter.negated ? `NOT (${holds})` : `(${holds})`;
+  });
+  return { condition: conditions.length === 0 ? '1' : conditions.join(' AND '), parameters };
+}
+
+/** Binds a value and gives the text that stands for it. The name ends in no digit, as the number of the filter follows. */
+type Bind = (name: string, type: string, value: unknown) => string;
+
+/** The condition that a test holds, for the text of one value. */
+type Fits = (value: string) => string;
+
+function fieldCondition({ field, test }: Filter, { qualifier }: RowSource, bind: Bind): string {
+  const key = field.kind === 'property' ? bind('key', 'String', field.key) : '';
+  const fits = fitsOf(field, test, bind);
+  if (field.owner === 'event') return someOf(field, { qualifier, key, fits });
+  const found = recordsWhere(field.owner, someOf(field, { qualifier: '', key, fits }));
+  const condition = memberText(field.owner, qualifier, found);
+  if (!mayFitNothing(field, test)) return condition;
+  // Nobody known has all fields empty.
+  const known = memberText(field.owner, qualifier, recordsWhere(field.owner, '1'));
+  return `${condition} OR ${fits("''")} AND NOT ${known}`;
+}
+
+/** Whether an event's profile, or any of its groups, is among these ids. */
+function memberText(owner: Owner, qualifier: string, ids: string): string {
+  if (owner === 'profile') return `(${qualifier}profileId IN (${ids}))`;
+  return `arrayExists(element -> element IN (${ids}), ${qualifier}groups)`;
+}
+
+/** The ids of the site's profiles or groups of which a condition holds as they are now. */
+function recordsWhere(owner: Owner, condition: string): string {
+  const table = owner === 'profile' ? 'profiles' : 'groups';
+  return `SELECT id FROM ${table} FINAL WHERE projectId = {site:String} AND (${condition})`;
+}
+
+/** Whether one of the field's values in a row fits. */
+function someOf(
+  field: Field,
+  { qualifier, key, fits }: { readonly qualifier: string; readonly key: string; readonly fits: Fits },
+): string {
+  switch (field.kind) {
+    case 'property':
+      return fits(`${qualifier}properties[${key}]`);
+    case 'text':
+      return fits(qualifier + field.column);
+    case 'id':
+      // Written once, however many values it is held against: a statement's size is limited.
+      return `arrayExists(element -> ${fits('element')}, [${idText(qualifier + field.column)}])`;
+    case 'time':
+      return fits(`toUnixTimestamp64Milli(${qualifier}${field.column})`);
+    case 'coordinate':
+      return fits(coordinateText(qualifier, field.column));
+    case 'amount':
+      return fits(amountText(`${qualifier}revenue`, `${qualifier}currency`));
+    case 'list': {
+      const list = qualifier + field.column;
+      return `arrayExists(element -> ${fits('element')}, if(empty(${list}), [''], ${list}))`;
+    }
+  }
+}
+
+/** 16 zero bytes are no id. */
+function idText(column: string): string {
+  return `if(${column} = toFixedString('', 16), '', lower(hex(${column})))`;
+}
+
+/** Nobody lives at 0, 0. */
+function coordinateText(qualifier: string, column: string): string {
+  return `if(${qualifier}longitude = 0 AND ${qualifier}latitude = 0, NULL, ${qualifier}${column})`;
+}
+
+/** Only of these an empty text may fit; without a number nothing does. */
+function mayFitNothing(field: Field, test: Test): boolean {
+  if (isNumeric(field)) return false;
+  if (test.kind === 'equal-text') return test.values.includes('');
+  return test.kind === 'part' && test.comparison === 'regex';
+}
+
+const ORDERS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+// The same numbers as a filter can have, see filter.ts.
+const NUMBER = "'^-?[0-9]{1,100}([.][0-9]{1,100})?([eE][+-]?[0-9]{1,2})?$'";
+
+function fitsOf(field: Field, test: Test, bind: Bind): Fits {
+  switch (test.kind) {
+    case 'present':
+      return isNumeric(field) ? (value) => `isNotNull(${value})` : (value) => `(${value} != '')`;
+    case 'equal-text': {
+      const values = bind('values', 'Array(String)', test.values);
+      return (value) => `(${value} IN ${values})`;
+    }
+    case 'part':
+      return partFits(test, bind);
+    case 'equal-number': {
+      const numbers = bind('numbers', `Array(${numberType(field)})`, test.values.map(heldBy(field)));
+      return (value) => `has(${numbers}, ${value})`;
+    }
+    case 'order': {
+      const bound = bind('bound', numberType(field), heldBy(field)(test.bound));
+      const order = ORDERS[test.comparison];
+      if (isNumeric(field)) return (value) => `ifNull(${value} ${order} ${bound}, 0)`;
+      return (value) =>
+        `ifNull(toFloat64OrNull(if(match(${value}, ${NUMBER}), ${value}, '')) ${order} ${bound}, 0)`;
+    }
+  }
+}
+
+function partFits({ comparison, values }: Extract<Test, { kind: 'part' }>, bind: Bind): Fits {
+  const bound = values.map((value, index) => bind(`part${index}_`, 'String', value));
+  const one = {
+    contains: (text: string, part: string) => `positionCaseInsensitiveUTF8(${text}, ${part}) > 0`,
+    startsWith: (text: string, part: string) => `startsWith(${text}, ${part})`,
+    endsWith: (text: string, part: string) => `endsWith(${text}, ${part})`,
+    // The second call is worked out before any row is read, so a pattern that cannot be read is always refused.
+    regex: (text: string, part: string) => `match(${text}, ${part}) AND match('', ${part}) < 2`,
+  }[comparison];
+  return (value) => `(${bound.map((part) => one(value, part)).join(' OR ')})`;
+}
+
+function numberType({ kind }: Field): string {
+  return kind === 'time' ? 'Int64' : 'Float64';
+}
+
+/** A number as the store holds those of the field. */
+function heldBy({ kind }: Field): (value: number) => number {
+  return kind === 'coordinate' ? Math.fround : (value) => value;
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { RefusalError } from '../refusal.ts';
+import { type Field, fieldOf, isNumeric } from './names.ts';
+
+/** CONTRACT with who asks: the parameter `filters`, a JSON array of filters that all have to hold. */
+export const OPERATORS = [
+  'is',
+  'isNot',
+  'contains',
+  'doesNotContain',
+  'startsWith',
+  'endsWith',
+  'regex',
+  'isNull',
+  'isNotNull',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+const TEXT_MAX_BYTES = 65_536;
+const FILTERS_MAX = 50;
+const VALUES_MAX = 1_000;
+const VALUE_MAX_BYTES = 4_096;
+const NAME_MAX_BYTES = 4_096;
+const REGEX_MAX_CHARACTERS = 512;
+/** Values that the store has to look for one by one, in all filters together. */
+const PARTS_MAX = 1_000;
+/** Each may take the store some megabytes that it does not count. */
+const REGEXES_MAX = 20;
+
+/** One filter as it is asked for. `id` and `type` are the asker's own notes: they change nothing. */
+export const filterSchema = z.strictObject({
+  id: z.string().optional(),
+  name: z.string(),
+  operator: z.enum(OPERATORS),
+  value: z
+    .array(z.union([z.string(), z.number(), z.boolean()], 'expected a text, a number or a boolean'))
+    .optional(),
+  type: z.string().optional(),
+});
+type AskedFilter = z.output<typeof filterSchema>;
+
+const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
+
+/** What is asked of a field; of several values one has to fit. */
+export type Test =
+  /** There is a text that is not empty, or a number. */
+  | { readonly kind: 'present' }
+  | { readonly kind: 'equal-text'; readonly values: readonly string[] }
+  | { readonly kind: 'part'; readonly comparison: PartComparison; readonly values: readonly string[] }
+  | { readonly kind: 'equal-number'; readonly values: readonly number[] }
+  /** The bound is the one that is easiest to keep, which holds if any does. Times are milliseconds. */
+  | { readonly kind: 'order'; readonly comparison: OrderComparison; readonly bound: number };
+
+export type PartComparison = 'contains' | 'startsWith' | 'endsWith' | 'regex';
+export type OrderComparison = 'gt' | 'gte' | 'lt' | 'lte';
+
+/** A filter that can be compiled. */
+export interface Filter {
+  readonly field: Field;
+  readonly test: Test;
+  /** True when the filter holds where the test does not. */
+  readonly negated: boolean;
+}
+
+/** Reads the parameter; throws a `RefusalError` that names what is wrong as `filters.0.operator: …`. */
+export function readFilters(text: string): Filter[] {
+  if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes`);
+  const parsed = filtersSchema.safeParse(jsonOf(text));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw invalid(issue?.path ?? [], issue?.message ?? 'invalid');
+  }
+  const filters = parsed.data.map(filterOf);
+  const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
+  if (valuesIn(parts) > PARTS_MAX)
+    throw invalid([], `expected at most ${PARTS_MAX} values of contains, startsWith and the like`);
+  if (valuesIn(parts.filter(({ comparison }) => comparison === 'regex')) > REGEXES_MAX)
+    throw invalid([], `expected at most ${REGEXES_MAX} regular expressions`);
+  return filters;
+}
+
+function valuesIn(tests: readonly { readonly values: readonly string[] }[]): number {
+  return tests.reduce((sum, { values }) => sum + values.length, 0);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid([], 'expected a JSON array');
+  }
+}
+
+function filterOf(asked: AskedFilter, index: number): Filter {
+  const field = Buffer.byteLength(asked.name) > NAME_MAX_BYTES ? undefined : fieldOf(asked.name);
+  if (field === undefined) throw invalid([index, 'name'], `there is no ${asked.name.slice(0, 100)}`);
+  const values = (asked.value ?? []).map(String);
+  if (values.length > VALUES_MAX) throw invalid([index, 'value'], `expected at most ${VALUES_MAX} values`);
+  const tooLong = values.findIndex((value) => Buffer.byteLength(value) > VALUE_MAX_BYTES);
+  if (tooLong >= 0) throw invalid([index, 'value', tooLong], `expected at most ${VALUE_MAX_BYTES} bytes`);
+  return { field, ...conditionOf(asked.operator, { field, values, at: [index] }) };
+}
+
+/** A filter under construction. */
+interface Draft {
+  readonly field: Field;
+  readonly values: readonly string[];
+  readonly at: Path;
+}
+type Path = readonly PropertyKey[];
+
+function conditionOf(operator: Operator, draft: Draft): Omit<Filter, 'field'> {
+  if (operator === 'isNull' || operator === 'isNotNull') {
+    if (draft.values.length > 0) throw invalid([...draft.at, 'value'], `${operator} takes no values`);
+    return { test: { kind: 'present' }, negated: operator === 'isNull' };
+  }
+  if (draft.values.length === 0) throw invalid([...draft.at, 'value'], 'expected at least one value');
+  switch (operator) {
+    case 'is':
+    case 'isNot':
+      return { test: equalTest(draft), negated: operator === 'isNot' };
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return { test: orderTest(operator, draft), negated: false };
+    case 'doesNotContain':
+      return { test: partTest('contains', draft), negated: true };
+    case 'contains':
+    case 'startsWith':
+    case 'endsWith':
+    case 'regex':
+      return { test: partTest(operator, draft), negated: false };
+  }
+}
+
+function equalTest(draft: Draft): Test {
+  if (isNumeric(draft.field)) return { kind: 'equal-number', values: numbersOf(draft) };
+  return { kind: 'equal-text', values: draft.values };
+}
+
+function orderTest(comparison: OrderComparison, draft: Draft): Test {
+  const numbers = numbersOf(draft);
+  const isLowest = comparison === 'gt' || comparison === 'gte';
+  return { kind: 'order', comparison, bound: isLowest ? Math.min(...numbers) : Math.max(...numbers) };
+}
+
+function partTest(comparison: PartComparison, { field, values, at }: Draft): Test {
+  if (isNumeric(field))
+    throw invalid([...at, 'operator'], `expected is, isNot, isNull, isNotNull, gt, gte, lt or lte`);
+  for (const [index, value] of values.entries()) {
+    if (value === '') throw invalid([...at, 'value', index], 'every text has an empty part');
+    if (comparison === 'regex' && value.length > REGEX_MAX_CHARACTERS)
+      throw invalid([...at, 'value', index], `expected at most ${REGEX_MAX_CHARACTERS} characters`);
+  }
+  return { kind: 'part', comparison, values };
+}
+
+function numbersOf({ field, values, at }: Draft): number[] {
+  const isTime = field.kind === 'time';
+  return values.map((value, index) => {
+    const number = isTime ? timeOf(value) : numberOf(value);
+    if (number !== undefined) return number;
+    throw invalid([...at, 'value', index], isTime ? 'expected an ISO time' : 'expected a number');
+  });
+}
+
+// As of texts in the store, see compile.ts: the exponent is short enough that no number is out of a double's range.
+const NUMBER = /^-?\d{1,100}(?:\.\d{1,100})?(?:[eE][+-]?\d{1,2})?$/;
+// The store knows times to the millisecond.
+const TIME = z.iso.datetime({ offset: true }).regex(/T[\d:]+(?:\.\d{1,3})?(?:Z|[+-][\d:]+)$/);
+
+function numberOf(text: string): number | undefined {
+  return NUMBER.test(text) ? Number(text) : undefined;
+}
+
+function timeOf(text: string): number | undefined {
+  return TIME.safeParse(text).success ? Date.parse(text) : undefined;
+}
+
+function invalid(path: Path, message: string): RefusalError {
+  return new RefusalError('invalid', `${['filters', ...path].map(String).join('.')}: ${message}`);
+}

@@ -1,0 +1,156 @@
+import { majorUnits } from '../../../ingest/money.ts';
+import type { EventColumn, Row } from '../../testing/row-writer.ts';
+
+/** A filter as a request says it. */
+export interface AskedFilter {
+  readonly name: string;
+  readonly operator: string;
+  readonly value: readonly (string | number | boolean)[];
+}
+
+/** What is known of a profile or a group; the columns of its table. */
+export interface KnownRecord {
+  readonly id: string;
+  readonly columns: Readonly<Record<string, string>>;
+  readonly properties: Readonly<Record<string, string>>;
+  readonly groups: readonly string[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** An event as the tests write it, and the records that there are. */
+export interface Scene {
+  readonly event: Row<EventColumn>;
+  readonly profiles: readonly KnownRecord[];
+  readonly groups: readonly KnownRecord[];
+}
+
+type Value = string | number;
+
+const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
+const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
+
+/** Whether an event is selected by all filters: by the words of the contract, one row at a time. */
+export function isSelected(filters: readonly AskedFilter[], scene: Scene): boolean {
+  return filters.every((filter) => isKept(filter, scene));
+}
+
+function isKept({ name, operator, value }: AskedFilter, scene: Scene): boolean {
+  const found = valuesOf(camelCase(name), scene);
+  const some = (fits: (one: Value, asked: string) => boolean) =>
+    found.some((one) => value.some((asked) => fits(one, String(asked))));
+  switch (operator) {
+    case 'is':
+      return some((one, asked) => isEqual(one, asked, name));
+    case 'isNot':
+      return !some((one, asked) => isEqual(one, asked, name));
+    case 'contains':
+      return some(containsText);
+    case 'doesNotContain':
+      return !some(containsText);
+    case 'startsWith':
+      return some((one, asked) => String(one).startsWith(asked));
+    case 'endsWith':
+      return some((one, asked) => String(one).endsWith(asked));
+    case 'regex':
+      return some((one, asked) => new RegExp(asked, 'su').test(String(one)));
+    case 'isNull':
+      return found.every((one) => one === '');
+    case 'isNotNull':
+      return found.some((one) => one !== '');
+    case 'gt':
+      return some((one, asked) => numberOf(one) > boundOf(asked, name));
+    case 'gte':
+      return some((one, asked) => numberOf(one) >= boundOf(asked, name));
+    case 'lt':
+      return some((one, asked) => numberOf(one) < boundOf(asked, name));
+    case 'lte':
+      return some((one, asked) => numberOf(one) <= boundOf(asked, name));
+    default:
+      throw new Error(`no operator ${operator}`);
+  }
+}
+
+function containsText(one: Value, asked: string): boolean {
+  return String(one).toLowerCase().includes(asked.toLowerCase());
+}
+
+function isEqual(one: Value, asked: string, name: string): boolean {
+  return typeof one === 'number' ? one === boundOf(asked, name) : one === asked;
+}
+
+/** Not a number compares with nothing. */
+function numberOf(one: Value): number {
+  if (typeof one === 'number') return one;
+  return NUMBER.test(one) ? Number(one) : Number.NaN;
+}
+
+function boundOf(asked: string, name: string): number {
+  if (/(_at|At)$/.test(name)) return Date.parse(asked);
+  return name === 'longitude' || name === 'latitude' ? Math.fround(Number(asked)) : Number(asked);
+}
+
+/** All values that a field has in a row; of a text that is not there an empty one. */
+function valuesOf(name: string, { event, profiles, groups }: Scene): Value[] {
+  const memberships = textsOf(event.groups);
+  if (name === 'profile.id') return [String(event.profileId ?? '')];
+  if (name === 'group.id') return orEmpty(memberships);
+  if (name.startsWith('profile.')) {
+    return recordValues(
+      name.slice('profile.'.length),
+      profiles.filter(({ id }) => id === event.profileId),
+    );
+  }
+  if (name.startsWith('group.')) {
+    return recordValues(
+      name.slice('group.'.length),
+      groups.filter(({ id }) => memberships.includes(id)),
+    );
+  }
+  return eventValues(name, event);
+}
+
+function recordValues(name: string, records: readonly KnownRecord[]): Value[] {
+  if (name === 'createdAt') return records.map(({ createdAt }) => createdAt);
+  if (name === 'updatedAt') return records.map(({ updatedAt }) => updatedAt);
+  if (name === 'groups') return orEmpty(records.flatMap(({ groups }) => orEmpty(groups)));
+  const key = name.startsWith('properties.') ? name.slice('properties.'.length) : undefined;
+  return orEmpty(
+    records.map(({ properties, columns }) => (key === undefined ? columns[name] : properties[key]) ?? ''),
+  );
+}
+
+function eventValues(name: string, event: Row<EventColumn>): Value[] {
+  if (name.startsWith('properties.')) {
+    const flat = textsOf(event.properties);
+    const at = flat.findIndex((key, index) => index % 2 === 0 && key === name.slice('properties.'.length));
+    return [at === -1 ? '' : (flat[at + 1] ?? '')];
+  }
+  if (name === 'groups') return orEmpty(textsOf(event.groups));
+  if (TIMES.includes(name)) return [Number(event[name === 'createdAt' ? 'createdAt' : 'receivedAt'] ?? 0)];
+  if (name === 'longitude' || name === 'latitude') {
+    const isSomewhere = Number(event.longitude ?? 0) !== 0 || Number(event.latitude ?? 0) !== 0;
+    return isSomewhere ? [Math.fround(Number(event[name] ?? 0))] : [];
+  }
+  if (name === 'revenue') {
+    const currency = String(event.currency ?? '');
+    return currency === '' ? [] : [majorUnits(BigInt(Number(event.revenue ?? 0)), currency)];
+  }
+  const text = String(Object.entries(event).find(([column]) => column === name)?.[1] ?? '');
+  if (name !== 'id' && name !== 'sessionId') return [text];
+  return [/^0*$/.test(text) ? '' : text.padStart(32, '0')];
+}
+
+function textsOf(value: Row<EventColumn>[EventColumn]): readonly string[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function orEmpty(texts: readonly string[]): string[] {
+  return texts.length === 0 ? [''] : [...texts];
+}
+
+/** Keys of properties stay as they are. */
+function camelCase(name: string): string {
+  if (name.includes('properties.')) return name;
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,60 @@
+import type { Insight } from '../endpoint.ts';
+import type { Asked } from '../question.ts';
+import {
+  type BreakdownAnswer,
+  type ListQuery,
+  listQuery,
+  type TrafficQuery,
+  trafficQueries,
+} from './breakdown-api.ts';
+import { columnsText, DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.ts';
+import type { ListSources } from './list-question.ts';
+import { askRanked, figuresOf, type RankedRow } from './ranked-rows.ts';
+
+interface BreakdownRow extends RankedRow {
+  readonly prefix: string;
+  readonly name: string;
+}
+
+/**
+ * The sessions that began in a range, by a dimension: those with most sessions first. Refused without the store; with
+ * `partial` answered without the sessions of an owner that is away, and not marked.
+ */
+export async function answerBreakdown(
+  sources: ListSources,
+  asked: Asked,
+  query: ListQuery,
+  name: DimensionName,
+): Promise<BreakdownAnswer> {
+  const dimension = dimensionOf(name);
+  const rows = await askRanked<BreakdownRow>(sources, asked, query, {
+    question: 'breakdown',
+    columns: columnsText(dimension),
+    parameters: {},
+  });
+  return rows.map((row) => ({
+    name: row.name === '' ? null : row.name,
+    ...(dimension.parent === undefined ? {} : { prefix: row.prefix === '' ? null : row.prefix }),
+    ...figuresOf(row, row.sessions, asked.site.currency),
+  }));
+}
+
+/** `GET /insights/{projectId}/{dimension}`, of every dimension. */
+export function breakdownInsights(sources: ListSources): readonly Insight<ListQuery>[] {
+  return DIMENSION_NAMES.map((name) => ({
+    path: name,
+    schema: listQuery,
+    answer: (asked, query) => answerBreakdown(sources, asked, query, name),
+  }));
+}
+
+/** `GET /insights/{projectId}/traffic/referrers`, `…/geo` and `…/devices`: the same rows, by what `breakdown` says. */
+export function trafficInsights(sources: ListSources): readonly Insight<TrafficQuery>[] {
+  const answer = (asked: Asked, query: TrafficQuery) =>
+    answerBreakdown(sources, asked, query, query.breakdown);
+  return [
+    { path: 'traffic/referrers', schema: trafficQueries.referrers, answer },
+    { path: 'traffic/geo', schema: trafficQueries.geo, answer },
+    { path: 'traffic/devices', schema: trafficQueries.devices, answer },
+  ];
+}

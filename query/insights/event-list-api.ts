@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { exportedEvent, type Include } from '../api.ts';
+import { eventNames, hexId, listFields, pageLimit } from './list-api.ts';
+
+/** `GET /insights/{projectId}/events`; without `event`, all but `session_start` and `session_end`. */
+export const eventListQuery = z.object({
+  ...listFields,
+  limit: pageLimit(10),
+  event: eventNames,
+  profileId: z.string().optional(),
+  sessionId: hexId.optional(),
+});
+export type EventListQuery = z.output<typeof eventListQuery>;
+
+/** The groups of fields that listed events have, as of the export. */
+export const LISTED_INCLUDES: readonly Include[] = [
+  'properties',
+  'referrer',
+  'geo',
+  'device',
+  'revenue',
+  'utm',
+];
+
+/** Newest first, ties by id. */
+export const eventListAnswer = z.array(exportedEvent);
+export type EventListAnswer = z.output<typeof eventListAnswer>;

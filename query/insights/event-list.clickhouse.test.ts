@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Metrics } from '../../infra/metrics.ts';
+import { Store } from '../../infra/store.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { History } from '../history.ts';
+import { readParameters } from '../parameters.ts';
+import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-partitions.ts';
+import { Zones } from '../zone.ts';
+import { answerEventList } from './event-list.ts';
+import { eventListAnswer, eventListQuery } from './event-list-api.ts';
+
+const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+const DAY_MS = 86_400_000;
+const zone = new Zones().of('Europe/Berlin');
+// Seven days up to the end of today in Berlin, the day on which its clocks are put back.
+const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
+const TO_MS = Date.parse('2026-10-25T23:00:00Z');
+
+let held: HistoryStore;
+const model = new FlushedEvents(new SeededRandom(20_261_025), {
+  events: 900,
+  fromMs: FROM_MS - 2 * DAY_MS,
+  toMs: TO_MS,
+});
+beforeAll(async () => {
+  held = await startHistoryStore();
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+function ask(query: string, known: number, history = held.history) {
+  const asked = { site: modelSite('site', 'Europe/Berlin'), zone, nowMs: NOW_MS };
+  const sources = { history, hot: model.hotView(known) };
+  return answerEventList(sources, asked, readParameters(query, eventListQuery));
+}
+
+/** The ids of the events of the range that are wanted, as an answer has them. */
+function expectedIds(isWanted: (event: FlushedEvent) => boolean, fromMs = FROM_MS): readonly string[] {
+  return model.ours
+    .filter((event) => event.atMs >= fromMs && event.atMs < TO_MS && isWanted(event))
+    .sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? -1 : 1))
+    .map(({ id }) => id);
+}
+
+function isReal({ name }: FlushedEvent): boolean {
+  return name !== 'session_start' && name !== 'session_end';
+}
+
+async function allPages(known: number, limit: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let cursor = 0; ; cursor += limit) {
+    const page = await ask(`limit=${limit}&cursor=${cursor}`, known);
+    ids.push(...page.map(({ id }) => id));
+    if (page.length < limit) return ids;
+  }
+}
+
+test('the pages hold every event once and in order, whatever of it is hot, stored, or both', async () => {
+  const expected = expectedIds(isReal);
+  expect(expected.length).toBeGreaterThan(300);
+  for (let stored = 0; stored <= FLUSHES; stored += 1) {
+    if (stored > 0) await model.land(held.store, stored);
+    if (stored === 2) await held.store.command('OPTIMIZE TABLE events FINAL');
+    for (let known = 0; known <= stored; known += 1) {
+      expect(await allPages(known, 97), `known ${known} of ${stored}`).toEqual(expected);
+    }
+  }
+});
+
+test('a page has ten rows unless it is said, and each is the event as it is exported', async () => {
+  const page = await ask('', 2);
+  expect(eventListAnswer.safeParse(page).success).toBe(true);
+  expect(page.map(({ id }) => id)).toEqual(expectedIds(isReal).slice(0, 10));
+  for (const row of page) {
+    const event = model.ours.find(({ id }) => id === row.id);
+    expect(row).toMatchObject({
+      name: event?.name,
+      createdAt: new Date(event?.atMs ?? 0).toISOString(),
+      deviceId: event?.deviceId,
+      profileId: event?.profileId,
+      sessionId: event?.sessionId,
+      path: event?.path,
+      properties: Object.fromEntries(pairsOf(event?.properties ?? [])),
+    });
+    for (const group of ['referrer', 'region', 'longitude', 'brand', 'revenue', 'currency', 'utmSource']) {
+      expect(row).toHaveProperty(group);
+    }
+    expect(row).not.toHaveProperty('receivedAt');
+  }
+});
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  return flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? '']] : []));
+}
+
+test.each<[string, (event: FlushedEvent) => boolean]>([
+  ['event=click', ({ name }) => name === 'click'],
+  ['event=click&event=sign+up', ({ name }) => name === 'click' || name === 'sign up'],
+  ['event=session_start', ({ name }) => name === 'session_start'],
+  ["event=o'hara", () => false],
+  ['profileId=p3', (event) => isReal(event) && event.profileId === 'p3'],
+  [`sessionId=${'1a7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
+  [`sessionId=${'1A7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
+  ['profileId=p3&event=click', (event) => event.name === 'click' && event.profileId === 'p3'],
+])('events?%s lists those and no others', async (query, isWanted) => {
+  const found = await ask(`${query}&limit=1000`, 2);
+  expect(found.map(({ id }) => id)).toEqual(expectedIds(isWanted));
+});
+
+test('a range of years is listed like a short one', async () => {
+  const found = await ask('startDate=1990-01-01&endDate=2026-10-25&limit=25&cursor=500', 3);
+  expect(found.map(({ id }) => id)).toEqual(expectedIds(isReal, 0).slice(500, 525));
+});
+
+test.each([
+  ['limit=0', /^limit: /],
+  ['limit=1001', /^limit: /],
+  ['cursor=-1', /^cursor: /],
+  ['cursor=abc', /^cursor: /],
+  ['sessionId=7', /^sessionId: expected 32 hexadecimal digits/],
+  ['filters=[{"name":"path","operator":"is","value":["/"]}]', /^filters: /],
+  ['range=7d&startDate=2026-01-01', /^range: /],
+])('events?%s is refused with the reason', async (query, message) => {
+  const error = await Promise.resolve()
+    .then(() => ask(query, 0))
+    .catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ status: 400, message: expect.stringMatching(message) });
+});
+
+test.each(['', 'partial=true'])(
+  'without the store a list is refused, never cut short: ?%s',
+  async (query) => {
+    const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
+    const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
+    const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+    await expect(ask(query, 0, history)).rejects.toMatchObject({ status: 503, reason: 'store-away' });
+  },
+);

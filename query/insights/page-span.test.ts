@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { edgesOf, pageSpanOf } from './page-span.ts';
+
+const HOUR_MS = 3_600_000;
+const spans = fc
+  .record({
+    fromMs: fc.integer({ min: -1e9, max: 1e9 }),
+    lengthMs: fc.integer({ min: 1, max: 90 * HOUR_MS }),
+  })
+  .map(({ fromMs, lengthMs }) => ({ fromMs, toMs: fromMs + lengthMs }));
+
+test('the rows of a part from its offset on are those of the whole span from the page on', () => {
+  fc.assert(
+    fc.property(
+      spans,
+      fc.array(fc.nat({ max: 999_999 }), { maxLength: 60 }),
+      fc.nat({ max: 70 }),
+      fc.integer({ min: 1, max: 20 }),
+      (span, places, offset, limit) => {
+        const lengthMs = span.toMs - span.fromMs;
+        const times = places
+          .map((place) => span.fromMs + Math.floor((place / 1_000_000) * lengthMs))
+          .sort((a, b) => b - a);
+        const edges = edgesOf(span);
+        const rowsByEdge = new Map<number, number>();
+        for (const atMs of times) {
+          const edge = edges.findLast((from) => from <= atMs) ?? Number.NaN;
+          rowsByEdge.set(edge, (rowsByEdge.get(edge) ?? 0) + 1);
+        }
+        const part = pageSpanOf(span, edges, rowsByEdge, { offset, limit });
+        const found =
+          part === undefined
+            ? []
+            : times
+                .filter((atMs) => atMs >= part.fromMs && atMs < part.toMs)
+                .slice(part.offset, part.offset + limit);
+        expect(found).toEqual(times.slice(offset, offset + limit));
+        expect(part === undefined).toBe(times.length <= offset);
+      },
+    ),
+  );
+});
+
+test('a page near the newest row is read from the newest piece alone', () => {
+  const span = { fromMs: 0, toMs: 10 * HOUR_MS };
+  const edges = edgesOf(span);
+  const rowsByEdge = new Map(edges.map((edge) => [edge, 100]));
+  expect(pageSpanOf(span, edges, rowsByEdge, { offset: 0, limit: 10 })).toEqual({
+    fromMs: 9 * HOUR_MS,
+    toMs: 10 * HOUR_MS,
+    offset: 0,
+  });
+  expect(pageSpanOf(span, edges, rowsByEdge, { offset: 195, limit: 10 })).toEqual({
+    fromMs: 7 * HOUR_MS,
+    toMs: 9 * HOUR_MS,
+    offset: 95,
+  });
+});
+
+test.each([
+  [1, 1],
+  [HOUR_MS, 1],
+  [168 * HOUR_MS, 168],
+  [1_000 * HOUR_MS, 1_000],
+  [1_001 * HOUR_MS, 501],
+  [400 * 366 * 24 * HOUR_MS, 1_000],
+])('a span of %i ms from a whole hour on has %i pieces', (lengthMs, pieces) => {
+  const edges = edgesOf({ fromMs: 0, toMs: lengthMs });
+  expect(edges.length).toBe(pieces);
+  expect(edges[0]).toBe(0);
+});

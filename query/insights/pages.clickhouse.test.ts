@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Metrics } from '../../infra/metrics.ts';
+import { Store } from '../../infra/store.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { History } from '../history.ts';
+import { readParameters } from '../parameters.ts';
+import { rangeOf } from '../range.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-partitions.ts';
+import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
+import { addVisitTraffic } from '../testing/visit-traffic.ts';
+import { Visits } from '../testing/visits.ts';
+import { Zones } from '../zone.ts';
+import type { ListSources } from './list-question.ts';
+import { answerEntryExit, answerPages, entryExitInsight, pagesInsight } from './pages.ts';
+import { entryExitQuery, pagesAnswer } from './pages-api.ts';
+
+const zones = new Zones();
+// In the middle of a day on which clocks in Europe are put back.
+const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
+const FROM_MS = NOW_MS - 72 * 3_600_000;
+const QUESTIONS = ['pages', 'entry', 'exit'] as const;
+
+let held: HistoryStore;
+const seed = Number(process.env.SEED ?? 20_261_026);
+const seeded = new SeededRandom(seed);
+const visits = new Visits(2);
+beforeAll(async () => {
+  held = await startHistoryStore();
+  // Flushes of which the owners know, others that landed unknown to them, some that did not, and open rows.
+  for (let round = 0; round < 6; round += 1) {
+    addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS });
+    for (const partition of [0, 1]) {
+      visits.cut(partition);
+      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 3) visits.complete(partition);
+    }
+  }
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+interface Question {
+  readonly about: (typeof QUESTIONS)[number];
+  readonly query: string;
+  readonly zone?: string;
+  readonly currency?: string;
+}
+
+function sourcesNow(): ListSources {
+  return { history: held.history, hot: visits.hotView() };
+}
+
+function ask({ about, query, zone = 'UTC', currency = 'EUR' }: Question, sources = sourcesNow()) {
+  const asked = { site: modelSite('site', zone, currency), zone: zones.of(zone), nowMs: NOW_MS };
+  const parameters = readParameters(about === 'exit' ? `${query}&mode=exit` : query, entryExitQuery);
+  return about === 'pages'
+    ? answerPages(sources, asked, parameters)
+    : answerEntryExit(sources, asked, parameters);
+}
+
+function expected({ about, query, zone = 'UTC', currency = 'EUR' }: Question) {
+  const range = rangeOf(readParameters(query, entryExitQuery), NOW_MS, zones.of(zone));
+  if ('kind' in range) throw new Error(range.message);
+  const from = {
+    span: range.span,
+    currency,
+    events: visits.events('site'),
+    visits: visits.visits('site'),
+  };
+  return about === 'pages' ? recountPages(from) : recountEntryExit(from, about);
+}
+
+test.each(
+  QUESTIONS.flatMap((about) =>
+    (
+      [
+        ['', 'UTC', 'EUR'],
+        ['range=today', 'Europe/Berlin', 'USD'],
+        ['range=yesterday', 'Asia/Kathmandu', 'EUR'],
+        ['range=30min', 'Asia/Kolkata', 'EUR'],
+        ['startDate=2026-10-24&endDate=2026-10-25', 'Europe/Berlin', 'JPY'],
+        ['startDate=2026-10-24T10:20:30Z&endDate=2026-10-25T12:00:00.500Z', 'UTC', 'EUR'],
+        ['range=lastYear', 'UTC', 'EUR'],
+      ] as const
+    ).map(([query, zone, currency]) => [about, query, zone, currency] as const),
+  ),
+)('%s?%s in %s and %s is what a count of everything gives', async (about, query, zone, currency) => {
+  const question: Question = { about, query: `${query}&limit=1000`, zone, currency };
+  const answer = await ask(question);
+  expect(answer, `seed ${seed}`).toEqual(expected(question));
+  expect(pagesAnswer.safeParse(answer).success).toBe(true);
+});
+
+test('the traffic has titles, revenue and sessions that began on a page', () => {
+  const rows = expected({ about: 'pages', query: '' });
+  expect(rows.length).toBeGreaterThan(15);
+  expect(rows.some(({ title }) => title !== '')).toBe(true);
+  expect(rows.some(({ revenue }) => revenue !== 0)).toBe(true);
+  expect(rows.some(({ avg_duration }) => avg_duration > 0)).toBe(true);
+});
+
+test.each(QUESTIONS)(
+  'pages of rows of %s cut one order: none is missing and none comes twice',
+  async (about) => {
+    const whole = expected({ about, query: '' });
+    expect(whole.length).toBeGreaterThan(15);
+    expect(await ask({ about, query: '' })).toEqual(whole.slice(0, 10));
+    const rows = [];
+    for (let cursor = 0; cursor < whole.length; cursor += 7) {
+      rows.push(...(await ask({ about, query: `limit=7&cursor=${cursor}` })));
+    }
+    expect(rows).toEqual(whole);
+    expect(await ask({ about, query: `cursor=${whole.length}` })).toEqual([]);
+  },
+);
+
+test('every page is the same whatever lands or merges between the reads', async () => {
+  for (let round = 0; round < 4; round += 1) {
+    addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
+    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    const before = QUESTIONS.map((about) => expected({ about, query: '' }));
+    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    const rows = await visits.hotView().rows('site');
+    const early = { history: held.history, hot: { rows: async () => rows } };
+    const read = (sources: ListSources) =>
+      Promise.all(QUESTIONS.map((about) => ask({ about, query: 'limit=1000' }, sources)));
+    expect(await read(early), `seed ${seed}`).toEqual(before);
+    for (const partition of [0, 1]) {
+      await visits.land(partition, held.store);
+      expect(await read(early), `seed ${seed}`).toEqual(before);
+      if (seeded.chance(0.5)) visits.complete(partition);
+      expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
+    }
+    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    expect(await read(early), `seed ${seed}`).toEqual(before);
+    expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
+  }
+});
+
+test('a page keeps its title when a later view has none, and pages of two origins are two', async () => {
+  const own = new Visits(1);
+  const origin = 'https://a.example';
+  const view = {
+    sessionId: 'a',
+    projectId: 'own',
+    deviceId: 'd',
+    profileId: '',
+    name: 'screen_view',
+    origin,
+    path: '/',
+    title: '',
+    atMs: NOW_MS - 1,
+    revenue: 0n,
+    currency: '',
+  };
+  const sale = { ...view, name: 'revenue', title: 'Sold', revenue: 250n, currency: 'EUR' };
+  own.add(0, { ...view, id: '1', atMs: NOW_MS - 3, title: 'Old' });
+  own.add(0, { ...view, id: '3', atMs: NOW_MS - 2, title: 'Last' });
+  own.add(0, { ...view, id: '2', atMs: NOW_MS - 2, title: 'Not last' });
+  own.add(0, { ...view, id: '4', deviceId: 'e', sessionId: 'b' });
+  own.add(0, { ...sale, id: '5' });
+  own.add(0, { ...view, id: '6', origin: 'https://b.example' });
+  // Nobody looked at this page, and who looked at that one is not known.
+  own.add(0, { ...sale, id: '7', path: '/sold' });
+  own.add(0, { ...view, id: '8', path: '/unknown', sessionId: '', deviceId: '' });
+  const asked = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const sources = { history: held.history, hot: own.hotView() };
+  const { answer, schema } = pagesInsight(sources);
+  const rows = await answer(asked, readParameters('', schema));
+  const rest = { bounce_rate: 0, avg_duration: 0, revenue: 0 };
+  const one = { ...rest, title: '', sessions: 1, pageviews: 1, visitors: 1 };
+  expect(rows).toEqual([
+    { ...rest, origin, path: '/', title: 'Last', sessions: 2, pageviews: 4, visitors: 2, revenue: 2.5 },
+    { ...one, origin: 'https://b.example', path: '/' },
+    { ...one, origin, path: '/unknown', sessions: 0, visitors: 0 },
+  ]);
+});
+
+test('a page of sessions is listed though nobody saw it, without a title, and a session is on one page by mode', async () => {
+  // A partition of which the store has no flush yet.
+  const own = new Visits(3);
+  const [entryOrigin, exitOrigin] = ['https://a.example', 'https://b.example'];
+  const visit = {
+    projectId: 'own',
+    deviceId: 'd',
+    profileId: '',
+    startedAtMs: NOW_MS - 2_500,
+    endedAtMs: NOW_MS,
+    screenViews: 1,
+    revenue: new Map([
+      ['EUR', 1_999n],
+      ['USD', 5n],
+    ]),
+    texts: { entryOrigin, entryPath: '/in', exitOrigin, exitPath: '/out' },
+  };
+  own.put(2, { ...visit, id: 'a' });
+  own.cut(2);
+  own.put(2, { ...visit, id: 'a', profileId: 'p', screenViews: 2 });
+  own.put(2, { ...visit, id: 'b', profileId: 'p' });
+  const asked = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const { answer, schema } = entryExitInsight({ history: held.history, hot: own.hotView() });
+  const figures = {
+    title: '',
+    sessions: 2,
+    pageviews: 3,
+    visitors: 1,
+    bounce_rate: 50,
+    avg_duration: 2.5,
+    revenue: 39.98,
+  };
+  expect(await answer(asked, readParameters('', schema))).toEqual([
+    { origin: entryOrigin, path: '/in', ...figures },
+  ]);
+  expect(await answer(asked, readParameters('mode=exit', schema))).toEqual([
+    { origin: exitOrigin, path: '/out', ...figures },
+  ]);
+});
+
+test('an owner that is away is a reason to refuse, unless an answer without it was asked for', async () => {
+  addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
+  const away = () => ({ history: held.history, hot: visits.hotView([1]) });
+  await expect(ask({ about: 'pages', query: '' }, away())).rejects.toMatchObject({
+    status: 503,
+    reason: 'partition-away',
+  });
+  const views = sumOfViews(await ask({ about: 'pages', query: 'partial=true&limit=1000' }, away()));
+  expect(views).toBeGreaterThan(0);
+  expect(views).toBeLessThan(sumOfViews(expected({ about: 'pages', query: '' })));
+});
+
+function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
+  return rows.reduce((total, { pageviews }) => total + pageviews, 0);
+}
+
+test.each(QUESTIONS)('without the store %s is refused, in part, too', async (about) => {
+  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
+  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
+  const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+  const sources = { history, hot: visits.hotView() };
+  const refused = { status: 503, reason: 'store-away' };
+  await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(refused);
+});

@@ -1,0 +1,82 @@
+import { SCREEN_VIEW } from '../../ingest/event.ts';
+import type { Insight } from '../endpoint.ts';
+import type { Asked } from '../question.ts';
+import { type ListQuery, listQuery } from './breakdown-api.ts';
+import type { ListSources } from './list-question.ts';
+import { type EntryExitMode, type EntryExitQuery, entryExitQuery, type PagesAnswer } from './pages-api.ts';
+import { askRanked, figuresOf, type RankedRow } from './ranked-rows.ts';
+
+interface EntryExitRow extends RankedRow {
+  readonly origin: string;
+  readonly path: string;
+  readonly title: string;
+}
+
+interface PageRow extends EntryExitRow {
+  /** Sessions that began on the page; its bounces and durations are theirs. */
+  readonly entries: number;
+}
+
+/** The columns of a session that hold its page. */
+const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, string>> = {
+  entry: 'entryOrigin AS origin, entryPath AS path',
+  exit: 'exitOrigin AS origin, exitPath AS path',
+};
+
+/**
+ * `GET /insights/{projectId}/pages`: the pages that were seen in a range. Refused without the store; with `partial`
+ * answered without what an owner that is away holds, and not marked.
+ */
+export async function answerPages(
+  sources: ListSources,
+  asked: Asked,
+  query: ListQuery,
+): Promise<PagesAnswer> {
+  const rows = await askRanked<PageRow>(sources, asked, query, {
+    question: 'pages',
+    columns: '',
+    parameters: { screenView: SCREEN_VIEW },
+  });
+  const { currency } = asked.site;
+  return rows.map((row) => ({ ...pageOf(row), ...figuresOf(row, row.entries, currency) }));
+}
+
+/**
+ * `GET /insights/{projectId}/pages/entry_exit`: the sessions that began in a range, by the page on which they began or,
+ * so far, ended. Away and `partial` are as for `pages`.
+ */
+export async function answerEntryExit(
+  sources: ListSources,
+  asked: Asked,
+  query: EntryExitQuery,
+): Promise<PagesAnswer> {
+  const rows = await askRanked<EntryExitRow>(sources, asked, query, {
+    question: 'entry-exit',
+    columns: COLUMNS_BY_MODE[query.mode],
+    parameters: { screenView: SCREEN_VIEW },
+  });
+  const { currency } = asked.site;
+  return rows.map((row) => ({ ...pageOf(row), ...figuresOf(row, row.sessions, currency) }));
+}
+
+/** `GET /insights/{projectId}/pages` */
+export function pagesInsight(sources: ListSources): Insight<ListQuery> {
+  return {
+    path: 'pages',
+    schema: listQuery,
+    answer: (asked, query) => answerPages(sources, asked, query),
+  };
+}
+
+/** `GET /insights/{projectId}/pages/entry_exit` */
+export function entryExitInsight(sources: ListSources): Insight<EntryExitQuery> {
+  return {
+    path: 'pages/entry_exit',
+    schema: entryExitQuery,
+    answer: (asked, query) => answerEntryExit(sources, asked, query),
+  };
+}
+
+function pageOf({ origin, path, title }: EntryExitRow) {
+  return { origin, path, title };
+}

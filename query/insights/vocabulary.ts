@@ -1,0 +1,76 @@
+import type { StoreParameters } from '../../infra/store.ts';
+import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import type { Insight } from '../endpoint.ts';
+import type { Asked, Sources } from '../question.ts';
+import { listRange, listSeam } from './list-question.ts';
+import {
+  type EventNamesQuery,
+  eventNamesQuery,
+  type NamesAnswer,
+  type PropertyKeysQuery,
+  type PropertyValuesAnswer,
+  type PropertyValuesQuery,
+  propertyKeysQuery,
+  propertyValuesQuery,
+} from './vocabulary-api.ts';
+
+/** What a filter can say: the names, keys and values that a site's events have, with how many events have each. */
+interface WordRow {
+  readonly word: string;
+  readonly events: number;
+}
+
+/** `GET /insights/{projectId}/events/names`: every name that events can be asked for by, the synthetic ones too. */
+export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery> {
+  return {
+    path: 'events/names',
+    schema: eventNamesQuery,
+    answer: async (asked, query): Promise<NamesAnswer> =>
+      namesOf(await askWords(sources, asked, query, { question: 'event-names', conditions: {} })),
+  };
+}
+
+/** `GET /insights/{projectId}/events/properties`: the keys of properties. */
+export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery> {
+  return {
+    path: 'events/properties',
+    schema: propertyKeysQuery,
+    answer: async (asked, query): Promise<NamesAnswer> => {
+      const conditions = namedConditions(query);
+      return namesOf(await askWords(sources, asked, query, { question: 'property-keys', conditions }));
+    },
+  };
+}
+
+/** `GET /insights/{projectId}/events/property_values`: the values of one property. */
+export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQuery> {
+  return {
+    path: 'events/property_values',
+    schema: propertyValuesQuery,
+    answer: async (asked, query): Promise<PropertyValuesAnswer> => {
+      const conditions = { ...namedConditions(query), property: query.property };
+      const rows = await askWords(sources, asked, query, { question: 'property-values', conditions });
+      return rows.map(({ word, events }) => ({ value: word, count: events }));
+    },
+  };
+}
+
+async function askWords(
+  sources: Sources,
+  asked: Asked,
+  query: EventNamesQuery,
+  { question, conditions }: { readonly question: string; readonly conditions: StoreParameters },
+): Promise<readonly WordRow[]> {
+  const { fromMs: from, toMs: to } = listRange(query, asked).span;
+  const page = { site: asked.site.id, from, to, limit: query.limit, offset: query.cursor };
+  const seam = await listSeam(sources, asked, query);
+  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam);
+}
+
+function namedConditions({ event }: PropertyKeysQuery): StoreParameters {
+  return { names: event, synthetic: [SESSION_START, SESSION_END] };
+}
+
+function namesOf(rows: readonly WordRow[]): NamesAnswer {
+  return rows.map(({ word, events }) => ({ name: word, count: events }));
+}

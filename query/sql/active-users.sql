@@ -1,0 +1,37 @@
+-- Who was there in windows of days: of each day, how many visitors it had, by how many days passed until they came again
+-- (windowMax for longer and for never). Sums over these few rows are exact for every window of up to windowMax days; see
+-- active-users.ts. `edges` are where the days begin.
+SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
+FROM
+(
+    SELECT arrayJoin(arrayZip(days, arrayPopFront(arrayPushBack(days, {never:UInt16})))) AS visit
+    FROM
+    (
+        SELECT visitor, arraySort(groupUniqArray(toUInt16(indexOf({edges:Array(Int64)}, edge)))) AS days
+        FROM
+        (
+            SELECT
+                if(profileId != '', profileId, deviceId) AS visitor,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM events
+            WHERE projectId = {site:String}
+                AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                AND name NOT IN {synthetic:Array(String)}
+                AND visitor != ''
+            UNION ALL
+            SELECT
+                if(profileId != '', profileId, deviceId) AS visitor,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM $HOT_EVENTS$
+            WHERE projectId = {site:String}
+                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                AND name NOT IN {synthetic:Array(String)}
+                AND visitor != ''
+        )
+        GROUP BY visitor
+    )
+)
+GROUP BY day, daysUntilNext

@@ -1,0 +1,24 @@
+-- How many events each piece of a range holds of those that event-list.sql lists: the same conditions, the same rows.
+SELECT edge, count() AS events
+FROM
+(
+    SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+    UNION ALL
+    SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+)
+GROUP BY edge

@@ -1,0 +1,32 @@
+-- One page of a site's events, newest first, ties by id, from the part of the range that holds it; see page-span.ts.
+SELECT * REPLACE
+(
+    lower(hex(id)) AS id,
+    lower(hex(sessionId)) AS sessionId,
+    toUnixTimestamp64Milli(createdAt) AS createdAt,
+    toUnixTimestamp64Milli(receivedAt) AS receivedAt,
+    toString(revenue) AS revenue
+)
+FROM
+(
+    SELECT $COLUMNS$
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+    UNION ALL
+    SELECT $COLUMNS$
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+)
+ORDER BY createdAt DESC, id
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -1,0 +1,20 @@
+-- The names that a site's events have, and how many events have each.
+SELECT name AS word, count() AS events
+FROM
+(
+    SELECT name
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+    UNION ALL
+    SELECT name
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+)
+GROUP BY word
+ORDER BY events DESC, word
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -1,0 +1,22 @@
+-- The keys of the properties of a site's events, and how many events have each.
+SELECT arrayJoin(keys) AS word, count() AS events
+FROM
+(
+    SELECT mapKeys(properties) AS keys
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+    UNION ALL
+    SELECT mapKeys(properties) AS keys
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+)
+GROUP BY word
+ORDER BY events DESC, word
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

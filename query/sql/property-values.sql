@@ -1,0 +1,24 @@
+-- The values that one property of a site's events has, and how many events have each.
+SELECT word, count() AS events
+FROM
+(
+    SELECT properties[{property:String}] AS word
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND mapContains(properties, {property:String})
+    UNION ALL
+    SELECT properties[{property:String}] AS word
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND mapContains(properties, {property:String})
+)
+GROUP BY word
+ORDER BY events DESC, word
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -1,0 +1,47 @@
+-- One page of the sessions that began in a span of time, newest first, ties by id, each in its current state.
+-- Which hot flushes the scan has already brought is known only when all of it is there; see seam.ts. Of the rows of a
+-- session that then count, all but one cancel out in pairs of +1 and -1, and where none is left the session has moved
+-- out of the span (or to another profile). The one left is the state of the highest version that became true.
+WITH found AS
+(
+    SELECT 0 AS hotFlush, projectId = '' AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
+    FROM sessions
+    WHERE projectId = ''
+        OR projectId = {site:String}
+            AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
+            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+            AND ({profileId:String} = '' OR profileId = {profileId:String})
+    UNION ALL
+    SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
+    FROM $HOT_SESSIONS$
+    WHERE projectId = {site:String}
+        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+)
+SELECT * REPLACE
+(
+    lower(hex(id)) AS id,
+    toUnixTimestamp64Milli(startedAt) AS startedAt,
+    toUnixTimestamp64Milli(endedAt) AS endedAt,
+    mapApply((code, amount) -> (code, toString(amount)), revenue) AS revenue
+)
+FROM
+(
+    SELECT *
+    FROM
+    (
+        SELECT *, sum(sign) OVER (PARTITION BY id) AS currentStates
+        FROM
+        (
+            SELECT *, maxIf(flushNumber, isMarker AND sign > 0) OVER (PARTITION BY partition) AS inStore
+            FROM found
+        )
+        WHERE NOT isMarker AND (hotFlush = 0 OR hotFlush > inStore)
+    )
+    WHERE currentStates > 0 AND sign > 0
+    ORDER BY version DESC
+    LIMIT 1 BY id
+)
+ORDER BY startedAt DESC, id
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -1,0 +1,114 @@
+import { systemClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import type { Store } from '../../infra/store.ts';
+import type { SeededRandom } from '../../ingest/testing/random.ts';
+import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
+import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';
+import { HotView } from '../hot-view.ts';
+import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
+
+const PARTITIONS = 2;
+/** Flushes that bring the events of a test, numbered from 1. */
+export const FLUSHES = 4;
+
+/** An event with what lists of events show and ask by. */
+export interface FlushedEvent {
+  readonly partition: number;
+  readonly flushNumber: number;
+  readonly id: string;
+  readonly sessionId: string;
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly name: string;
+  readonly atMs: number;
+  readonly path: string;
+  /** Keys and values in turn. */
+  readonly properties: readonly string[];
+}
+
+const NAMES = ['screen_view', 'screen_view', 'click', 'sign up', 'session_start', 'session_end'] as const;
+const KEYS = ['plan', 'colour', '__proto__', 'ключ'] as const;
+const VALUES = ['', 'free', 'pro', "o'hara", '東京'] as const;
+
+/** Events whose rows a test knows in every column that it looks at; some are in the store and the others are hot. */
+export class FlushedEvents {
+  readonly all: readonly FlushedEvent[];
+
+  /** Random events between two times, many of them in the same minute. */
+  constructor(
+    seeded: SeededRandom,
+    times: { readonly events: number; readonly fromMs: number; readonly toMs: number },
+  ) {
+    this.all = Array.from({ length: times.events }, (_, index) => eventOf(seeded, index + 1, times));
+  }
+
+  /** What happened on the site of the tests. */
+  get ours(): readonly FlushedEvent[] {
+    return this.all.filter(({ projectId }) => projectId === 'site');
+  }
+
+  /** Brings a flush of every partition to the store. */
+  async land(store: Store, flushNumber: number): Promise<void> {
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      const rows = this.#rows((event) => event.partition === partition && event.flushNumber === flushNumber);
+      const key = `${partition}:${flushNumber}`;
+      await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [eventBytes(rows)], key);
+    }
+  }
+
+  /** What owners answer that know the flushes up to `known` to be complete, whatever is in the store by then. */
+  hotView(known: number): HotView {
+    const ask = async (subject: string, bytes: Uint8Array) => {
+      const question = decodeHotQuestion(bytes);
+      const partition = Number(subject.slice('hot.'.length));
+      const rows = this.#rows(
+        (event) =>
+          event.partition === partition &&
+          event.flushNumber > known &&
+          event.projectId === question.projectId,
+      );
+      const events = eventBytes(rows);
+      const counts = {
+        eventBytes: events.length,
+        sessionBytes: 0,
+        eventRows: rows.length,
+        sessionRows: 0,
+      };
+      return encodeHotAnswer({ kind: 'rows', partition, flushNumber: known, ...counts }, events);
+    };
+    return new HotView({ bus: { ask }, partitions: PARTITIONS, clock: systemClock, metrics: new Metrics() });
+  }
+
+  #rows(isWanted: (event: FlushedEvent) => boolean): Row<EventColumn>[] {
+    return this.all.filter(isWanted).map(({ atMs, ...columns }) => ({
+      ...columns,
+      createdAt: atMs,
+      receivedAt: atMs,
+    }));
+  }
+}
+
+function eventOf(
+  seeded: SeededRandom,
+  number: number,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): FlushedEvent {
+  const partition = seeded.below(PARTITIONS);
+  const visitor = seeded.below(40);
+  const properties = KEYS.flatMap((key) => (seeded.chance(0.4) ? [key, seeded.one(VALUES)] : []));
+  return {
+    partition,
+    flushNumber: seeded.integer(1, FLUSHES),
+    // Ids do not rise with time, so an order by one is not the order by the other.
+    id: Math.imul(number, 0x9e3779b1).toString(16).replace('-', 'f').padStart(32, '0'),
+    sessionId: `${partition}a${visitor}`.padStart(32, '0'),
+    projectId: seeded.chance(0.1) ? 'other' : 'site',
+    deviceId: seeded.chance(0.05) ? '' : `d${partition}-${visitor}`,
+    profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
+    name: seeded.one(NAMES),
+    atMs: Math.floor(seeded.integer(fromMs, toMs - 1) / 60_000) * 60_000,
+    path: `/${number}`,
+    properties,
+  };
+}

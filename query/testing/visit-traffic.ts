@@ -1,0 +1,146 @@
+import type { SeededRandom } from '../../ingest/testing/random.ts';
+import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
+import type { Visit, Visits } from './visits.ts';
+
+type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
+
+const SESSIONS_PER_PARTITION = 80;
+const VISITORS = 25;
+const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
+const NAMES = ['screen_view', 'screen_view', 'screen_view', 'click', 'session_start'] as const;
+const ORIGINS = ['https://a.example', 'https://b.example', ''] as const;
+const PATHS = ['/', '/a', '/A', '/it\'s \\ "q"', '/é', '/☂', '/z?', ''] as const;
+const TITLES = ['', 'Home', 'Shop', '家', "It's", 'Z'] as const;
+
+/** Values of every column that sessions are told apart by: empty ones, odd ones, those of one name and two parents. */
+const VALUES = ['', 'one', 'two', "it's", 'Ünder', '10', '9', '☂ \\n', 'One'] as const;
+const COLUMNS: readonly SessionColumn[] = [
+  'referrer',
+  'referrerName',
+  'referrerType',
+  'utmSource',
+  'utmMedium',
+  'utmCampaign',
+  'utmTerm',
+  'utmContent',
+  'channel',
+  'country',
+  'region',
+  'city',
+  'device',
+  'brand',
+  'model',
+  'browser',
+  'browserVersion',
+  'os',
+  'osVersion',
+];
+
+let lastId = 0;
+
+export interface VisitTrafficOptions {
+  readonly steps: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface Place extends VisitTrafficOptions {
+  readonly partition: number;
+  readonly projectId: string;
+}
+
+/**
+ * Random events and session states. Sessions are what they are said to be, not what the events would make of them:
+ * answers take them as they come.
+ */
+export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
+  for (let step = 0; step < options.steps; step += 1) {
+    const projectId = seeded.chance(0.1) ? 'other' : 'site';
+    const place = { ...options, partition: seeded.below(visits.partitions), projectId };
+    addEvent(visits, seeded, place);
+    changeVisit(visits, seeded, place);
+  }
+}
+
+function addEvent(visits: Visits, seeded: SeededRandom, place: Place): void {
+  const { partition, projectId, fromMs, toMs } = place;
+  lastId += 1;
+  const isSale = seeded.chance(0.15);
+  visits.add(partition, {
+    id: lastId.toString(16),
+    sessionId: seeded.chance(0.1) ? '' : sessionIdOf(seeded, place),
+    projectId,
+    ...visitorOf(seeded),
+    name: isSale && seeded.chance(0.8) ? 'revenue' : seeded.one(NAMES),
+    // Few times, so that some titles are of the same moment.
+    atMs: fromMs + seeded.below(Math.ceil((toMs - fromMs) / 60_000)) * 60_000,
+    ...pageOf(seeded),
+    title: seeded.one(TITLES),
+    revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
+    currency: isSale ? seeded.one(CURRENCIES) : '',
+  });
+}
+
+/** Begins a session or lets one go on; a late event may move its begin and with it its source, a profile be found. */
+function changeVisit(visits: Visits, seeded: SeededRandom, place: Place): void {
+  const { partition, projectId, fromMs, toMs } = place;
+  const id = sessionIdOf(seeded, place);
+  const known = visits.visit(partition, id) ?? begunVisit(seeded, place, id);
+  const isLate = seeded.chance(0.2);
+  const entered = isLate ? entryOf(seeded) : {};
+  const exit = pageOf(seeded);
+  const startedAtMs = isLate ? known.startedAtMs - seeded.below(5_400_000) : known.startedAtMs;
+  visits.put(partition, {
+    ...known,
+    projectId,
+    profileId: known.profileId === '' && seeded.chance(0.2) ? `p${seeded.below(VISITORS)}` : known.profileId,
+    startedAtMs: Math.min(Math.max(startedAtMs, fromMs), toMs - 1),
+    endedAtMs: known.endedAtMs + seeded.below(90_000),
+    screenViews: known.screenViews + seeded.below(2),
+    revenue: seeded.chance(0.3) ? sold(known.revenue, seeded) : known.revenue,
+    texts: { ...known.texts, ...entered, exitOrigin: exit.origin, exitPath: exit.path },
+  });
+}
+
+function begunVisit(seeded: SeededRandom, { projectId, fromMs, toMs }: Place, id: string): Visit {
+  const startedAtMs = fromMs + seeded.below(toMs - fromMs);
+  return {
+    id,
+    projectId,
+    ...visitorOf(seeded),
+    startedAtMs,
+    endedAtMs: startedAtMs,
+    screenViews: 0,
+    revenue: new Map(),
+    texts: entryOf(seeded),
+  };
+}
+
+/** What a session has of its entry event. */
+function entryOf(seeded: SeededRandom): Visit['texts'] {
+  const texts = Object.fromEntries(COLUMNS.map((column) => [column, seeded.favourite(VALUES)]));
+  const { origin, path } = pageOf(seeded);
+  return { ...texts, entryOrigin: origin, entryPath: path };
+}
+
+function pageOf(seeded: SeededRandom) {
+  return { origin: seeded.favourite(ORIGINS), path: seeded.favourite(PATHS) };
+}
+
+function visitorOf(seeded: SeededRandom) {
+  const visitor = seeded.below(VISITORS);
+  return {
+    deviceId: seeded.chance(0.1) ? '' : `d${visitor}`,
+    profileId: visitor % 3 === 0 ? `p${visitor}` : '',
+  };
+}
+
+function sold(revenue: ReadonlyMap<string, bigint>, seeded: SeededRandom): ReadonlyMap<string, bigint> {
+  const currency = seeded.one(CURRENCIES);
+  return new Map(revenue).set(currency, (revenue.get(currency) ?? 0n) + BigInt(seeded.integer(-500, 2_000)));
+}
+
+function sessionIdOf(seeded: SeededRandom, { partition, projectId }: Place): string {
+  const site = projectId === 'site' ? 1 : 2;
+  return `${partition}a${site}b${seeded.below(SESSIONS_PER_PARTITION).toString(16)}`;
+}

@@ -1,0 +1,265 @@
+import { BusError } from '../../infra/bus-error.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { Store } from '../../infra/store.ts';
+import { encodeHotAnswer } from '../../processor/hot.ts';
+import {
+  COLUMN_TYPES,
+  EVENTS_COLUMNS,
+  EVENTS_TABLE,
+  SESSIONS_COLUMNS,
+  SESSIONS_TABLE,
+} from '../../processor/rows.ts';
+import { HotView } from '../hot-view.ts';
+import { eventBytes } from './row-writer.ts';
+
+const BYTES_MAX = 67_108_864;
+
+type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
+
+/** An event of a visit: what questions about pages depend on. */
+export interface VisitEvent {
+  readonly id: string;
+  /** Empty for an event of no session. */
+  readonly sessionId: string;
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly name: string;
+  readonly atMs: number;
+  readonly origin: string;
+  readonly path: string;
+  readonly title: string;
+  readonly revenue: bigint;
+  readonly currency: string;
+}
+
+/** A state of a session, with all that it can be told apart by. */
+export interface Visit {
+  readonly id: string;
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly screenViews: number;
+  /** Minor units by currency. */
+  readonly revenue: ReadonlyMap<string, bigint>;
+  /** Pages, source and setting: texts by column, those left out empty. */
+  readonly texts: Readonly<Partial<Record<SessionColumn, string>>>;
+}
+
+interface SessionRow extends Visit {
+  readonly sign: number;
+  readonly version: number;
+}
+
+interface VisitFlush {
+  readonly flushNumber: number;
+  readonly events: readonly VisitEvent[];
+  readonly sessions: readonly SessionRow[];
+}
+
+/** One partition as its owner holds it: what is open, and flushes that were cut and are not known to be complete. */
+class VisitPartition {
+  readonly number: number;
+  readonly events: VisitEvent[] = [];
+  readonly visits = new Map<string, Visit>();
+  readonly flushes: VisitFlush[] = [];
+  landed = 0;
+  known = 0;
+  #openEvents: VisitEvent[] = [];
+  readonly #changed = new Set<string>();
+  readonly #cut = new Map<string, SessionRow>();
+
+  constructor(number: number) {
+    this.number = number;
+  }
+
+  add(event: VisitEvent): void {
+    this.events.push(event);
+    this.#openEvents.push(event);
+  }
+
+  put(visit: Visit): void {
+    this.visits.set(visit.id, visit);
+    this.#changed.add(visit.id);
+  }
+
+  cut(): void {
+    const flush = this.open();
+    this.flushes.push(flush);
+    for (const row of flush.sessions) if (row.sign > 0) this.#cut.set(row.id, row);
+    this.#openEvents = [];
+    this.#changed.clear();
+  }
+
+  /** What the next flush would bring now. */
+  open(): VisitFlush {
+    const sessions: SessionRow[] = [];
+    for (const id of this.#changed) {
+      const before = this.#cut.get(id);
+      const now = this.visits.get(id);
+      if (before !== undefined) sessions.push({ ...before, sign: -1 });
+      if (now !== undefined) sessions.push({ ...now, sign: 1, version: (before?.version ?? 0) + 1 });
+    }
+    return { flushNumber: this.flushes.length + 1, events: [...this.#openEvents], sessions };
+  }
+}
+
+/** Visits of some partitions, whose flushes reach a store one by one, and their owners, asked without a bus. */
+export class Visits {
+  readonly #partitions: readonly VisitPartition[];
+
+  constructor(partitions: number) {
+    this.#partitions = Array.from({ length: partitions }, (_, number) => new VisitPartition(number));
+  }
+
+  get partitions(): number {
+    return this.#partitions.length;
+  }
+
+  add(partition: number, event: VisitEvent): void {
+    this.#partitions[partition]?.add(event);
+  }
+
+  put(partition: number, visit: Visit): void {
+    this.#partitions[partition]?.put(visit);
+  }
+
+  visit(partition: number, id: string): Visit | undefined {
+    return this.#partitions[partition]?.visits.get(id);
+  }
+
+  events(projectId: string): VisitEvent[] {
+    return this.#partitions.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
+  }
+
+  visits(projectId: string): Visit[] {
+    const visits = this.#partitions.flatMap((partition) => [...partition.visits.values()]);
+    return visits.filter((visit) => visit.projectId === projectId);
+  }
+
+  /** Cuts what is open in a partition into a flush. */
+  cut(partition: number): void {
+    this.#partitions[partition]?.cut();
+  }
+
+  /** Brings the oldest flush that is not in the store there, its marker among the sessions. */
+  async land(partition: number, store: Store): Promise<void> {
+    const owner = this.#partitions[partition];
+    const flush = owner?.flushes[owner.landed];
+    if (owner === undefined || flush === undefined) return;
+    const key = `${partition}:${flush.flushNumber}`;
+    const events = bytesOfEvents(partition, flush, flush.events);
+    if (events.length > 0) await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, [events], key);
+    const sessions = bytesOfSessions(partition, flush.flushNumber, [
+      ...flush.sessions,
+      ...markersOf(partition, flush.flushNumber),
+    ]);
+    await store.insertRowBinary(SESSIONS_TABLE, SESSIONS_COLUMNS, [sessions], key);
+    owner.landed += 1;
+  }
+
+  /** Lets the owner know of every flush that is in the store. */
+  complete(partition: number): void {
+    const owner = this.#partitions[partition];
+    if (owner !== undefined) owner.known = owner.landed;
+  }
+
+  /** A hot view that has seen nothing yet; owners of the partitions in `away` do not answer. */
+  hotView(away: readonly number[] = []): HotView {
+    const ask = async (subject: string) => {
+      const owner = this.#partitions[Number(subject.slice('hot.'.length))];
+      if (owner === undefined || away.includes(owner.number)) {
+        throw new BusError('nobody', 'no-responders', undefined);
+      }
+      return hotAnswerOf(owner);
+    };
+    const { partitions } = this;
+    return new HotView({ bus: { ask }, partitions, clock: systemClock, metrics: new Metrics() });
+  }
+}
+
+/** The rows of all sites: a question takes only those of its own. */
+function hotAnswerOf(owner: VisitPartition): Uint8Array {
+  const hot = [...owner.flushes.slice(owner.known), owner.open()];
+  const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));
+  const sessions = Buffer.concat(
+    hot.map(({ flushNumber, sessions }) => bytesOfSessions(owner.number, flushNumber, sessions)),
+  );
+  const head = {
+    kind: 'rows',
+    partition: owner.number,
+    flushNumber: owner.known,
+    eventBytes: events.length,
+    sessionBytes: sessions.length,
+    eventRows: hot.reduce((sum, flush) => sum + flush.events.length, 0),
+    sessionRows: hot.reduce((sum, flush) => sum + flush.sessions.length, 0),
+  } as const;
+  return encodeHotAnswer(head, events, sessions);
+}
+
+function markersOf(partition: number, flushNumber: number): SessionRow[] {
+  const marker = {
+    id: partition.toString(16),
+    projectId: '',
+    deviceId: '',
+    profileId: '',
+    startedAtMs: 0,
+    endedAtMs: 0,
+    screenViews: 0,
+    revenue: new Map<string, bigint>(),
+    texts: {},
+  };
+  const now = { ...marker, sign: 1, version: flushNumber };
+  return flushNumber === 1 ? [now] : [{ ...marker, sign: -1, version: flushNumber - 1 }, now];
+}
+
+function bytesOfEvents(
+  partition: number,
+  { flushNumber }: VisitFlush,
+  events: readonly VisitEvent[],
+): Uint8Array {
+  return eventBytes(
+    events.map(({ atMs, ...columns }) => ({
+      ...columns,
+      createdAt: atMs,
+      receivedAt: atMs,
+      partition,
+      flushNumber,
+    })),
+  );
+}
+
+function bytesOfSessions(partition: number, flushNumber: number, rows: readonly SessionRow[]): Uint8Array {
+  const writer = new RowBinaryWriter(BYTES_MAX);
+  for (const row of rows) {
+    const columns = { ...row, partition, flushNumber, startedAt: row.startedAtMs, endedAt: row.endedAtMs };
+    const values = new Map<string, unknown>([...Object.entries(row.texts), ...Object.entries(columns)]);
+    for (const column of SESSIONS_COLUMNS) {
+      if (column === 'revenue') writeRevenue(writer, row.revenue);
+      else writeValue(writer, COLUMN_TYPES[column] ?? 'String', values.get(column));
+    }
+  }
+  return writer.take();
+}
+
+function writeRevenue(writer: RowBinaryWriter, revenue: ReadonlyMap<string, bigint>): void {
+  writer.varint(revenue.size);
+  for (const [currency, minorUnits] of revenue) {
+    writer.string(currency);
+    writer.i64(minorUnits);
+  }
+}
+
+function writeValue(writer: RowBinaryWriter, type: string, value: unknown): void {
+  if (type === 'String') writer.string(String(value ?? ''));
+  else if (type === 'FixedString(16)') writer.hex(String(value ?? '').padStart(32, '0'));
+  else if (type === 'Int8' || type === 'UInt8') writer.i8(Number(value ?? 0));
+  else if (type === 'UInt16') writer.u16(Number(value ?? 0));
+  else if (type === 'UInt32') writer.u32(Number(value ?? 0));
+  else if (type === 'Float32') writer.f32(Number(value ?? 0));
+  else writer.dateTime64Ms(Number(value ?? 0));
+}
