@@ -7,11 +7,30 @@ const IDLE_SOCKET_MS = 5000;
 /** Queries inline long lists of values; the engine's own limit is a quarter of a megabyte. */
 const QUERY_TEXT_MAX_BYTES = 67_108_864;
 
+/** More rows than any insert has. */
+const ONE_BLOCK_ROWS = '16777216';
+/** How many of an insert's keys may be lost to as many kills. */
+const TAKES_MAX = 20;
+
 export interface StoreOptions {
   /** May hold user and password. */
   readonly url: string;
   readonly database: string;
   readonly requestTimeoutMs: number;
+}
+
+/** Rows that are to be stored once. */
+export interface KeyedInsert {
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** RowBinary for these columns. */
+  readonly chunks: readonly Uint8Array[];
+  /** Its own among all inserts of the table. */
+  readonly key: string;
+  /** A condition that holds for rows of this insert, and for no others, from when it is stored. */
+  readonly present: { readonly sql: string; readonly parameters: StoreParameters };
+  /** It may have been asked for before, by whomever. */
+  readonly isRepeat: boolean;
 }
 
 export type StoreSettings = Readonly<Record<string, string | number>>;
@@ -54,8 +73,37 @@ export class Store {
   }
 
   /**
-   * Stores rows that are RowBinary for these columns. Resolves when they are on the disk. `key` makes a repetition of
-   * the same rows harmless, also in views that depend on the table, if the table has a deduplication window.
+   * Stores rows once, however often it is asked to. The store knows an insert by its key, but notes the key before the
+   * rows are its own, and does not sync that note: killed between the two it takes a repetition for stored that is not,
+   * and after a loss of power it may know nothing of one that is. So a repetition goes by the rows themselves. An insert
+   * is one block, there as a whole or not at all.
+   * @throws {StoreError} as `insertRowBinary`; fatal when the rows stay unseen however often they are inserted
+   */
+  async insertOnce(insert: KeyedInsert): Promise<void> {
+    const { table, columns, chunks, key, isRepeat } = insert;
+    if (!isRepeat) return this.insertRowBinary(table, columns, chunks, key);
+    for (let take = 0; take < TAKES_MAX; take += 1) {
+      if (await this.#holds(insert)) return;
+      // A first try that still runs in the store has the first of these keys: one of the two is dropped.
+      await this.insertRowBinary(table, columns, chunks, take === 0 ? key : `${key}:${take}`);
+    }
+    if (await this.#holds(insert)) return;
+    throw new StoreError(
+      `${table}: rows of ${key} are not seen after ${TAKES_MAX} inserts`,
+      'fatal',
+      undefined,
+      {},
+    );
+  }
+
+  async #holds({ table, present }: KeyedInsert): Promise<boolean> {
+    const sql = `SELECT 1 AS found FROM ${table} WHERE ${present.sql} LIMIT 1`;
+    return (await this.query(sql, present.parameters)).length > 0;
+  }
+
+  /**
+   * Stores rows that are RowBinary for these columns, in one block. Resolves when they are on the disk. The store drops
+   * rows whose key it knows, if the table has a deduplication window; see `insertOnce` for how far that goes.
    */
   async insertRowBinary(
     table: string,
@@ -71,7 +119,9 @@ export class Store {
         clickhouse_settings: {
           async_insert: 0,
           wait_end_of_query: 1,
-          deduplicate_blocks_in_dependent_materialized_views: 1,
+          max_insert_block_size: ONE_BLOCK_ROWS,
+          min_insert_block_size_rows: ONE_BLOCK_ROWS,
+          min_insert_block_size_bytes: '0',
           ...(key === undefined ? {} : { insert_deduplication_token: key }),
         },
       });

@@ -4,7 +4,7 @@ import { BusError } from '../infra/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Logger } from '../infra/log.ts';
-import { type Store, StoreError } from '../infra/store.ts';
+import { type KeyedInsert, type Store, StoreError } from '../infra/store.ts';
 import { streamOf } from '../ingest/event.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import type { Ownership } from './ownership.ts';
@@ -32,8 +32,8 @@ export interface FlushOptions {
 }
 
 /**
- * Brings a batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work, which the
- * insert's token absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
+ * Brings a batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work, which
+ * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function bringToStore(
   options: FlushOptions,
@@ -46,10 +46,27 @@ export async function bringToStore(
     crashPoint('flush:before-intent');
     if (!isDeclared) await persist(options, () => ownership.declare(checkpoint));
     crashPoint('flush:after-intent');
-    const key = `${partition}:${checkpoint.flushNumber}`;
-    if (batch.eventRows > 0) await insert(options, EVENTS_TABLE, EVENTS_COLUMNS, batch.events, key);
+    const { flushNumber } = checkpoint;
+    const common = { key: `${partition}:${flushNumber}`, isRepeat: isDeclared };
+    const ofFlush = 'partition = {partition: UInt16} AND flushNumber = {flushNumber: UInt32}';
+    const parameters = { partition, flushNumber };
+    if (batch.eventRows > 0)
+      await insert(options, {
+        ...common,
+        table: EVENTS_TABLE,
+        columns: EVENTS_COLUMNS,
+        chunks: [new Uint8Array(batch.events)],
+        present: { sql: ofFlush, parameters },
+      });
     crashPoint('flush:after-events');
-    await insert(options, SESSIONS_TABLE, SESSIONS_COLUMNS, batch.sessions, key);
+    await insert(options, {
+      ...common,
+      table: SESSIONS_TABLE,
+      columns: SESSIONS_COLUMNS,
+      chunks: [new Uint8Array(batch.sessions)],
+      // The marker: of all rows of a flush it is found at once, and nothing merges it away before the next flush.
+      present: { sql: `projectId = '' AND ${ofFlush} AND sign = 1`, parameters },
+    });
     crashPoint('flush:after-sessions');
     metrics.flushes.add();
     metrics.flushRows.add(batch.eventRows + batch.sessionRows);
@@ -76,17 +93,11 @@ export async function persist(options: FlushOptions, write: () => Promise<void>)
 }
 
 /** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
-async function insert(
-  options: FlushOptions,
-  table: string,
-  columns: readonly string[],
-  rows: SharedArrayBuffer,
-  key: string,
-): Promise<void> {
+async function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
   const { store, metrics, log, partition, ownership } = options;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      await store.insertRowBinary(table, columns, [new Uint8Array(rows)], key);
+      await store.insertOnce(attempt === 0 ? rows : { ...rows, isRepeat: true });
       return;
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'retryable' || isEnough(options, attempt))
@@ -94,7 +105,10 @@ async function insert(
       metrics.flushRetries.add();
       const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
       const reason = error.message;
-      log[level]({ partition, table, attempt, reason }, 'lane: the store did not take a flush; again');
+      log[level](
+        { partition, table: rows.table, attempt, reason },
+        'lane: the store did not take a flush; again',
+      );
       await pause(options, attempt);
       await persist(options, () => ownership.renew());
     }
