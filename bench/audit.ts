@@ -160,8 +160,8 @@ async function answerDifferences(
     exported.push(...data.map(({ sessionId }) => sessionId));
     if (data.length === 0 || page >= meta.pages) break;
   }
-  const times = oracle.events.map(({ event }) => event.occurredAtMs);
-  const metrics = await questions.metrics(dayOf(Math.min(...times)), dayOf(Math.max(...times)));
+  const times = oracle.events.map(({ event }) => event.occurredAtMs).sort((a, b) => a - b);
+  const metrics = await questions.metrics(dayOf(times[0] ?? 0), dayOf(times.at(-1) ?? 0));
   const views = oracle.events.filter(({ event }) => event.name === 'screen_view').length;
   const visitors = new Set(oracle.events.map(({ event }) => event.profileId || event.deviceId)).size;
   const durationMs = oracle.sessions.reduce(

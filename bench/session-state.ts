@@ -39,7 +39,7 @@ export function retainedBytesPerSession(events: Iterable<Event>, count: number):
 function foldAll(state: PartitionState, events: Iterable<Event>): void {
   const view = new EventView();
   const writer = new RowBinaryWriter(MESSAGE_BYTES_MAX);
-  let batch: Batch = openBatch(1);
+  let batch: Batch = openBatch(1, 0);
   let sequence = 0;
   let inMessage = 0;
   const send = () => {
@@ -49,7 +49,7 @@ function foldAll(state: PartitionState, events: Iterable<Event>): void {
     inMessage = 0;
     if (sequence % MESSAGES_PER_FLUSH !== 0) return;
     closeBatch(state, batch);
-    batch = nextBatch(batch);
+    batch = nextBatch(batch, state.clockMs);
   };
   for (const event of events) {
     if (inMessage === 0) {

@@ -62,6 +62,11 @@ export const SETTINGS = {
     default: '33554432',
     help: 'bytes of a flush at the most',
   },
+  ROLLUP_INTERVAL_MS: {
+    schema: integer(100, 3_600_000),
+    default: '60000',
+    help: 'how often hours that are over are summed up for questions about long times',
+  },
   SESSION_HOLD_MS: {
     schema: integer(1_800_000, 86_400_000),
     default: '3600000',

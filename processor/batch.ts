@@ -1,4 +1,5 @@
 import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { HOUR_MS, settledBeforeMs } from './rollups/settled.ts';
 
 /** A batch is cut long before this; it bounds what one message can add on top. */
 const WRITER_BYTES_MAX = 1_073_741_824;
@@ -24,9 +25,13 @@ export interface Batch {
   readonly changed: number[];
   /** Keys of the devices of which it lets a session go: the store does not have that session's last state yet. */
   readonly letGo: Set<string>;
+  /** What it changes before may have been summed up already: those hours are noted, by interned site. */
+  readonly settledBeforeMs: number;
+  readonly lateHours: Map<number, Set<number>>;
 }
 
-export function openBatch(flushNumber: number): Batch {
+/** A batch with nothing in it yet. `clockMs` is the partition's clock at the checkpoint that it follows. */
+export function openBatch(flushNumber: number, clockMs: number): Batch {
   return {
     flushNumber,
     lastSequence: 0,
@@ -34,6 +39,8 @@ export function openBatch(flushNumber: number): Batch {
     sessions: emptyRows(),
     changed: [],
     letGo: new Set(),
+    settledBeforeMs: settledBeforeMs(clockMs),
+    lateHours: new Map(),
   };
 }
 
@@ -45,6 +52,15 @@ export function emptyRows(): Rows {
 export function endRow(rows: Rows, site: number): void {
   rows.sites.push(site);
   rows.ends.push(rows.writer.length);
+}
+
+/** Notes that an event of this time, or a session that began then, changes or is new. */
+export function noteChange(batch: Batch, site: number, atMs: number): void {
+  if (atMs >= batch.settledBeforeMs) return;
+  const hourMs = Math.floor(atMs / HOUR_MS) * HOUR_MS;
+  const hours = batch.lateHours.get(site);
+  if (hours === undefined) batch.lateHours.set(site, new Set([hourMs]));
+  else hours.add(hourMs);
 }
 
 /** True when the batch holds nothing for the store. */

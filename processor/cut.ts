@@ -1,4 +1,4 @@
-import { type Batch, endRow, isEmpty, openBatch } from './batch.ts';
+import { type Batch, endRow, isEmpty, noteChange, openBatch } from './batch.ts';
 import type { PartitionState } from './partition.ts';
 import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
 
@@ -13,13 +13,14 @@ export function closeBatch(state: PartitionState, batch: Batch): void {
     if (slot === 0) continue;
     writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
     endRow(batch.sessions, sessions.site[slot] ?? 0);
+    noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     sessions.changedPlace[slot] = 0;
   }
   batch.changed.length = 0;
   writeMarkerRows(batch, state.partition);
 }
 
-/** The batch that follows a closed one. */
-export function nextBatch(batch: Batch): Batch {
-  return openBatch(batch.flushNumber + 1);
+/** The batch that follows a closed one, which ended at the partition's clock `clockMs`. */
+export function nextBatch(batch: Batch, clockMs: number): Batch {
+  return openBatch(batch.flushNumber + 1, clockMs);
 }

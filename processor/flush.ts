@@ -8,6 +8,7 @@ import { type KeyedInsert, type Store, StoreError } from '../infra/store.ts';
 import { streamOf } from '../ingest/event.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import type { Ownership } from './ownership.ts';
+import { markLateHours } from './rollups/late-hours.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from './rows.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { CutBatch } from './worker-tasks.ts';
@@ -47,6 +48,15 @@ export async function bringToStore(
     if (!isDeclared) await persist(options, () => ownership.declare(checkpoint));
     crashPoint('flush:after-intent');
     const { flushNumber } = checkpoint;
+    // Before any row of the flush: a sum that lacks them must not be taken for whole.
+    await again(options, 'late_hours', () =>
+      markLateHours(options.store, {
+        partition,
+        flushNumber,
+        lateHours: batch.lateHours,
+        nowMs: clock.nowMs(),
+      }),
+    );
     const common = { key: `${partition}:${flushNumber}`, isRepeat: isDeclared };
     const ofFlush = 'partition = {partition: UInt16} AND flushNumber = {flushNumber: UInt32}';
     const parameters = { partition, flushNumber };
@@ -92,12 +102,22 @@ export async function persist(options: FlushOptions, write: () => Promise<void>)
   }
 }
 
+function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
+  return again(options, rows.table, (attempt) =>
+    options.store.insertOnce(attempt === 0 ? rows : { ...rows, isRepeat: true }),
+  );
+}
+
 /** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
-async function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
-  const { store, metrics, log, partition, ownership } = options;
+async function again(
+  options: FlushOptions,
+  table: string,
+  insertNow: (attempt: number) => Promise<void>,
+): Promise<void> {
+  const { metrics, log, partition, ownership } = options;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      await store.insertOnce(attempt === 0 ? rows : { ...rows, isRepeat: true });
+      await insertNow(attempt);
       return;
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'retryable' || isEnough(options, attempt))
@@ -105,10 +125,7 @@ async function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
       metrics.flushRetries.add();
       const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
       const reason = error.message;
-      log[level](
-        { partition, table: rows.table, attempt, reason },
-        'lane: the store did not take a flush; again',
-      );
+      log[level]({ partition, table, attempt, reason }, 'lane: the store did not take a flush; again');
       await pause(options, attempt);
       await persist(options, () => ownership.renew());
     }

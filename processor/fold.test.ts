@@ -393,7 +393,7 @@ describe('single cases', () => {
         const bytes = Buffer.from(good);
         bytes[place] = (bytes[place] ?? 0) ^ change;
         const state = createPartition(0, TEST_LIMITS);
-        const batch = openBatch(1);
+        const batch = openBatch(1, 0);
         try {
           foldMessage(state, 1, bytes, batch, new EventView());
         } catch (error) {
@@ -404,7 +404,7 @@ describe('single cases', () => {
       { numRuns: 2000 },
     );
     expect(() =>
-      foldMessage(createPartition(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1), new EventView()),
+      foldMessage(createPartition(0, TEST_LIMITS), 1, good.subarray(0, 9), openBatch(1, 0), new EventView()),
     ).toThrow(DecodeError);
   });
 });

@@ -10,7 +10,7 @@ import {
   SESSION_END,
   SESSION_START,
 } from '../ingest/event.ts';
-import { type Batch, endRow } from './batch.ts';
+import { type Batch, endRow, noteChange } from './batch.ts';
 import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
 import { deviceKeyAt } from './device-key.ts';
 import {
@@ -229,6 +229,7 @@ function writeEventRow(
   writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
   writer.raw(event.bytes, event.rowStart, event.rowEnd);
   endRow(batch.events, site);
+  noteChange(batch, site, event.occurredAtMs);
 }
 
 /** An event's id: its publisher, the publisher's message, its place in that, and the partition. It never changes. */

@@ -167,12 +167,12 @@ export class Keeper {
 
   #lastTickedSequence = 0;
 
-  /** A partition that gets no events gets its clock moved, so that its silent sessions end. */
+  /** A partition that gets no events gets its clock moved, so that its silent sessions end and its hours settle. */
   async #tick(lane: Lane): Promise<void> {
     const { partition, bus, clock, config, log } = this.#options;
     const quiet = lane.foldedSequence === this.#lastTickedSequence;
     this.#lastTickedSequence = lane.foldedSequence;
-    if (!quiet || lane.sessions === 0) return;
+    if (!quiet) return;
     this.#tickSequence += 1;
     const writer = new RowBinaryWriter(1024);
     beginMessage(writer, {

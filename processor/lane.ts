@@ -77,11 +77,6 @@ export class Lane {
     };
   }
 
-  /** Sessions held after the last fold. */
-  get sessions(): number {
-    return this.#options.gauges.sessions.value;
-  }
-
   /** Last sequence that was folded. */
   get foldedSequence(): number {
     return this.#foldedSequence;

@@ -21,6 +21,8 @@ import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
 import { LANES_BUCKET } from './lane-record.ts';
 import type { PartitionLimits } from './partition.ts';
 import { createRecordGauges, createRecordMetrics } from './records/record-metrics.ts';
+import { Roller } from './rollups/roller.ts';
+import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 import { WorkerHandle } from './worker-handle.ts';
 
 const SESSIONS_MAX = 8_000_000;
@@ -82,6 +84,18 @@ async function main(): Promise<void> {
     });
   });
   for (const keeper of keepers) keeper.start();
+  const roller = new Roller({
+    store,
+    records,
+    partitions: config.PARTITIONS,
+    intervalMs: config.ROLLUP_INTERVAL_MS,
+    clock: systemClock,
+    log,
+    metrics: createRollupMetrics(metrics),
+    // Whoever owns the first partition does it for all.
+    isOurs: () => keepers[0]?.answering === true,
+  });
+  roller.start();
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   addOperations(http, metrics, () => {
     const answering = keepers.filter((keeper) => keeper.answering).length;
@@ -96,7 +110,7 @@ async function main(): Promise<void> {
     if (draining) return;
     draining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    await Promise.all(keepers.map((keeper) => keeper.stop()));
+    await Promise.all([roller.stop(), ...keepers.map((keeper) => keeper.stop())]);
     await Promise.all(workers.map((worker) => worker.stop()));
     http.close();
     await store.close();

@@ -1,5 +1,5 @@
 import { FLAG_SCREEN_VIEW, SESSION_GAP_MS } from '../ingest/event.ts';
-import { type Batch, endRow } from './batch.ts';
+import { type Batch, endRow, noteChange } from './batch.ts';
 import type { EventView } from './event-view.ts';
 import { hold, release } from './interned.ts';
 import type { PartitionState } from './partition.ts';
@@ -123,6 +123,7 @@ export function changeSession(state: PartitionState, slot: number, batch: Batch)
   if (sessions.changedPlace[slot] !== 0) return;
   writeSessionRow(batch.sessions.writer, state, slot, -1, batch.flushNumber);
   endRow(batch.sessions, sessions.site[slot] ?? 0);
+  noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
   sessions.version[slot] = (sessions.version[slot] ?? 0) + 1;
   batch.changed.push(slot);
   sessions.changedPlace[slot] = batch.changed.length;
@@ -173,6 +174,7 @@ export function letGo(state: PartitionState, slot: number, batch: Batch): void {
   if (changedPlace !== 0) {
     writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
     endRow(batch.sessions, sessions.site[slot] ?? 0);
+    noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
   batch.letGo.add(sessions.deviceKeys[slot] ?? '');

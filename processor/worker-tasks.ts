@@ -2,7 +2,9 @@ import type { NamedSession } from './ended-sessions.ts';
 import type { HotQuestion } from './hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { PartitionLimits } from './partition.ts';
+
 import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';
+import type { SiteHour } from './rollups/settled.ts';
 import type { EndedByPlace, EndedQuestion } from './session-answers.ts';
 
 /** Opens a partition at a checkpoint, without sessions yet. */
@@ -93,4 +95,6 @@ export interface CutBatch {
   readonly sessions: SharedArrayBuffer;
   readonly eventRows: number;
   readonly sessionRows: number;
+  /** Hours that it changes after they may have been summed up. */
+  readonly lateHours: readonly SiteHour[];
 }

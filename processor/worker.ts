@@ -9,9 +9,11 @@ import { deviceKeyOf } from './device-key.ts';
 import { keepEnded, missingSessions, type NamedSession } from './ended-sessions.ts';
 import { EventView } from './event-view.ts';
 import { advanceClock, checkMessage, foldMessage } from './fold.ts';
+import { textOf } from './interned.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { createPartition, type PartitionState } from './partition.ts';
 import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from './restore.ts';
+import type { SiteHour } from './rollups/settled.ts';
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from './session-answers.ts';
 import type {
   CutBatch,
@@ -98,7 +100,7 @@ function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): voi
   held.set(partition, {
     state,
     messageMaxBytes,
-    open: openBatch(checkpoint.flushNumber + 1),
+    open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
     inFlight: undefined,
     flushNumber: checkpoint.flushNumber,
     restoreRest: Buffer.alloc(0),
@@ -219,8 +221,8 @@ function cut(partition: HeldPartition): CutBatch | undefined {
   if (hasRows) {
     closeBatch(state, batch);
     partition.inFlight = batch;
-    partition.open = nextBatch(batch);
-  } else partition.open = openBatch(batch.flushNumber);
+    partition.open = nextBatch(batch, state.clockMs);
+  } else partition.open = openBatch(batch.flushNumber, state.clockMs);
   return {
     checkpoint: checkpointOf(state, hasRows ? batch.flushNumber : batch.flushNumber - 1),
     hasRows,
@@ -228,7 +230,15 @@ function cut(partition: HeldPartition): CutBatch | undefined {
     sessions: share(batch.sessions),
     eventRows: batch.events.ends.length,
     sessionRows: batch.sessions.ends.length,
+    lateHours: lateHoursOf(state, batch),
   };
+}
+
+function lateHoursOf(state: PartitionState, batch: Batch): SiteHour[] {
+  return [...batch.lateHours].flatMap(([site, hours]) => {
+    const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
+    return [...hours].map((hourMs) => ({ projectId, hourMs }));
+  });
 }
 
 function findSessions(

@@ -42,11 +42,13 @@ export class FoldRun {
   readonly limits: PartitionLimits;
   readonly events: StoredRow[] = [];
   readonly sessions: StoredRow[] = [];
+  /** What was flushed, also when it held nothing. */
+  readonly batches: Batch[] = [];
   readonly messages: Buffer[] = [];
   /** How often the fold stopped for sessions that had ended. */
   loads = 0;
   state: PartitionState;
-  #open: Batch = openBatch(1);
+  #open: Batch = openBatch(1, 0);
   #flushNumber = 0;
   #view = new EventView();
   #checkpoint = {
@@ -84,11 +86,15 @@ export class FoldRun {
 
   #store(): void {
     const batch = this.#open;
+    this.batches.push(batch);
     this.events.push(...readRows('events', batch.events.writer.bytes()));
     this.sessions.push(...readRows('sessions', batch.sessions.writer.bytes()));
     this.#flushNumber =
       batch.events.ends.length + batch.sessions.ends.length === 0 ? this.#flushNumber : batch.flushNumber;
-    this.#open = this.#flushNumber === batch.flushNumber ? nextBatch(batch) : openBatch(batch.flushNumber);
+    this.#open =
+      this.#flushNumber === batch.flushNumber
+        ? nextBatch(batch, this.state.clockMs)
+        : openBatch(batch.flushNumber, this.state.clockMs);
     const publishers = new Map(this.state.publishers);
     this.#checkpoint = { sequence: this.state.sequence, clockMs: this.state.clockMs, publishers };
   }
@@ -127,7 +133,7 @@ export class FoldRun {
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
-    this.#open = openBatch(this.#flushNumber + 1);
+    this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
     const bytes = Buffer.concat(this.#heldSessions().map((row) => row.bytes));
     // In two pieces that split a row, as the store's answer would be.
     const half = Math.floor(bytes.length / 2);
