@@ -30,8 +30,10 @@ const TIMEOUT_MS = 15_000;
 /** HTTP over kept connections, without retries of what was sent: who calls decides what a failure means. */
 export class Client {
   readonly #agent: Agent;
+  readonly #timeoutMs: number;
 
-  constructor(connectionsMax: number) {
+  constructor(connectionsMax: number, timeoutMs = TIMEOUT_MS) {
+    this.#timeoutMs = timeoutMs;
     this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsMax });
   }
 
@@ -63,7 +65,7 @@ export class Client {
     return new Promise((resolve, reject) => {
       const outgoing = request(
         url,
-        { method, headers: { ...headers, ...lengthOf(body) }, agent: this.#agent, timeout: TIMEOUT_MS },
+        { method, headers: { ...headers, ...lengthOf(body) }, agent: this.#agent, timeout: this.#timeoutMs },
         (incoming) => {
           const chunks: Buffer[] = [];
           incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -75,7 +77,7 @@ export class Client {
           });
         },
       );
-      outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+      outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)));
       outgoing.once('error', (error: NodeJS.ErrnoException) => {
         // The server closed a kept connection in the moment in which it was used again: nobody read the question.
         const isUnheard = method === 'GET' && outgoing.reusedSocket && error.code === 'ECONNRESET';

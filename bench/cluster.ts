@@ -23,6 +23,18 @@ export interface ClusterOptions {
   readonly envOf?: Readonly<Record<string, Env>>;
   /** Arguments of node itself, such as `--cpu-prof`, for every program of ours. */
   readonly nodeArguments?: readonly string[];
+  /** A folder that stays when the cluster stops, and may hold what one left there; without it a temporary one. */
+  readonly folder?: string | undefined;
+  /** Runs once the bus, the store and the first records are there, before anything else starts. */
+  readonly prepare?: ((ground: Groundwork) => Promise<void>) | undefined;
+}
+
+/** A cluster of which only bus and store run. */
+export interface Groundwork {
+  readonly folder: string;
+  readonly busUrl: string;
+  readonly storeUrl: string;
+  readonly credentials: Credentials;
 }
 
 /** What `infra/launch/*.mjs` offers; loaded from where it stands, since those files are never bundled. */
@@ -42,7 +54,7 @@ interface Launch {
 
 const HOST = '127.0.0.1';
 const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
-const DATABASE = 'footfall';
+export const DATABASE = 'footfall';
 
 /**
  * The whole service on one machine as separate processes from `dist/`, in a folder of its own, on free ports that stay
@@ -56,6 +68,7 @@ export class Cluster {
   readonly credentials: Credentials;
   readonly #processes: ReadonlyMap<string, OwnProcess>;
   readonly #urls: ReadonlyMap<string, string>;
+  readonly #isKept: boolean;
 
   private constructor(parts: {
     folder: string;
@@ -65,6 +78,7 @@ export class Cluster {
     credentials: Credentials;
     processes: ReadonlyMap<string, OwnProcess>;
     urls: ReadonlyMap<string, string>;
+    isKept: boolean;
   }) {
     this.folder = parts.folder;
     this.busUrl = parts.busUrl;
@@ -73,12 +87,13 @@ export class Cluster {
     this.credentials = parts.credentials;
     this.#processes = parts.processes;
     this.#urls = parts.urls;
+    this.#isKept = parts.isKept;
   }
 
   /** Starts everything; on a failure what was started ends again. */
   static async start(options: ClusterOptions): Promise<Cluster> {
-    const folder = mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
-    mkdirSync(join(folder, 'logs'));
+    const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
+    mkdirSync(join(folder, 'logs'), { recursive: true });
     const processes = new Map<string, OwnProcess>();
     const add = (plan: ProcessPlan) => {
       const added = new OwnProcess(plan);
@@ -109,6 +124,8 @@ export class Cluster {
       firstStart.launch();
       await firstStart.gone();
       if (firstStart.ending !== '0') throw new Error(`first start failed:\n${firstStart.log()}`);
+      const credentials = readCredentials(folder);
+      await options.prepare?.({ folder, busUrl: bus.url, storeUrl, credentials });
       for (const name of options.processors) await add(plan(name, ['processor/main.js'])).start();
       const urls = new Map<string, string>();
       for (const [name, rooms] of Object.entries(options.hosts)) {
@@ -116,9 +133,9 @@ export class Cluster {
         urls.set(name, `http://${HOST}:${port}`);
         await add(plan(name, ['infra/host.js', ...rooms], { PORT: String(port) })).start();
       }
-      const credentials = readCredentials(folder);
       const { url: busUrl, version: busVersion } = bus;
-      return new Cluster({ folder, busUrl, busVersion, storeUrl, credentials, processes, urls });
+      const isKept = options.folder !== undefined;
+      return new Cluster({ folder, busUrl, busVersion, storeUrl, credentials, processes, urls, isKept });
     } catch (error) {
       for (const started of [...processes.values()].reverse()) await started.kill();
       throw error;
@@ -174,10 +191,11 @@ export class Cluster {
     );
   }
 
-  /** Ends everything and deletes the folder; with KEEP_CLUSTER=1 the folder stays, to be looked at. */
+  /** Ends everything and deletes the folder, unless it was named; with KEEP_CLUSTER=1 it stays, to be looked at. */
   async stop(): Promise<void> {
     for (const process of [...this.#processes.values()].reverse()) await process.stop();
-    if (process.env.KEEP_CLUSTER !== '1') rmSync(this.folder, { recursive: true, force: true });
+    const isKept = this.#isKept || process.env.KEEP_CLUSTER === '1';
+    if (!isKept) rmSync(this.folder, { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -194,7 +212,7 @@ async function planBus(launch: Launch, folder: string) {
   const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
   const port = await launch.freePort(HOST);
   const storeDir = join(folder, 'bus');
-  mkdirSync(storeDir);
+  mkdirSync(storeDir, { recursive: true });
   const configPath = join(storeDir, 'nats.conf');
   const syncAlways = launch.canSyncAlways(server.version);
   const fileBytesMax = BUS_FILE_BYTES_MAX;

@@ -1,8 +1,8 @@
 import uws from 'uWebSockets.js';
 
 /**
- * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON. It is what `POST /track` is
- * measured against, and so it must not pay for anything of ours; hence it does not go through `infra/http.ts`.
+ * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is what
+ * `POST /track` and `GET …/live` are measured against, and so it must not pay for anything of ours; hence it does not go through `infra/http.ts`.
  */
 export function serveEcho(): void {
   const app = uws.App();
@@ -22,6 +22,12 @@ export function serveEcho(): void {
         response.writeHeader('content-type', 'application/json; charset=utf-8');
         response.end(JSON.stringify(body));
       });
+    });
+  });
+  app.get('/*', (response) => {
+    response.cork(() => {
+      response.writeHeader('content-type', 'application/json; charset=utf-8');
+      response.end(JSON.stringify({ visitors: 0 }));
     });
   });
   app.listen('127.0.0.1', 0, (socket) => {

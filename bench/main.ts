@@ -1,22 +1,29 @@
 import { resolve } from 'node:path';
 import { serveEcho } from './echo.ts';
 import { ingestBench } from './ingest-bench.ts';
-import { numberOption, readOptions, UsageError } from './options.ts';
+import { countOption, numberOption, readOptions, UsageError } from './options.ts';
 import { pipelineBench } from './pipeline-bench.ts';
+import { queryBench } from './query-bench.ts';
 import { type Finding, report } from './results.ts';
 import { sessionMemoryBench } from './session-memory.ts';
 
-const USAGE = `npm run bench -- NAME [--seconds N] [--tiny]
+const USAGE = `npm run bench -- NAME [--seconds N] [--events N] [--data D] [--tiny]
   ingest    durable POST /track against a bare JSON echo
   pipeline  CPU time of an event through all processes; then \`sessions\`
   sessions  memory of an open session, and restart with many of them
+  query     questions about a year of a large site, against scans of its events; bytes per event; live
+  --events N   query: how many events the site has, such as 20M; default 20M
+  --data D     query: keeps the site in the folder D, and uses the one that is there
   --seconds N  length of one stretch of load; default 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
   --tiny       just enough to see that it works; writes no result
 `;
 
 async function main(args: readonly string[]): Promise<void> {
-  const options = readOptions(args, { values: ['--seconds', '--profile'], flags: ['--tiny', '--help'] });
+  const options = readOptions(args, {
+    values: ['--seconds', '--profile', '--events', '--data'],
+    flags: ['--tiny', '--help'],
+  });
   const [name = ''] = options.rest;
   // Started by the benchmark itself, as a process of its own.
   if (name === 'echo') return serveEcho();
@@ -41,6 +48,14 @@ async function main(args: readonly string[]): Promise<void> {
         requests: isTiny ? 400 : 20_000,
         nodeArguments,
       }),
+    query: () =>
+      queryBench({
+        events: countOption(options, '--events', isTiny ? 50_000 : 20_000_000),
+        data: options.values.get('--data'),
+        isTiny,
+        secondsPerTurn: seconds,
+        nodeArguments,
+      }),
     sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
   };
   const chosen: readonly (() => Promise<Finding>)[] =
@@ -50,7 +65,9 @@ async function main(args: readonly string[]): Promise<void> {
         ? [findings.pipeline, findings.sessions]
         : name === 'sessions'
           ? [findings.sessions]
-          : [];
+          : name === 'query'
+            ? [findings.query]
+            : [];
   // Leaving through `exit` is what ends the processes that were started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);
@@ -62,6 +79,8 @@ async function main(args: readonly string[]): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+  const isUsage = error instanceof UsageError;
+  const text = error instanceof Error ? (isUsage ? error.message : error.stack) : String(error);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = isUsage ? 2 : 1;
 });

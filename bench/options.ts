@@ -45,6 +45,17 @@ export function numberOption<Fallback>(
   return number;
 }
 
+/** A count above 0 such as 5000, 50k or 20M; `fallback` when it is absent. */
+export function countOption(options: Options, name: string, fallback: number): number {
+  const text = options.values.get(name);
+  if (text === undefined) return fallback;
+  const match = /^(\d+(?:\.\d+)?)([kM]?)$/.exec(text);
+  const count = Number(match?.[1]) * (match?.[2] === 'M' ? 1_000_000 : match?.[2] === 'k' ? 1_000 : 1);
+  if (!Number.isInteger(count) || count <= 0)
+    throw new UsageError(`${name}: expected a count such as 5000, 50k or 20M`);
+  return count;
+}
+
 /** Where to send and as whom: `--url` and `--site`, or what the first start wrote. */
 export function targetOf(
   options: Options,

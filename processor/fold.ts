@@ -259,9 +259,10 @@ function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): voi
   const { writer } = batch.events;
   writer.u16(state.partition);
   writer.u32(batch.flushNumber);
-  // A session's end is written once, so its own id, turned over, serves it.
+  // A session's end is written once, so half of the session's own id serves it; the other half takes no room on disk.
   const start = slot * 16;
-  for (let place = 15; place >= 0; place -= 1) writer.u8(0xff ^ (state.sessions.ids[start + place] ?? 0));
+  for (let place = 0; place < 8; place += 1) writer.u8(0xff);
+  for (let place = 0; place < 8; place += 1) writer.u8(state.sessions.ids[start + place] ?? 0);
   writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);
 }
 

@@ -17,18 +17,15 @@ export const flag = z
   .default('false')
   .transform((text) => text === 'true' || text === '1');
 
-/** Insights take no filters: an empty list says nothing, and anything else must not be passed over in silence. */
-const filters = z
-  .string()
-  .default('[]')
-  .refine((text) => isArrayText(text), 'expected a JSON array')
-  .refine((text) => isEmptyArrayText(text), 'filters are not supported here');
+/** See `filters/filter.ts`, whose refusals name the part of a filter that is wrong. */
+const filters = z.string().default('[]').transform(readFilters);
 
 /** What the questions below `/insights/{projectId}` have in common. */
 export const common = {
   range: z.enum(RANGES).optional(),
   startDate: z.string().optional(),
   endDate: z.string().optional(),
+  /** What they are about is said in `filters/insight-conditions.ts`. */
   filters,
   /** Answer without what cannot be reached now, and say so. */
   partial: flag,
@@ -80,8 +77,8 @@ export const exportQuery = z.object({
   limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(50)
     .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX)),
-  /** See `filters/filter.ts`, whose refusals name the part of a filter that is wrong. */
-  filters: z.string().default('[]').transform(readFilters),
+  /** Each event by its own columns. */
+  filters,
   includes: z
     .union([z.string(), z.array(z.string())])
     .default([])
@@ -243,16 +240,4 @@ export function wholeNumber(min: number, max: number) {
     .regex(/^\d+$/, 'expected a whole number')
     .transform(Number)
     .refine((value) => value >= min && value <= max, `expected a whole number from ${min} to ${max}`);
-}
-
-function isArrayText(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text));
-  } catch {
-    return false;
-  }
-}
-
-function isEmptyArrayText(text: string): boolean {
-  return !isArrayText(text) || (JSON.parse(text) as readonly unknown[]).length === 0;
 }

@@ -6,17 +6,30 @@ import { projectRoot } from '../infra/root.ts';
 import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
 import { RefusalError } from './refusal.ts';
 import { type Seam, withHotRows } from './seam.ts';
+import { Turns } from './turns.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
 
+const ALWAYS = '1';
 const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
-const PARAMETERS_MAX_BYTES = 1_048_576;
-/** Statements that run at a time. The store has a thread or two for each; more would only slow each other down. */
-const RUNNING_MAX = 8;
-/** Statements that wait for their turn; beyond, the answer is 503 at once. */
-const WAITING_MAX = 200;
+const PARAMETERS_MAX_BYTES = 4_194_304;
+/** The store has a thread or two for each statement that runs; more would only slow each other down. */
+const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+
+/**
+ * Conditions for the places of a statement that are meant for them; our own text, with its values bound. One that is left
+ * out always holds.
+ */
+export interface Conditions {
+  /** On rows of events, for `$FILTER$`. */
+  readonly events?: string;
+  /** On hot rows of events, for `$HOT_FILTER$`. */
+  readonly hotEvents?: string;
+  /** On rows of sessions, for `$SESSION_FILTER$`. */
+  readonly sessions?: string;
+}
 
 /** What one statement may use up in the store. */
 export interface QuestionLimits {
@@ -55,8 +68,7 @@ export class History {
   /** One statement for each question, by the name of its file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #turns = new Turns(TURNS);
 
   constructor({ store, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
@@ -73,8 +85,7 @@ export class History {
   }
 
   /**
-   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$`, and `filter` where it says
-   * `$FILTER$`; both must be our own.
+   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$`; it must be our own.
    * Throws a `StoreAwayError` when the store was not reached.
    */
   async ask<Row>(
@@ -82,26 +93,28 @@ export class History {
     parameters: StoreParameters,
     seam: Seam,
     columns = '',
-    filter = '1',
+    { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Conditions = {},
   ): Promise<Row[]> {
     const text = must(this.#texts.get(question), `no statement ${question}`)
       .replaceAll('$COLUMNS$', () => columns)
-      .replaceAll('$FILTER$', () => filter);
+      .replaceAll('$FILTER$', () => events)
+      .replaceAll('$HOT_FILTER$', () => hotEvents)
+      .replaceAll('$SESSION_FILTER$', () => sessions);
     const measures = this.#measures.get(question);
     this.refuseAway();
-    await this.#turn();
-    const startedAt = performance.now();
-    measures?.asked.add();
-    try {
-      const bound = { ...parameters, flushed: seam.flushed };
-      const statement = withHotRows(text, seam);
-      return await this.#store.query<Row>(statement, bound, this.#settings(statement.length));
-    } catch (error) {
-      throw refusalOf(error);
-    } finally {
-      measures?.seconds.observe((performance.now() - startedAt) / 1000);
-      this.#endTurn();
-    }
+    return this.#turns.take(String(parameters.site), async () => {
+      const startedAt = performance.now();
+      measures?.asked.add();
+      try {
+        const bound = { ...parameters, flushed: seam.flushed };
+        const statement = withHotRows(text, seam);
+        return await this.#store.query<Row>(statement, bound, this.#settings(statement.length));
+      } catch (error) {
+        throw refusalOf(error);
+      } finally {
+        measures?.seconds.observe((performance.now() - startedAt) / 1000);
+      }
+    });
   }
 
   #settings(textBytes: number): Record<string, number> {
@@ -112,23 +125,9 @@ export class History {
       max_memory_usage: this.#limits.memoryMaxBytes,
       // A filter compares texts as numbers; by default the last digit may be wrong.
       precise_float_parsing: 1,
+      // Sets of sessions are large, and sorting one to look its ids up in an index takes longer than reading the rows.
+      use_index_for_in_with_subqueries: 0,
     };
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#running < RUNNING_MAX) {
-      this.#running += 1;
-      return;
-    }
-    if (this.#waiting.length >= WAITING_MAX) throw new RefusalError('busy', 'too many questions wait');
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** Hands the turn to who waits longest; nobody who comes in between can take it. */
-  #endTurn(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#running -= 1;
-    else next();
   }
 }
 

@@ -7,7 +7,8 @@ test.each([
   ['interval=fortnight', 'interval:'],
   ['filters=nonsense', 'filters:'],
   ['filters={}', 'filters:'],
-  ['filters=[{"name":"path","operator":"is","value":["/"]}]', 'filters:'],
+  ['filters=[{"name":"path","operator":"is"}]', 'filters.0.value:'],
+  ['filters=[{"name":"nothing","operator":"is","value":["/"]}]', 'filters.0.name:'],
   ['partial=perhaps', 'partial:'],
   ['range=7d&range=30d', 'range:'],
 ])('metrics?%s is refused, naming %s', (query, name) => {
@@ -27,7 +28,7 @@ test.each([
 });
 
 test('what is not given or empty has its default', () => {
-  expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({ filters: '[]', partial: false });
+  expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({ filters: [], partial: false });
   expect(readParameters('', exportQuery)).toEqual({
     event: [],
     page: 1,

@@ -213,7 +213,7 @@ test('without the store, the last half hour is answered from memory, and the res
 test.each([
   ['/insights/site/metrics?range=8d', 'range'],
   ['/insights/site/metrics?range=7d&startDate=2026-01-01', 'range'],
-  ['/insights/site/metrics?filters=[{}]', 'filters'],
+  ['/insights/site/metrics?filters=[{}]', 'filters.0.name'],
   ['/insights/site/live?details=maybe', 'details'],
   ['/export/events', 'projectId'],
   ['/export/events?projectId=site&project_id=sister', 'project_id'],

@@ -53,6 +53,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
   const seeded = new SeededRandom(seed);
   const partitions = new OwnedPartitions(2);
   const range = customRange();
+  const question = { projectId: 'site', filters: [] };
   let reads = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let cuts = 0; cuts < 3; cuts += 1) {
@@ -79,7 +80,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
       meanwhile(landing, async () => {
         const seam = reader === 0 ? seams[0] : seams[seeded.below(seams.length)];
         if (seam === undefined) return;
-        const figures = await historyFigures(store.history, 'site', range, seam);
+        const figures = await historyFigures(store.history, question, range, seam);
         expect(metricsOf(figures.current, 'EUR'), `seed ${seed}`).toEqual(expected.metrics);
         expect(metricsOf(figures.previous, 'EUR'), `seed ${seed}`).toEqual(expected.previous);
       }),
@@ -89,7 +90,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
       reads += count;
     }
     for (const seam of seams) {
-      const figures = await historyFigures(store.history, 'site', range, seam);
+      const figures = await historyFigures(store.history, question, range, seam);
       expect(metricsOf(figures.current, 'EUR'), `seed ${seed}`).toEqual(expected.metrics);
       expect(
         figures.buckets.map((bucket, index) => ({

@@ -6,17 +6,25 @@ import type { HotAnswers } from './hot-view.ts';
  *
  *     flush          1   2   3   4 │ 5   6
  *     events         ──history────▶│◀─hot─       cut at the flush that the owner knew to be complete
- *     sessions       ──history────────▶│◀hot     cut at the flush that the statement itself finds in the store
+ *
+ *     session        hot rows?
+ *     A              none            ──history──▶ all that the store has
+ *     B              of 5 and 6      ──hot──────▶ the newest state, nothing from the store
  *
  * Events are only ever added, so the store's rows of flushes 1 to 4 are the same whenever they are read, and the hot
  * rows are all those of 5 and 6, though 5 may be in the store by then: every event is on exactly one side.
  *
  * Sessions are replaced by pairs of -1 and +1 rows, which the store drops together when it merges. Once flush 5 took a
- * state of flush 3 away, the state of flush 4 cannot be read any more. So here it is the other way round: the
- * statement takes every row that it finds, learns from the marker rows of the same scan that flush 5 is among them,
- * and adds only the hot rows of later flushes. History and marker come from one scan of one table: a scan has one
- * snapshot of its parts, and a flush is one part. (Two subqueries have one snapshot too, but only by a setting that a
- * store may not know.)
+ * state of flush 3 away, the state of flush 4 cannot be read any more, so they cannot be cut like events. But each flush
+ * brings every session that it changes whole: of a session that 5 or 6 changed, the newest hot row is all there is to
+ * know, and of any other the store has all, whether 5 is there or not. So every session is on exactly one side, whatever
+ * lands or merges meanwhile. A flush is one part of the table and becomes visible as one, so a session that a still later
+ * flush changes is read as it was or as it is, and never as both or neither.
+ *
+ * There is another way, which lists and statements over summed hours go: to take every row that the store has, to learn
+ * from the marker rows of the same scan that flush 5 is among them, and to add only the hot rows of later flushes. It costs
+ * a look at all sums together, and shows of a session also what a flush brought after the owner was asked. History and
+ * marker must come from one scan of one table then: two subqueries may see two states of it.
  */
 export interface Seam {
   /** Of each partition, the flush up to which events are history. */

@@ -26,6 +26,7 @@ export async function answerExport(
   const answers = await hot.rows(site.id);
   refuseAway(answers, query.partial);
   const seam = seamOf(answers);
+  const held = { events: condition, hotEvents: condition };
   const conditions = {
     ...parameters,
     site: site.id,
@@ -36,8 +37,8 @@ export async function answerExport(
   };
   const page = { ...conditions, limit: query.limit, offset: (query.page - 1) * query.limit };
   const [rows, counts] = await Promise.all([
-    history.ask<ExportRow>('export-events', page, seam, columnsText(query.includes), condition),
-    history.ask<{ readonly total: number }>('export-count', conditions, seam, '', condition),
+    history.ask<ExportRow>('export-events', page, seam, columnsText(query.includes), held),
+    history.ask<{ readonly total: number }>('export-count', conditions, seam, '', held),
   ]);
   const totalCount = counts[0]?.total ?? 0;
   const includes = new Set(query.includes);

@@ -4,7 +4,7 @@ import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner } from './names.ts';
 
 /**
- * What filters mean, as a condition on event rows.
+ * What filters mean, as a condition on the rows of one table.
  *
  * A field of a row is a list of texts or numbers: of a column one, of `groups` its elements, of a profile what its record
  * says, of groups what the record of each says. Where there is none, it is one empty text, or no number at all. A test
@@ -25,18 +25,24 @@ export interface Compiled {
 export interface RowSource {
   /** What stands before a column in this statement: a table's alias and a dot, or nothing. */
   readonly qualifier: string;
+  /** What stands before the names of bound values, so that two conditions can be part of one statement. */
+  readonly bindPrefix: string;
 }
 
 /** Rows of `events` or `$HOT_EVENTS$`, alone in their SELECT. */
-export const EVENT_ROWS: RowSource = { qualifier: '' };
+export const EVENT_ROWS: RowSource = { qualifier: '', bindPrefix: '' };
+
+/** Rows that have the columns of a session's source and setting, alone in their SELECT: sessions, and events too. */
+export const SESSION_ROWS: RowSource = { qualifier: '', bindPrefix: 'session_' };
 
 /** Makes the condition that all filters hold. Its statement binds `site`. */
 export function compileFilters(filters: readonly Filter[], row: RowSource): Compiled {
   const parameters: Record<string, unknown> = {};
   const conditions = filters.map((filter, index) => {
     const bind: Bind = (name, type, value) => {
-      parameters[`${name}${index}`] = value;
-      return `{${name}${index}:${type}}`;
+      const bound = `${row.bindPrefix}${name}${index}`;
+      parameters[bound] = value;
+      return `{${bound}:${type}}`;
     };
     const holds = fieldCondition(filter, row, bind);
     return filter.negated ? `NOT (${holds})` : `(${holds})`;
@@ -145,8 +151,10 @@ function fitsOf(field: Field, test: Test, bind: Bind): Fits {
   }
 }
 
+/** The store finds a part fastest that is written out; but the time to read a statement, and its size, are limited. */
+const PARTS_WRITTEN_MAX = 8;
+
 function partFits({ comparison, values }: Extract<Test, { kind: 'part' }>, bind: Bind): Fits {
-  const bound = values.map((value, index) => bind(`part${index}_`, 'String', value));
   const one = {
     contains: (text: string, part: string) => `positionCaseInsensitiveUTF8(${text}, ${part}) > 0`,
     startsWith: (text: string, part: string) => `startsWith(${text}, ${part})`,
@@ -154,6 +162,11 @@ function partFits({ comparison, values }: Extract<Test, { kind: 'part' }>, bind:
     // The second call is worked out before any row is read, so a pattern that cannot be read is always refused.
     regex: (text: string, part: string) => `match(${text}, ${part}) AND match('', ${part}) < 2`,
   }[comparison];
+  if (comparison !== 'regex' && values.length > PARTS_WRITTEN_MAX) {
+    const parts = bind('parts', 'Array(String)', values);
+    return (value) => `arrayExists(part -> ${one(value, 'part')}, ${parts})`;
+  }
+  const bound = values.map((value, index) => bind(`part${index}_`, 'String', value));
   return (value) => `(${bound.map((part) => one(value, part)).join(' OR ')})`;
 }
 

@@ -13,8 +13,9 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../zone.ts';
-import { type AskedFilter, isSelected, type KnownRecord } from './testing/evaluate.ts';
+import { type AskedFilter, isSelected } from './testing/evaluate.ts';
 import { IDS, KEYS, randomEvent, randomRecord, SCENE_AT_MS, TEXTS } from './testing/scene.ts';
+import { insertRecord } from './testing/stored-record.ts';
 
 const EVENTS = 240;
 const zone = new Zones().of('UTC');
@@ -52,31 +53,18 @@ beforeAll(async () => {
   for (const table of ['profiles', 'groups'] as const) {
     // Versions that are not true any more, and another site's, must not count; a merge would drop the former.
     await held.store.command(`SYSTEM STOP MERGES ${table}`);
-    for (const record of records()) await insertRecord(table, record, { site: 'site', version: 1 });
-    for (const record of known[table]) await insertRecord(table, record, { site: 'site', version: 2 });
-    for (const record of records()) await insertRecord(table, record, { site: 'other', version: 3 });
-    await insertRecord(table, randomRecord(seeded, 'unknown'), { site: 'other', version: 1 });
+    for (const record of records())
+      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+    for (const record of known[table])
+      await insertRecord(held.store, table, record, { site: 'site', version: 2 });
+    for (const record of records())
+      await insertRecord(held.store, table, record, { site: 'other', version: 3 });
+    await insertRecord(held.store, table, randomRecord(seeded, 'unknown'), { site: 'other', version: 1 });
   }
 });
 afterAll(async () => {
   await held.stop();
 });
-
-async function insertRecord(
-  table: 'profiles' | 'groups',
-  { id, columns, properties, groups, createdAt, updatedAt }: KnownRecord,
-  { site, version }: { readonly site: string; readonly version: number },
-): Promise<void> {
-  const own = table === 'profiles' ? ['firstName', 'email'] : ['type', 'name'];
-  const list = table === 'profiles' ? ', groups' : '';
-  const values = [...own.map((column) => `{${column}:String}`), '{properties:Map(String, String)}'];
-  await held.store.command(
-    `INSERT INTO ${table} (projectId, id, ${own.join(', ')}, properties, createdAt, updatedAt, version${list})
-     SELECT {site:String}, {id:String}, ${values.join(', ')}, fromUnixTimestamp64Milli({createdAt:Int64}),
-       fromUnixTimestamp64Milli({updatedAt:Int64}), {version:UInt64}${list && ', {groups:Array(String)}'}`,
-    { ...columns, site, id, properties, groups, createdAt, updatedAt, version },
-  );
-}
 
 function ask(filters: unknown, more = {}) {
   const bytes = eventBytes(hot);

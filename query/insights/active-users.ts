@@ -1,6 +1,7 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../buckets.ts';
 import type { Insight } from '../endpoint.ts';
+import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Asked, Sources } from '../question.ts';
 import type { Span } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
@@ -35,7 +36,7 @@ export function activeUsersInsight(sources: Sources): Insight<ActiveUsersQuery> 
   };
 }
 
-/** Daily, weekly and monthly visitors of each day, exactly. */
+/** Daily, weekly and monthly visitors of each day, exactly: those of the events that the filters leave. */
 export async function answerActiveUsers(
   sources: Sources,
   asked: Asked,
@@ -43,19 +44,24 @@ export async function answerActiveUsers(
 ): Promise<ActiveUsersAnswer> {
   const span = daysAsked(query, asked);
   const days = daysFor(span, asked);
+  const counted = { fromMs: days[0]?.fromMs ?? span.fromMs, toMs: span.toMs };
+  const conditions = insightConditions(query.filters, { span: counted });
   const seam = await listSeam(sources, asked, query);
   const rows = await sources.history.ask<VisitRow>(
     'active-users',
     {
+      ...conditions.parameters,
       site: asked.site.id,
-      from: days[0]?.fromMs ?? span.fromMs,
-      to: span.toMs,
+      from: counted.fromMs,
+      to: counted.toMs,
       edges: days.map(({ fromMs }) => fromMs),
       synthetic: [SESSION_START, SESSION_END],
       windowMax: MONTH_DAYS,
       never: NEVER,
     },
     seam,
+    '',
+    conditions,
   );
   const figures = activeUsersOf(days, rows);
   return figures.slice(days.findIndex(({ fromMs }) => fromMs >= span.fromMs));

@@ -55,7 +55,7 @@ test.each([
   ['range=8d', 'range'],
   ['partial=perhaps', 'partial'],
   ['filters=x', 'filters'],
-  ['filters=[{"name":"country","operator":"is","value":["DE"]}]', 'filters'],
+  ['filters=[{"name":"country","operator":"equals","value":["DE"]}]', 'filters.0.operator'],
 ])('?%s is refused, naming %s', (query, parameter) => {
   expect(() => readParameters(query, listQuery)).toThrow(`${parameter}:`);
 });

@@ -121,7 +121,7 @@ test.each([
   ['cursor=-1', /^cursor: /],
   ['cursor=abc', /^cursor: /],
   ['sessionId=7', /^sessionId: expected 32 hexadecimal digits/],
-  ['filters=[{"name":"path","operator":"is","value":["/"]}]', /^filters: /],
+  ['filters=[{"name":"path","operator":"is","value":[7,null]}]', /^filters\.0\.value\.1: /],
   ['range=7d&startDate=2026-01-01', /^range: /],
 ])('events?%s is refused with the reason', async (query, message) => {
   const error = await Promise.resolve()

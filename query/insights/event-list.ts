@@ -2,6 +2,7 @@ import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import type { Insight } from '../endpoint.ts';
 import { columnsText } from '../export/columns.ts';
 import { type ExportRow, exportedEventOf } from '../export/row.ts';
+import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Asked, Sources } from '../question.ts';
 import {
   type EventListAnswer,
@@ -27,7 +28,7 @@ export function eventListInsight(sources: Sources): Insight<EventListQuery> {
 }
 
 /**
- * A page of a site's events, newest first. Two statements over one seam see the same events: rows of the events table
+ * A page of a site's events, newest first, of those that the filters leave. Two statements over one seam see the same events: rows of the events table
  * never change, and both read those up to the seam's flush numbers and the same hot rows.
  */
 export async function answerEventList(
@@ -38,7 +39,9 @@ export async function answerEventList(
   const { span } = listRange(query, asked);
   const seam = await listSeam(sources, asked, query);
   const edges = edgesOf(span);
+  const held = insightConditions(query.filters, { span });
   const conditions = {
+    ...held.parameters,
     site: asked.site.id,
     names: query.event,
     synthetic: [SESSION_START, SESSION_END],
@@ -49,6 +52,8 @@ export async function answerEventList(
     'event-list-pieces',
     { ...conditions, from: span.fromMs, to: span.toMs, edges },
     seam,
+    '',
+    held,
   );
   const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
   const page = pageSpanOf(span, edges, rowsByEdge, { offset: query.cursor, limit: query.limit });
@@ -59,6 +64,7 @@ export async function answerEventList(
     { ...conditions, from, to, offset, limit: query.limit },
     seam,
     columnsText(LISTED_INCLUDES),
+    held,
   );
   const includes = new Set(LISTED_INCLUDES);
   return rows.map((row) => exportedEventOf(row, includes));

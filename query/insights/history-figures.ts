@@ -1,6 +1,9 @@
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import type { Filter } from '../filters/filter.ts';
+import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Range } from '../range.ts';
+import { summedHours } from '../rollups/summed-hours.ts';
 import type { Seam } from '../seam.ts';
 import { type Figures, NO_FIGURES } from './figures.ts';
 
@@ -30,14 +33,25 @@ interface SessionRow {
 type EventFigures = Pick<Figures, 'screenViews' | 'visitors' | 'revenue'>;
 type SessionFigures = Pick<Figures, 'sessions' | 'bounces' | 'durationMs'>;
 
-/** Counts a range over history and hot rows: what happened by events, and what began by sessions. */
+/** Whose figures, and of which of the site's events and sessions. */
+export interface FiguresQuestion {
+  readonly projectId: string;
+  readonly filters: readonly Filter[];
+}
+
+/**
+ * Counts a range over history and hot rows: what happened by events, and what began by sessions. The span before is
+ * filtered by itself. Without filters, hours that are summed up are not counted again.
+ */
 export async function historyFigures(
-  history: History,
-  projectId: string,
+  history: Pick<History, 'ask'>,
+  { projectId, filters }: FiguresQuestion,
   range: Range,
   seam: Seam,
 ): Promise<RangeFigures> {
+  const conditions = insightConditions(filters, range);
   const parameters = {
+    ...conditions.parameters,
     site: projectId,
     from: range.span.fromMs,
     to: range.span.toMs,
@@ -46,9 +60,24 @@ export async function historyFigures(
     edges: [range.previous.fromMs, ...range.buckets.map(({ fromMs }) => fromMs)],
   };
   const naming = { screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
+  const hours =
+    filters.length > 0
+      ? undefined
+      : await summedHours(
+          history,
+          { projectId, spans: [range.previous, range.span], edges: parameters.edges },
+          seam,
+        );
+  const suffix = hours === undefined ? '' : '-summed';
   const [events, sessions] = await Promise.all([
-    history.ask<EventRow>('metrics-events', { ...parameters, ...naming }, seam),
-    history.ask<SessionRow>('metrics-sessions', parameters, seam),
+    history.ask<EventRow>(
+      `metrics-events${suffix}`,
+      { ...parameters, ...naming, ...hours },
+      seam,
+      '',
+      conditions,
+    ),
+    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...hours }, seam, '', conditions),
   ]);
   return combine(range, events, sessions);
 }

@@ -22,6 +22,7 @@ export async function answerMetrics(
 ): Promise<MetricsAnswer> {
   const range = rangeOf(query, nowMs, zone);
   if ('kind' in range) throw new RefusalError('invalid', range.message);
+  const question = { projectId: site.id, filters: query.filters };
   const answer = (figures: RangeFigures, partial: boolean) =>
     metricsAnswerOf(range, figures, { currency: site.currency, partial });
   try {
@@ -29,9 +30,11 @@ export async function answerMetrics(
     const rows = await sources.hot.rows(site.id);
     refuseAway(rows, query.partial);
     const seam = seamOf(rows);
-    return answer(await historyFigures(sources.history, site.id, range, seam), seam.partial);
+    return answer(await historyFigures(sources.history, question, range, seam), seam.partial);
   } catch (error) {
     if (!(error instanceof StoreAwayError)) throw error;
+    // What the owners have counted cannot be filtered any more.
+    if (query.filters.length > 0) throw error;
     const whole = isHeldInMemory(range);
     if (!whole && !query.partial) throw error;
     const fromMs = whole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - HELD_MS;

@@ -1,6 +1,7 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
+import { askSummedPages } from '../rollups/summed-pages.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import type { ListSources } from './list-question.ts';
 import { type EntryExitMode, type EntryExitQuery, entryExitQuery, type PagesAnswer } from './pages-api.ts';
@@ -36,6 +37,7 @@ export async function answerPages(
     question: 'pages',
     columns: '',
     parameters: { screenView: SCREEN_VIEW },
+    askSummed: askSummedPages,
   });
   const { currency } = asked.site;
   return rows.map((row) => ({ ...pageOf(row), ...figuresOf(row, row.entries, currency) }));

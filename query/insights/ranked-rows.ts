@@ -1,5 +1,9 @@
 import type { StoreParameters } from '../../infra/store.ts';
+import { insightConditions } from '../filters/insight-conditions.ts';
+import type { History } from '../history.ts';
 import type { Asked } from '../question.ts';
+import { summedHours } from '../rollups/summed-hours.ts';
+import type { Seam } from '../seam.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 import { metricsOf } from './figures.ts';
 import { type ListSources, listRange, listSeam } from './list-question.ts';
@@ -11,6 +15,12 @@ export interface RankedStatement {
   readonly columns: string;
   /** Bound besides the site, its currency, the span and the page. */
   readonly parameters: StoreParameters;
+  /** Answers with the same rows from sums of hours; used without filters, where the hours are not too many. */
+  readonly askSummed?: <Row extends object>(
+    history: Pick<History, 'ask'>,
+    parameters: StoreParameters & { readonly limit: number; readonly offset: number },
+    seam: Seam,
+  ) => Promise<Row[]>;
 }
 
 /** What the statements sum up for a row. */
@@ -29,17 +39,19 @@ export interface RankedRow {
  * asked: memory does not hold what it takes. With `partial` an owner that is away is left out; a list cannot bear a
  * mark that says so, hence nothing does.
  */
-export async function askRanked<Row>(
+export async function askRanked<Row extends object>(
   sources: ListSources,
   asked: Asked,
   query: ListQuery,
-  { question, columns, parameters }: RankedStatement,
+  { question, columns, parameters, askSummed }: RankedStatement,
 ): Promise<Row[]> {
   const range = listRange(query, asked);
   const seam = await listSeam(sources, asked, query);
   const { site } = asked;
+  const conditions = insightConditions(query.filters, { span: range.span });
   const bound = {
     ...parameters,
+    ...conditions.parameters,
     site: site.id,
     currency: site.currency,
     from: range.span.fromMs,
@@ -47,7 +59,12 @@ export async function askRanked<Row>(
     limit: query.limit,
     offset: query.cursor,
   };
-  return sources.history.ask<Row>(question, bound, seam, columns);
+  if (askSummed !== undefined && query.filters.length === 0) {
+    const { span } = range;
+    const hours = await summedHours(sources.history, { projectId: site.id, spans: [span], edges: [] }, seam);
+    if (hours !== undefined) return askSummed<Row>(sources.history, { ...bound, ...hours }, seam);
+  }
+  return sources.history.ask<Row>(question, bound, seam, columns, conditions);
 }
 
 /**

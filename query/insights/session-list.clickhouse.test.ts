@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000;
 const FROM_MS = Date.parse('2026-05-02T18:30:00Z');
 const TO_MS = Date.parse('2026-05-04T18:30:00Z');
 const SPAN = { fromMs: FROM_MS, toMs: TO_MS };
-const EVERYTHING = { cursor: 0, limit: 1_000, profileId: undefined };
+const EVERYTHING = { cursor: 0, limit: 1_000, profileId: undefined, filters: [] };
 const ROUNDS = 2;
 const site = modelSite('site', 'Asia/Kolkata');
 

@@ -1,6 +1,7 @@
 import { majorUnits } from '../../ingest/money.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import type { Insight } from '../endpoint.ts';
+import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Asked, Sources } from '../question.ts';
 import type { Span } from '../range.ts';
@@ -88,8 +89,8 @@ export async function answerSessionList(
   return listSessions(sources.history, asked, { ...query, span, seam });
 }
 
-/** Which sessions are listed: those of a profile, or those of all where it is undefined. */
-export interface SessionPage extends Pick<SessionListQuery, 'cursor' | 'limit' | 'profileId'> {
+/** Which sessions are listed: those that the filters leave of a profile's, or of all where it is undefined. */
+export interface SessionPage extends Pick<SessionListQuery, 'cursor' | 'limit' | 'profileId' | 'filters'> {
   readonly span: Span;
   readonly seam: Seam;
 }
@@ -101,16 +102,19 @@ export interface SessionPage extends Pick<SessionListQuery, 'cursor' | 'limit' |
 export async function listSessions(
   history: History,
   { site }: Pick<Asked, 'site'>,
-  { span, seam, cursor, limit, profileId }: SessionPage,
+  { span, seam, cursor, limit, profileId, filters }: SessionPage,
 ): Promise<SessionListAnswer> {
+  const held = insightConditions(filters, { span });
   const page = { offset: cursor, limit };
   const whole: PageSpan = { ...span, offset: cursor };
   // The sessions of one profile are few: they need no narrower span.
-  const part = profileId === undefined ? await countedSpan(history, site.id, { span, seam, page }) : whole;
+  const part =
+    profileId === undefined ? await countedSpan(history, site.id, { span, seam, page, held }) : whole;
   if (part === undefined) return [];
   const rows = await history.ask<SessionRow>(
     'session-list',
     {
+      ...held.parameters,
       site: site.id,
       from: part.fromMs,
       to: part.toMs,
@@ -120,20 +124,29 @@ export async function listSessions(
     },
     seam,
     COLUMNS.join(', '),
+    held,
   );
   return rows.map((row) => listedSessionOf(row, site.currency));
+}
+
+interface CountedPage {
+  readonly span: Span;
+  readonly seam: Seam;
+  readonly page: Page;
+  readonly held: InsightConditions;
 }
 
 async function countedSpan(
   history: History,
   projectId: string,
-  { span, seam, page }: { readonly span: Span; readonly seam: Seam; readonly page: Page },
+  { span, seam, page, held }: CountedPage,
 ): Promise<PageSpan | undefined> {
   const { fromMs: from, toMs: to } = span;
   const edges = edgesOf(span);
-  const parameters = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
+  const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
+  const parameters = { ...held.parameters, ...bounds };
   // The sessions of the metrics by bucket, with pieces for buckets and nothing before.
-  const pieces = await history.ask<PieceRow>('metrics-sessions', parameters, seam);
+  const pieces = await history.ask<PieceRow>('metrics-sessions', parameters, seam, '', held);
   return pageSpanOf(span, edges, new Map(pieces.map(({ edge, sessions }) => [edge, sessions])), page);
 }
 

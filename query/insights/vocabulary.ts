@@ -1,6 +1,7 @@
 import type { StoreParameters } from '../../infra/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import type { Insight } from '../endpoint.ts';
+import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Asked, Sources } from '../question.ts';
 import { listRange, listSeam } from './list-question.ts';
 import {
@@ -14,7 +15,7 @@ import {
   propertyValuesQuery,
 } from './vocabulary-api.ts';
 
-/** What a filter can say: the names, keys and values that a site's events have, with how many events have each. */
+/** What a filter can say: the names, keys and values that a site's events have, with how many events of those that the filters leave. */
 interface WordRow {
   readonly word: string;
   readonly events: number;
@@ -61,10 +62,19 @@ async function askWords(
   query: EventNamesQuery,
   { question, conditions }: { readonly question: string; readonly conditions: StoreParameters },
 ): Promise<readonly WordRow[]> {
-  const { fromMs: from, toMs: to } = listRange(query, asked).span;
-  const page = { site: asked.site.id, from, to, limit: query.limit, offset: query.cursor };
+  const { span } = listRange(query, asked);
+  const held = insightConditions(query.filters, { span });
+  const { fromMs: from, toMs: to } = span;
+  const page = {
+    ...held.parameters,
+    site: asked.site.id,
+    from,
+    to,
+    limit: query.limit,
+    offset: query.cursor,
+  };
   const seam = await listSeam(sources, asked, query);
-  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam);
+  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam, '', held);
 }
 
 function namedConditions({ event }: PropertyKeysQuery): StoreParameters {

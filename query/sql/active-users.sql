@@ -20,6 +20,7 @@ FROM
                 AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                 AND name NOT IN {synthetic:Array(String)}
                 AND visitor != ''
+                AND ($FILTER$)
             UNION ALL
             SELECT
                 if(profileId != '', profileId, deviceId) AS visitor,
@@ -30,6 +31,7 @@ FROM
                 AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                 AND name NOT IN {synthetic:Array(String)}
                 AND visitor != ''
+                AND ($HOT_FILTER$)
         )
         GROUP BY visitor
     )

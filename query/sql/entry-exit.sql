@@ -1,69 +1,58 @@
 -- The sessions that began in a span of time, by the page on which they began or ended, and what the page was called last.
 -- Sessions are counted as in breakdown.sql. The page of answers is cut before titles are sought.
-WITH found AS
+WITH
+-- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+hot AS
+(
+    SELECT *
+    FROM $HOT_SESSIONS$
+    WHERE projectId = {site:String} AND sign > 0
+    ORDER BY version DESC
+    LIMIT 1 BY id
+),
+found AS
 (
     SELECT
-        0 AS hotFlush, partition, projectId = '' AS isMarker, flushNumber,
-        sign, screenViews, startedAt, endedAt, profileId, deviceId, revenue[{currency:String}] AS amount, $COLUMNS$
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
+        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
     FROM sessions
-    WHERE projectId = ''
-        OR projectId = {site:String}
-            AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-    UNION ALL
-    SELECT
-        flushNumber AS hotFlush, partition, 0 AS isMarker, flushNumber,
-        sign, screenViews, startedAt, endedAt, profileId, deviceId, revenue[{currency:String}] AS amount, $COLUMNS$
-    FROM $HOT_SESSIONS$
     WHERE projectId = {site:String}
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-),
-sums AS
-(
+        AND ($SESSION_FILTER$)
+        AND id NOT IN (SELECT id FROM hot)
+    UNION ALL
     SELECT
-        partition,
-        hotFlush,
-        origin,
-        path,
-        if(profileId != '', profileId, deviceId) AS visitor,
-        maxIf(flushNumber, isMarker AND sign > 0) AS marker,
-        sumIf(sign, NOT isMarker) AS begun,
-        sumIf(sign, NOT isMarker AND screenViews <= 1) AS bounced,
-        sumIf(sign * screenViews, NOT isMarker) AS viewed,
-        sumIf(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)), NOT isMarker) AS lastedMs,
-        sumIf(sign * amount, NOT isMarker) AS earned
-    FROM found
-    GROUP BY partition, hotFlush, origin, path, visitor
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
+        if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor
+    FROM hot
+    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($SESSION_FILTER$)
 ),
 ranked AS
 (
     SELECT
         origin,
         path,
-        sum(begunByVisitor) AS sessions,
-        sum(viewedByVisitor) AS pageviews,
-        countIf(visitor != '' AND begunByVisitor > 0) AS visitors,
-        sum(bouncedByVisitor) AS bounces,
-        sum(lastedMsByVisitor) AS durationMs,
-        toString(sum(earnedByVisitor)) AS revenue
+        sum(begun) AS sessions,
+        sum(viewed) AS pageviews,
+        countIf(visitor != 0 AND begun > 0) AS visitors,
+        sum(bounced) AS bounces,
+        sum(lastedMs) AS durationMs,
+        toString(sum(earned)) AS revenue
     FROM
     (
         SELECT
             origin,
             path,
             visitor,
-            sum(begun) AS begunByVisitor,
-            sum(viewed) AS viewedByVisitor,
-            sum(bounced) AS bouncedByVisitor,
-            sum(lastedMs) AS lastedMsByVisitor,
-            sum(earned) AS earnedByVisitor
-        FROM
-        (
-            SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
-            FROM sums
-        )
-        WHERE hotFlush = 0 OR hotFlush > inStore
+            sum(sign) AS begun,
+            sum(sign * (screenViews <= 1)) AS bounced,
+            sum(sign * screenViews) AS viewed,
+            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs,
+            sum(sign * amount) AS earned
+        FROM found
         GROUP BY origin, path, visitor
     )
     GROUP BY origin, path

@@ -11,6 +11,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND ($FILTER$)
     UNION ALL
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
     FROM $HOT_EVENTS$
@@ -20,5 +21,6 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND ($HOT_FILTER$)
 )
 GROUP BY edge

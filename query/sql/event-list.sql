@@ -18,6 +18,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND ($FILTER$)
     UNION ALL
     SELECT $COLUMNS$
     FROM $HOT_EVENTS$
@@ -27,6 +28,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND ($HOT_FILTER$)
 )
 ORDER BY createdAt DESC, id
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -8,12 +8,14 @@ FROM
         AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($FILTER$)
     UNION ALL
     SELECT name
     FROM $HOT_EVENTS$
     WHERE projectId = {site:String}
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($HOT_FILTER$)
 )
 GROUP BY word
 ORDER BY events DESC, word

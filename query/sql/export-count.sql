@@ -19,5 +19,5 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
-        AND ($FILTER$)
+        AND ($HOT_FILTER$)
 )

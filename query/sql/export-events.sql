@@ -27,7 +27,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
-        AND ($FILTER$)
+        AND ($HOT_FILTER$)
 )
 ORDER BY createdAt DESC, id
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}

@@ -13,6 +13,7 @@ WITH found AS
         AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
             OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND ($FILTER$)
     UNION ALL
     SELECT
         createdAt, revenue, currency, profileId, deviceId,
@@ -23,6 +24,7 @@ WITH found AS
         AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
             OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
+        AND ($HOT_FILTER$)
 )
 SELECT
     isCurrent,

@@ -13,6 +13,7 @@ WITH happened AS
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (name = {screenView:String} OR revenue != 0)
+        AND ($FILTER$)
     UNION ALL
     SELECT
         origin, path, title, id, createdAt, sessionId, profileId, deviceId,
@@ -23,6 +24,7 @@ WITH happened AS
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND (name = {screenView:String} OR revenue != 0)
+        AND ($HOT_FILTER$)
 ),
 ranked AS
 (
@@ -44,38 +46,30 @@ ranked AS
     ORDER BY sessions DESC, path, origin
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
+-- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+hot AS
+(
+    SELECT *
+    FROM $HOT_SESSIONS$
+    WHERE projectId = {site:String} AND sign > 0
+    ORDER BY version DESC
+    LIMIT 1 BY id
+),
 found AS
 (
-    SELECT
-        0 AS hotFlush, partition, projectId = '' AS isMarker, flushNumber,
-        sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
+    SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
     FROM sessions
-    WHERE projectId = ''
-        OR projectId = {site:String}
-            AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-    UNION ALL
-    SELECT
-        flushNumber AS hotFlush, partition, 0 AS isMarker, flushNumber,
-        sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
-    FROM $HOT_SESSIONS$
     WHERE projectId = {site:String}
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
-),
-sums AS
-(
-    SELECT
-        partition,
-        hotFlush,
-        entryOrigin,
-        entryPath,
-        maxIf(flushNumber, isMarker AND sign > 0) AS marker,
-        sumIf(sign, NOT isMarker) AS begun,
-        sumIf(sign, NOT isMarker AND screenViews <= 1) AS bounced,
-        sumIf(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)), NOT isMarker) AS lastedMs
-    FROM found
-    GROUP BY partition, hotFlush, entryOrigin, entryPath
+        AND ($SESSION_FILTER$)
+        AND id NOT IN (SELECT id FROM hot)
+    UNION ALL
+    SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
+    FROM hot
+    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND ($SESSION_FILTER$)
 )
 SELECT
     ranked.origin AS origin, ranked.path AS path, ranked.lastTitle AS title,
@@ -87,15 +81,10 @@ LEFT JOIN
     SELECT
         entryOrigin AS origin,
         entryPath AS path,
-        sum(begun) AS entries,
-        sum(bounced) AS bounces,
-        sum(lastedMs) AS durationMs
-    FROM
-    (
-        SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
-        FROM sums
-    )
-    WHERE hotFlush = 0 OR hotFlush > inStore
+        sum(sign) AS entries,
+        sum(sign * (screenViews <= 1)) AS bounces,
+        sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs
+    FROM found
     GROUP BY origin, path
 ) AS entered USING (origin, path)
 ORDER BY sessions DESC, path, origin

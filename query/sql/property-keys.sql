@@ -9,6 +9,7 @@ FROM
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ($FILTER$)
     UNION ALL
     SELECT mapKeys(properties) AS keys
     FROM $HOT_EVENTS$
@@ -16,6 +17,7 @@ FROM
         AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
+        AND ($HOT_FILTER$)
 )
 GROUP BY word
 ORDER BY events DESC, word

@@ -10,6 +10,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND mapContains(properties, {property:String})
+        AND ($FILTER$)
     UNION ALL
     SELECT properties[{property:String}] AS word
     FROM $HOT_EVENTS$
@@ -18,6 +19,7 @@ FROM
         AND createdAt < fromUnixTimestamp64Milli({to:Int64})
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND mapContains(properties, {property:String})
+        AND ($HOT_FILTER$)
 )
 GROUP BY word
 ORDER BY events DESC, word

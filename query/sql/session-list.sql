@@ -11,6 +11,7 @@ WITH found AS
             AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
             AND startedAt < fromUnixTimestamp64Milli({to:Int64})
             AND ({profileId:String} = '' OR profileId = {profileId:String})
+            AND ($SESSION_FILTER$)
     UNION ALL
     SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
     FROM $HOT_SESSIONS$
@@ -18,6 +19,7 @@ WITH found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($SESSION_FILTER$)
 )
 SELECT * REPLACE
 (

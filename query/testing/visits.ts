@@ -12,7 +12,7 @@ import {
   SESSIONS_TABLE,
 } from '../../processor/rows.ts';
 import { HotView } from '../hot-view.ts';
-import { eventBytes } from './row-writer.ts';
+import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
 const BYTES_MAX = 67_108_864;
 
@@ -33,6 +33,8 @@ export interface VisitEvent {
   readonly title: string;
   readonly revenue: bigint;
   readonly currency: string;
+  /** What else its row says. */
+  readonly columns?: Row<EventColumn>;
 }
 
 /** A state of a session, with all that it can be told apart by. */
@@ -43,6 +45,8 @@ export interface Visit {
   readonly profileId: string;
   readonly startedAtMs: number;
   readonly endedAtMs: number;
+  /** When its newest event was received. */
+  readonly touchedAtMs?: number;
   readonly screenViews: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
@@ -59,6 +63,12 @@ interface VisitFlush {
   readonly flushNumber: number;
   readonly events: readonly VisitEvent[];
   readonly sessions: readonly SessionRow[];
+}
+
+/** When something happened on a site. */
+export interface SiteTime {
+  readonly projectId: string;
+  readonly atMs: number;
 }
 
 /** One partition as its owner holds it: what is open, and flushes that were cut and are not known to be complete. */
@@ -162,6 +172,25 @@ export class Visits {
     owner.landed += 1;
   }
 
+  /** The number of the last flush that the owner knows of. */
+  known(partition: number): number {
+    return this.#partitions[partition]?.known ?? 0;
+  }
+
+  /** The flush that `land` would bring: its number, and the times at which it changes something of a site. */
+  nextFlush(
+    partition: number,
+  ): { readonly flushNumber: number; readonly changes: readonly SiteTime[] } | undefined {
+    const owner = this.#partitions[partition];
+    const flush = owner?.flushes[owner.landed];
+    if (flush === undefined) return undefined;
+    const changes = [
+      ...flush.events.map(({ projectId, atMs }) => ({ projectId, atMs })),
+      ...flush.sessions.map(({ projectId, startedAtMs }) => ({ projectId, atMs: startedAtMs })),
+    ];
+    return { flushNumber: flush.flushNumber, changes };
+  }
+
   /** Lets the owner know of every flush that is in the store. */
   complete(partition: number): void {
     const owner = this.#partitions[partition];
@@ -223,8 +252,9 @@ function bytesOfEvents(
   events: readonly VisitEvent[],
 ): Uint8Array {
   return eventBytes(
-    events.map(({ atMs, ...columns }) => ({
+    events.map(({ atMs, columns, ...own }) => ({
       ...columns,
+      ...own,
       createdAt: atMs,
       receivedAt: atMs,
       partition,
@@ -236,7 +266,8 @@ function bytesOfEvents(
 function bytesOfSessions(partition: number, flushNumber: number, rows: readonly SessionRow[]): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
-    const columns = { ...row, partition, flushNumber, startedAt: row.startedAtMs, endedAt: row.endedAtMs };
+    const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };
+    const columns = { ...row, ...times, partition, flushNumber };
     const values = new Map<string, unknown>([...Object.entries(row.texts), ...Object.entries(columns)]);
     for (const column of SESSIONS_COLUMNS) {
       if (column === 'revenue') writeRevenue(writer, row.revenue);

@@ -1,0 +1,10 @@
+-- The marker of each partition's last flush, as `writeMarkerRows` of processor/session-rows.ts writes it.
+INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id)
+SELECT
+    1,
+    {flushNumber:UInt32},
+    number,
+    {flushNumber:UInt32},
+    '',
+    toFixedString(concat(repeat('\0', 14), reinterpretAsFixedString(toUInt16(number))), 16)
+FROM numbers({partitions:UInt64})

@@ -1,0 +1,38 @@
+-- The sessions of a slice as the store has them once it has merged: the last state of each, which every event made anew.
+-- Screen views go before other events as entry and exit, and the first event of these sessions is one.
+INSERT INTO sessions
+(
+    sign, version, partition, flushNumber, projectId, deviceId, id, profileId, startedAt, endedAt, touchedAt,
+    screenViews, otherEvents, revenue, entryAt, exitAt, entryIsView, exitIsView, exitOrigin, exitPath, entryOrigin, entryPath,
+    $SOURCE_AND_SETTING$, ended
+)
+WITH
+    page -> concat('/', ['blog', 'docs', 'products', 'help', 'news', 'shop'][1 + sipHash64(page) % 6],
+        '/page-', toString(page)) AS pathOf,
+    arraySum(amounts) AS earned
+SELECT
+    1,
+    toUInt32(length(timesMs)),
+    partition,
+    toUInt32(intDiv(timesMs[-1] - {startMs:Int64}, {flushMs:Int64}) + 1),
+    {site:String},
+    deviceId,
+    sessionId,
+    profileId,
+    fromUnixTimestamp64Milli(timesMs[1]),
+    fromUnixTimestamp64Milli(timesMs[-1]),
+    fromUnixTimestamp64Milli(timesMs[-1]),
+    screenViews,
+    otherEvents,
+    if(earned = 0, map(), map({currency:String}, earned)),
+    fromUnixTimestamp64Milli(timesMs[1]),
+    fromUnixTimestamp64Milli(arrayMax(arrayMap((atMs, isView) -> if(isView, atMs, 0), timesMs, areViews))),
+    1,
+    1,
+    {origin:String},
+    pathOf(pages[-1]),
+    {origin:String},
+    pathOf(pages[1]),
+    $SOURCE_AND_SETTING$,
+    0
+FROM $SLICE$

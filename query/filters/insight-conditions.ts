@@ -1,0 +1,135 @@
+import type { StoreParameters } from '../../infra/store.ts';
+import { SESSION_END, SESSION_START, SETTING_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
+import type { Conditions } from '../history.ts';
+import type { Span } from '../range.ts';
+import { type Compiled, compileFilters, EVENT_ROWS, SESSION_ROWS } from './compile.ts';
+import type { Filter } from './filter.ts';
+
+/**
+ * What the filters of an insight are about.
+ *
+ * Where a visit came from and what it was made with (`SOURCE_COLUMNS`, `SETTING_COLUMNS`) is about the session: its
+ * source and setting, which are those of its entry. Everything else is about the event itself.
+ *
+ *     country is DE, path is /buy        10:00     10:05     10:10
+ *     session A, from DE                 /         /buy      /       one event; the session, with all of its figures
+ *     session B, from FR                 /buy                        nothing
+ *     an event of no session, from DE              /buy              one event, held against its own columns
+ *
+ * - Figures of events are of the events in the span for which the event filters hold, and the session filters for their
+ *   session, whenever that began.
+ * - Figures of sessions are of the sessions that began in the span, for which the session filters hold and which, if there
+ *   are event filters, have an event in the same span for which they hold. `session_start` and `session_end`, which
+ *   nobody sent, do not count for that; as rows of their own they are filtered like any other, where they are asked for.
+ */
+export interface InsightConditions extends Conditions {
+  /** What the conditions bind, to be bound besides what the statement binds itself. */
+  readonly parameters: StoreParameters;
+}
+
+/** The spans that a question is about. */
+export interface FilteredSpans {
+  readonly span: Span;
+  /** The span that ends before it and is counted by itself, where there is one. */
+  readonly previous?: Span;
+}
+
+const NO_CONDITIONS: InsightConditions = { parameters: {} };
+const SESSION_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...SETTING_COLUMNS]);
+/**
+ * A session is touched when the newest of its events is received, and an event happens a minute after it is received at
+ * the latest (ingest refuses to believe more). So a session that was not touched since has no event in the span.
+ */
+const TOUCHED_LEAD_MS = 3_600_000;
+
+/** The conditions of `filters` for a statement about `spans`. Without filters it gets none. The statement binds `site`. */
+export function insightConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {
+  if (filters.length === 0) return NO_CONDITIONS;
+  const aboutSession = filters.filter(isAboutSession);
+  const aboutEvent = filters.filter((filter) => !isAboutSession(filter));
+  const event = compileFilters(aboutEvent, EVENT_ROWS);
+  const session = compileFilters(aboutSession, SESSION_ROWS);
+  const sessions = aboutEvent.length === 0 ? session.condition : sessionsCondition(event, session, spans);
+  return {
+    ...(aboutSession.length === 0
+      ? { events: event.condition, hotEvents: event.condition }
+      : { events: eventsCondition(event, session), hotEvents: hotEventsCondition(event, session) }),
+    sessions,
+    parameters: { ...event.parameters, ...session.parameters, ...boundsOf(spans) },
+  };
+}
+
+function isAboutSession({ field }: Filter): boolean {
+  return field.owner === 'event' && field.kind !== 'property' && SESSION_COLUMNS.has(field.column);
+}
+
+const NO_SESSION = "sessionId = toFixedString('', 16)";
+
+function eventsCondition(event: Compiled, session: Compiled): string {
+  return inSession(event, session, `${storedSessions(session)} UNION ALL ${hotSessions(session)}`);
+}
+
+/** The session of a hot event has changed with it, so it is hot itself. */
+function hotEventsCondition(event: Compiled, session: Compiled): string {
+  return inSession(event, session, hotSessions(session));
+}
+
+function inSession(event: Compiled, session: Compiled, ids: string): string {
+  return `${event.condition} AND (${NO_SESSION} AND (${session.condition}) OR sessionId IN (${ids}))`;
+}
+
+// A session of which there are hot rows is what the newest of them says, every other what the store says; see seam.ts.
+function storedSessions({ condition }: Compiled): string {
+  return `SELECT id FROM sessions
+    WHERE projectId = {site:String}
+      AND touchedAt >= fromUnixTimestamp64Milli({touchedFrom:Int64})
+      AND id NOT IN (SELECT id FROM $HOT_SESSIONS$ WHERE projectId = {site:String})
+      AND (${condition})
+    GROUP BY id
+    HAVING sum(sign) > 0`;
+}
+
+function hotSessions({ condition }: Compiled): string {
+  return `SELECT id FROM $HOT_SESSIONS$
+    WHERE projectId = {site:String} AND sign > 0
+    GROUP BY id
+    HAVING argMax(${condition}, version)`;
+}
+
+// A state and the row that takes it back have the same id, begin, source and setting, so the condition holds for both or
+// for neither, and what is summed over `sign` stays right.
+function sessionsCondition(event: Compiled, session: Compiled, { previous }: FilteredSpans): string {
+  if (previous === undefined) {
+    const ids = eventsWhere('sessionId', event, inSpan('heldFrom', 'heldTo'));
+    return `${session.condition} AND id IN (${ids})`;
+  }
+  const inSpans = `(${inSpan('heldFrom', 'heldTo')} OR ${inSpan('heldPreviousFrom', 'heldPreviousTo')})`;
+  const isCurrent = (time: string) => `${time} >= fromUnixTimestamp64Milli({heldFrom:Int64})`;
+  const ids = eventsWhere(`${isCurrent('createdAt')}, sessionId`, event, inSpans);
+  return `${session.condition} AND (${isCurrent('startedAt')}, id) IN (${ids})`;
+}
+
+function eventsWhere(columns: string, { condition }: Compiled, inSpans: string): string {
+  const where = `projectId = {site:String} AND ${inSpans} AND name NOT IN {unsent:Array(String)}
+      AND NOT (${NO_SESSION}) AND (${condition})`;
+  return `SELECT ${columns} FROM events
+    WHERE flushNumber <= {flushed:Array(UInt32)}[partition + 1] AND ${where}
+    UNION ALL
+    SELECT ${columns} FROM $HOT_EVENTS$
+    WHERE ${where}`;
+}
+
+function inSpan(from: string, to: string): string {
+  return `createdAt >= fromUnixTimestamp64Milli({${from}:Int64}) AND createdAt < fromUnixTimestamp64Milli({${to}:Int64})`;
+}
+
+function boundsOf({ span, previous = span }: FilteredSpans): StoreParameters {
+  return {
+    touchedFrom: Math.min(span.fromMs, previous.fromMs) - TOUCHED_LEAD_MS,
+    heldFrom: span.fromMs,
+    heldTo: span.toMs,
+    heldPreviousFrom: previous.fromMs,
+    heldPreviousTo: previous.toMs,
+    unsent: [SESSION_START, SESSION_END],
+  };
+}

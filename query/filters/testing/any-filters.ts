@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import type { AskedFilter } from './evaluate.ts';
+import { NOW_MS } from './insight-questions.ts';
+import { GROUPS, NAMES, PATHS, PLACES, PROFILES, WORDS } from './visit-scene.ts';
+
+const HOUR_MS = 3_600_000;
+const values = (words: readonly string[]) =>
+  fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 2 });
+const parts = (words: readonly string[]) => values(words.filter((word) => word !== ''));
+const equal = fc.constantFrom('is', 'is', 'isNot');
+const partial = fc.constantFrom('contains', 'doesNotContain', 'startsWith', 'regex');
+const order = fc.constantFrom('gt', 'lte');
+const none = fc.constantFrom('isNull', 'isNotNull');
+const texts = fc.constantFrom('country', 'referrer_name', 'utmSource', 'browser_version', 'channel');
+const own = fc.constantFrom('title', 'properties.k', "properties.o'k", 'profile.email', 'group.name');
+
+const aboutSession: fc.Arbitrary<AskedFilter> = fc.oneof(
+  fc.record({ name: texts, operator: equal, value: values(WORDS) }),
+  fc.record({ name: texts, operator: partial, value: parts(['o', 'one', '1', '☂']) }),
+  fc.record({ name: texts, operator: order, value: fc.constant(['9.7']) }),
+  fc.record({
+    name: fc.constantFrom('longitude', 'latitude'),
+    operator: fc.oneof(equal, order),
+    value: values(PLACES),
+  }),
+  fc.record({ name: fc.oneof(texts, fc.constant('longitude')), operator: none, value: fc.constant([]) }),
+);
+// Of the days around the range of the questions.
+const times = values([20, 30, 40].map((hours) => new Date(NOW_MS - hours * HOUR_MS).toISOString()));
+const aboutEvent: fc.Arbitrary<AskedFilter> = fc.oneof(
+  fc.record({ name: fc.constant('path'), operator: fc.oneof(equal, partial), value: parts(PATHS) }),
+  fc.record({ name: fc.constant('name'), operator: equal, value: values(NAMES) }),
+  fc.record({
+    name: fc.constantFrom('profileId', 'profile.id'),
+    operator: equal,
+    value: values(PROFILES),
+  }),
+  fc.record({
+    name: fc.constantFrom('groups', 'group.id'),
+    operator: fc.oneof(equal, partial),
+    value: values(GROUPS),
+  }),
+  fc.record({ name: own, operator: equal, value: values(WORDS) }),
+  fc.record({ name: own, operator: none, value: fc.constant([]) }),
+  fc.record({ name: fc.constant('revenue'), operator: order, value: fc.constant([5]) }),
+  fc.record({ name: fc.constant('created_at'), operator: order, value: times }),
+  fc.record({
+    name: fc.constant('session_id'),
+    operator: fc.constant('endsWith'),
+    value: values(['1', '2', '3']),
+  }),
+);
+/** Filters about sessions, about events, and about both. */
+export const anyFilters = fc
+  .tuple(fc.array(aboutSession, { maxLength: 2 }), fc.array(aboutEvent, { maxLength: 2 }))
+  .map(([session, event]) => [...event, ...session])
+  .filter(({ length }) => length > 0);

@@ -1,0 +1,55 @@
+import type { Span } from '../../range.ts';
+import type { Visit, VisitEvent } from '../../testing/visits.ts';
+import { type AskedFilter, isSelected, type KnownRecord } from './evaluate.ts';
+import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
+
+/** Everything that there is of one site. */
+export interface FilteredScene {
+  readonly events: readonly VisitEvent[];
+  readonly visits: readonly Visit[];
+  readonly profiles: readonly KnownRecord[];
+  readonly groups: readonly KnownRecord[];
+}
+
+const ABOUT_SESSION =
+  /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model)$/i;
+
+/** The events that filters leave: by the words of the contract, one event at a time. */
+export function heldEvents(filters: readonly AskedFilter[], scene: FilteredScene): VisitEvent[] {
+  const { aboutEvent, aboutSession } = split(filters);
+  const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
+  return scene.events.filter((event) => {
+    const visit = visits.get(event.sessionId);
+    const source = visit === undefined ? rowOfEvent(event) : rowOfVisit(visit);
+    return (
+      isSelected(aboutEvent, { ...scene, event: rowOfEvent(event) }) &&
+      isSelected(aboutSession, { ...scene, event: source })
+    );
+  });
+}
+
+/** The sessions that began in a span and that filters leave, one at a time. */
+export function heldVisits(filters: readonly AskedFilter[], scene: FilteredScene, span: Span): Visit[] {
+  const { aboutEvent, aboutSession } = split(filters);
+  const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
+  return scene.visits.filter(
+    (visit) =>
+      isIn(visit.startedAtMs) &&
+      isSelected(aboutSession, { ...scene, event: rowOfVisit(visit) }) &&
+      (aboutEvent.length === 0 ||
+        scene.events.some(
+          (event) =>
+            event.sessionId === visit.id &&
+            isIn(event.atMs) &&
+            !event.name.startsWith('session_') &&
+            isSelected(aboutEvent, { ...scene, event: rowOfEvent(event) }),
+        )),
+  );
+}
+
+function split(filters: readonly AskedFilter[]) {
+  return {
+    aboutSession: filters.filter(({ name }) => ABOUT_SESSION.test(name)),
+    aboutEvent: filters.filter(({ name }) => !ABOUT_SESSION.test(name)),
+  };
+}

@@ -1,0 +1,127 @@
+import { must } from '../../../infra/assert.ts';
+import type { SeededRandom } from '../../../ingest/testing/random.ts';
+import type { EventColumn, Row } from '../../testing/row-writer.ts';
+import type { Visit, VisitEvent, Visits } from '../../testing/visits.ts';
+
+/** What events and sessions say and filters ask for: few values, so that they meet. */
+export const WORDS = ['', 'one', 'One', "it's", '10', '9.5', '☂ \\n'] as const;
+export const PLACES = ['0', '13.5', '-2.5'] as const;
+export const PROFILES = ['', 'p1', 'p2', 'p3'] as const;
+export const GROUPS = ['g1', 'g2'] as const;
+export const PATHS = ['/', '/a', '/A', '/buy'] as const;
+export const NAMES = ['screen_view', 'screen_view', 'click', 'session_start', 'session_end'] as const;
+const CURRENCIES = ['EUR', 'JPY'] as const;
+
+const SESSIONS_PER_PARTITION = 90;
+const DEVICES = 20;
+const SESSION_MAX_MS = 20 * 3_600_000;
+const TEXTS = ['referrerName', 'utmSource', 'channel', 'country', 'browser', 'browserVersion'] as const;
+
+export interface FilteredTraffic {
+  readonly steps: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+let lastId = 0;
+
+/**
+ * Random events and the sessions they make. Sessions are long, so that many reach over the end of a span; events of a
+ * session often say another country or browser than it does, and now and then a late event changes what it says.
+ */
+export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options: FilteredTraffic): void {
+  for (let step = 0; step < options.steps; step += 1) {
+    const partition = seeded.below(visits.partitions);
+    const isOther = seeded.chance(0.1);
+    const slot = seeded.below(SESSIONS_PER_PARTITION);
+    const sessionId = seeded.chance(0.1) ? '' : `${partition}a${isOther ? 2 : 1}b${slot.toString(16)}`;
+    const known = sessionId === '' ? undefined : visits.visit(partition, sessionId);
+    const fromMs = known?.startedAtMs ?? seeded.integer(options.fromMs, options.toMs - 1);
+    const event = randomVisitEvent(seeded, {
+      sessionId,
+      projectId: isOther ? 'other' : 'site',
+      atMs: Math.min(fromMs + seeded.below(SESSION_MAX_MS), options.toMs - 1),
+    });
+    visits.add(partition, event);
+    if (sessionId !== '') visits.put(partition, visitAfter(seeded, known, event));
+  }
+}
+
+type Named = Pick<VisitEvent, 'sessionId' | 'projectId' | 'atMs'>;
+
+function randomVisitEvent(seeded: SeededRandom, named: Named): VisitEvent {
+  lastId += 1;
+  const isSale = seeded.chance(0.15);
+  return {
+    ...named,
+    id: lastId.toString(16),
+    deviceId: seeded.chance(0.1) ? '' : `d${seeded.below(DEVICES)}`,
+    profileId: seeded.one(PROFILES),
+    name: isSale ? 'revenue' : seeded.one(NAMES),
+    origin: 'https://a.example',
+    path: seeded.one(PATHS),
+    title: seeded.one(WORDS),
+    revenue: isSale ? BigInt(seeded.integer(-500, 2_000)) : 0n,
+    currency: isSale ? seeded.one(CURRENCIES) : '',
+    columns: {
+      ...randomSource(seeded),
+      groups: GROUPS.filter(() => seeded.chance(0.3)),
+      properties: ['k', "o'k"].flatMap((key) => (seeded.chance(0.5) ? [key, seeded.one(WORDS)] : [])),
+    },
+  };
+}
+
+function visitAfter(seeded: SeededRandom, known: Visit | undefined, event: VisitEvent): Visit {
+  const { sessionId, projectId, deviceId, atMs, path, origin } = event;
+  const entry = { ...randomSource(seeded), entryOrigin: origin, entryPath: path };
+  const before: Visit = known ?? {
+    id: sessionId,
+    projectId,
+    deviceId,
+    profileId: '',
+    startedAtMs: atMs,
+    endedAtMs: atMs,
+    screenViews: 0,
+    revenue: new Map(),
+    texts: entry,
+  };
+  const revenue = new Map(before.revenue);
+  if (event.currency !== '') {
+    revenue.set(event.currency, (revenue.get(event.currency) ?? 0n) + event.revenue);
+  }
+  const isLate = seeded.chance(0.3);
+  return {
+    ...before,
+    profileId: event.profileId || before.profileId,
+    startedAtMs: Math.min(before.startedAtMs, atMs),
+    endedAtMs: Math.max(before.endedAtMs, atMs),
+    touchedAtMs: Math.max(before.touchedAtMs ?? 0, atMs),
+    screenViews: before.screenViews + (event.name === 'screen_view' ? 1 : 0),
+    revenue,
+    texts: { ...before.texts, ...(isLate ? entry : {}), exitOrigin: origin, exitPath: path },
+  };
+}
+
+function randomSource(seeded: SeededRandom): Record<string, string> {
+  const texts = TEXTS.map((column) => [column, seeded.favourite(WORDS)]);
+  return {
+    ...Object.fromEntries(texts),
+    longitude: seeded.one(PLACES),
+    latitude: seeded.one(PLACES),
+  };
+}
+
+/** An event as a row, as `isSelected` looks at it. */
+export function rowOfEvent({ columns, atMs, ...own }: VisitEvent): Row<EventColumn> {
+  return { ...columns, ...own, createdAt: atMs, receivedAt: atMs };
+}
+
+/** What a session says of its source and setting, as if an event did. */
+export function rowOfVisit(visit: Visit): Row<EventColumn> {
+  return Object.fromEntries(
+    [...TEXTS, 'longitude', 'latitude'].map((column) => [
+      column,
+      must(Object.entries(visit.texts).find(([name]) => name === column)?.[1], column),
+    ]),
+  );
+}
