@@ -7,7 +7,12 @@ import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import type { ModelSession } from '../testing/owner-model.ts';
 import { Zones } from '../zone.ts';
 import { answerSessionList, listSessions } from './session-list.ts';
-import { type ListedSession, sessionListAnswer, sessionListQuery } from './session-list-api.ts';
+import {
+  type ListedSession,
+  listedSession,
+  sessionListAnswer,
+  sessionListQuery,
+} from './session-list-api.ts';
 
 const zone = new Zones().of('Asia/Kolkata');
 const HOUR_MS = 3_600_000;
@@ -113,6 +118,7 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
   const holds = async (seam: Seam, expected: readonly Partial<ListedSession>[]) => {
     const list = await listSessions(held.history, { site }, { ...EVERYTHING, span: SPAN, seam });
     expect(list, `seed ${seed}`).toEqual(expected.map((session) => expect.objectContaining(session)));
+    for (const session of list) expect(listedSession.strict().parse(session)).toEqual(session);
   };
   const views: Seam[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -21,7 +21,8 @@ WITH found AS
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ($SESSION_FILTER$)
 )
-SELECT * REPLACE
+SELECT * EXCEPT (hotFlush, isMarker, partition, flushNumber, sign, version, inStore, currentStates)
+REPLACE
 (
     lower(hex(id)) AS id,
     toUnixTimestamp64Milli(startedAt) AS startedAt,
