@@ -13,7 +13,7 @@ import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visit
 
 // The site of the benchmark of questions against the oracle: its rows have to be those that the fold would have written.
 
-const PLAN = { seed: 7, events: 6_000, site: 'demo', endMs: Date.UTC(2026, 5, 1, 14) };
+const PLAN = { seed: 3, events: 6_000, site: 'demo', endMs: Date.UTC(2026, 5, 1, 14) };
 const HOLD_MS = 3_600_000;
 const DATABASES = ['made', 'again'] as const;
 

@@ -18,7 +18,7 @@ export const DISTRIBUTION = {
   bounceShare: 0.45,
   furtherViewsMean: 2.6,
   furtherViewsMax: 18,
-  otherEventsMean: 2.2,
+  otherEventsMean: 2.8,
   otherEventsMax: 8,
   /** Of the events that are no screen view; about one in a hundred of all. */
   revenueShare: 0.025,
@@ -77,7 +77,11 @@ export async function fillStore(
   const run = (name: string, slice: Readonly<Record<string, number>>) =>
     store.command(statement(name, `${slices}.slice`), { ...parameters, ...slice });
   for (let first = 0; first < sessions; first += SLICE_SESSIONS) {
-    const slice = { first, count: Math.min(SLICE_SESSIONS, sessions - first) };
+    const slice = {
+      first,
+      count: Math.min(SLICE_SESSIONS, sessions - first),
+      slice: first / SLICE_SESSIONS,
+    };
     await run('site-slice', slice);
     await run('site-events', slice);
     await run('site-sessions', slice);

@@ -12,15 +12,19 @@ WITH
     concat('/', ['blog', 'docs', 'products', 'help', 'news', 'shop'][1 + sipHash64(page) % 6],
         '/page-', toString(page)) AS path_,
     place BETWEEN 1 AND lastPlace AS isSent,
+    toUInt32((atMs - {startMs:Int64}) * {messagesPerMs:Float64}) AS message,
+    -- Visits of the next slice may have events in the same messages.
+    dense_rank() OVER (PARTITION BY partition, message ORDER BY n, greatest(place, 1)) + {slice:UInt32} % 2 * 128
+        AS placeInMessage,
     isSent AND name_ != {screenView:String} AS isCustom
 SELECT
     partition,
     toUInt32(intDiv(if(place > lastPlace, letGoMs, atMs) - {startMs:Int64}, {flushMs:Int64}) + 1),
     if(place > lastPlace, toFixedString(concat(unhex('ffffffffffffffff'), substring(sessionId, 1, 8)), 16), toFixedString(concat(
         reinterpretAsFixedString(sipHash64(intDiv(atMs, {publisherMs:Int64}), {seed:UInt64})),
-        reinterpretAsFixedString(toUInt32((atMs - {startMs:Int64}) * {messagesPerMs:Float64})),
+        reinterpretAsFixedString(message),
         reinterpretAsFixedString(toUInt32(
-            (n % 1024) * 32 + greatest(place, 1) + partition * 16777216 + if(place = 0, 2147483648, 0)))), 16)),
+            placeInMessage + partition * 16777216 + if(place = 0, 2147483648, 0)))), 16)),
     sessionId,
     {site:String},
     deviceId,
@@ -37,7 +41,7 @@ SELECT
     path_,
     if(isSent AND isCustom = 0 AND utmCampaign != '' AND place = 1, concat('?utm_campaign=', utmCampaign), ''),
     '',
-    if(isSent, concat('Title of ', path_), ''),
+    if(isSent AND NOT isCustom, concat('Title of ', path_), ''),
     $SOURCE_AND_SETTING$,
     [],
     if(isCustom,

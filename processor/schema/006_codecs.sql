@@ -1,5 +1,5 @@
--- Rows take less room: texts of few values as numbers of a dictionary, and everything compressed the same way. In
--- `events` most columns repeat for as long as a visit goes on, and in `sessions` pages do.
+-- Rows take less room: values of which there are few, as pages and places, as numbers of a dictionary, and everything
+-- compressed the same way. In `events` most columns repeat for as long as a visit goes on.
 ALTER TABLE events
     MODIFY COLUMN partition UInt16 CODEC(ZSTD),
     MODIFY COLUMN projectId LowCardinality(String) CODEC(ZSTD),
@@ -27,7 +27,10 @@ ALTER TABLE events
     MODIFY COLUMN brand LowCardinality(String) CODEC(ZSTD),
     MODIFY COLUMN model LowCardinality(String) CODEC(ZSTD),
     MODIFY COLUMN sdkName LowCardinality(String) CODEC(ZSTD),
-    MODIFY COLUMN sdkVersion LowCardinality(String) CODEC(ZSTD);
+    MODIFY COLUMN sdkVersion LowCardinality(String) CODEC(ZSTD),
+    MODIFY COLUMN longitude LowCardinality(Float32) CODEC(ZSTD),
+    MODIFY COLUMN latitude LowCardinality(Float32) CODEC(ZSTD)
+SETTINGS allow_suspicious_low_cardinality_types = 1;
 ALTER TABLE sessions
     MODIFY COLUMN partition UInt16 CODEC(ZSTD),
     MODIFY COLUMN projectId LowCardinality(String) CODEC(ZSTD),
@@ -54,4 +57,7 @@ ALTER TABLE sessions
     MODIFY COLUMN osVersion LowCardinality(String) CODEC(ZSTD),
     MODIFY COLUMN device LowCardinality(String) CODEC(ZSTD),
     MODIFY COLUMN brand LowCardinality(String) CODEC(ZSTD),
-    MODIFY COLUMN model LowCardinality(String) CODEC(ZSTD);
+    MODIFY COLUMN model LowCardinality(String) CODEC(ZSTD),
+    MODIFY COLUMN longitude LowCardinality(Float32) CODEC(ZSTD),
+    MODIFY COLUMN latitude LowCardinality(Float32) CODEC(ZSTD)
+SETTINGS allow_suspicious_low_cardinality_types = 1;
