@@ -1,0 +1,70 @@
+import type { Asker } from './asker.ts';
+import type { KnownRecord } from './filters.ts';
+import { modelOf, type SiteModel } from './model.ts';
+import { SITES, type Site } from './scenery.ts';
+import type { Sent } from './visits.ts';
+
+/** What was read of a site: the model that it makes, and its events as they came. */
+export interface Reading {
+  readonly model: SiteModel;
+  /** Without those that nobody sent. */
+  readonly sent: number;
+  /** Ids of events that were exported twice, or out of order. */
+  readonly misplaced: readonly string[];
+}
+
+/** What is known of profiles and groups, by site: asked again only where something was sent. */
+export type RecordBook = Map<
+  string,
+  { readonly profiles: Map<string, KnownRecord>; readonly groups: Map<string, KnownRecord> }
+>;
+
+/** Exports every site; records are taken from the book. */
+export async function readSites(asker: Asker, book: RecordBook): Promise<ReadonlyMap<string, Reading>> {
+  const read = async (site: Site): Promise<[string, Reading]> => {
+    const events = await asker.events(site.id);
+    const model = modelOf(site, events, recordsIn(book, site.id), Date.now());
+    const misplaced = events.filter(({ createdAt, id }, index) => {
+      const before = events[index - 1];
+      if (before === undefined) return false;
+      return before.createdAt < createdAt || (before.createdAt === createdAt && before.id >= id);
+    });
+    const sent = model.rows.filter(({ isSynthetic }) => !isSynthetic).length;
+    return [site.id, { model, sent, misplaced: misplaced.map(({ id }) => id) }];
+  };
+  return new Map(await Promise.all(SITES.map(read)));
+}
+
+/** Asks for the records that were changed by what was sent. */
+export async function noteRecords(asker: Asker, book: RecordBook, sent: readonly Sent[]): Promise<void> {
+  const changed = new Map(sent.flatMap((each) => recordNamedBy(each)));
+  await Promise.all(
+    [...changed.values()].map(async ({ site, kind, id }) => {
+      const record = await asker.record(site, kind, id);
+      if (record !== undefined) recordsIn(book, site)[kind].set(id, record);
+    }),
+  );
+}
+
+function recordsIn(book: RecordBook, site: string) {
+  const records = book.get(site) ?? {
+    profiles: new Map<string, KnownRecord>(),
+    groups: new Map<string, KnownRecord>(),
+  };
+  book.set(site, records);
+  return records;
+}
+
+interface Named {
+  readonly site: string;
+  readonly kind: 'profiles' | 'groups';
+  readonly id: string;
+}
+
+function recordNamedBy({ site, body }: Sent): [string, Named][] {
+  if (body.type === 'track') return [];
+  const named = { profileId: undefined, id: undefined, ...body.payload };
+  const kind = body.type === 'group' ? 'groups' : 'profiles';
+  const id = String(kind === 'groups' ? named.id : named.profileId);
+  return [[`${site} ${kind} ${id}`, { site, kind, id }]];
+}

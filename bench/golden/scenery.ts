@@ -1,0 +1,68 @@
+/** What the traffic is made of. */
+export interface Site {
+  readonly id: string;
+  readonly zone: string;
+  readonly currency: string;
+}
+
+export const SITES: readonly Site[] = [
+  { id: 'utc', zone: 'UTC', currency: 'USD' },
+  { id: 'berlin', zone: 'Europe/Berlin', currency: 'EUR' },
+  { id: 'kolkata', zone: 'Asia/Kolkata', currency: 'KWD' },
+  { id: 'st-johns', zone: 'America/St_Johns', currency: 'JPY' },
+];
+/** A site that nobody asks about: its traffic keeps flushes, merges and sums going. */
+export const BUSY_SITE: Site = { id: 'busy', zone: 'UTC', currency: 'USD' };
+
+export const GROUPS = ['acme', 'größe & co', 'zebra'] as const;
+export const WORDS = ['basic', 'pro', 'ÄRGER', 'x', '7', '12.5'] as const;
+export const ORIGINS = ['https://shop.example', 'https://www.blog.example', ''] as const;
+export const PAGES = [
+  '/',
+  '/pricing',
+  '/docs/a b',
+  '/docs/größe',
+  '/buy',
+  '/contact',
+  '/jobs/1',
+  '/jobs/2',
+  '/a%20b',
+] as const;
+export const REFERRERS = [
+  'https://www.google.com/',
+  'https://duckduckgo.com/',
+  'https://news.ycombinator.com/item?id=1',
+  'https://www.youtube.com/watch',
+  'https://mail.google.com/',
+  'https://partner.example/review',
+  'https://shop.example/earlier',
+] as const;
+export const CAMPAIGNS = [
+  'utm_source=google&utm_medium=cpc&utm_campaign=autumn&utm_term=shoes',
+  'utm_source=newsletter&utm_medium=email&utm_campaign=autumn&utm_content=top',
+  'utm_source=facebook&utm_medium=social&utm_content=bottom',
+  'ref=partner',
+  'gclid=123',
+] as const;
+/** Addresses of several countries, and none. */
+export const ADDRESSES = [
+  '8.8.8.8',
+  '81.2.69.142',
+  '',
+  '89.160.20.112',
+  '1.1.1.1',
+  '200.160.2.3',
+  '202.12.27.33',
+  '2a00:1450:4001:800::200e',
+] as const;
+export const SERVER_AGENT = 'shop-backend/1.0';
+export const AGENTS = [
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_4_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4.1 Mobile/15E148 Safari/604.1',
+  'Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36',
+  'Mozilla/5.0 (Linux; Android 13; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/112.0.0.0 Mobile Safari/537.36',
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:125.0) Gecko/20100101 Firefox/125.0',
+  'Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:125.0) Gecko/20100101 Firefox/125.0',
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36 Edg/124.0.2478.51',
+  'Mozilla/5.0 (Linux; Android 12; SM-T870) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/110.0.0.0 Safari/537.36',
+] as const;
