@@ -1,4 +1,4 @@
--- Hours that are over, summed up: what a question about a long time reads in place of their rows. See rollups/README.md.
+-- Hours that are over, summed up: what a question about a long time reads in place of their rows. See README.md.
 --
 -- Which hours are summed up: `block` is the number of one summing up, of the highest of an hour the sums hold. For one
 -- site, or with an empty `projectId` for all. `flushed`: of each partition, a flush up to which every row is in them.
