@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
+// `long` has a command and a config of its own.
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 
 export default defineConfig({
@@ -13,7 +14,7 @@ export default defineConfig({
           name: 'unit',
           sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
-          exclude: ['**/*.{nats,clickhouse,fault}.test.ts'],
+          exclude: ['**/*.{nats,clickhouse,fault,long}.test.ts'],
           testTimeout: 30_000,
         },
       },
