@@ -1,8 +1,12 @@
 import uws from 'uWebSockets.js';
+import { join } from 'node:path';
+import { projectRoot } from '../infra/root.ts';
+import { OwnProcess } from './child-process.ts';
 
 /**
  * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is what
- * `POST /track` and `GET …/live` are measured against, and so it must not pay for anything of ours; hence it does not go through `infra/http.ts`.
+ * `POST /track` and `GET …/live` are measured against, and so it must not pay for anything of ours; hence it does not go
+ * through `infra/http.ts`.
  */
 export function serveEcho(): void {
   const app = uws.App();
@@ -35,5 +39,17 @@ export function serveEcho(): void {
     process.stdout.write(
       `ready ${JSON.stringify({ url: `http://127.0.0.1:${uws.us_socket_local_port(socket)}` })}\n`,
     );
+  });
+}
+
+/** The echo as a process of its own, not started yet; its log goes to `logs/` in `folder`. */
+export function echoProcess(folder: string): OwnProcess {
+  return new OwnProcess({
+    name: 'echo',
+    command: process.execPath,
+    args: [join(projectRoot, 'dist/bench/main.js'), 'echo'],
+    env: {},
+    logPath: join(folder, 'logs', 'echo.log'),
+    isReady: undefined,
   });
 }

@@ -1,7 +1,5 @@
-import { join } from 'node:path';
-import { projectRoot } from '../infra/root.ts';
-import { OwnProcess } from './child-process.ts';
 import { Cluster } from './cluster.ts';
+import { echoProcess } from './echo.ts';
 import { checksumOf, generate, type LoadResult, trackRequests } from './generator.ts';
 import { startCpuMeter } from './process-cost.ts';
 import { type Finding, median, rounded, shown, spread } from './results.ts';
@@ -42,14 +40,7 @@ export async function ingestBench(options: IngestBenchOptions): Promise<Finding>
     env: { LOG_LEVEL: 'warn', SESSION_LOOKUP_TIMEOUT_MS: '10' },
     nodeArguments: options.nodeArguments,
   });
-  const echo = new OwnProcess({
-    name: 'echo',
-    command: process.execPath,
-    args: [join(projectRoot, 'dist/bench/main.js'), 'echo'],
-    env: {},
-    logPath: join(cluster.folder, 'logs', 'echo.log'),
-    isReady: undefined,
-  });
+  const echo = echoProcess(cluster.folder);
   try {
     const { url: echoUrl } = JSON.parse(await echo.start()) as { url: string };
     const requests = trackRequests(SEED, options.requests, cluster.credentials.clients.write);

@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import type { Request } from 'autocannon';
-import { projectRoot } from '../infra/root.ts';
-import { OwnProcess } from './child-process.ts';
 import type { Cluster } from './cluster.ts';
+import { echoProcess } from './echo.ts';
 import { generate, type LoadResult } from './generator.ts';
 import { startCpuMeter } from './process-cost.ts';
 import { median, rounded, spread } from './results.ts';
@@ -34,14 +32,7 @@ interface Turn {
  * visits meanwhile.
  */
 export async function liveTurns(cluster: Cluster, options: LiveOptions): Promise<LiveFindings> {
-  const echo = new OwnProcess({
-    name: 'echo',
-    command: process.execPath,
-    args: [join(projectRoot, 'dist/bench/main.js'), 'echo'],
-    env: {},
-    logPath: join(cluster.folder, 'logs', 'echo.log'),
-    isReady: undefined,
-  });
+  const echo = echoProcess(cluster.folder);
   try {
     const { url: echoUrl } = JSON.parse(await echo.start()) as { url: string };
     const requests = liveRequests(cluster, options.clientIds);
