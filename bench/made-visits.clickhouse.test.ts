@@ -6,7 +6,14 @@ import { migrate } from '../infra/migrate.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Store } from '../infra/store.ts';
 import { type StoreServer, startStoreServer } from '../infra/testing/store-server.ts';
-import { partitionOf, SESSION_END, SESSION_START, SETTING_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
+import {
+  partitionOf,
+  SESSION_END,
+  SESSION_START,
+  SETTING_COLUMNS,
+  SOURCE_COLUMNS,
+  sessionIdOf,
+} from '../ingest/event.ts';
 import { storedFlushNumber } from '../processor/load-state.ts';
 import { type Reference, type ReferenceEvent, reference } from '../processor/testing/reference.ts';
 import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
@@ -134,6 +141,19 @@ test('ids are ids, and every partition finds its last flush', async () => {
     "SELECT hex(id) AS id FROM sessions WHERE projectId = '' ORDER BY id",
   );
   expect(markers.map(({ id }) => Number.parseInt(id.slice(28), 16) / 256)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+});
+
+test('a session’s id is that of its beginning but for the hash, and an end’s is made of it as by the fold', () => {
+  const slotsOf = (sessionId: string) => sessionId.slice(0, 16);
+  expect(oracle.sessions.map(({ id }) => slotsOf(id))).toEqual(
+    oracle.sessions.map(({ deviceId, startedAtMs }) =>
+      slotsOf(sessionIdOf(PLAN.site, deviceId, startedAtMs, startedAtMs)),
+    ),
+  );
+  const ends = events.filter(({ name }) => name === SESSION_END);
+  expect(ends.map(({ id }) => id.toLowerCase())).toEqual(
+    ends.map(({ sessionId }) => `ffffffff${sessionId.slice(0, 8)}${sessionId.slice(16)}`),
+  );
 });
 
 test('the site is as large and as varied as it was meant to be', () => {

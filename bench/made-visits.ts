@@ -7,6 +7,7 @@ import {
   REVENUE,
   SCREEN_VIEW,
   SESSION_END,
+  SESSION_GAP_MS,
   SESSION_START,
   SETTING_COLUMNS,
   SOURCE_COLUMNS,
@@ -89,6 +90,8 @@ export async function fillStore(
     say(progress(share, plan.events, (performance.now() - startedMs) / 1_000));
   }
   await store.command(`DROP DATABASE ${slices}`);
+  // The store looks for ids that have expired once a day and in one run of parts; a year of days would have cleared all.
+  await store.command('ALTER TABLE events MATERIALIZE TTL', {}, { mutations_sync: 1 });
   const flushNumber = Math.floor((DAYS * DAY_MS) / FLUSH_MS);
   await run('site-markers', { flushNumber });
   const [counted] = await store.query<{ acknowledged: number }>(
@@ -128,6 +131,7 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
     partitions: PARTITIONS,
     partitionHash: partitionHashOf(site),
     flushMs: FLUSH_MS,
+    sessionGapMs: SESSION_GAP_MS,
     sessionHoldMs: SESSION_HOLD_MS,
     publisherMs: PUBLISHER_MS,
     messagesPerMs: plan.events / EVENTS_PER_MESSAGE / PARTITIONS / (DAYS * DAY_MS),

@@ -101,19 +101,34 @@ test('devices spread evenly over the partitions', () => {
   }
 });
 
-test('sessions of one device that begin more than a gap apart have different ids, on every node the same', () => {
+test('sessions of one device that begin or are opened more than a gap apart have different ids, on every node the same', () => {
   const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
+  const more = fc.integer({ min: 1, max: 10 * SESSION_GAP_MS });
   fc.assert(
-    fc.property(time, fc.integer({ min: 1, max: 10 * SESSION_GAP_MS }), (startMs, moreMs) => {
-      const id = sessionIdOf('demo', 'device', startMs);
+    fc.property(time, time, more, (startMs, nowMs, moreMs) => {
+      const id = sessionIdOf('demo', 'device', startMs, nowMs);
       expect(id).toMatch(/^[0-9a-f]{32}$/);
-      expect(sessionIdOf('demo', 'device', startMs)).toBe(id);
-      expect(sessionIdOf('demo', 'device', startMs + SESSION_GAP_MS + moreMs)).not.toBe(id);
-      expect(sessionIdOf('demo', 'other', startMs)).not.toBe(id);
-      expect(sessionIdOf('shop', 'device', startMs)).not.toBe(id);
+      expect(sessionIdOf('demo', 'device', startMs, nowMs)).toBe(id);
+      expect(sessionIdOf('demo', 'device', startMs + SESSION_GAP_MS + moreMs, nowMs)).not.toBe(id);
+      expect(sessionIdOf('demo', 'device', startMs, nowMs + SESSION_GAP_MS + moreMs)).not.toBe(id);
+      expect(sessionIdOf('demo', 'other', startMs, nowMs)).not.toBe(id);
+      expect(sessionIdOf('shop', 'device', startMs, nowMs)).not.toBe(id);
     }),
   );
 });
+
+// The second clock may be behind.
+test.each([
+  [0x12345, '0001234500000000', 'demo\ndevice\n74565\n0'],
+  [0x12347, '0001234500000002', 'demo\ndevice\n74565\n2'],
+  [0x12344, '00012345ffffffff', 'demo\ndevice\n74565\n-1'],
+])(
+  'the id of a session that is opened in slot %d begins with its slots and ends with a hash',
+  (nowSlot, slots, hashed) => {
+    const id = sessionIdOf('demo', 'device', 0x12346 * SESSION_GAP_MS - 1, nowSlot * SESSION_GAP_MS);
+    expect(id).toBe(slots + sha256(hashed).slice(0, 16));
+  },
+);
 
 test('look-ups are read as they were written', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });

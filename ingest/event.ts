@@ -225,12 +225,32 @@ export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'prof
 }
 
 /**
- * The id of a session that begins at `occurredAtMs`: 32 hexadecimal digits, the same on every node. Two sessions of
- * one device begin more than a gap apart, so their starts fall into different gap-long slots and their ids differ.
+ * The id of a session that an event of `occurredAtMs` opens at `nowMs`: 32 hexadecimal digits, the same on every node.
+ * Time is cut into slots as long as the gap; all numbers are big-endian.
+ *
+ *     u32 slot of occurredAtMs │ u32 slot of nowMs, less the first │ 8 bytes of sha256(site, device, slot, difference)
+ *
+ * No two sessions have one id. Two of one device with both slots alike would have been opened less than a gap apart. Then
+ * the first is still held when the second is to open, since a hold is no shorter than a gap, and it reaches every event
+ * of its slot: the event joins it. Clocks of nodes may differ by what the hold is longer than the gap. Only a session that
+ * is let go early, since too many are open, leaves its id to another.
+ *
+ * The slots stand in front because the store sorts the sessions of an hour by their ids: there the first eight bytes
+ * repeat, and an id takes half the room. Chance is in the last eight.
  */
-export function sessionIdOf(projectId: string, deviceId: string, occurredAtMs: number): string {
+export function sessionIdOf(
+  projectId: string,
+  deviceId: string,
+  occurredAtMs: number,
+  nowMs: number,
+): string {
   const slot = Math.floor(occurredAtMs / SESSION_GAP_MS);
-  return createHash('sha256').update(`${projectId}\n${deviceId}\n${slot}`).digest('hex').slice(0, 32);
+  const difference = Math.floor(nowMs / SESSION_GAP_MS) - slot;
+  const slots = Buffer.alloc(8);
+  slots.writeUInt32BE(slot >>> 0, 0);
+  slots.writeUInt32BE(difference >>> 0, 4);
+  const hash = createHash('sha256').update(`${projectId}\n${deviceId}\n${slot}\n${difference}`).digest('hex');
+  return slots.toString('hex') + hash.slice(0, 16);
 }
 
 /** Appends one event, length first, to a message under construction. */

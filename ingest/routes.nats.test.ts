@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../infra/bus.ts';
+import { ManualClock } from '../infra/clock.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { sessionIdOf } from './event.ts';
 import {
@@ -318,15 +319,13 @@ test('an address over its limit gets 429 with the headers that say so', async ()
 
 test('without owners three nodes name the same session', async () => {
   owner.stop();
-  const nodes = await Promise.all([1, 2, 3].map(() => startCollector(nats.url)));
   const nowMs = Date.now();
-  const body = {
-    type: 'track',
-    payload: { name: 'a', properties: { __deviceId: 'alone', __timestamp: nowMs } },
-  };
+  const clock = new ManualClock(nowMs);
+  const nodes = await Promise.all([1, 2, 3].map(() => startCollector(nats.url, { clock })));
+  const body = { type: 'track', payload: { name: 'a', properties: { __deviceId: 'alone' } } };
   const answers = await Promise.all(nodes.map(async ({ url }) => (await post(body, {}, url)).json()));
   for (const answer of answers)
-    expect(answer).toEqual({ deviceId: 'alone', sessionId: sessionIdOf('shop', 'alone', nowMs) });
+    expect(answer).toEqual({ deviceId: 'alone', sessionId: sessionIdOf('shop', 'alone', nowMs, nowMs) });
   for (const node of nodes) await node.stop();
 });
 

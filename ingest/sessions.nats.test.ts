@@ -142,7 +142,10 @@ describe('what is paid late', () => {
     owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
     const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
     expect(await seek({ credit: true })).toEqual(found);
-    expect(await seek({})).toMatchObject({ kind: 'granted', sessionId: sessionIdOf('s', 'd', NOW_MS) });
+    expect(await seek({})).toMatchObject({
+      kind: 'granted',
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    });
     expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
   });
 
@@ -197,7 +200,7 @@ describe('what is paid late', () => {
     expect(await seek({ credit: true })).toEqual({
       kind: 'derived',
       deviceId: 'd',
-      sessionId: sessionIdOf('s', 'd', NOW_MS),
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
     });
   });
 
@@ -223,7 +226,7 @@ describe('what is paid late', () => {
 
 test('an id is derived while the owner is silent, and its word counts again when it is back', async () => {
   owner.stop();
-  const derived = sessionIdOf('s', 'd', NOW_MS);
+  const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
   expect(await seek({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
   expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
     kind: 'derived',
@@ -234,6 +237,15 @@ test('an id is derived while the owner is silent, and its word counts again when
   await expect
     .poll(() => seek({}), { timeout: 10_000 })
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+});
+
+test('an id is derived from when the event came, however long the owner was waited for', async () => {
+  owner.stop();
+  clock.advance(SESSION_GAP_MS - 1);
+  const atMs = clock.nowMs();
+  const found = seek({ atMs });
+  clock.advance(1);
+  expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
 });
 
 test('a session whose event was not stored is unlearned', async () => {

@@ -89,7 +89,7 @@ export class Sessions {
       if (known !== undefined) return this.#count(known);
       if (seeker.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
-    const inquiry = new Inquiry(seeker, (done) => seeker.found(this.#resolve(done)));
+    const inquiry = new Inquiry(seeker, this.#clock.nowMs(), (done) => seeker.found(this.#resolve(done)));
     const asked = this.#ask(inquiry, seeker.deviceId, 'current') + this.#askEarlier(inquiry);
     if (asked === 0) return this.#resolve(inquiry);
     inquiry.outstanding = asked;
@@ -119,7 +119,7 @@ export class Sessions {
     return this.#questions.ask(partition, question, inquiry, candidate) ? 1 : 0;
   }
 
-  #resolve({ seeker, current, earlier }: Inquiry): FoundSession {
+  #resolve({ seeker, askedAtMs, current, earlier }: Inquiry): FoundSession {
     const { deviceId, earlierDeviceId } = seeker;
     if (current?.kind === 'repeat')
       return this.#count({ kind: 'repeat', deviceId, sessionId: current.sessionId });
@@ -135,7 +135,7 @@ export class Sessions {
     const ended = latestEnded(seeker, current, earlier);
     if (ended !== undefined && this.#joinable(seeker, current, nowMs) === undefined)
       return this.#count(ended);
-    return this.#count(this.#begin(seeker, current, nowMs));
+    return this.#count(this.#begin(seeker, current, { askedAtMs, nowMs }));
   }
 
   /** A session that this node is sure of, extended by the seeker's event. */
@@ -183,7 +183,11 @@ export class Sessions {
   }
 
   /** Opens a session with the id that the owner grants, or with the one that every node derives without it. */
-  #begin(seeker: SessionSeeker, answer: SessionAnswer | undefined, nowMs: number): FoundSession {
+  #begin(
+    seeker: SessionSeeker,
+    answer: SessionAnswer | undefined,
+    { askedAtMs, nowMs }: { readonly askedAtMs: number; readonly nowMs: number },
+  ): FoundSession {
     const { siteId, deviceId, occurredAtMs } = seeker;
     const known = this.#joinable(seeker, answer, nowMs);
     if (known !== undefined) {
@@ -195,7 +199,7 @@ export class Sessions {
       }
       return { kind: known.certain ? 'known' : 'derived', deviceId, sessionId: known.sessionId };
     }
-    const sessionId = answer?.sessionId ?? sessionIdOf(siteId, deviceId, occurredAtMs);
+    const sessionId = answer?.sessionId ?? sessionIdOf(siteId, deviceId, occurredAtMs, askedAtMs);
     const certain = answer !== undefined;
     const times = { firstMs: occurredAtMs, lastMs: occurredAtMs, touchedMs: nowMs };
     this.#note(seeker, deviceId, { sessionId, ...times, certain });
@@ -222,13 +226,19 @@ type Candidate = 'current' | 'earlier';
 /** The one or two questions of one seeker; done when every answer is there. An answer of undefined is a silence. */
 class Inquiry implements Inquirer<Candidate> {
   readonly seeker: SessionSeeker;
+  /**
+   * When the event came, by our clock. What is derived goes by it and not by when the owner was given up, so that nodes
+   * which waited for it and those which knew better derive the same.
+   */
+  readonly askedAtMs: number;
   readonly #done: (inquiry: Inquiry) => void;
   current: SessionAnswer | undefined;
   earlier: SessionAnswer | undefined;
   outstanding = 0;
 
-  constructor(seeker: SessionSeeker, done: (inquiry: Inquiry) => void) {
+  constructor(seeker: SessionSeeker, askedAtMs: number, done: (inquiry: Inquiry) => void) {
     this.seeker = seeker;
+    this.askedAtMs = askedAtMs;
     this.#done = done;
   }
 

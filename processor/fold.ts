@@ -259,10 +259,13 @@ function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): voi
   const { writer } = batch.events;
   writer.u16(state.partition);
   writer.u32(batch.flushNumber);
-  // A session's end is written once, so half of the session's own id serves it; the other half takes no room on disk.
+  // A session's end is written once, so the session's own id serves it, without the four bytes that its hash covers and
+  // that are nearly always zero. What stands there in front puts it behind the events of its millisecond, since a
+  // publisher's id, which is chance, hardly ever begins so.
   const start = slot * 16;
-  for (let place = 0; place < 8; place += 1) writer.u8(0xff);
-  for (let place = 0; place < 8; place += 1) writer.u8(state.sessions.ids[start + place] ?? 0);
+  for (let place = 0; place < 4; place += 1) writer.u8(0xff);
+  writer.raw(state.sessions.ids, start, start + 4);
+  writer.raw(state.sessions.ids, start + 8, start + 16);
   writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);
 }
 

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../infra/migrate.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Store } from '../infra/store.ts';
@@ -20,11 +20,12 @@ import { FoldRun, messageOf } from './testing/run.ts';
 let server: StoreServer;
 let store: Store;
 const folder = mkdtempSync(join(tmpdir(), 'footfall-schema-'));
+const schema = join(projectRoot, 'processor/schema');
 
 beforeAll(async () => {
   server = await startStoreServer({ dataDir: folder });
   store = new Store({ url: server.url, database: 'schema_test', requestTimeoutMs: 30_000 });
-  await migrate(store, join(projectRoot, 'processor/schema'));
+  await migrate(store, schema);
 });
 
 afterAll(async () => {
@@ -65,7 +66,7 @@ test('what the fold writes is read back by the store as it was meant', async () 
   run.take(messageOf([event], 1));
   run.take(messageOf([{ ...event, occurredAtMs: START_MS + 5 }], 2));
   run.flush();
-  await insert(run);
+  await insert(store, run);
   const events = await store.query(
     `SELECT lower(hex(sessionId)) AS session, path, title, revenue, currency, groups, properties, city, longitude, latitude
      FROM ${EVENTS_TABLE} WHERE name = 'screen_view' AND createdAt = fromUnixTimestamp64Milli({at:Int64}, 'UTC')`,
@@ -112,8 +113,83 @@ test('hot rows are read by the format function with the structure of rows.ts', a
   ]);
 });
 
-async function insert(run: FoldRun): Promise<void> {
+describe('ids of events', () => {
+  const DAY_MS = 86_400_000;
+  // Each sender, nine days ago and six: on both sides of the start of any day that may begin meanwhile.
+  const senders = ['web', 'node', ''].flatMap((sdkName) =>
+    [9, 6].map((days) => ({ sdkName, days, eventId: `${sdkName}-${days}` })),
+  );
+  const kept = senders.map(({ eventId }) => eventId).filter((eventId) => eventId !== 'web-9');
+
+  /** One message of every sender's event, as it came. */
+  function sent(): FoldRun {
+    const run = new FoldRun();
+    const nowMs = Date.now();
+    const events = senders.map(({ sdkName, days, eventId }) =>
+      plainEvent({ sdkName, eventId, deviceId: eventId, receivedAtMs: nowMs - days * DAY_MS }),
+    );
+    run.take(
+      messageOf(
+        events.sort((a, b) => a.receivedAtMs - b.receivedAtMs),
+        1,
+      ),
+    );
+    run.flush();
+    return run;
+  }
+
+  /** A database of its own, with the columns as they are or as they were before ids expired. */
+  async function storeOf(database: string, files: string): Promise<Store> {
+    const own = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
+    await migrate(own, files);
+    return own;
+  }
+
+  function earlierSchema(): string {
+    const earlier = join(folder, 'earlier-schema');
+    cpSync(schema, earlier, { recursive: true, filter: (file) => !file.endsWith('007_event_ids.sql') });
+    return earlier;
+  }
+
+  const idsIn = async (own: Store) => {
+    const rows = await own.query<{ id: string }>(`SELECT eventId AS id FROM ${EVENTS_TABLE} ORDER BY id`);
+    return rows.map(({ id }) => id).filter((id) => id !== '');
+  };
+
+  test('expire for the browser script after a week, and nothing else of any row changes', async () => {
+    const run = sent();
+    const before = await storeOf('ids_before', earlierSchema());
+    const now = await storeOf('ids_now', schema);
+    for (const own of [before, now]) {
+      await insert(own, run);
+      await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE} FINAL`);
+    }
+    expect(await idsIn(before)).toEqual([...kept, 'web-9'].sort());
+    expect(await idsIn(now)).toEqual([...kept].sort());
+    const rest = (own: Store) => own.query(`SELECT * EXCEPT eventId FROM ${EVENTS_TABLE} ORDER BY id, name`);
+    expect(await rest(now)).toEqual(await rest(before));
+    // What was stored before ids expired is no exception.
+    await migrate(before, schema);
+    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...kept].sort());
+    expect(await rest(before)).toEqual(await rest(now));
+    for (const own of [before, now]) await own.close();
+  });
+
+  test('expire with any merge', async () => {
+    const own = await storeOf('ids_merged', schema);
+    // Of two parts the store looks at one by itself, once a day.
+    for (const key of ['one', 'two']) await insert(own, sent(), key);
+    const merged = async () => {
+      await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE}`);
+      return idsIn(own);
+    };
+    await expect.poll(merged, { timeout: 20_000 }).toEqual([...kept, ...kept].sort());
+    await own.close();
+  });
+});
+
+async function insert(into: Store, run: FoldRun, key = ''): Promise<void> {
   const bytes = (rows: readonly { readonly bytes: Buffer }[]) => rows.map((row) => row.bytes);
-  await store.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, bytes(run.events), 'events');
-  await store.insertRowBinary(SESSIONS_TABLE, SESSIONS_COLUMNS, bytes(run.sessions), 'sessions');
+  await into.insertRowBinary(EVENTS_TABLE, EVENTS_COLUMNS, bytes(run.events), `events${key}`);
+  await into.insertRowBinary(SESSIONS_TABLE, SESSIONS_COLUMNS, bytes(run.sessions), `sessions${key}`);
 }

@@ -67,7 +67,7 @@ test('a repeat and an open session come before an ended one, and what is granted
     { kind: 'ended', ...old },
     {
       kind: 'granted',
-      sessionId: sessionIdOf(projectId, 'nobody', LATER_MS),
+      sessionId: sessionIdOf(projectId, 'nobody', LATER_MS, START_MS),
       firstMs: LATER_MS,
       lastMs: LATER_MS,
     },
@@ -79,7 +79,7 @@ test('an ended session is no promise: the device’s next event is granted its o
   answerSessions(state, [question()], { nowMs: START_MS, ended: new Map([[0, SPAN]]) });
   expect(state.grants.size).toBe(0);
   expect(answerSessions(state, [question({ credit: false })], none)).toMatchObject([
-    { kind: 'granted', sessionId: sessionIdOf(projectId, deviceId, LATER_MS) },
+    { kind: 'granted', sessionId: sessionIdOf(projectId, deviceId, LATER_MS, START_MS) },
   ]);
 });
 

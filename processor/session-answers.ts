@@ -92,7 +92,7 @@ function answerSession(
       lastMs: known.occurredAtMs,
     };
   }
-  const sessionId = sessionIdOf(projectId, deviceId, occurredAtMs);
+  const sessionId = sessionIdOf(projectId, deviceId, occurredAtMs, nowMs);
   state.grants.delete(key);
   state.grants.set(key, { sessionId, occurredAtMs });
   if (state.grants.size > state.limits.grantsMax) {

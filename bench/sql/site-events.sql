@@ -1,5 +1,6 @@
 -- The events of a slice as the fold writes them: the start in front, and the end where the session has been let go.
--- An event's id holds its publisher, the number of its message, its place in the message, and the partition.
+-- An event's id holds its publisher, the number of its message, its place in the message, and the partition; that of an
+-- end its session's id.
 INSERT INTO events
 (
     partition, flushNumber, id, sessionId, projectId, deviceId, profileId, eventId, revenue, currency, orderId, name,
@@ -20,7 +21,8 @@ WITH
 SELECT
     partition,
     toUInt32(intDiv(if(place > lastPlace, letGoMs, atMs) - {startMs:Int64}, {flushMs:Int64}) + 1),
-    if(place > lastPlace, toFixedString(concat(unhex('ffffffffffffffff'), substring(sessionId, 1, 8)), 16), toFixedString(concat(
+    if(place > lastPlace, toFixedString(concat(
+        unhex('ffffffff'), substring(sessionId, 1, 4), substring(sessionId, 9, 8)), 16), toFixedString(concat(
         reinterpretAsFixedString(sipHash64(intDiv(atMs, {publisherMs:Int64}), {seed:UInt64})),
         reinterpretAsFixedString(message),
         reinterpretAsFixedString(toUInt32(

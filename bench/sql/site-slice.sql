@@ -80,7 +80,10 @@ described AS
 )
 SELECT
     n, deviceId, profileId, startedMs, timesMs, names, areViews, pages, amounts, screenViews, otherEvents,
-    sipHash128(n, {seed:UInt64}, 'session') AS sessionId,
+    -- As `sessionIdOf` of ingest/event.ts, with chance for its hash: the slot of the first event, which was not late.
+    toFixedString(concat(
+        reinterpretAsFixedString(byteSwap(toUInt32(intDiv(startedMs, {sessionGapMs:Int64})))), repeat('\0', 4),
+        reinterpretAsFixedString(sipHash64(n, {seed:UInt64}, 'session'))), 16) AS sessionId,
     -- `partitionOf` of ingest/event.ts, from where the site's id is hashed.
     arrayFold((hash, byte) -> toUInt32(bitXor(hash, byte) * 16777619),
         arrayMap(i -> reinterpretAsUInt8(substring(deviceId, i, 1)), range(1, 33)), {partitionHash:UInt32}) AS deviceHash,

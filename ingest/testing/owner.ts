@@ -26,7 +26,7 @@ export function startOwner(bus: Bus, partitions: number): TestOwner {
     groups: [],
     answer: ({ projectId, deviceId, occurredAtMs }) => ({
       kind: 'granted',
-      sessionId: sessionIdOf(projectId, deviceId, occurredAtMs),
+      sessionId: sessionIdOf(projectId, deviceId, occurredAtMs, occurredAtMs),
       firstMs: occurredAtMs,
       lastMs: occurredAtMs,
     }),

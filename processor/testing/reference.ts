@@ -205,7 +205,8 @@ class Partition {
   }
 
   #open(event: ReferenceEvent): SessionLog {
-    const id = event.sessionId ?? sessionIdOf(event.projectId, event.deviceId, event.occurredAtMs);
+    const { projectId, deviceId, occurredAtMs, receivedAtMs } = event;
+    const id = event.sessionId ?? sessionIdOf(projectId, deviceId, occurredAtMs, receivedAtMs);
     const session = {
       id,
       arrivals: [],

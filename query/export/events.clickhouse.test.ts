@@ -58,7 +58,7 @@ const full: Row<EventColumn> = {
   model: 'Model',
   groups: ['a', 'b'],
   properties: ['size', 'xl', "o'key", '1'],
-  sdkName: 'web',
+  sdkName: 'node',
   sdkVersion: '1.2.3',
 };
 const plain = { projectId: 'site', flushNumber: 1, name: 'screen_view' };
