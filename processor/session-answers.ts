@@ -117,10 +117,8 @@ function reachingSession(
   occurredAtMs: number,
   nowMs: number,
 ): SessionSpan | undefined {
-  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined);
-  if (slot === 0 || nowMs - (state.sessions.touchedMs[slot] ?? 0) > state.limits.sessionHoldMs)
-    return undefined;
-  return spanOf(state, slot);
+  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs);
+  return slot === 0 ? undefined : spanOf(state, slot);
 }
 
 function heldSpans(state: PartitionState, deviceKey: string): SessionSpan[] {

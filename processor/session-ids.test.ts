@@ -62,6 +62,22 @@ test('a late event of a session that was let go opens another, under the id that
   );
 });
 
+test('a session that will be let go by then does not hide from the owner the one that an event will join', () => {
+  const run = new FoldRun();
+  const come = (occurredAtMs: number, nowMs: number) => {
+    const coming = { deviceId: 'd', occurredAtMs: START_MS + occurredAtMs, nowMs: START_MS + nowMs };
+    const sessionId = ask(run, coming);
+    send(run, coming, sessionId);
+    return sessionId;
+  };
+  come(0, 0);
+  const next = come(SESSION_GAP_MS + 1, SESSION_GAP_MS + 1);
+  const late = come(1, HOLD_MS + 1);
+  run.flush();
+  expect(late).toBe(next);
+  expect(rowsOf(run, 'screen_view').at(-1)?.sessionId).toBe(next);
+});
+
 /** What happens next: time passes, and an event of now or of long ago comes, or somebody only asks. */
 const step = fc.record({
   waitMs: fc.oneof(
@@ -107,6 +123,6 @@ test('no two sessions share an id, whatever comes late and whoever named it; wha
       );
       expect(elsewhere).toEqual([]);
     }),
-    { numRuns: 500 },
+    { numRuns: 1_000 },
   );
 });

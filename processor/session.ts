@@ -34,18 +34,21 @@ export interface IdAt {
  *
  * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Of sessions
  * that started together, the greater id counts as the later start, so that the order in which they are held says nothing.
+ * Sessions that are let go before the partition's clock shows `clockMs` are none.
  */
 export function sessionFor(
   state: PartitionState,
   deviceKey: string,
   occurredAtMs: number,
   answered: IdAt | undefined,
+  clockMs = state.clockMs,
 ): number {
-  const { startMs, nextOfDevice, ids } = state.sessions;
+  const { startMs, nextOfDevice, ids, touchedMs } = state.sessions;
   let running = 0;
   let following = 0;
   for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
     if (!reaches(state, slot, occurredAtMs)) continue;
+    if (clockMs - (touchedMs[slot] ?? 0) > state.limits.sessionHoldMs) continue;
     const start = startMs[slot] ?? 0;
     if (answered !== undefined && hasId(ids, slot, answered)) return slot;
     if (start <= occurredAtMs) {
