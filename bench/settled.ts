@@ -21,17 +21,22 @@ export async function untilMerged(
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** The hours that are left alone at the end of a site's rows, see processor/rollups/settled.ts. */
 const UNSETTLED_HOURS = 4;
 
-/** Waits until the hours of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */
+/** Waits until the hours and days of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */
 export async function untilRolledUp(store: Store, endMs: number, maxMs: number): Promise<boolean> {
   const giveUpMs = Date.now() + maxMs;
   for (;;) {
-    const [row] = await store.query<{ last: number }>(
-      'SELECT toUnixTimestamp(max(hour)) AS last FROM rollup_blocks',
+    const [row] = await store.query<{ hour: number; day: number }>(
+      `SELECT (SELECT toUnixTimestamp(max(hour)) FROM rollup_blocks WHERE notEmpty(flushed)) AS hour,
+              (SELECT toUnixTimestamp(max(day)) FROM rollup_days WHERE notEmpty(flushed)) AS day`,
     );
-    if ((row?.last ?? 0) * 1000 >= endMs - UNSETTLED_HOURS * HOUR_MS) return true;
+    const settledMs = endMs - UNSETTLED_HOURS * HOUR_MS;
+    const { hour = 0, day = 0 } = row ?? {};
+    if (hour * 1000 >= settledMs && day * 1000 + DAY_MS >= Math.floor(settledMs / DAY_MS) * DAY_MS)
+      return true;
     if (Date.now() > giveUpMs) return false;
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }

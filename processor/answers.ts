@@ -97,9 +97,11 @@ function rows(
   const sessions = new RowBinaryWriter(BYTES_MAX);
   let eventRows = 0;
   let sessionRows = 0;
+  const hours = new Set<number>();
   if (site !== 0) {
     for (const batch of [unflushed.inFlight, unflushed.open]) {
       if (batch === undefined) continue;
+      for (const hour of batch.hours.get(site) ?? []) hours.add(hour);
       eventRows += copyRowsOf(batch.events, site, events);
       sessionRows += copyRowsOf(batch.sessions, site, sessions);
       for (const slot of batch.changed) {
@@ -120,6 +122,7 @@ function rows(
     sessionBytes: sessions.length,
     eventRows,
     sessionRows,
+    hours: [...hours],
   } as const;
   return encodeHotAnswer(head, events.bytes(), sessions.bytes());
 }

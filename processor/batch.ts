@@ -25,9 +25,10 @@ export interface Batch {
   readonly changed: number[];
   /** Keys of the devices of which it lets a session go: the store does not have that session's last state yet. */
   readonly letGo: Set<string>;
-  /** What it changes before may have been summed up already: those hours are noted, by interned site. */
+  /** The hours that it changes, by interned site: those of its events, and those in which its sessions began. */
+  readonly hours: Map<number, Set<number>>;
+  /** An hour before this one may have been summed up already. */
   readonly settledBeforeMs: number;
-  readonly lateHours: Map<number, Set<number>>;
 }
 
 /** A batch with nothing in it yet. `clockMs` is the partition's clock at the checkpoint that it follows. */
@@ -39,8 +40,8 @@ export function openBatch(flushNumber: number, clockMs: number): Batch {
     sessions: emptyRows(),
     changed: [],
     letGo: new Set(),
+    hours: new Map(),
     settledBeforeMs: settledBeforeMs(clockMs),
-    lateHours: new Map(),
   };
 }
 
@@ -56,11 +57,15 @@ export function endRow(rows: Rows, site: number): void {
 
 /** Notes that an event of this time, or a session that began then, changes or is new. */
 export function noteChange(batch: Batch, site: number, atMs: number): void {
-  if (atMs >= batch.settledBeforeMs) return;
   const hourMs = Math.floor(atMs / HOUR_MS) * HOUR_MS;
-  const hours = batch.lateHours.get(site);
-  if (hours === undefined) batch.lateHours.set(site, new Set([hourMs]));
+  const hours = batch.hours.get(site);
+  if (hours === undefined) batch.hours.set(site, new Set([hourMs]));
   else hours.add(hourMs);
+}
+
+/** Of the hours of a site, those that may have been summed up before the batch began. */
+export function lateHoursOf(batch: Batch, site: number): readonly number[] {
+  return [...(batch.hours.get(site) ?? [])].filter((hourMs) => hourMs < batch.settledBeforeMs);
 }
 
 /** True when the batch holds nothing for the store. */

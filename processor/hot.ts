@@ -45,6 +45,8 @@ export interface RowsHead {
   readonly sessionBytes: number;
   readonly eventRows: number;
   readonly sessionRows: number;
+  /** The hours that the rows lie in, events by their times and sessions by their beginnings; ms since 1970, in no order. */
+  readonly hours: readonly number[];
 }
 
 /** One minute of one site on one partition. Sessions count in the minute in which they began. */

@@ -55,6 +55,33 @@ export const SESSIONS_COLUMNS = [
   'ended',
 ] as const;
 
+/**
+ * Which table sums up which columns of the sessions that began on a day: a row for each combination of their values. A
+ * dimension is added here and to its table in `schema/*.sql`; a test holds both equal, and statements follow this list.
+ */
+export const SUMMED_DIMENSIONS = {
+  daily_sources: SOURCE_COLUMNS,
+  daily_places: ['country', 'region', 'city'],
+  daily_devices: ['device', 'brand', 'model', 'browser', 'browserVersion', 'os', 'osVersion'],
+} as const;
+
+/**
+ * How long sums of hours by page are kept, in days from the beginning of the hour: as long as it is in the TTL of
+ * `hourly_pages`. The rows may outlast it by a month, or may never have been written. Who reads them leaves a day for
+ * clocks that are apart, and reads older hours from days or from rows.
+ */
+export const HOURLY_PAGES_DAYS = 100;
+
+/**
+ * The hash by which sums tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64, since
+ * sets of them are most of what sums take, and six bytes are less than eight. Of n visitors two are taken for one with a
+ * chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in 100,000 times; one about ten million is
+ * expected to be off by 0.2.
+ */
+export function hashText(expression: string): string {
+  return `bitAnd(sipHash64(${expression}), 281474976710655)`;
+}
+
 /** ClickHouse types of the columns, for reading RowBinary rows that are not in a table yet. */
 export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   sign: 'Int8',

@@ -2,7 +2,7 @@ import { must } from '../infra/assert.ts';
 import { DecodeError, FLAG_CREDIT } from '../ingest/event.ts';
 import { decodeSessionQuestions, encodeSessionAnswers } from '../ingest/session-lookup.ts';
 import { answerHot } from './answers.ts';
-import { type Batch, isEmpty, openBatch, type Rows } from './batch.ts';
+import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { closeBatch, nextBatch } from './cut.ts';
 import { deviceKeyOf } from './device-key.ts';
@@ -230,14 +230,14 @@ function cut(partition: HeldPartition): CutBatch | undefined {
     sessions: share(batch.sessions),
     eventRows: batch.events.ends.length,
     sessionRows: batch.sessions.ends.length,
-    lateHours: lateHoursOf(state, batch),
+    lateHours: lateHours(state, batch),
   };
 }
 
-function lateHoursOf(state: PartitionState, batch: Batch): SiteHour[] {
-  return [...batch.lateHours].flatMap(([site, hours]) => {
+function lateHours(state: PartitionState, batch: Batch): SiteHour[] {
+  return [...batch.hours.keys()].flatMap((site) => {
     const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
-    return [...hours].map((hourMs) => ({ projectId, hourMs }));
+    return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
   });
 }
 

@@ -23,6 +23,8 @@ const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMa
  * out always holds.
  */
 export interface Conditions {
+  /** The table of sums, for `$SUMS$`. */
+  readonly sums?: string;
   /** On rows of events, for `$FILTER$`. */
   readonly events?: string;
   /** On hot rows of events, for `$HOT_FILTER$`. */
@@ -93,10 +95,11 @@ export class History {
     parameters: StoreParameters,
     seam: Seam,
     columns = '',
-    { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Conditions = {},
+    { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS, sums = '' }: Conditions = {},
   ): Promise<Row[]> {
     const text = must(this.#texts.get(question), `no statement ${question}`)
       .replaceAll('$COLUMNS$', () => columns)
+      .replaceAll('$SUMS$', () => sums)
       .replaceAll('$FILTER$', () => events)
       .replaceAll('$HOT_FILTER$', () => hotEvents)
       .replaceAll('$SESSION_FILTER$', () => sessions);

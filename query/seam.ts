@@ -31,12 +31,20 @@ export interface Seam {
   readonly flushed: readonly number[];
   readonly eventsHex: string;
   readonly sessionsHex: string;
+  /** The hours that the hot rows lie in, in milliseconds since 1970. */
+  readonly hotHours: ReadonlySet<number>;
   /** True when a partition's owner was away: then its hot rows are not there. */
   readonly partial: boolean;
 }
 
 /** For statements that read no events and no sessions. */
-export const NO_SEAM: Seam = { flushed: [], eventsHex: '', sessionsHex: '', partial: false };
+export const NO_SEAM: Seam = {
+  flushed: [],
+  eventsHex: '',
+  sessionsHex: '',
+  hotHours: new Set(),
+  partial: false,
+};
 
 /** Without an owner's word, all that the store has is history. */
 const EVERY_FLUSH = 4_294_967_295;
@@ -48,16 +56,18 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
   const flushed: number[] = [];
   let eventsHex = '';
   let sessionsHex = '';
+  const hotHours = new Set<number>();
   for (const answer of answers) {
     if (answer?.head.kind !== 'rows') {
       flushed.push(EVERY_FLUSH);
       continue;
     }
     flushed.push(answer.head.flushNumber);
+    for (const hour of answer.head.hours) hotHours.add(hour);
     eventsHex += hexOf(answer.events);
     sessionsHex += hexOf(answer.sessions);
   }
-  return { flushed, eventsHex, sessionsHex, partial: away.length > 0 };
+  return { flushed, eventsHex, sessionsHex, hotHours, partial: away.length > 0 };
 }
 
 /** Puts the hot rows into a statement of `sql/`. Nothing but digits gets into its text, so nothing can be spliced. */

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plainEvent } from '../../ingest/testing/events.ts';
+import { lateHoursOf } from '../batch.ts';
 import { textOf } from '../interned.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
+import { readRows } from '../testing/stored-rows.ts';
 import { HOUR_MS, settledBeforeMs } from './settled.ts';
 
 const START_MS = Date.UTC(2026, 0, 10, 12);
@@ -25,6 +27,7 @@ test('a flush notes every hour that it changes and that was settled when it bega
       const run = new FoldRun();
       const clocks: number[] = [];
       const flush = () => {
+        for (const projectId of ['shop', 'größe']) expectHotHours(run, projectId);
         run.flush();
         clocks.push(run.state.clockMs);
       };
@@ -50,7 +53,8 @@ test('a flush notes every hour that it changes and that was settled when it bega
         if (isFlushed) flush();
       });
       flush();
-      run.batches.forEach(({ flushNumber, lateHours }, place) => {
+      run.batches.forEach((batch, place) => {
+        const { flushNumber } = batch;
         const settledMs = settledBeforeMs(clocks[place - 1] ?? 0);
         const changed = new Set<string>();
         for (const { values } of [...run.events, ...run.sessions]) {
@@ -59,9 +63,9 @@ test('a flush notes every hour that it changes and that was settled when it bega
           const atMs = Number(values.createdAt ?? values.startedAt);
           if (atMs < settledMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
         }
-        const found = [...lateHours].flatMap(([site, hours]) => {
+        const found = [...batch.hours.keys()].flatMap((site) => {
           const projectId = Buffer.from(textOf(run.state.sites, site), 'latin1').toString();
-          return [...hours].map((hourMs) => `${projectId} ${hourMs / HOUR_MS}`);
+          return lateHoursOf(batch, site).map((hourMs) => `${projectId} ${hourMs / HOUR_MS}`);
         });
         expect(found.sort()).toEqual([...changed].sort());
         late += changed.size;
@@ -71,3 +75,15 @@ test('a flush notes every hour that it changes and that was settled when it bega
   );
   expect(late).toBeGreaterThan(150);
 });
+
+/** Whoever asks for unflushed rows hears which hours they lie in. */
+function expectHotHours(run: FoldRun, projectId: string): void {
+  const { head, events, sessions } = run.ask({ kind: 'rows', projectId });
+  const rows = [...readRows('events', events), ...readRows('sessions', sessions)];
+  const times = rows
+    .filter(({ values }) => !`${values.name}`.startsWith('session_'))
+    .map(({ values }) => Number(values.createdAt ?? values.startedAt));
+  const expected = new Set(times.map((atMs) => Math.floor(atMs / HOUR_MS) * HOUR_MS));
+  expect(head).toMatchObject({ kind: 'rows', hours: expect.any(Array) });
+  if (head.kind === 'rows') expect([...head.hours].sort()).toEqual([...expected].sort());
+}

@@ -2,19 +2,25 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { type Event, subjectOf } from '../../ingest/event.ts';
+import { type Event, NO_SETTING, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane-record.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/rolled-sums.ts';
 import { messageOf } from '../testing/run.ts';
+import { recountSums, type SumsByTable } from '../testing/sums-recount.ts';
 import { Roller } from './roller.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
 import { HOUR_MS } from './settled.ts';
+import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
 const PARTITIONS = 2;
-const FIRST_MS = Date.UTC(2026, 2, 28, 20, 17);
+// Hours by page are kept by the clock on the wall, so the traffic is of the weeks before.
+const FIRST_MS = startOfUnit('day', Date.now() - 30 * UNITS.day.ms) + 20.3 * HOUR_MS;
 const INTERVAL_MS = 100;
 const SITES = ['shop', 'blog'];
+const STEP_MINUTES = 152;
+const LAST_MINUTES = 57 * 60;
 
 let world: LaneWorld;
 let published = 0;
@@ -46,10 +52,12 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
   return plainEvent({
     projectId: SITES[device % 2] ?? '',
     deviceId,
-    sessionId: `${Math.floor(minutes) + 1_000}`.padStart(4, '0') + deviceId.slice(4),
+    sessionId: `${Math.floor(minutes) + 10_000}`.padStart(5, '0') + deviceId.slice(5),
     occurredAtMs,
     receivedAtMs: occurredAtMs,
     path: `/p${(minutes * 7) % 3}`,
+    source: { ...NO_SOURCE, referrerName: `r${device % 3}` },
+    setting: { ...NO_SETTING, country: device % 2 === 0 ? 'DE' : '', browser: `b${device}` },
     ...overrides,
   });
 }
@@ -67,201 +75,79 @@ async function roller(): Promise<Roller> {
   });
 }
 
-/** The sums that hold, by site and hour and, for pages, by page. */
-async function sums(): Promise<{ totals: string[]; pages: string[]; blocks: Map<string, number> }> {
-  const blockRows = await world.store.query<{ key: string; block: number }>(
-    `SELECT concat(site, ' ', toString(toUnixTimestamp(hour))) AS key, max(block) AS block
-     FROM (SELECT arrayJoin({sites:Array(String)}) AS site) AS sites CROSS JOIN rollup_blocks
-     WHERE projectId IN ('', site) GROUP BY key`,
-    { sites: SITES },
-  );
-  const blocks = new Map(blockRows.map(({ key, block }) => [key, block]));
-  const valid = <Row extends { projectId: string; hour: number; block: number }>(rows: readonly Row[]) =>
-    rows.filter(({ projectId, hour, block }) => blocks.get(`${projectId} ${hour}`) === block);
-  const common = 'projectId, toUnixTimestamp(hour) AS hour, block';
-  const figures =
-    'screenViews, begun, bounced, lastedMs, toString(revenue) AS amounts, length(visitors) AS visitors';
-  const totals = await world.store.query<Totals>(`SELECT ${common}, ${figures} FROM hourly_totals`);
-  const pages = await world.store.query<Totals & { path: string; sessions: number }>(
-    `SELECT ${common}, ${figures}, path, length(sessions) AS sessions FROM hourly_pages`,
-  );
+interface Sums {
+  /** By site and beginning. */
+  readonly blocks: ReadonlyMap<string, number>;
+  readonly tables: SumsByTable;
+}
+
+/** What is announced, and its sums. */
+async function sums(unit: SumUnit): Promise<Sums> {
+  const announced = await announcedSums(world.store, unit, SITES);
+  const rows = await storedRows(world.store);
+  const names = await namesOfHashes(world.store, [...rows.events, ...rows.sessions]);
   return {
-    totals: valid(totals).map(textOf).sort(),
-    pages: valid(pages)
-      .map((row) => `${row.path} ${textOf(row)} ${row.sessions} sessions`)
-      .sort(),
-    blocks,
+    blocks: new Map(announced.map(({ projectId, startMs, block }) => [`${projectId} ${startMs}`, block])),
+    tables: await announcedRows(world.store, unit, announced, names),
   };
-}
-
-interface Totals {
-  readonly projectId: string;
-  readonly hour: number;
-  readonly block: number;
-  readonly screenViews: number;
-  readonly begun: number;
-  readonly bounced: number;
-  readonly lastedMs: number;
-  readonly amounts: string;
-  readonly visitors: number;
-}
-
-function textOf({
-  projectId,
-  hour,
-  screenViews,
-  begun,
-  bounced,
-  lastedMs,
-  amounts,
-  visitors,
-}: Totals): string {
-  return [projectId, hour, screenViews, begun, bounced, lastedMs, amounts, `${visitors} visitors`].join(' ');
-}
-
-interface EventRow {
-  readonly projectId: string;
-  readonly atMs: number;
-  readonly name: string;
-  readonly path: string;
-  readonly session: string;
-  readonly visitor: string;
-  readonly amount: number;
-  readonly currency: string;
-}
-
-interface SessionRow {
-  readonly projectId: string;
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly screenViews: number;
-  readonly entryPath: string;
 }
 
 /** The same, recounted row by row. */
-async function recount(endMs: number): Promise<{ totals: string[]; pages: string[] }> {
-  const events = await world.store.query<EventRow>(
-    `SELECT projectId, toUnixTimestamp64Milli(createdAt) AS atMs, name, path, hex(sessionId) AS session,
-       if(profileId != '', profileId, deviceId) AS visitor, revenue AS amount, currency
-     FROM events WHERE name NOT IN ('session_start', 'session_end')`,
+async function recount(unit: SumUnit, endMs: number): Promise<SumsByTable> {
+  const tables = recountSums(unit, await storedRows(world.store));
+  return Object.fromEntries(
+    Object.entries(tables).map(([table, rows]) => [table, rows.filter(({ start }) => Number(start) < endMs)]),
   );
-  const sessions = await world.store.query<SessionRow>(
-    `SELECT projectId, toUnixTimestamp64Milli(startedAt) AS startMs, toUnixTimestamp64Milli(endedAt) AS endMs,
-       screenViews, entryPath FROM sessions FINAL WHERE projectId != ''`,
-  );
-  const count = (
-    keyOf: (row: { projectId: string; ms: number; path: string }) => string,
-    isOfPages: boolean,
-  ) => {
-    const counted = new Map<string, ReturnType<typeof nothing>>();
-    const at = (row: { projectId: string; ms: number; path: string }) => {
-      const found = counted.get(keyOf(row)) ?? nothing();
-      counted.set(keyOf(row), found);
-      return found;
-    };
-    for (const event of events) {
-      const isView = event.name === 'screen_view';
-      if (event.atMs >= endMs || (isOfPages && !isView && event.amount === 0)) continue;
-      const found = at({ ...event, ms: event.atMs });
-      if (isView) found.views += 1;
-      if (isView) found.sessions.add(event.session);
-      if (isView || !isOfPages) found.visitors.add(event.visitor);
-      if (event.amount !== 0)
-        found.amounts.set(event.currency, (found.amounts.get(event.currency) ?? 0) + event.amount);
-    }
-    for (const session of sessions) {
-      if (session.startMs >= endMs) continue;
-      const found = at({ projectId: session.projectId, ms: session.startMs, path: session.entryPath });
-      found.begun += 1;
-      if (session.screenViews <= 1) found.bounced += 1;
-      found.lastedMs += session.endMs - session.startMs;
-    }
-    return [...counted].map(([key, found]) => {
-      const amounts = [...found.amounts].sort().map(([currency, amount]) => `'${currency}':${amount}`);
-      const figures = [found.views, found.begun, found.bounced, found.lastedMs, `{${amounts.join(',')}}`];
-      return {
-        key,
-        text: [...figures, `${found.visitors.size} visitors`].join(' '),
-        sessions: found.sessions.size,
-      };
-    });
-  };
-  const hourOf = (ms: number) => Math.floor(ms / HOUR_MS) * 3600;
-  return {
-    totals: count(({ projectId, ms }) => `${projectId} ${hourOf(ms)}`, false)
-      .map(({ key, text }) => `${key} ${text}`)
-      .sort(),
-    pages: count(({ projectId, ms, path }) => `${path} ${projectId} ${hourOf(ms)}`, true)
-      .map(({ key, text, sessions }) => `${key} ${text} ${sessions} sessions`)
-      .sort(),
-  };
 }
 
-function nothing() {
-  return {
-    views: 0,
-    begun: 0,
-    bounced: 0,
-    lastedMs: 0,
-    amounts: new Map<string, number>(),
-    visitors: new Set<string>(),
-    sessions: new Set<string>(),
-  };
-}
-
-test('settled hours are summed up once every partition has passed them, and late ones again', async () => {
+test('what is settled is summed up once every partition has passed it, and what is late again', async () => {
   const one = await roller();
-  for (let minutes = 0; minutes < 480; minutes += 24) {
-    const isPurchase = minutes % 5 === 0;
+  for (let minutes = 0; minutes < LAST_MINUTES; minutes += STEP_MINUTES) {
+    const step = minutes / STEP_MINUTES;
     await bring(
       0,
-      eventAt(minutes, (minutes / 24) % 4, {
-        ...(isPurchase
-          ? { name: 'purchase', revenue: BigInt(minutes + 1), currency: minutes % 2 === 0 ? 'EUR' : 'JPY' }
+      eventAt(minutes, step % 4, {
+        ...(step % 5 === 0
+          ? { name: 'purchase', revenue: BigInt(minutes + 1), currency: step % 2 === 0 ? 'EUR' : 'JPY' }
           : {}),
-        ...(minutes % 7 === 0 ? { profileId: 'alice' } : {}),
+        ...(step % 7 === 0 ? { profileId: 'alice' } : {}),
       }),
     );
   }
   await one.pass();
-  expect((await sums()).blocks.size).toBe(0);
+  for (const unit of SUM_UNITS) expect((await sums(unit)).blocks.size).toBe(0);
 
-  // The other partition's clock stands at 6:20 after the first event: what ended three hours before is settled.
-  await bring(1, eventAt(380, 5));
+  // The other partition's clock stands before the end: what ended three hours before it is settled.
+  const clockMinutes = LAST_MINUTES - 100;
+  await bring(1, eventAt(clockMinutes, 5));
   await one.pass();
-  const endMs = Math.floor((FIRST_MS + 380 * 60_000 - 3 * HOUR_MS) / HOUR_MS) * HOUR_MS;
-  const before = await sums();
-  expect(before.blocks.size).toBe(
-    SITES.length * ((endMs - Math.floor(FIRST_MS / HOUR_MS) * HOUR_MS) / HOUR_MS),
-  );
-  expect({ totals: before.totals, pages: before.pages }).toEqual(await recount(endMs));
-  expect(before.totals.length).toBeGreaterThan(5);
+  const settledMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
+  const before = { hour: await sums('hour'), day: await sums('day') };
+  for (const unit of SUM_UNITS) {
+    const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, settledMs)];
+    expect(before[unit].blocks.size).toBe((SITES.length * (endMs - fromMs)) / UNITS[unit].ms);
+    expect(before[unit].tables).toEqual(await recount(unit, endMs));
+    for (const rows of Object.values(before[unit].tables)) expect(rows.length).toBeGreaterThan(3);
+  }
 
-  // One event for an hour that is summed up, one for an hour before all, and a session that goes on for hours.
-  const nowMs = FIRST_MS + 481 * 60_000;
-  await bring(0, eventAt(30.5, 2, { receivedAtMs: nowMs, path: '/late', profileId: 'bob' }));
-  await bring(0, eventAt(-600, 1, { receivedAtMs: nowMs, path: '/early' }));
-  const marked = await world.store.query<{ hour: number }>(
-    'SELECT DISTINCT toUnixTimestamp(hour) AS hour FROM late_hours ORDER BY hour',
-  );
-  const hourAt = (minutes: number) => Math.floor((FIRST_MS + minutes * 60_000) / HOUR_MS) * 3600;
-  expect(marked.map(({ hour }) => hour)).toEqual(expect.arrayContaining([hourAt(-600), hourAt(30.5)]));
-
-  const early = `blog ${hourAt(-600)}`;
-  await until('the late hours', async () => {
+  // One event for a time that is summed up, whose session gets a profile by it, and one for a day before all.
+  const receivedAtMs = FIRST_MS + (LAST_MINUTES + 1) * 60_000;
+  const lateMinutes = 2 * STEP_MINUTES + 0.5;
+  await bring(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
+  await bring(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
+  const startAt = (unit: SumUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
+  for (const unit of SUM_UNITS) {
+    const early = `blog ${startAt(unit, -2_000)}`;
+    await until('what is late', async () => {
+      await one.pass();
+      return (await sums(unit)).blocks.has(early) ? true : undefined;
+    });
+    const after = await sums(unit);
+    expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, settledMs)));
+    const renewed = [...after.blocks].filter(([key, block]) => before[unit].blocks.get(key) !== block);
+    expect(renewed.map(([key]) => key).sort()).toEqual([early, `shop ${startAt(unit, lateMinutes)}`].sort());
+    // Nothing is left to do.
     await one.pass();
-    return (await sums()).blocks.has(early) ? true : undefined;
-  });
-  const after = await sums();
-  const recounted = await recount(endMs);
-  expect({ totals: after.totals, pages: after.pages }).toEqual(recounted);
-  expect(after.totals.some((text) => text.startsWith(early))).toBe(true);
-  const renewed = [...after.blocks]
-    .filter(([key, block]) => before.blocks.get(key) !== block)
-    .map(([key]) => key);
-  expect(renewed.sort()).toEqual([early, `shop ${hourAt(30.5)}`].sort());
-
-  // Nothing is left to do.
-  await one.pass();
-  expect((await sums()).blocks).toEqual(after.blocks);
+    expect((await sums(unit)).blocks).toEqual(after.blocks);
+  }
 }, 60_000);

@@ -1,23 +1,28 @@
+import { randomInt } from 'node:crypto';
 import type { Clock } from '../../infra/clock.ts';
 import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Store } from '../../infra/store.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
+import { lateStarts, unrolledStarts } from './pending.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
-import { HOUR_MS, settledBeforeMs } from './settled.ts';
-import { sumUp } from './sums.ts';
+import { settledBeforeMs } from './settled.ts';
+import { type SumUp, sumUp } from './sums.ts';
+import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
-/** Hours of one statement: more while that is quick, as over years that have to be made up for, fewer while it is not. */
-const STEP = { hoursMax: 48, quickMs: 1_000, slowMs: 5_000 };
-/** Late hours that are summed up in one pass, the rest comes in the next. */
-const LATE_HOURS_MAX = 2_000;
-/** A late hour is summed up again when it was left alone for so many intervals: a visit may go on for hours. */
+/** How many a statement sums up: more while that is quick, as over years to be made up for, fewer while it is not. */
+const STEP = { quickMs: 1_000, slowMs: 5_000 };
+const STEP_MAX: Readonly<Record<SumUnit, number>> = { hour: 48, day: 16 };
+/** Late hours and days of one site that a statement sums up, and those of all sites in one pass; the rest comes next. */
+const LATE_STEP: Readonly<Record<SumUnit, number>> = { hour: 2_000, day: 16 };
+const LATE_MAX: Readonly<Record<SumUnit, number>> = { hour: 2_000, day: 400 };
+/** What is late is summed up again when it was left alone for so many intervals: a visit may go on for hours. */
 const QUIET_INTERVALS = 5;
 /** How far the clocks of two owners may be apart, for marks that are looked for by their time. */
 const CLOCKS_APART_MS = 600_000;
-/** Hours of before are read from rows. */
-const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
 const PROGRESS_EVERY_MS = 5_000;
+/** Numbers of a millisecond, half of them odd: below 2⁵³ until the year 2109, as JSON wants them. */
+const BLOCKS_PER_MS = 2_048;
 
 export interface RollerOptions {
   readonly store: Store;
@@ -28,7 +33,7 @@ export interface RollerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: RollupMetrics;
-  /** Whether the sums are ours to make. Two that make them at once are no harm: of an hour one of the two sums counts. */
+  /** Whether the sums are ours to make. Two that make them at once do no harm, see `sumUp`. */
   readonly isOurs: () => boolean;
 }
 
@@ -39,15 +44,17 @@ interface Progress {
 }
 
 /**
- * Sums up hours once they are settled, and again those that changed later. Nothing depends on when: a question reads
- * from rows what is not summed up.
+ * Sums up hours and days once they are settled, and again those that changed later. Nothing depends on when: a question
+ * reads from rows what is not summed up.
  */
 export class Roller {
   readonly #options: RollerOptions;
-  #block = 0;
-  #hours = 1;
+  /** Tells the numbers of two rollers of one moment apart. */
+  readonly #salt = 2 * randomInt(BLOCKS_PER_MS / 2);
+  #blockMs = 0;
+  readonly #steps: Record<SumUnit, number> = { hour: 1, day: 1 };
   /** Marks of before were seen; 0 when none was. */
-  #marksSeenMs = 0;
+  readonly #marksSeenMs: Record<SumUnit, number> = { hour: 0, day: 0 };
   #isStopping = false;
   #wake: () => void = () => {};
   #running: Promise<void> = Promise.resolve();
@@ -75,7 +82,6 @@ export class Roller {
           await this.pass();
         } catch (error) {
           metrics.failures.add();
-          this.#marksSeenMs = 0;
           const reason =
             error instanceof Error ? error.message.replace(/\s+/g, ' ').slice(0, 300) : String(error);
           log.warn({ reason }, 'rollups: a pass failed; again');
@@ -87,9 +93,9 @@ export class Roller {
 
   /** Sums up whatever can be by now. */
   async pass(): Promise<void> {
-    const progress = await this.#progress();
-    await this.#rollSettled(progress);
-    await this.#rollLate(progress);
+    await this.#skipBlocks();
+    for (const unit of SUM_UNITS) await this.#rollSettled(unit, await this.#progress());
+    for (const unit of SUM_UNITS) await this.#rollLate(unit, await this.#progress());
   }
 
   async #progress(): Promise<Progress> {
@@ -105,81 +111,68 @@ export class Roller {
     return { flushed, settledBeforeMs: settledBeforeMs(clockMs) };
   }
 
-  async #rollSettled({ flushed, settledBeforeMs: endMs }: Progress): Promise<void> {
-    const { store, log, metrics } = this.#options;
-    let fromMs = await this.#firstUnrolledMs();
-    if (fromMs === undefined) return;
-    const startMs = fromMs;
+  async #rollSettled(unit: SumUnit, { flushed, settledBeforeMs: settledMs }: Progress): Promise<void> {
+    const { store, clock, log, metrics } = this.#options;
+    const endMs = startOfUnit(unit, settledMs);
+    const starts = await unrolledStarts(store, unit, { endMs, nowMs: clock.nowMs() });
     let shownMs = performance.now();
-    while (fromMs < endMs && !this.#isStopping) {
-      const count = Math.min(this.#hours, (endMs - fromMs) / HOUR_MS);
-      const firstMs = fromMs;
-      const hoursMs = Array.from({ length: count }, (_, index) => firstMs + index * HOUR_MS);
+    for (let done = 0; done < starts.length && !this.#isStopping; ) {
+      const startsMs = starts.slice(done, done + this.#steps[unit]);
       const startedAt = performance.now();
-      await sumUp(store, { projectId: undefined, hoursMs, block: this.#nextBlock(), flushed });
+      await this.#sumUp({ projectId: undefined, unit, startsMs, flushed });
       const tookMs = performance.now() - startedAt;
-      metrics.hours.add(count);
-      metrics.seconds.observe(tookMs / 1000);
-      if (tookMs < STEP.quickMs) this.#hours = Math.min(STEP.hoursMax, this.#hours * 2);
-      if (tookMs > STEP.slowMs) this.#hours = Math.max(1, Math.floor(this.#hours / 2));
-      fromMs += count * HOUR_MS;
-      metrics.endSeconds.set(fromMs / 1000);
+      if (tookMs < STEP.quickMs) this.#steps[unit] = Math.min(STEP_MAX[unit], this.#steps[unit] * 2);
+      if (tookMs > STEP.slowMs) this.#steps[unit] = Math.max(1, Math.floor(this.#steps[unit] / 2));
+      done += startsMs.length;
+      metrics.summed[unit].add(startsMs.length);
+      metrics.seconds[unit].observe(tookMs / 1000);
+      metrics.endSeconds[unit].set(((startsMs.at(-1) ?? 0) + UNITS[unit].ms) / 1000);
       if (performance.now() - shownMs > PROGRESS_EVERY_MS) {
         shownMs = performance.now();
-        const done = Math.round(((fromMs - startMs) / (endMs - startMs)) * 100);
-        log.info(
-          { percent: done, hoursLeft: (endMs - fromMs) / HOUR_MS },
-          'rollups: making up for past hours',
-        );
+        const percent = Math.round((done / starts.length) * 100);
+        log.info({ unit, percent, left: starts.length - done }, 'rollups: making up for past times');
       }
     }
   }
 
-  /** Where to go on: behind the last hour that is summed up, or with the first that has anything. */
-  async #firstUnrolledMs(): Promise<number | undefined> {
-    const { store, clock } = this.#options;
-    const [rolled] = await store.query<{ hours: number; last: number }>(
-      "SELECT count() AS hours, toUnixTimestamp(max(hour)) AS last FROM rollup_blocks WHERE projectId = ''",
-    );
-    if (rolled !== undefined && rolled.hours > 0) return rolled.last * 1000 + HOUR_MS;
-    const [stored] = await store.query<{ rows: number; first: number }>(
-      "SELECT count() AS rows, min(toUnixTimestamp64Milli(startedAt)) AS first FROM sessions WHERE projectId != ''",
-    );
-    const [events] = await store.query<{ rows: number; first: number }>(
-      'SELECT count() AS rows, min(toUnixTimestamp64Milli(createdAt)) AS first FROM events',
-    );
-    const firsts = [stored, events].flatMap((found) =>
-      found !== undefined && found.rows > 0 ? [found.first] : [],
-    );
-    if (firsts.length === 0) return undefined;
-    const oldestMs = clock.nowMs() - YEARS_MAX_MS;
-    return Math.floor(Math.max(oldestMs, Math.min(...firsts)) / HOUR_MS) * HOUR_MS;
-  }
-
-  async #rollLate({ flushed, settledBeforeMs: endMs }: Progress): Promise<void> {
+  async #rollLate(unit: SumUnit, { flushed, settledBeforeMs: settledMs }: Progress): Promise<void> {
     const { store, clock, metrics, intervalMs } = this.#options;
     const nowMs = clock.nowMs();
     const quietMs = intervalMs * QUIET_INTERVALS;
-    const rows = await store.query<{ projectId: string; hours: number[] }>(STALE_HOURS, {
-      since: Math.max(0, Math.floor((this.#marksSeenMs - quietMs - CLOCKS_APART_MS) / 1000)),
-      quietSince: Math.ceil((nowMs - quietMs) / 1000),
-      end: Math.max(0, endMs / 1000),
-      max: LATE_HOURS_MAX,
+    const sinceMs = this.#marksSeenMs[unit] - quietMs - CLOCKS_APART_MS;
+    // Until all that is found is summed up: whoever fails at it looks at all marks again.
+    this.#marksSeenMs[unit] = 0;
+    const late = await lateStarts(store, unit, {
+      sinceMs,
+      quietSinceMs: nowMs - quietMs,
+      endMs: startOfUnit(unit, settledMs),
+      max: LATE_MAX[unit],
     });
-    for (const { projectId, hours } of rows) {
-      if (this.#isStopping) return;
-      const hoursMs = hours.map((hour) => hour * 1000);
-      await sumUp(store, { projectId, hoursMs, block: this.#nextBlock(), flushed });
-      metrics.lateHours.add(hours.length);
+    for (const { projectId, startsMs } of late) {
+      for (let done = 0; done < startsMs.length; done += LATE_STEP[unit]) {
+        if (this.#isStopping) return;
+        const some = startsMs.slice(done, done + LATE_STEP[unit]);
+        await this.#sumUp({ projectId, unit, startsMs: some, flushed });
+        metrics.late[unit].add(some.length);
+      }
     }
-    const count = rows.reduce((sum, { hours }) => sum + hours.length, 0);
-    if (count < LATE_HOURS_MAX) this.#marksSeenMs = nowMs;
+    const count = late.reduce((sum, { startsMs }) => sum + startsMs.length, 0);
+    if (count < LATE_MAX[unit]) this.#marksSeenMs[unit] = nowMs;
   }
 
-  /** Numbers rise from one process to the next, as long as its clock does; if not, an hour is read from rows for longer. */
-  #nextBlock(): number {
-    this.#block = Math.max(this.#block + 1, this.#options.clock.nowMs());
-    return this.#block;
+  async #sumUp(sums: Omit<SumUp, 'block' | 'nowMs'>): Promise<void> {
+    const nowMs = this.#options.clock.nowMs();
+    this.#blockMs = Math.max(this.#blockMs + 1, nowMs);
+    const block = this.#blockMs * BLOCKS_PER_MS + this.#salt;
+    await sumUp(this.#options.store, { ...sums, block, nowMs });
+  }
+
+  /** Numbers rise from one process to the next, also if its clock is behind. */
+  async #skipBlocks(): Promise<void> {
+    const tables = SUM_UNITS.map((unit) => `SELECT max(block) AS block FROM ${UNITS[unit].announced}`);
+    const rows = await this.#options.store.query<{ block: number }>(tables.join(' UNION ALL '));
+    const lastMs = Math.max(...rows.map(({ block }) => Math.floor(block / BLOCKS_PER_MS)));
+    this.#blockMs = Math.max(this.#blockMs, lastMs);
   }
 
   #sleep(ms: number): Promise<void> {
@@ -193,39 +186,3 @@ export class Roller {
     });
   }
 }
-
-/**
- * Hours that were marked by a flush which is not in their sums, by site; hours without sums among them, as those of
- * before the first.
- */
-const STALE_HOURS = `
-WITH marks AS
-(
-    SELECT projectId, hour, partition, max(flushNumber) AS flushNumber, max(markedAt) AS lastMarkedAt
-    FROM late_hours
-    WHERE markedAt >= toDateTime({since:UInt32}, 'UTC') AND hour < toDateTime({end:UInt32}, 'UTC')
-    GROUP BY projectId, hour, partition
-),
-blocks AS
-(
-    SELECT projectId, hour, max(block) AS lastBlock, argMax(flushed, block) AS lastFlushed
-    FROM rollup_blocks
-    WHERE hour IN (SELECT hour FROM marks) AND (projectId = '' OR projectId IN (SELECT projectId FROM marks))
-    GROUP BY projectId, hour
-)
-SELECT projectId, groupArray(toUnixTimestamp(hour)) AS hours
-FROM
-(
-    SELECT marks.projectId AS projectId, marks.hour AS hour, max(lastMarkedAt) AS markedAt
-    FROM marks
-    LEFT JOIN (SELECT * FROM blocks WHERE projectId != '') AS own
-        ON marks.projectId = own.projectId AND marks.hour = own.hour
-    LEFT JOIN (SELECT * FROM blocks WHERE projectId = '') AS common ON marks.hour = common.hour
-    GROUP BY projectId, hour
-    HAVING max(marks.flushNumber >
-        if(own.lastBlock >= common.lastBlock, own.lastFlushed, common.lastFlushed)[marks.partition + 1])
-        AND markedAt <= toDateTime({quietSince:UInt32}, 'UTC')
-    ORDER BY projectId, hour
-    LIMIT {max:UInt64}
-)
-GROUP BY projectId`;

@@ -1,111 +1,97 @@
-import type { Store, StoreSettings } from '../../infra/store.ts';
+import { assert } from '../../infra/assert.ts';
+import type { Store, StoreParameters, StoreSettings } from '../../infra/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { HOURLY_PAGES_DAYS } from '../rows.ts';
+import { HOUR_MS } from './settled.ts';
+import { dimensionStatements, pagesStatement, totalsStatement } from './sum-statements.ts';
+import { type SumUnit, UNITS } from './units.ts';
 
 /**
- * How hours are summed up, of one site or of all. Visitors and sessions are 64-bit hashes: sipHash64 of the visitor's
- * text (profile, else device) and of the session's id, as the questions over rows make them, too; of n visitors two are
- * taken for one with a chance of n² / 2⁶⁵, a hundred million to one for half a million of them. A session is a sum over
- * `sign`, see rows.ts; an event without a visitor or a session has no hash.
+ * One summing up of hours or days, of one site or of all. Visitors and sessions are hashes (`hashText` in rows.ts) of the
+ * visitor's text, which is the profile, else the device, and of the session's id; questions over rows make the same. A
+ * session is a sum over `sign`, see rows.ts; an event without a visitor or a session has no hash.
  */
 export interface SumUp {
   /** One site; undefined for all. */
   readonly projectId: string | undefined;
-  readonly hoursMs: readonly number[];
-  /** The number of this summing up, above that of any before. */
+  readonly unit: SumUnit;
+  /** The beginnings of the hours or days, in milliseconds since 1970. */
+  readonly startsMs: readonly number[];
+  /** The number of this summing up, above that of any before, and even. */
   readonly block: number;
-  /** Of each partition, a flush up to which every row is in the store. */
+  /** Of each partition, a flush up to which every row is in the store. Not empty. */
   readonly flushed: readonly number[];
+  /** Hours by page that are too old for `HOURLY_PAGES_DAYS` by then are left out. */
+  readonly nowMs: number;
 }
-
-const VISITOR = "if(profileId != '', profileId, deviceId)";
-const NO_AMOUNTS = "CAST(map(), 'Map(String, Int64)')";
-const AMOUNTS = 'sumMapIf(map(toString(currency), revenue), revenue != 0)';
-const ENTERED = `
-    sum(sign) AS begun,
-    sumIf(sign, screenViews <= 1) AS bounced,
-    sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs`;
 
 /** What does not fit into this much memory goes to the disk. */
 const SETTINGS: StoreSettings = { max_bytes_before_external_group_by: 268_435_456 };
 
-/** Sums up, then says so: hours without their row in `rollup_blocks` are read from rows, whatever else is there. */
-export async function sumUp(store: Store, { projectId, hoursMs, block, flushed }: SumUp): Promise<void> {
-  const site = projectId === undefined ? "projectId != ''" : 'projectId = {site:String}';
-  const parameters = {
+/**
+ * Sums up, between two announcements. When the store merges the tables of sums it keeps of each row the one with the
+ * highest block, announced or not. So it is said first that nothing counts, under the odd number before the block's own:
+ *
+ *     void b-1 ──▶ sums b ──▶ announced b
+ *
+ * Rows of block b are written behind void b-1, which no lower announcement outdoes. So where the last word on an hour is
+ * an announcement, no rows of a higher block are in the store, and the announced ones are all there, whoever else is at
+ * work or died at it. Whatever was begun and not announced is read from rows, and is to be summed up again.
+ */
+export async function sumUp(store: Store, sums: SumUp): Promise<void> {
+  await announceVoid(store, sums);
+  await insertSums(store, sums);
+  await announceSums(store, sums);
+}
+
+/** The first step: none of the sums of these hours or days counts. */
+export function announceVoid(store: Store, sums: SumUp): Promise<void> {
+  assert(sums.block % 2 === 0, 'the number of a summing up is even');
+  return announce(store, { ...sums, block: sums.block - 1, flushed: [] });
+}
+
+/** The second step: the sums, which do not count yet. */
+export async function insertSums(store: Store, sums: SumUp): Promise<void> {
+  const { projectId, unit, startsMs, block, nowMs } = sums;
+  const summing = { unit, isOneSite: projectId !== undefined };
+  const parametersOf = (starts: readonly number[]): StoreParameters => ({
     site: projectId ?? '',
-    hours: hoursMs.map((ms) => ms / 1000),
+    hours: hoursOf(unit, starts).map((ms) => ms / 1000),
     block,
-    flushed,
     screenView: SCREEN_VIEW,
     synthetic: [SESSION_START, SESSION_END],
-  };
-  await store.command(totalsStatement(site), parameters, SETTINGS);
-  await store.command(pagesStatement(site), parameters, SETTINGS);
+  });
+  const parameters = parametersOf(startsMs);
+  if (unit === 'day') {
+    await store.command(pagesStatement(summing), parameters, SETTINGS);
+    for (const statement of dimensionStatements(summing))
+      await store.command(statement, parameters, SETTINGS);
+    return;
+  }
+  await store.command(totalsStatement(summing), parameters, SETTINGS);
+  const keptFromMs = nowMs - HOURLY_PAGES_DAYS * UNITS.day.ms;
+  const kept = startsMs.filter((ms) => ms > keptFromMs);
+  if (kept.length > 0) await store.command(pagesStatement(summing), parametersOf(kept), SETTINGS);
+}
+
+/** The third step: the sums of this block count, until another block's first step. */
+export function announceSums(store: Store, sums: SumUp): Promise<void> {
+  assert(sums.flushed.length > 0, 'sums without flushes would be void');
+  return announce(store, sums);
+}
+
+async function announce(store: Store, { projectId, unit, startsMs, block, flushed }: SumUp): Promise<void> {
+  const { announced, column } = UNITS[unit];
   await store.command(
-    `INSERT INTO rollup_blocks (projectId, hour, block, flushed)
-     SELECT {site:String}, toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'), {block:UInt64}, {flushed:Array(UInt32)}`,
-    parameters,
+    `INSERT INTO ${announced} (projectId, ${column}, block, flushed)
+     SELECT {site:String}, toDateTime(arrayJoin({starts:Array(UInt32)}), 'UTC'), {block:UInt64}, {flushed:Array(UInt32)}`,
+    { site: projectId ?? '', starts: startsMs.map((ms) => ms / 1000), block, flushed },
   );
 }
 
-function totalsStatement(site: string): string {
-  return `
-INSERT INTO hourly_totals (projectId, hour, block, screenViews, begun, bounced, lastedMs, revenue, visitors)
-SELECT
-    projectId, hour, {block:UInt64},
-    sum(viewed), sum(begun), sum(bounced), sum(lastedMs), sumMap(amounts), groupUniqArrayArray(visitorHashes)
-FROM
-(
-    SELECT
-        projectId, toStartOfHour(createdAt) AS hour,
-        countIf(name = {screenView:String}) AS viewed,
-        0 AS begun, 0 AS bounced, 0 AS lastedMs,
-        ${AMOUNTS} AS amounts,
-        groupUniqArrayIf(sipHash64(${VISITOR}), ${VISITOR} != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
-    FROM events
-    WHERE ${site} AND ${hourIs('createdAt')}
-    GROUP BY projectId, hour
-    UNION ALL
-    SELECT projectId, toStartOfHour(startedAt) AS hour, 0 AS viewed, ${ENTERED}, ${NO_AMOUNTS} AS amounts, [] AS visitorHashes
-    FROM sessions
-    WHERE ${site} AND ${hourIs('startedAt')}
-    GROUP BY projectId, hour
-)
-GROUP BY projectId, hour`;
-}
-
-function pagesStatement(site: string): string {
-  return `
-INSERT INTO hourly_pages
-    (projectId, hour, block, origin, path, title, screenViews, begun, bounced, lastedMs, revenue, sessions, visitors)
-SELECT
-    projectId, hour, {block:UInt64}, origin, path, max(lastTitle),
-    sum(viewed), sum(begun), sum(bounced), sum(lastedMs), sumMap(amounts),
-    groupUniqArrayArray(sessionHashes), groupUniqArrayArray(visitorHashes)
-FROM
-(
-    SELECT
-        projectId, toStartOfHour(createdAt) AS hour, origin, path,
-        argMaxIf(title, (createdAt, id), name = {screenView:String} AND title != '') AS lastTitle,
-        countIf(name = {screenView:String}) AS viewed,
-        0 AS begun, 0 AS bounced, 0 AS lastedMs,
-        ${AMOUNTS} AS amounts,
-        groupUniqArrayIf(sipHash64(sessionId), name = {screenView:String} AND sessionId != toFixedString('', 16)) AS sessionHashes,
-        groupUniqArrayIf(sipHash64(${VISITOR}), name = {screenView:String} AND ${VISITOR} != '') AS visitorHashes
-    FROM events
-    WHERE ${site} AND ${hourIs('createdAt')} AND (name = {screenView:String} OR revenue != 0)
-    GROUP BY projectId, hour, origin, path
-    UNION ALL
-    SELECT
-        projectId, toStartOfHour(startedAt) AS hour, entryOrigin AS origin, entryPath AS path, '' AS lastTitle,
-        0 AS viewed, ${ENTERED}, ${NO_AMOUNTS} AS amounts, [] AS sessionHashes, [] AS visitorHashes
-    FROM sessions
-    WHERE ${site} AND ${hourIs('startedAt')}
-    GROUP BY projectId, hour, origin, path
-)
-GROUP BY projectId, hour, origin, path`;
-}
-
-function hourIs(column: string): string {
-  return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))`;
+function hoursOf(unit: SumUnit, startsMs: readonly number[]): readonly number[] {
+  const hours = UNITS[unit].ms / HOUR_MS;
+  return startsMs.flatMap((startMs) =>
+    Array.from({ length: hours }, (_, index) => startMs + index * HOUR_MS),
+  );
 }

@@ -1,3 +1,10 @@
-/** For tests of other rooms that need sums of hours in a store, without a processor that makes them. */
+import type { Store } from '../../infra/store.ts';
+
+/** For tests of other rooms that need sums of hours and days in a store, without a processor that makes them. */
 export { markLateHours } from '../rollups/late-hours.ts';
-export { type SumUp, sumUp } from '../rollups/sums.ts';
+export { announceVoid, type SumUp, sumUp } from '../rollups/sums.ts';
+
+/** Lets a test whose times stand still keep its hours by page, which the store would drop by the clock on the wall. */
+export function keepHourlyPages(store: Store): Promise<void> {
+  return store.command('ALTER TABLE hourly_pages REMOVE TTL');
+}

@@ -97,6 +97,7 @@ function ask(query: string, hotRows = fewHotRows) {
         sessionBytes: 0,
         eventRows: hotRows.length,
         sessionRows: 0,
+        hours: [],
       },
       events,
     );

@@ -68,7 +68,14 @@ afterAll(async () => {
 
 function ask(filters: unknown, more = {}) {
   const bytes = eventBytes(hot);
-  const head = { partition: 0, flushNumber: 1, eventBytes: bytes.length, sessionBytes: 0, sessionRows: 0 };
+  const head = {
+    partition: 0,
+    flushNumber: 1,
+    eventBytes: bytes.length,
+    sessionBytes: 0,
+    sessionRows: 0,
+    hours: [],
+  };
   const answer = encodeHotAnswer({ kind: 'rows', ...head, eventRows: hot.length }, bytes);
   const view = new HotView({
     bus: { ask: async () => answer },

@@ -2,16 +2,17 @@ import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../buckets.ts';
 import type { Insight } from '../endpoint.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { Asked, Sources } from '../question.ts';
+import type { Asked } from '../question.ts';
 import type { Span } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
+import { summedSpans } from '../rollups/summed-spans.ts';
 import {
   ACTIVE_DAYS_MAX,
   type ActiveUsersAnswer,
   type ActiveUsersQuery,
   activeUsersQuery,
 } from './active-users-api.ts';
-import { listRange, listSeam } from './list-question.ts';
+import { type ListSources, listRange, listSeam } from './list-question.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS_ASKED = 30;
@@ -28,7 +29,7 @@ export interface VisitRow {
 }
 
 /** `GET /insights/{projectId}/active_users` */
-export function activeUsersInsight(sources: Sources): Insight<ActiveUsersQuery> {
+export function activeUsersInsight(sources: ListSources): Insight<ActiveUsersQuery> {
   return {
     path: 'active_users',
     schema: activeUsersQuery,
@@ -38,7 +39,7 @@ export function activeUsersInsight(sources: Sources): Insight<ActiveUsersQuery> 
 
 /** Daily, weekly and monthly visitors of each day, exactly: those of the events that the filters leave. */
 export async function answerActiveUsers(
-  sources: Sources,
+  sources: ListSources,
   asked: Asked,
   query: ActiveUsersQuery,
 ): Promise<ActiveUsersAnswer> {
@@ -47,14 +48,18 @@ export async function answerActiveUsers(
   const counted = { fromMs: days[0]?.fromMs ?? span.fromMs, toMs: span.toMs };
   const conditions = insightConditions(query.filters, { span: counted });
   const seam = await listSeam(sources, asked, query);
+  const edges = days.map(({ fromMs }) => fromMs);
+  const question = { projectId: asked.site.id, spans: [counted], edges, hoursFromMs: 0, days: false };
+  const sums = query.filters.length > 0 ? undefined : await summedSpans(sources.history, question, seam);
   const rows = await sources.history.ask<VisitRow>(
-    'active-users',
+    sums === undefined ? 'active-users' : 'active-users-summed',
     {
       ...conditions.parameters,
+      ...sums,
       site: asked.site.id,
       from: counted.fromMs,
       to: counted.toMs,
-      edges: days.map(({ fromMs }) => fromMs),
+      edges,
       synthetic: [SESSION_START, SESSION_END],
       windowMax: MONTH_DAYS,
       never: NEVER,

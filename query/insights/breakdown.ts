@@ -7,7 +7,7 @@ import {
   type TrafficQuery,
   trafficQueries,
 } from './breakdown-api.ts';
-import { columnsText, DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.ts';
+import { columnsText, DIMENSION_NAMES, type DimensionName, dimensionOf, sumsOf } from './dimensions.ts';
 import type { ListSources } from './list-question.ts';
 import { askRanked, figuresOf, type RankedRow } from './ranked-rows.ts';
 
@@ -27,10 +27,17 @@ export async function answerBreakdown(
   name: DimensionName,
 ): Promise<BreakdownAnswer> {
   const dimension = dimensionOf(name);
+  const columns = columnsText(dimension);
   const rows = await askRanked<BreakdownRow>(sources, asked, query, {
     question: 'breakdown',
-    columns: columnsText(dimension),
+    columns,
     parameters: {},
+    summed: {
+      // There are sums of days alone: the sessions of an hour are read as soon as its sums would be.
+      hoursFromMs: Number.POSITIVE_INFINITY,
+      ask: (history, parameters, seam) =>
+        history.ask('breakdown-summed', parameters, seam, columns, { sums: sumsOf(dimension) }),
+    },
   });
   return rows.map((row) => ({
     name: row.name === '' ? null : row.name,

@@ -1,4 +1,5 @@
-import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
+import { must } from '../../infra/assert.ts';
+import { type SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../../processor/rows.ts';
 
 type Column = (typeof SESSIONS_COLUMNS)[number];
 
@@ -54,4 +55,11 @@ export function dimensionOf(name: DimensionName): Dimension {
 /** The columns of a dimension as a statement names them, `prefix` and `name`. All of it is our own text. */
 export function columnsText({ column, parent }: Dimension): string {
   return `${parent ?? "''"} AS prefix, ${column} AS name`;
+}
+
+/** The table with the sums of days by a dimension, and by what its values belong to. */
+export function sumsOf({ column, parent = column }: Dimension): string {
+  const tables = Object.entries<readonly string[]>(SUMMED_DIMENSIONS);
+  const found = tables.find(([, columns]) => columns.includes(column) && columns.includes(parent));
+  return must(found, `no sums by ${column}`)[0];
 }

@@ -3,7 +3,7 @@ import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Range } from '../range.ts';
-import { summedHours } from '../rollups/summed-hours.ts';
+import { summedSpans } from '../rollups/summed-spans.ts';
 import type { Seam } from '../seam.ts';
 import { type Figures, NO_FIGURES } from './figures.ts';
 
@@ -60,24 +60,19 @@ export async function historyFigures(
     edges: [range.previous.fromMs, ...range.buckets.map(({ fromMs }) => fromMs)],
   };
   const naming = { screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
-  const hours =
-    filters.length > 0
-      ? undefined
-      : await summedHours(
-          history,
-          { projectId, spans: [range.previous, range.span], edges: parameters.edges },
-          seam,
-        );
-  const suffix = hours === undefined ? '' : '-summed';
+  const spans = [range.previous, range.span];
+  const asked = { projectId, spans, edges: parameters.edges, hoursFromMs: 0, days: false };
+  const sums = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
+  const suffix = sums === undefined ? '' : '-summed';
   const [events, sessions] = await Promise.all([
     history.ask<EventRow>(
       `metrics-events${suffix}`,
-      { ...parameters, ...naming, ...hours },
+      { ...parameters, ...naming, ...sums },
       seam,
       '',
       conditions,
     ),
-    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...hours }, seam, '', conditions),
+    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...sums }, seam, '', conditions),
   ]);
   return combine(range, events, sessions);
 }

@@ -1,7 +1,8 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
+import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
-import { askSummedPages } from '../rollups/summed-pages.ts';
+import { SummedPages } from '../rollups/summed-pages.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import type { ListSources } from './list-question.ts';
 import { type EntryExitMode, type EntryExitQuery, entryExitQuery, type PagesAnswer } from './pages-api.ts';
@@ -18,6 +19,9 @@ interface PageRow extends EntryExitRow {
   readonly entries: number;
 }
 
+/** A day less than sums of hours by page are there for, as clocks may be apart. */
+const HOURS_KEPT_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;
+
 /** The columns of a session that hold its page. */
 const COLUMNS_BY_MODE: Readonly<Record<EntryExitMode, string>> = {
   entry: 'entryOrigin AS origin, entryPath AS path',
@@ -32,12 +36,16 @@ export async function answerPages(
   sources: ListSources,
   asked: Asked,
   query: ListQuery,
+  pages = new SummedPages(),
 ): Promise<PagesAnswer> {
   const rows = await askRanked<PageRow>(sources, asked, query, {
     question: 'pages',
     columns: '',
     parameters: { screenView: SCREEN_VIEW },
-    askSummed: askSummedPages,
+    summed: {
+      hoursFromMs: asked.nowMs - HOURS_KEPT_MS,
+      ask: (history, parameters, seam) => pages.ask(history, parameters, seam),
+    },
   });
   const { currency } = asked.site;
   return rows.map((row) => ({ ...pageOf(row), ...figuresOf(row, row.entries, currency) }));
@@ -63,10 +71,11 @@ export async function answerEntryExit(
 
 /** `GET /insights/{projectId}/pages` */
 export function pagesInsight(sources: ListSources): Insight<ListQuery> {
+  const pages = new SummedPages();
   return {
     path: 'pages',
     schema: listQuery,
-    answer: (asked, query) => answerPages(sources, asked, query),
+    answer: (asked, query) => answerPages(sources, asked, query, pages),
   };
 }
 

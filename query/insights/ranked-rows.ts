@@ -2,7 +2,8 @@ import type { StoreParameters } from '../../infra/store.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Asked } from '../question.ts';
-import { summedHours } from '../rollups/summed-hours.ts';
+import type { PagedParameters } from '../rollups/summed-pages.ts';
+import { summedSpans } from '../rollups/summed-spans.ts';
 import type { Seam } from '../seam.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 import { metricsOf } from './figures.ts';
@@ -15,12 +16,18 @@ export interface RankedStatement {
   readonly columns: string;
   /** Bound besides the site, its currency, the span and the page. */
   readonly parameters: StoreParameters;
-  /** Answers with the same rows from sums of hours; used without filters, where the hours are not too many. */
-  readonly askSummed?: <Row extends object>(
+  /** How the same rows are had from sums; for questions without filters. */
+  readonly summed?: SummedRows;
+}
+
+export interface SummedRows {
+  /** Sums of hours from this time on will do, beside those of days. */
+  readonly hoursFromMs: number;
+  ask<Row extends object>(
     history: Pick<History, 'ask'>,
-    parameters: StoreParameters & { readonly limit: number; readonly offset: number },
+    parameters: PagedParameters,
     seam: Seam,
-  ) => Promise<Row[]>;
+  ): Promise<Row[]>;
 }
 
 /** What the statements sum up for a row. */
@@ -43,7 +50,7 @@ export async function askRanked<Row extends object>(
   sources: ListSources,
   asked: Asked,
   query: ListQuery,
-  { question, columns, parameters, askSummed }: RankedStatement,
+  { question, columns, parameters, summed }: RankedStatement,
 ): Promise<Row[]> {
   const range = listRange(query, asked);
   const seam = await listSeam(sources, asked, query);
@@ -59,10 +66,11 @@ export async function askRanked<Row extends object>(
     limit: query.limit,
     offset: query.cursor,
   };
-  if (askSummed !== undefined && query.filters.length === 0) {
-    const { span } = range;
-    const hours = await summedHours(sources.history, { projectId: site.id, spans: [span], edges: [] }, seam);
-    if (hours !== undefined) return askSummed<Row>(sources.history, { ...bound, ...hours }, seam);
+  if (summed !== undefined && query.filters.length === 0) {
+    const { hoursFromMs } = summed;
+    const asked = { projectId: site.id, spans: [range.span], edges: [], hoursFromMs, days: true };
+    const sums = await summedSpans(sources.history, asked, seam);
+    if (sums !== undefined) return summed.ask<Row>(sources.history, { ...bound, ...sums }, seam);
   }
   return sources.history.ask<Row>(question, bound, seam, columns, conditions);
 }

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { markLateHours, sumUp } from '../../processor/testing/rollups.ts';
+import { keepHourlyPages, markLateHours, sumUp } from '../../processor/testing/rollups.ts';
 import { metricsQuery } from '../api.ts';
 import type { History } from '../history.ts';
 import type { HotAnswers } from '../hot-view.ts';
+import { answerActiveUsers } from '../insights/active-users.ts';
+import { activeUsersQuery } from '../insights/active-users-api.ts';
+import { answerBreakdown } from '../insights/breakdown.ts';
 import { listQuery } from '../insights/breakdown-api.ts';
+import { DIMENSION_NAMES } from '../insights/dimensions.ts';
 import { historyFigures } from '../insights/history-figures.ts';
 import { answerPages } from '../insights/pages.ts';
 import { readParameters } from '../parameters.ts';
@@ -19,22 +23,28 @@ import { Visits } from '../testing/visits.ts';
 import { Zones } from '../zone.ts';
 
 const HOUR_MS = 3_600_000;
+const UNITS = [
+  ['hour', HOUR_MS],
+  ['day', 24 * HOUR_MS],
+] as const;
 const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
-const FROM_MS = NOW_MS - 72 * HOUR_MS;
+const FROM_MS = NOW_MS - 110 * HOUR_MS;
 // What an owner promises to mark, and what is summed up: long before now, so that much of the traffic is late.
 const SETTLED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
+const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
 const SITE = 'site';
 const ROUNDS = 32;
 
 let held: HistoryStore;
-let block = 1;
+let block = 0;
 const seed = Number(process.env.SEED ?? 20_261_121);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 
 beforeAll(async () => {
   held = await startHistoryStore();
+  await keepHourlyPages(held.store);
 });
 afterAll(async () => {
   await held.stop();
@@ -55,36 +65,53 @@ async function landMarked(partition: number): Promise<void> {
   await visits.land(partition, held.store);
 }
 
-/** Sums up some settled hours: at first all for all sites, later some of them again for one. */
+/** Sums up some settled hours and days: at first all for all sites, later some of them again for one. */
 async function sumUpSome(): Promise<void> {
-  const first = Math.floor(FROM_MS / HOUR_MS);
-  const hours = Array.from({ length: SETTLED_MS / HOUR_MS - first }, (_, index) => (first + index) * HOUR_MS);
-  const isFirst = block === 1;
-  block += 1;
-  await sumUp(held.store, {
-    projectId: isFirst ? undefined : SITE,
-    hoursMs: isFirst ? hours : hours.filter(() => seeded.chance(0.5)),
-    block,
-    flushed: [visits.known(0), visits.known(1)],
-  });
+  const isFirst = block === 0;
+  for (const [unit, lengthMs] of UNITS) {
+    const first = Math.ceil(FROM_MS / lengthMs);
+    const count = Math.floor(SETTLED_MS / lengthMs) - first;
+    const startsMs = Array.from({ length: count }, (_, index) => (first + index) * lengthMs);
+    const some = startsMs.filter(() => seeded.chance(unit === 'hour' ? 0.5 : 0.8));
+    block += 2;
+    await sumUp(held.store, {
+      projectId: isFirst ? undefined : SITE,
+      unit,
+      startsMs: isFirst ? startsMs : some,
+      block,
+      flushed: [visits.known(0), visits.known(1)],
+      nowMs: NOW_MS,
+    });
+  }
 }
 
-/** Asks as the service does, and counts how many hours were read from their sums. */
+type Asks = Pick<History, 'ask' | 'refuseAway'>;
+
+/** Asks as the service does, and counts for each statement how many hours and days were read from their sums. */
 function counting(): {
-  readonly history: Pick<History, 'ask' | 'refuseAway'>;
-  readonly summed: () => number;
+  readonly history: Asks;
+  readonly summed: (question: string, unit: SumUnit) => number;
 } {
-  let summed = 0;
+  const summed = new Map<string, number>();
   const ask: History['ask'] = async (question, parameters, ...rest) => {
-    if (question.endsWith('-summed')) summed += (parameters.hours as number[]).length;
+    for (const [unit] of UNITS) {
+      const { length = 0 } = (parameters[`${unit}Keys`] ?? []) as unknown[];
+      summed.set(`${question} ${unit}`, (summed.get(`${question} ${unit}`) ?? 0) + length);
+    }
     return held.history.ask(question, parameters, ...rest);
   };
-  return { history: { ask, refuseAway: () => {} }, summed: () => summed };
+  return {
+    history: { ask, refuseAway: () => {} },
+    summed: (question, unit) => summed.get(`${question} ${unit}`) ?? 0,
+  };
 }
 
+type SumUnit = (typeof UNITS)[number][0];
+
 /** As if nothing were summed up: everything comes from rows. */
-const fromRows: Pick<History, 'ask'> = {
-  ask: async (question, ...rest) => (question === 'rolled-hours' ? [] : held.history.ask(question, ...rest)),
+const fromRows: Asks = {
+  ask: async (question, ...rest) => (question === 'summed-spans' ? [] : held.history.ask(question, ...rest)),
+  refuseAway: () => {},
 };
 
 const QUESTIONS = [
@@ -117,7 +144,32 @@ async function compareMetrics(history: Pick<History, 'ask'>, hot: HotAnswers): P
   expect(summed, `seed ${seed}: metrics?${query}${interval} in ${zone}`).toEqual(rows);
 }
 
-async function comparePages(history: Pick<History, 'ask' | 'refuseAway'>, hot: HotAnswers): Promise<void> {
+async function compareBreakdown(history: Asks, hot: HotAnswers): Promise<void> {
+  const [query, zone] = pick(QUESTIONS);
+  const name = pick(DIMENSION_NAMES);
+  const parameters = readParameters(`${query}&limit=20&cursor=${pick([0, 3])}`, listQuery);
+  const asked = { site: modelSite(SITE, zone, 'EUR'), zone: zones.of(zone), nowMs: NOW_MS };
+  const [summed, rows] = await Promise.all(
+    [history, fromRows].map((from) =>
+      answerBreakdown({ history: from, hot: { rows: async () => hot } }, asked, parameters, name),
+    ),
+  );
+  expect(summed, `seed ${seed}: ${name}?${query} in ${zone}`).toEqual(rows);
+}
+
+async function compareActiveUsers(history: Asks, hot: HotAnswers): Promise<void> {
+  const zone = pick(['UTC', 'Europe/Berlin', 'Asia/Kathmandu']);
+  const parameters = readParameters(pick(['days=3', 'days=1', 'range=7d']), activeUsersQuery);
+  const asked = { site: modelSite(SITE, zone), zone: zones.of(zone), nowMs: NOW_MS };
+  const [summed, rows] = await Promise.all(
+    [history, fromRows].map((from) =>
+      answerActiveUsers({ history: from, hot: { rows: async () => hot } }, asked, parameters),
+    ),
+  );
+  expect(summed, `seed ${seed}: active users in ${zone}`).toEqual(rows);
+}
+
+async function comparePages(history: Asks, hot: HotAnswers): Promise<void> {
   const [query, zone] = pick(QUESTIONS);
   const [limit, cursor] = pick([
     [1_000, 0],
@@ -142,10 +194,18 @@ async function comparePages(history: Pick<History, 'ask' | 'refuseAway'>, hot: H
   );
 }
 
+async function compareAll(history: Asks, hot: HotAnswers): Promise<void> {
+  await compareMetrics(history, hot);
+  await comparePages(history, hot);
+  await compareBreakdown(history, hot);
+  await compareActiveUsers(history, hot);
+}
+
+/** How much was summed up is asserted below: a comparison of rows with rows shows nothing. */
 test('whatever is summed up, marked, hot or landing, sums and rows give what rows alone give', async () => {
   const { history, summed } = counting();
   for (let round = 0; round < ROUNDS; round += 1) {
-    addVisitTraffic(visits, seeded, { steps: 25, fromMs: FROM_MS, toMs: NOW_MS });
+    addVisitTraffic(visits, seeded, { ...SPAN, steps: 25 });
     const partition = seeded.below(2);
     const before = await visits.hotView().rows(SITE);
     if (seeded.chance(0.5)) visits.cut(partition);
@@ -160,13 +220,17 @@ test('whatever is summed up, marked, hot or landing, sums and rows give what row
       }
       await sumUpSome();
       // A question that began before all that: what was hot then is in the sums now.
-      await compareMetrics(history, before);
-      await comparePages(history, before);
-      if (seeded.chance(0.5)) addVisitTraffic(visits, seeded, { steps: 4, fromMs: FROM_MS, toMs: NOW_MS });
+      await compareAll(history, before);
+      const quiet = await visits.hotView().rows(SITE);
+      for (let time = 0; time < 3; time += 1) await compareAll(history, quiet);
+      if (seeded.chance(0.5)) addVisitTraffic(visits, seeded, { ...SPAN, steps: 4 });
     }
     const hot = await visits.hotView().rows(SITE);
-    await compareMetrics(history, hot);
-    await comparePages(history, hot);
+    await compareAll(history, hot);
   }
-  expect(summed()).toBeGreaterThan(ROUNDS * 10);
+  expect(summed('metrics-events-summed', 'hour')).toBeGreaterThan(ROUNDS * 5);
+  expect(summed('pages-summed', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(summed('pages-summed', 'day')).toBeGreaterThan(ROUNDS / 4);
+  expect(summed('active-users-summed', 'hour')).toBeGreaterThan(ROUNDS);
+  expect(summed('breakdown-summed', 'day')).toBeGreaterThan(ROUNDS / 4);
 }, 120_000);

@@ -5,12 +5,12 @@ WITH pieces AS
     FROM hourly_totals
     WHERE projectId = {site:String}
         AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-        AND (toUnixTimestamp(hour), block) IN (SELECT arrayJoin(arrayZip({hours:Array(UInt32)}, {blocks:Array(UInt64)})))
+        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
     UNION ALL
     SELECT
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,
         countIf(name = {screenView:String}) AS screenViews,
-        groupUniqArrayIf(sipHash64(visitor), visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitors,
+        groupUniqArrayIf(bitAnd(sipHash64(visitor), 281474976710655), visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitors,
         sumMapIf(map(toString(currency), revenue), revenue != 0) AS revenue
     FROM
     (

@@ -53,7 +53,7 @@ FROM
     FROM hourly_totals
     WHERE projectId = {site:String}
         AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-        AND (toUnixTimestamp(hour), block) IN (SELECT arrayJoin(arrayZip({hours:Array(UInt32)}, {blocks:Array(UInt64)})))
+        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
 )
 GROUP BY edge
 -- The hours that are read from rows are few, and the index leads to them.

@@ -5,6 +5,7 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';
 import { HotView } from '../hot-view.ts';
+import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
 const PARTITIONS = 2;
@@ -74,6 +75,7 @@ export class FlushedEvents {
         sessionBytes: 0,
         eventRows: rows.length,
         sessionRows: 0,
+        hours: hoursOf(rows.map(({ createdAt }) => Number(createdAt))),
       };
       return encodeHotAnswer({ kind: 'rows', partition, flushNumber: known, ...counts }, events);
     };

@@ -1,4 +1,5 @@
 import { encodeHotAnswer, type HotMinute, type HotQuestion } from '../../processor/hot.ts';
+import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row, type SessionColumn, sessionBytes } from './row-writer.ts';
 
 const MINUTE_MS = 60_000;
@@ -154,6 +155,10 @@ export class OwnerModel {
       sessionBytes: sessions.length,
       eventRows: eventRows.length,
       sessionRows: sessionRows.length,
+      hours: hoursOf([
+        ...eventRows.map(({ createdAt }) => Number(createdAt)),
+        ...sessionRows.map(({ startedAt }) => Number(startedAt)),
+      ]),
     } as const;
     return encodeHotAnswer(head, events, sessions);
   }

@@ -4,6 +4,7 @@ import type { Visit, Visits } from './visits.ts';
 
 type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
 
+const MINUTE_MS = 60_000;
 const SESSIONS_PER_PARTITION = 80;
 const VISITORS = 25;
 const CURRENCIES = ['EUR', 'USD', 'JPY'] as const;
@@ -42,6 +43,8 @@ export interface VisitTrafficOptions {
   readonly steps: number;
   readonly fromMs: number;
   readonly toMs: number;
+  /** Events lie within their sessions, most of them near the beginning. */
+  readonly isCoherent?: boolean;
 }
 
 interface Place extends VisitTrafficOptions {
@@ -51,7 +54,7 @@ interface Place extends VisitTrafficOptions {
 
 /**
  * Random events and session states. Sessions are what they are said to be, not what the events would make of them:
- * answers take them as they come.
+ * answers take them as they come. Only sums rely on it that a session lasts for as long as it has events.
  */
 export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
   for (let step = 0; step < options.steps; step += 1) {
@@ -66,19 +69,38 @@ function addEvent(visits: Visits, seeded: SeededRandom, place: Place): void {
   const { partition, projectId, fromMs, toMs } = place;
   lastId += 1;
   const isSale = seeded.chance(0.15);
+  const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, place);
+  // Few times, so that some titles are of the same moment.
+  const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
+  const isHeld = place.isCoherent === true && sessionId !== '';
+  const atMs = isHeld ? timeWithin(visits, seeded, place, { sessionId, anyMs }) : anyMs;
   visits.add(partition, {
     id: lastId.toString(16),
-    sessionId: seeded.chance(0.1) ? '' : sessionIdOf(seeded, place),
+    sessionId,
     projectId,
     ...visitorOf(seeded),
     name: isSale && seeded.chance(0.8) ? 'revenue' : seeded.one(NAMES),
-    // Few times, so that some titles are of the same moment.
-    atMs: fromMs + seeded.below(Math.ceil((toMs - fromMs) / 60_000)) * 60_000,
+    atMs,
     ...pageOf(seeded),
     title: seeded.one(TITLES),
     revenue: isSale ? BigInt(seeded.below(5_000) - 1_000) : 0n,
     currency: isSale ? seeded.one(CURRENCIES) : '',
   });
+}
+
+/** A time soon after the session began, or any; the session then reaches that far. */
+function timeWithin(
+  visits: Visits,
+  seeded: SeededRandom,
+  place: Place,
+  { sessionId, anyMs }: { readonly sessionId: string; readonly anyMs: number },
+): number {
+  const visit = visits.visit(place.partition, sessionId) ?? begunVisit(seeded, place, sessionId);
+  const soonMs = Math.ceil(visit.startedAtMs / MINUTE_MS + seeded.below(20)) * MINUTE_MS;
+  const atMs = seeded.chance(0.9) && soonMs < place.toMs ? soonMs : anyMs;
+  const startedAtMs = Math.min(visit.startedAtMs, atMs);
+  visits.put(place.partition, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
+  return atMs;
 }
 
 /** Begins a session or lets one go on; a late event may move its begin and with it its source, a profile be found. */

@@ -12,6 +12,7 @@ import {
   SESSIONS_TABLE,
 } from '../../processor/rows.ts';
 import { HotView } from '../hot-view.ts';
+import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
 const BYTES_MAX = 67_108_864;
@@ -184,11 +185,7 @@ export class Visits {
     const owner = this.#partitions[partition];
     const flush = owner?.flushes[owner.landed];
     if (flush === undefined) return undefined;
-    const changes = [
-      ...flush.events.map(({ projectId, atMs }) => ({ projectId, atMs })),
-      ...flush.sessions.map(({ projectId, startedAtMs }) => ({ projectId, atMs: startedAtMs })),
-    ];
-    return { flushNumber: flush.flushNumber, changes };
+    return { flushNumber: flush.flushNumber, changes: changesOf(flush) };
   }
 
   /** Lets the owner know of every flush that is in the store. */
@@ -211,6 +208,13 @@ export class Visits {
   }
 }
 
+function changesOf({ events, sessions }: VisitFlush): SiteTime[] {
+  return [
+    ...events.map(({ projectId, atMs }) => ({ projectId, atMs })),
+    ...sessions.map(({ projectId, startedAtMs }) => ({ projectId, atMs: startedAtMs })),
+  ];
+}
+
 /** The rows of all sites: a question takes only those of its own. */
 function hotAnswerOf(owner: VisitPartition): Uint8Array {
   const hot = [...owner.flushes.slice(owner.known), owner.open()];
@@ -226,6 +230,7 @@ function hotAnswerOf(owner: VisitPartition): Uint8Array {
     sessionBytes: sessions.length,
     eventRows: hot.reduce((sum, flush) => sum + flush.events.length, 0),
     sessionRows: hot.reduce((sum, flush) => sum + flush.sessions.length, 0),
+    hours: hoursOf(hot.flatMap(changesOf).map(({ atMs }) => atMs)),
   } as const;
   return encodeHotAnswer(head, events, sessions);
 }

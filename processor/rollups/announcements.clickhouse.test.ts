@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ManualClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane-record.ts';
+import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
+import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
+import {
+  type Announced,
+  announcedRows,
+  announcedSums,
+  namesOfHashes,
+  SUMS_TABLES,
+} from '../testing/rolled-sums.ts';
+import { keepHourlyPages } from '../testing/rollups.ts';
+import { FoldRun, messageOf } from '../testing/run.ts';
+import { recountSums } from '../testing/sums-recount.ts';
+import { Roller } from './roller.ts';
+import { createRollupMetrics } from './rollup-metrics.ts';
+import { HOUR_MS } from './settled.ts';
+import { announceSums, announceVoid, insertSums, sumUp } from './sums.ts';
+import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+
+const FIRST_MS = Date.UTC(2026, 4, 10);
+const SITES = ['shop', 'blog'];
+/** Hours with events up to the partition's clock, which settles the first day; behind them one for each day. */
+const HOURS = 28;
+const DAYS = 20;
+const NOW_MS = FIRST_MS + 3 * DAYS * UNITS.day.ms;
+/** The number of a summing up that was begun just before now, as a roller counts. */
+const BLOCK = (NOW_MS - 5_000) * 2_048;
+
+let world: LaneWorld;
+const run = new FoldRun();
+
+beforeAll(async () => {
+  world = await startLaneWorld('announcements_test');
+  const { store, bus } = world;
+  await keepHourlyPages(store);
+  const hours = Array.from({ length: HOURS }, (_, hour) => hour);
+  const days = Array.from({ length: DAYS }, (_, day) => (day + 2) * 24);
+  [...hours, ...days].forEach((hour, place) => {
+    const atMs = FIRST_MS + hour * HOUR_MS;
+    const events = SITES.map((projectId, site) =>
+      plainEvent({
+        projectId,
+        deviceId: `${(hour % 3) + 1}`.repeat(32),
+        sessionId: `${2 * hour + site + 1}`.padStart(32, '0'),
+        occurredAtMs: atMs,
+        receivedAtMs: atMs,
+        path: `/p${hour % 5}`,
+      }),
+    );
+    run.take(messageOf(events, place + 1));
+  });
+  run.flush();
+  const bytes = (rows: readonly { readonly bytes: Buffer }[]) => rows.map((row) => row.bytes);
+  await store.insertRowBinary('events', EVENTS_COLUMNS, bytes(run.events), undefined);
+  await store.insertRowBinary('sessions', SESSIONS_COLUMNS, bytes(run.sessions), undefined);
+  const record = {
+    version: 1,
+    owner: 'one',
+    incarnation: 'one',
+    leaseUntilMs: 0,
+    checkpoint: { ...FIRST_CHECKPOINT, flushNumber: 1, clockMs: FIRST_MS + HOURS * HOUR_MS },
+    intent: null,
+  } as const;
+  await (await bus.keyed(LANES_BUCKET)).put(laneKeyOf(0), encodeLaneRecord(record), 0);
+});
+
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  for (const table of SUMS_TABLES) await world.store.command(`TRUNCATE TABLE ${table}`);
+});
+
+async function newRoller(clock = new ManualClock(NOW_MS)): Promise<Roller> {
+  return new Roller({
+    store: world.store,
+    records: await world.bus.keyed(LANES_BUCKET),
+    partitions: 1,
+    intervalMs: 100,
+    clock,
+    log: createLogger('roller', 'silent'),
+    metrics: createRollupMetrics(new Metrics()),
+    isOurs: () => true,
+  });
+}
+
+/** Of the announced hours or days, all sums are there. Returns which those are. */
+async function announcedInFull(unit: SumUnit): Promise<readonly Announced[]> {
+  const announced = await announcedSums(world.store, unit, SITES);
+  const names = await namesOfHashes(world.store, [...run.events, ...run.sessions]);
+  const found = await announcedRows(world.store, unit, announced, names);
+  const keys = new Set(announced.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
+  for (const [table, rows] of Object.entries(recountSums(unit, run)))
+    expect(found[table]).toEqual(rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`)));
+  return announced;
+}
+
+const settledMs = FIRST_MS + (HOURS - 3) * HOUR_MS;
+const settledCount = (unit: SumUnit) =>
+  (SITES.length * (startOfUnit(unit, settledMs) - FIRST_MS)) / UNITS[unit].ms;
+
+test('what lacks its sums or its announcement does not count, and is summed up again', async () => {
+  const one = await newRoller();
+  await one.pass();
+  let block = (NOW_MS + 1_000) * 2_048;
+  for (const unit of SUM_UNITS) {
+    expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+    for (const projectId of [undefined, 'shop']) {
+      for (const hasSums of [false, true]) {
+        // Whoever died at it was another one; nothing is marked.
+        block += 20 * 2_048;
+        const died = { projectId, unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
+        await announceVoid(world.store, died);
+        if (hasSums) await insertSums(world.store, died);
+        const lost = (projectId === undefined ? SITES : [projectId]).map((site) => `${site} ${FIRST_MS}`);
+        expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - lost.length);
+        await one.pass();
+        const again = await announcedInFull(unit);
+        expect(again).toHaveLength(settledCount(unit));
+        const renewed = again.filter((announced) => announced.block > block);
+        expect(renewed.map((announced) => `${announced.projectId} ${announced.startMs}`).sort()).toEqual(
+          lost.sort(),
+        );
+      }
+    }
+  }
+});
+
+test.each([
+  ['hour', 'hourly_pages'],
+  ['day', 'daily_devices'],
+] as const)('sums of a %s of which some cannot be written do not count', async (unit, table) => {
+  const one = await newRoller();
+  await one.pass();
+  const block = (NOW_MS + 1_000) * 2_048;
+  const sums = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
+  await world.store.command(`RENAME TABLE ${table} TO away`);
+  await expect(sumUp(world.store, sums)).rejects.toThrow(table);
+  await world.store.command(`RENAME TABLE away TO ${table}`);
+  expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - 1);
+  await one.pass();
+  expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+});
+
+test('the first summing up that dies leaves nothing that counts, and nothing out', async () => {
+  for (const unit of SUM_UNITS) {
+    const died = {
+      projectId: undefined,
+      unit,
+      startsMs: [FIRST_MS],
+      block: BLOCK,
+      flushed: [1],
+      nowMs: NOW_MS,
+    };
+    await announceVoid(world.store, died);
+    if (unit === 'hour') await insertSums(world.store, died);
+    expect(await announcedInFull(unit)).toEqual([]);
+  }
+  await (await newRoller()).pass();
+  for (const unit of SUM_UNITS) expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+});
+
+test('numbers rise although the clock is behind', async () => {
+  await (await newRoller()).pass();
+  const before = await announcedSums(world.store, 'hour', SITES);
+  const behind = await newRoller(new ManualClock(NOW_MS - HOUR_MS));
+  const died = {
+    projectId: 'shop',
+    unit: 'hour',
+    startsMs: [FIRST_MS],
+    flushed: [1],
+    nowMs: NOW_MS,
+  } as const;
+  await announceVoid(world.store, { ...died, block: (NOW_MS + HOUR_MS) * 2_048 });
+  expect(await announcedInFull('hour')).toHaveLength(before.length - 1);
+  await behind.pass();
+  expect(await announcedInFull('hour')).toHaveLength(before.length);
+});
+
+/** Every order in which the steps of two can come. */
+function interleavings<Step>(one: readonly Step[], other: readonly Step[]): Step[][] {
+  const [first, ...rest] = one;
+  const [second, ...others] = other;
+  if (first === undefined || second === undefined) return [[...one, ...other]];
+  return [
+    ...interleavings(rest, other).map((steps) => [first, ...steps]),
+    ...interleavings(one, others).map((steps) => [second, ...steps]),
+  ];
+}
+
+test.each(SUM_UNITS)(
+  'two that sum up at once leave no announced %s without its sums, whenever the store merges',
+  async (unit) => {
+    const { store } = world;
+    const steps = [announceVoid, insertSums, announceSums];
+    const sums = [
+      { projectId: undefined, block: BLOCK },
+      { projectId: 'shop', block: BLOCK + 2 },
+    ];
+    const [one, other] = sums.map((numbers) => steps.map((step) => ({ step, numbers })));
+    // Each order has an hour or day of its own, so all of them are gone through together.
+    const orders = interleavings(one ?? [], other ?? []);
+    expect(orders).toHaveLength(20);
+    const startOf = (place: number) => FIRST_MS + place * UNITS[unit].ms;
+    let lower = 0;
+    for (let round = 0; round < 6; round += 1) {
+      for (const step of steps) {
+        for (const numbers of sums) {
+          const startsMs = orders.flatMap((order, place) =>
+            order[round]?.step === step && order[round]?.numbers === numbers ? [startOf(place)] : [],
+          );
+          if (startsMs.length > 0)
+            await step(store, { ...numbers, unit, startsMs, flushed: [1], nowMs: NOW_MS });
+        }
+      }
+      for (const table of SUMS_TABLES) await store.command(`OPTIMIZE TABLE ${table} FINAL`);
+      const announced = await announcedInFull(unit);
+      lower += announced.filter(({ projectId, block }) => projectId === 'shop' && block === BLOCK).length;
+    }
+    // In some orders the lower one counts for a while, and at last the higher one does in all.
+    expect(lower).toBeGreaterThan(0);
+    const last = (await announcedInFull(unit)).filter(({ projectId }) => projectId === 'shop');
+    expect(
+      last.map(({ startMs, block }) => ({ startMs, block })).sort((a, b) => a.startMs - b.startMs),
+    ).toEqual(orders.map((_, place) => ({ startMs: startOf(place), block: BLOCK + 2 })));
+  },
+);

@@ -1,0 +1,141 @@
+import type { Store } from '../../infra/store.ts';
+import { HOUR_MS } from './settled.ts';
+import { type SumUnit, startOfUnit, UNITS } from './units.ts';
+
+/** Times of before are read from rows. */
+const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
+
+/**
+ * The hours or days that are settled before `endMs` and not summed up for all sites, ascending: those whose summing up
+ * did not come to its end, and those behind the last one; at first, from where there is anything.
+ */
+export async function unrolledStarts(
+  store: Store,
+  unit: SumUnit,
+  { endMs, nowMs }: { readonly endMs: number; readonly nowMs: number },
+): Promise<readonly number[]> {
+  const { announced, column, ms } = UNITS[unit];
+  const [rolled] = await store.query<{ count: number; last: number; voids: number[] }>(
+    `SELECT count() AS count, toUnixTimestamp(max(start)) AS last,
+       arraySort(groupArrayIf(toUnixTimestamp(start), partitions = 0)) AS voids
+     FROM
+     (
+         SELECT ${column} AS start, argMax(length(flushed), block) AS partitions
+         FROM ${announced} WHERE projectId = '' GROUP BY start
+     )`,
+  );
+  const isFirst = rolled === undefined || rolled.count === 0;
+  const starts = isFirst ? [] : rolled.voids.map((second) => second * 1000).filter((start) => start < endMs);
+  const fromMs = isFirst ? await firstStart(store, unit, nowMs) : rolled.last * 1000 + ms;
+  for (let start = fromMs ?? endMs; start + ms <= endMs; start += ms) starts.push(start);
+  return starts;
+}
+
+/** The hour or day of the oldest row; undefined when there is none. */
+async function firstStart(store: Store, unit: SumUnit, nowMs: number): Promise<number | undefined> {
+  const rows = await store.query<{ rows: number; first: number }>(
+    `SELECT count() AS rows, min(toUnixTimestamp64Milli(startedAt)) AS first FROM sessions WHERE projectId != ''
+     UNION ALL
+     SELECT count() AS rows, min(toUnixTimestamp64Milli(createdAt)) AS first FROM events`,
+  );
+  const firsts = rows.flatMap(({ rows: count, first }) => (count > 0 ? [first] : []));
+  if (firsts.length === 0) return undefined;
+  return startOfUnit(unit, Math.max(nowMs - YEARS_MAX_MS, Math.min(...firsts)));
+}
+
+/** What late hours or days are looked for. */
+export interface LateQuestion {
+  /** Marks of before were seen. */
+  readonly sinceMs: number;
+  /** Nothing was marked from then on. */
+  readonly quietSinceMs: number;
+  /** The end of what is settled. */
+  readonly endMs: number;
+  readonly max: number;
+}
+
+/** Hours or days of one site, by their beginnings. */
+export interface LateStarts {
+  readonly projectId: string;
+  readonly startsMs: readonly number[];
+}
+
+/**
+ * The hours or days of single sites that are to be summed up again, `max` at the most: marked by a flush that their sums
+ * do not hold, or begun to be summed up and left so.
+ */
+export async function lateStarts(
+  store: Store,
+  unit: SumUnit,
+  { sinceMs, quietSinceMs, endMs, max }: LateQuestion,
+): Promise<readonly LateStarts[]> {
+  const rows = await store.query<{ projectId: string; starts: number[] }>(lateStatement(unit), {
+    since: Math.max(0, Math.floor(sinceMs / 1000)),
+    quietSince: Math.ceil(quietSinceMs / 1000),
+    end: Math.max(0, endMs / 1000),
+    max,
+  });
+  return rows.map(({ projectId, starts }) => ({
+    projectId,
+    startsMs: starts.map((second) => second * 1000),
+  }));
+}
+
+/** Of a void, `flushed` is 0 for every partition, so each mark exceeds it; but its mark may have been seen long ago. */
+function lateStatement(unit: SumUnit): string {
+  const { announced, column, startOf } = UNITS[unit];
+  return `
+WITH marks AS
+(
+    SELECT projectId, ${startOf}(hour) AS start, partition, max(flushNumber) AS flushNumber, max(markedAt) AS lastMarkedAt
+    FROM late_hours
+    WHERE markedAt >= toDateTime({since:UInt32}, 'UTC') AND hour < toDateTime({end:UInt32}, 'UTC')
+    GROUP BY projectId, start, partition
+),
+blocks AS
+(
+    SELECT projectId, ${column} AS start, max(block) AS lastBlock, argMax(flushed, block) AS lastFlushed
+    FROM ${announced}
+    WHERE start IN (SELECT start FROM marks) AND (projectId = '' OR projectId IN (SELECT projectId FROM marks))
+    GROUP BY projectId, start
+),
+voids AS
+(
+    SELECT projectId, ${column} AS start, max(block) AS lastBlock
+    FROM ${announced}
+    WHERE projectId != '' AND start < toDateTime({end:UInt32}, 'UTC')
+    GROUP BY projectId, start
+    HAVING argMax(length(flushed), block) = 0
+),
+stale AS
+(
+    SELECT marks.projectId AS projectId, marks.start AS start
+    FROM marks
+    LEFT JOIN (SELECT * FROM blocks WHERE projectId != '') AS own
+        ON marks.projectId = own.projectId AND marks.start = own.start
+    LEFT JOIN (SELECT * FROM blocks WHERE projectId = '') AS common ON marks.start = common.start
+    GROUP BY projectId, start
+    HAVING max(marks.flushNumber >
+        if(own.lastBlock >= common.lastBlock, own.lastFlushed, common.lastFlushed)[marks.partition + 1])
+        AND max(lastMarkedAt) <= toDateTime({quietSince:UInt32}, 'UTC')
+),
+unfinished AS
+(
+    SELECT voids.projectId AS projectId, voids.start AS start
+    FROM voids
+    LEFT JOIN
+    (
+        SELECT ${column} AS start, max(block) AS lastBlock FROM ${announced} WHERE projectId = '' GROUP BY start
+    ) AS common ON voids.start = common.start
+    WHERE voids.lastBlock > common.lastBlock
+)
+SELECT projectId, arraySort(groupArray(toUnixTimestamp(start))) AS starts
+FROM
+(
+    SELECT projectId, start
+    FROM (SELECT * FROM stale UNION DISTINCT SELECT * FROM unfinished)
+    ORDER BY projectId, start
+    LIMIT {max:UInt64}
+)
+GROUP BY projectId`;
+}

@@ -1,0 +1,137 @@
+import { hashText, SUMMED_DIMENSIONS } from '../rows.ts';
+import { type SumUnit, UNITS } from './units.ts';
+
+/** What the statements are about: one site (`site`), or all. */
+export interface Summing {
+  readonly unit: SumUnit;
+  readonly isOneSite: boolean;
+}
+
+const VISITOR = "if(profileId != '', profileId, deviceId)";
+const NO_AMOUNTS = "CAST(map(), 'Map(String, Int64)')";
+const AMOUNTS = 'sumMapIf(map(toString(currency), revenue), revenue != 0)';
+const EARNED = 'mapFilter((currency, amount) -> amount != 0, sumMap(amounts)) AS revenue';
+/** A session may have moved elsewhere since, and what is left of it sums up to nothing. */
+const SAYS_SOMETHING =
+  'sum(viewed) != 0 OR sum(begun) != 0 OR sum(bounced) != 0 OR sum(lastedMs) != 0 OR notEmpty(revenue)';
+const LASTED =
+  'sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs';
+const ENTERED = `sum(sign) AS begun, sumIf(sign, screenViews <= 1) AS bounced, ${LASTED}`;
+
+/** What happened in an hour, and the sessions that began in it. Days need none: a year has few hours. */
+export function totalsStatement({ isOneSite }: Pick<Summing, 'isOneSite'>): string {
+  return `
+INSERT INTO hourly_totals (projectId, hour, block, screenViews, begun, bounced, lastedMs, revenue, visitors)
+SELECT
+    projectId, hour, {block:UInt64},
+    sum(viewed), sum(begun), sum(bounced), sum(lastedMs), ${EARNED}, groupUniqArrayArray(visitorHashes) AS visitors
+FROM
+(
+    SELECT
+        projectId, toStartOfHour(createdAt) AS hour,
+        countIf(name = {screenView:String}) AS viewed,
+        0 AS begun, 0 AS bounced, 0 AS lastedMs,
+        ${AMOUNTS} AS amounts,
+        groupUniqArrayIf(${hashText(VISITOR)}, ${VISITOR} != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
+    FROM events
+    WHERE ${isMeant('createdAt', isOneSite)}
+    GROUP BY projectId, hour
+    UNION ALL
+    SELECT
+        projectId, toStartOfHour(startedAt) AS hour, 0 AS viewed, ${ENTERED},
+        ${NO_AMOUNTS} AS amounts, [] AS visitorHashes
+    FROM sessions
+    WHERE ${isMeant('startedAt', isOneSite)}
+    GROUP BY projectId, hour
+)
+GROUP BY projectId, hour
+HAVING ${SAYS_SOMETHING} OR notEmpty(visitors)`;
+}
+
+/**
+ * The same by page, of hours or days. A session that lies within one hour or day with all its events is in no other, so
+ * it is enough to count it; of those that reach beyond, few, there are hashes. An event that carries a session on changes
+ * the hour in which that began, too (`noteChange` in batch.ts), so both are summed up again.
+ */
+export function pagesStatement({ unit, isOneSite }: Summing): string {
+  const { column, startOf, pages } = UNITS[unit];
+  return `
+INSERT INTO ${pages}
+    (projectId, ${column}, block, origin, path, title, screenViews, begun, bounced, lastedMs, revenue,
+     sessionsWithin, sessions, visitors)
+WITH whole AS
+(
+    SELECT id
+    FROM sessions
+    WHERE ${isMeant('startedAt', isOneSite)}
+    GROUP BY projectId, id
+    HAVING sum(sign * (${startOf}(startedAt) = ${startOf}(endedAt))) > 0
+)
+SELECT
+    projectId, ${column}, {block:UInt64}, origin, path, max(lastTitle),
+    sum(viewed), sum(begun), sum(bounced), sum(lastedMs), ${EARNED},
+    sum(within), groupUniqArrayArray(sessionHashes), groupUniqArrayArray(visitorHashes)
+FROM
+(
+    SELECT
+        projectId, ${startOf}(createdAt) AS ${column}, origin, path,
+        argMaxIf(title, (createdAt, id), name = {screenView:String} AND title != '') AS lastTitle,
+        countIf(name = {screenView:String}) AS viewed,
+        0 AS begun, 0 AS bounced, 0 AS lastedMs,
+        ${AMOUNTS} AS amounts,
+        uniqExactIf(sessionId, name = {screenView:String} AND sessionId IN (SELECT id FROM whole)) AS within,
+        groupUniqArrayIf(${hashText('sessionId')},
+            name = {screenView:String} AND sessionId != toFixedString('', 16) AND sessionId NOT IN (SELECT id FROM whole)) AS sessionHashes,
+        groupUniqArrayIf(${hashText(VISITOR)}, name = {screenView:String} AND ${VISITOR} != '') AS visitorHashes
+    FROM events
+    WHERE ${isMeant('createdAt', isOneSite)} AND (name = {screenView:String} OR revenue != 0)
+    GROUP BY projectId, ${column}, origin, path
+    UNION ALL
+    SELECT
+        projectId, ${startOf}(startedAt) AS ${column}, entryOrigin AS origin, entryPath AS path, '' AS lastTitle,
+        0 AS viewed, ${ENTERED}, ${NO_AMOUNTS} AS amounts,
+        0 AS within, [] AS sessionHashes, [] AS visitorHashes
+    FROM sessions
+    WHERE ${isMeant('startedAt', isOneSite)}
+    GROUP BY projectId, ${column}, origin, path
+)
+GROUP BY projectId, ${column}, origin, path
+HAVING ${SAYS_SOMETHING}`;
+}
+
+/**
+ * The sessions that began on a day, by each group of dimensions. A session's visitor and values may become other ones
+ * later, so a visitor counts where sessions of theirs are left over once all states are summed up. Without a visitor the
+ * hash is 0.
+ */
+export function dimensionStatements({ isOneSite }: Pick<Summing, 'isOneSite'>): readonly string[] {
+  return Object.entries(SUMMED_DIMENSIONS).map(([table, dimensions]) => {
+    const names = dimensions.join(', ');
+    return `
+INSERT INTO ${table} (projectId, day, block, ${names}, begun, viewed, bounced, lastedMs, revenue, visitors)
+SELECT
+    projectId, day, {block:UInt64}, ${names},
+    sum(begun), sum(viewed), sum(bounced), sum(lastedMs), ${EARNED},
+    groupArrayIf(visitor, visitor != 0 AND begun > 0)
+FROM
+(
+    SELECT
+        projectId, toStartOfDay(startedAt) AS day, ${names},
+        if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)}) AS visitor,
+        ${ENTERED},
+        sum(sign * screenViews) AS viewed,
+        sumMap(mapApply((currency, amount) -> (currency, amount * sign), revenue)) AS amounts
+    FROM sessions
+    WHERE ${isMeant('startedAt', isOneSite)}
+    GROUP BY projectId, day, ${names}, visitor
+)
+GROUP BY projectId, day, ${names}
+HAVING ${SAYS_SOMETHING}`;
+  });
+}
+
+/** Rows of the hours that are listed, a day being 24 of them: the tables are sorted by the hour. */
+function isMeant(column: string, isOneSite: boolean): string {
+  const site = isOneSite ? 'projectId = {site:String}' : "projectId != ''";
+  return `${site} AND toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))`;
+}

@@ -1,0 +1,38 @@
+import { HOUR_MS } from './settled.ts';
+
+/** What is summed up as a whole: an hour, or a day in UTC. */
+export const SUM_UNITS = ['hour', 'day'] as const;
+export type SumUnit = (typeof SUM_UNITS)[number];
+
+export interface UnitOfSums {
+  readonly ms: number;
+  /** The column that holds the beginning of one, in all of its tables. */
+  readonly column: string;
+  /** The store's function that finds it. */
+  readonly startOf: string;
+  /** The table that says which of them are summed up. */
+  readonly announced: string;
+  readonly pages: string;
+}
+
+export const UNITS: Readonly<Record<SumUnit, UnitOfSums>> = {
+  hour: {
+    ms: HOUR_MS,
+    column: 'hour',
+    startOf: 'toStartOfHour',
+    announced: 'rollup_blocks',
+    pages: 'hourly_pages',
+  },
+  day: {
+    ms: 24 * HOUR_MS,
+    column: 'day',
+    startOf: 'toStartOfDay',
+    announced: 'rollup_days',
+    pages: 'daily_pages',
+  },
+};
+
+/** The beginning of the hour or day that holds a time, in milliseconds since 1970. */
+export function startOfUnit(unit: SumUnit, ms: number): number {
+  return Math.floor(ms / UNITS[unit].ms) * UNITS[unit].ms;
+}

@@ -1,0 +1,186 @@
+import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { SUMMED_DIMENSIONS } from '../rows.ts';
+import { currentSessions } from './run.ts';
+import type { StoredRow } from './stored-rows.ts';
+
+/** A row of sums as a test compares it: keys, figures, and who was counted, by name and not by hash. */
+export type PlainSums = Readonly<Record<string, unknown>>;
+
+/** Rows of sums by table. */
+export type SumsByTable = Readonly<Record<string, readonly PlainSums[]>>;
+
+const NO_SESSION = '0'.repeat(32);
+const DAILY_TABLES = Object.entries(SUMMED_DIMENSIONS);
+
+/**
+ * What all sums of hours or of days have to say about rows, recounted one by one. Shares nothing with the statements but
+ * the lists of columns. `start` is in milliseconds; amounts are texts, and those of zero are left out.
+ */
+export function recountSums(
+  unit: SumUnit,
+  rows: { readonly events: readonly StoredRow[]; readonly sessions: readonly StoredRow[] },
+): SumsByTable {
+  const spans = new Map(
+    currentSessions(rows.sessions).map(({ id, startedAt, endedAt }) => [
+      String(id),
+      [startedAt, endedAt].map(Number),
+    ]),
+  );
+  const reachesBeyond = (id: string) => {
+    const [start = 0, end] = (spans.get(id) ?? []).map((atMs) => startOfUnit(unit, atMs));
+    return start !== end;
+  };
+  const totals = new Groups();
+  const pages = new Groups();
+  const groups = DAILY_TABLES.map(([table, columns]) => ({ table, columns, found: new Groups() }));
+  for (const { values } of rows.events) {
+    if (values.name === 'session_start' || values.name === 'session_end') continue;
+    const { origin, path } = values;
+    const common = { projectId: values.projectId, start: startOfUnit(unit, Number(values.createdAt)) };
+    const isView = values.name === 'screen_view';
+    const total = totals.at(common);
+    addVisitor(total, values);
+    addAmount(total, values.currency, values.revenue);
+    if (isView) total.screenViews += 1;
+    if (!isView && values.revenue === 0n) continue;
+    const page = pages.at({ ...common, origin, path });
+    addAmount(page, values.currency, values.revenue);
+    if (!isView) continue;
+    page.screenViews += 1;
+    addVisitor(page, values);
+    const id = String(values.sessionId);
+    if (id !== NO_SESSION) (reachesBeyond(id) ? page.sessions : page.sessionsWithin).add(id);
+    const shownAt = `${String(values.createdAt).padStart(20, '0')} ${values.id}`;
+    if (values.title !== '' && shownAt > page.titleShownAt) {
+      page.title = String(values.title);
+      page.titleShownAt = shownAt;
+    }
+  }
+  for (const session of currentSessions(rows.sessions)) {
+    const startedMs = Number(session.startedAt);
+    const common = { projectId: session.projectId, start: startOfUnit(unit, startedMs) };
+    const page = { ...common, origin: session.entryOrigin, path: session.entryPath };
+    const ofDimensions = groups.map(({ columns, found }) =>
+      found.at({ ...common, ...Object.fromEntries(columns.map((column) => [column, session[column]])) }),
+    );
+    for (const found of [totals.at(common), pages.at(page), ...ofDimensions]) {
+      found.begun += 1;
+      if (Number(session.screenViews) <= 1) found.bounced += 1;
+      found.lastedMs += Number(session.endedAt) - startedMs;
+    }
+    for (const found of ofDimensions) {
+      found.viewed += Number(session.screenViews);
+      addVisitor(found, session);
+      for (const [currency, amount] of session.revenue as [string, bigint][])
+        addAmount(found, currency, amount);
+    }
+  }
+  const figures = ['begun', 'bounced', 'lastedMs', 'revenue', 'visitors'] as const;
+  const ofPages = pages.rows(['title', 'screenViews', 'sessionsWithin', 'sessions', ...figures]);
+  if (unit === 'hour')
+    return { hourly_totals: totals.rows(['screenViews', ...figures]), hourly_pages: ofPages };
+  const daily = groups.map(({ table, found }) => [table, found.rows(['viewed', ...figures])] as const);
+  return { daily_pages: ofPages, ...Object.fromEntries(daily) };
+}
+
+interface Counted {
+  screenViews: number;
+  begun: number;
+  viewed: number;
+  bounced: number;
+  lastedMs: number;
+  title: string;
+  titleShownAt: string;
+  readonly revenue: Map<string, bigint>;
+  readonly visitors: Set<string>;
+  /** Those that lie in the hour or day as a whole, and the others. */
+  readonly sessionsWithin: Set<string>;
+  readonly sessions: Set<string>;
+}
+
+class Groups {
+  readonly #groups = new Map<string, { readonly key: PlainSums; readonly counted: Counted }>();
+
+  at(key: PlainSums): Counted {
+    const text = JSON.stringify(key);
+    const found = this.#groups.get(text) ?? { key, counted: nothing() };
+    this.#groups.set(text, found);
+    return found.counted;
+  }
+
+  rows(figures: readonly (keyof Counted)[]): readonly PlainSums[] {
+    return inOrder(
+      [...this.#groups.values()]
+        .filter(({ counted }) => saysSomething(counted))
+        .map(({ key, counted }) => ({
+          ...key,
+          ...Object.fromEntries(figures.map((figure) => [figure, figureOf(counted, figure)])),
+        })),
+    );
+  }
+}
+
+function nothing(): Counted {
+  return {
+    screenViews: 0,
+    begun: 0,
+    viewed: 0,
+    bounced: 0,
+    lastedMs: 0,
+    title: '',
+    titleShownAt: '',
+    revenue: new Map(),
+    visitors: new Set(),
+    sessionsWithin: new Set(),
+    sessions: new Set(),
+  };
+}
+
+/** A session may have moved elsewhere, and amounts may add up to nothing. */
+function saysSomething({ screenViews, begun, revenue, visitors }: Counted): boolean {
+  return screenViews + begun + visitors.size > 0 || [...revenue.values()].some((amount) => amount !== 0n);
+}
+
+function figureOf(counted: Counted, figure: keyof Counted): unknown {
+  return figure === 'sessionsWithin' ? counted.sessionsWithin.size : plain(counted[figure]);
+}
+
+function plain(figure: Counted[keyof Counted]): unknown {
+  if (figure instanceof Set) return [...figure].sort();
+  if (!(figure instanceof Map)) return figure;
+  const amounts = [...figure].filter(([, amount]) => amount !== 0n).sort();
+  return Object.fromEntries(amounts.map(([currency, amount]) => [currency, String(amount)]));
+}
+
+function addVisitor({ visitors }: Counted, { profileId, deviceId }: PlainSums): void {
+  if (profileId !== '' || deviceId !== '') visitors.add(String(profileId) || String(deviceId));
+}
+
+function addAmount({ revenue }: Counted, currency: unknown, amount: unknown): void {
+  if (amount !== 0n)
+    revenue.set(String(currency), (revenue.get(String(currency)) ?? 0n) + BigInt(String(amount)));
+}
+
+const FIGURES = [
+  'screenViews',
+  'begun',
+  'viewed',
+  'bounced',
+  'lastedMs',
+  'title',
+  'revenue',
+  'visitors',
+  'sessionsWithin',
+  'sessions',
+];
+
+/** In an order of which only the rows' keys decide, so that a difference is shown where it is. */
+export function inOrder(rows: readonly PlainSums[]): readonly PlainSums[] {
+  return rows
+    .map((row) => {
+      const key = Object.entries(row).filter(([column]) => !FIGURES.includes(column));
+      return { row, text: JSON.stringify(key.sort()) };
+    })
+    .sort((a, b) => (a.text < b.text ? -1 : 1))
+    .map(({ row }) => row);
+}

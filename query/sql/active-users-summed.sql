@@ -1,0 +1,46 @@
+-- As active-users.sql without filters: from the sums of those hours that have them, and from rows for the others.
+SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
+FROM
+(
+    SELECT arrayJoin(arrayZip(days, arrayPopFront(arrayPushBack(days, {never:UInt16})))) AS visit
+    FROM
+    (
+        SELECT visitor, arraySort(groupUniqArray(toUInt16(indexOf({edges:Array(Int64)}, edge)))) AS days
+        FROM
+        (
+            SELECT
+                arrayJoin(visitors) AS visitor,
+                roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge
+            FROM hourly_totals
+            WHERE projectId = {site:String}
+                AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
+                AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
+            UNION ALL
+            SELECT
+                bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655) AS visitor,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM events
+            WHERE projectId = {site:String}
+                AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
+                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                AND name NOT IN {synthetic:Array(String)}
+                AND (profileId != '' OR deviceId != '')
+            UNION ALL
+            SELECT
+                bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655) AS visitor,
+                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+            FROM $HOT_EVENTS$
+            WHERE projectId = {site:String}
+                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                AND name NOT IN {synthetic:Array(String)}
+                AND (profileId != '' OR deviceId != '')
+        )
+        GROUP BY visitor
+    )
+)
+GROUP BY day, daysUntilNext
+-- The hours that are read from rows are few, and the index leads to them.
+SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,0 +1,80 @@
+-- As breakdown.sql without filters: from the sums of those days that have them, and from rows for the other hours.
+WITH
+-- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+hot AS
+(
+    SELECT *
+    FROM $HOT_SESSIONS$
+    WHERE projectId = {site:String} AND sign > 0
+    ORDER BY version DESC
+    LIMIT 1 BY id
+),
+found AS
+(
+    SELECT
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
+        if(profileId = '' AND deviceId = '', 0,
+            bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655)) AS visitor
+    FROM sessions
+    WHERE projectId = {site:String}
+        AND toStartOfHour(startedAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
+        AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+        AND id NOT IN (SELECT id FROM hot)
+    UNION ALL
+    -- Names stay in the store's dictionaries for as long as these have one, too.
+    SELECT
+        sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
+        if(profileId = '' AND deviceId = '', 0,
+            bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655)) AS visitor
+    FROM (SELECT *, $COLUMNS$ FROM hot)
+    WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND startedAt < fromUnixTimestamp64Milli({to:Int64})
+)
+SELECT
+    prefix,
+    name,
+    sum(begun) AS sessions,
+    sum(viewed) AS pageviews,
+    uniqExactArray(visitorHashes) AS visitors,
+    sum(bounced) AS bounces,
+    sum(lastedMs) AS durationMs,
+    toString(sum(earned)) AS revenue
+FROM
+(
+    SELECT
+        $COLUMNS$, begun, viewed, bounced, lastedMs, revenue[{currency:String}] AS earned, visitors AS visitorHashes
+    FROM $SUMS$
+    WHERE projectId = {site:String}
+        AND day >= toDateTime({firstDay:UInt32}, 'UTC') AND day <= toDateTime({lastDay:UInt32}, 'UTC')
+        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(day), 3600) IN {dayKeys:Array(UInt128)}
+    UNION ALL
+    SELECT
+        prefix, name,
+        sum(ofVisitor.1) AS begun, sum(ofVisitor.2) AS viewed, sum(ofVisitor.3) AS bounced, sum(ofVisitor.4) AS lastedMs,
+        sum(ofVisitor.5) AS earned,
+        groupArrayIf(visitor, visitor != 0 AND ofVisitor.1 > 0) AS visitorHashes
+    FROM
+    (
+        SELECT
+            prefix,
+            name,
+            visitor,
+            (
+                sum(sign),
+                sum(sign * screenViews),
+                sum(sign * (screenViews <= 1)),
+                sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))),
+                sum(sign * amount)
+            ) AS ofVisitor
+        FROM found
+        GROUP BY prefix, name, visitor
+    )
+    GROUP BY prefix, name
+)
+GROUP BY prefix, name
+HAVING sessions > 0
+ORDER BY sessions DESC, name, prefix
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}
+-- The hours that are read from rows are few, and the index leads to them.
+SETTINGS use_index_for_in_with_subqueries = 1
