@@ -65,7 +65,7 @@ export const SETTINGS = {
   ROLLUP_INTERVAL_MS: {
     schema: integer(100, 3_600_000),
     default: '60000',
-    help: 'how often hours that are over are summed up for questions about long times',
+    help: 'how often hours and days that are over are summed up for questions about long times',
   },
   SESSION_HOLD_MS: {
     schema: integer(1_800_000, 86_400_000),

@@ -13,6 +13,7 @@ import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
+import { settledFigures } from './insights/history-figures.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
@@ -57,10 +58,11 @@ export function addRoutes(http: HttpServer, options: RouteOptions): void {
     answer: (asked, { details }) =>
       details ? answerLiveDetails(options.hot, asked) : answerLive(options.hot, asked),
   });
+  const settled = settledFigures();
   serveInsight({
     path: 'metrics',
     schema: metricsQuery,
-    answer: (asked, query) => answerMetrics(options, asked, query),
+    answer: (asked, query) => answerMetrics(options, asked, query, settled),
   });
   for (const question of breakdownInsights(options)) serveInsight(question);
   for (const question of trafficInsights(options)) serveInsight(question);

@@ -1,11 +1,15 @@
+import { LRUCache } from 'lru-cache';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Range } from '../range.ts';
-import { summedSpans } from '../rollups/summed-spans.ts';
+import { settledKeyOf, summedSpans, sumsBeside } from '../rollups/summed-spans.ts';
 import type { Seam } from '../seam.ts';
 import { type Figures, NO_FIGURES } from './figures.ts';
+
+/** A few numbers each. */
+const SETTLED_MAX = 10_000;
 
 /** The figures of a range: of all of it, of the span before, and of each bucket in order. */
 export interface RangeFigures {
@@ -39,15 +43,24 @@ export interface FiguresQuestion {
   readonly filters: readonly Filter[];
 }
 
+/** Figures of spans that are all summed up, by what tells them apart; they never change. */
+export type SettledFigures = LRUCache<string, Figures>;
+
+export function settledFigures(): SettledFigures {
+  return new LRUCache({ max: SETTLED_MAX });
+}
+
 /**
  * Counts a range over history and hot rows: what happened by events, and what began by sessions. The span before is
- * filtered by itself. Without filters, hours that are summed up are not counted again.
+ * filtered by itself. Without filters, hours that are summed up are not counted again, nor is the span before, once it
+ * was counted and is all summed up.
  */
 export async function historyFigures(
   history: Pick<History, 'ask'>,
   { projectId, filters }: FiguresQuestion,
   range: Range,
   seam: Seam,
+  settled = settledFigures(),
 ): Promise<RangeFigures> {
   const conditions = insightConditions(filters, range);
   const parameters = {
@@ -62,7 +75,14 @@ export async function historyFigures(
   const naming = { screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
   const spans = [range.previous, range.span];
   const asked = { projectId, spans, edges: parameters.edges, hoursFromMs: 0, days: false };
-  const sums = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
+  const found = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
+  const keys = found === undefined ? undefined : settledKeyOf(found, range.previous);
+  const key = keys === undefined ? undefined : `${projectId} ${range.previous.fromMs} ${keys}`;
+  const before = key === undefined ? undefined : settled.get(key);
+  const sums =
+    before === undefined || found === undefined
+      ? found
+      : { ...sumsBeside(found, range.previous), previousTo: range.previous.fromMs };
   const suffix = sums === undefined ? '' : '-summed';
   const [events, sessions] = await Promise.all([
     history.ask<EventRow>(
@@ -74,7 +94,10 @@ export async function historyFigures(
     ),
     history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...sums }, seam, '', conditions),
   ]);
-  return combine(range, events, sessions);
+  const figures = combine(range, events, sessions);
+  if (before !== undefined) return { ...figures, previous: before };
+  if (key !== undefined) settled.set(key, figures.previous);
+  return figures;
 }
 
 function combine(range: Range, events: readonly EventRow[], sessions: readonly SessionRow[]): RangeFigures {

@@ -4,7 +4,7 @@ import type { History } from '../history.ts';
 import type { Seam } from '../seam.ts';
 
 /** Looked at beyond the rows that are asked for: pages with more visitors in common between hours may change places. */
-const NAMED_MORE = 12;
+const NAMED_MORE = 4;
 const GROWTH = 8;
 /** How long a ranking is made at the least: the next question may ask for more of it. */
 const RANKED_MIN = 200;
@@ -94,8 +94,7 @@ async function askNamed<Row extends object>(
   const bound = {
     ...parameters,
     every: named.length === 0 ? 1 : 0,
-    origins: named.map(({ origin }) => origin),
-    paths: named.map(({ path }) => path),
+    paths: [...new Set(named.map(({ path }) => path))],
   };
   const [rows, entered] = await Promise.all([
     history.ask<Row & NamedRow>('pages-summed', bound, seam),

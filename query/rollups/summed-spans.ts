@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { StoreParameters } from '../../infra/store.ts';
 import type { History } from '../history.ts';
 import type { Span } from '../range.ts';
@@ -21,6 +22,17 @@ export interface SpansQuestion {
   readonly days: boolean;
 }
 
+/** What `summedSpans` finds, in seconds since 1970; bound as it is. */
+export interface SummedSpans extends StoreParameters {
+  readonly firstDay: number;
+  readonly lastDay: number;
+  readonly dayKeys: readonly bigint[];
+  readonly firstHour: number;
+  readonly lastHour: number;
+  readonly hourKeys: readonly bigint[];
+  readonly rowHours: readonly number[];
+}
+
 /**
  * Which days and hours of a question are answered from their sums, and which hours from rows, as the parameters of the
  * statements that read them (`sql/*-summed.sql`), in seconds since 1970:
@@ -40,7 +52,7 @@ export async function summedSpans(
   history: Pick<History, 'ask'>,
   { projectId, spans, edges, hoursFromMs, days }: SpansQuestion,
   seam: Seam,
-): Promise<StoreParameters | undefined> {
+): Promise<SummedSpans | undefined> {
   const all = hoursOf(spans);
   const [first, last] = [all?.[0], all?.at(-1)];
   if (all === undefined || first === undefined || last === undefined) return undefined;
@@ -66,29 +78,72 @@ export async function summedSpans(
   };
 }
 
+/**
+ * What tells the sums of a span of time from all others, where its hours are all summed up; then what they say never
+ * changes. Undefined where something is read from rows.
+ */
+export function settledKeyOf({ hourKeys, rowHours }: SummedSpans, span: Span): string | undefined {
+  if (rowHours.some((hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs))
+    return undefined;
+  const keys = hourKeys.filter((key) => isWithin(key, span)).join(' ');
+  return createHash('sha256').update(keys).digest('base64');
+}
+
+/** The same without the hours of a span. */
+export function sumsBeside(sums: SummedSpans, span: Span): SummedSpans {
+  const hourKeys = sums.hourKeys.filter((key) => !isWithin(key, span));
+  const hours = hourKeys.map(hourOf);
+  return { ...sums, hourKeys, firstHour: hours[0] ?? 0, lastHour: hours.at(-1) ?? 0 };
+}
+
+function isWithin(key: bigint, { fromMs, toMs }: Span): boolean {
+  const hourMs = hourOf(key) * 1000;
+  return hourMs >= fromMs && hourMs < toMs;
+}
+
+function hourOf(key: bigint): number {
+  return (Number(key % KEY_HOURS) * HOUR_MS) / 1000;
+}
+
 interface KnownBlocks {
   readonly hours: ReadonlyMap<number, number>;
   readonly days: ReadonlyMap<number, number>;
 }
 
+/** A block that summed up these hours or days; or, as block 0, a flush of a partition that changed these hours later. */
 interface SpansRow {
   readonly seconds: number;
+  readonly block: number;
+  /** Of each partition, the last flush that the sums hold; empty while they are to come. */
+  readonly flushes: readonly number[];
+  readonly partition: number;
   readonly starts: readonly number[];
-  readonly blocks: readonly number[];
 }
 
+/** The last block of each hour and day whose sums hold every flush that ever changed it, and that nothing hot changes. */
 async function knownBlocks(
   history: Pick<History, 'ask'>,
   parameters: StoreParameters,
   seam: Seam,
 ): Promise<KnownBlocks> {
   const rows = await history.ask<SpansRow>('summed-spans', parameters, seam);
+  const marks = rows.filter(({ block }) => block === 0);
   const blocksOf = (ms: number) => {
-    const { starts = [], blocks = [] } = rows.find(({ seconds }) => seconds * 1000 === ms) ?? {};
-    const known = new Map(starts.map((start, place) => [start, blocks[place] ?? 0]));
+    const last = new Map<number, SpansRow>();
+    for (const row of rows) {
+      if (row.block === 0 || row.seconds * 1000 !== ms) continue;
+      for (const start of row.starts) if ((last.get(start)?.block ?? 0) < row.block) last.set(start, row);
+    }
+    for (const { partition, flushes, starts } of marks) {
+      for (const hour of starts) {
+        const start = floorTo(hour, ms / 1000);
+        if ((last.get(start)?.flushes[partition] ?? 0) < (flushes[0] ?? 0)) last.delete(start);
+      }
+    }
     // What an unflushed row changes is read from rows.
-    for (const hour of seam.hotHours) known.delete(floorTo(hour, ms) / 1000);
-    return known;
+    for (const hourMs of seam.hotHours) last.delete(floorTo(hourMs, ms) / 1000);
+    const valid = [...last].filter(([, { flushes }]) => flushes.length > 0);
+    return new Map(valid.map(([start, { block }]) => [start, block]));
   };
   return { hours: blocksOf(HOUR_MS), days: blocksOf(DAY_MS) };
 }

@@ -1,5 +1,5 @@
 -- As pages.sql without filters: from the sums of those days and hours that have them, and from rows for the others; for
--- the pages that are named, or for every page. A page's visitors are the union of its spans', and so are the sessions that
+-- the pages whose paths are named, or for every page. A page's visitors are the union of its spans', and so are the sessions that
 -- reach beyond one; the others are counted (processor/rollups). A last row says how many sessions a page that is not named
 -- has at the most in the rows.
 WITH named AS
@@ -76,10 +76,7 @@ SELECT
     sum(lastedMs) AS durationMs
 FROM
 (
-    SELECT
-        *,
-        {every:UInt8}
-            OR (origin, path) IN (SELECT arrayJoin(arrayZip({origins:Array(String)}, {paths:Array(String)}))) AS isNamed
+    SELECT *, {every:UInt8} OR path IN {paths:Array(String)} AS isNamed
     FROM named
 )
 GROUP BY isNamed, origin, path
