@@ -67,14 +67,15 @@ async function landMarked(partition: number): Promise<void> {
   await visits.land(partition, held.store);
 }
 
-/** Sums up some settled hours and days: at first all for all sites, later some of them again for one. */
+/** Sums up settled hours and days: at first all for all sites, later some of them, or all, again for one. */
 async function sumUpSome(): Promise<void> {
   const isFirst = block === 0;
+  const share = pick([0.5, 0.8, 1]);
   for (const [unit, lengthMs] of UNITS) {
     const first = Math.ceil((FROM_MS - BEFORE_MS) / lengthMs);
     const count = Math.floor(SETTLED_MS / lengthMs) - first;
     const startsMs = Array.from({ length: count }, (_, index) => (first + index) * lengthMs);
-    const some = startsMs.filter(() => seeded.chance(unit === 'hour' ? 0.5 : 0.8));
+    const some = startsMs.filter(() => seeded.chance(share));
     block += 2;
     await sumUp(held.store, {
       projectId: isFirst ? undefined : SITE,
@@ -233,7 +234,7 @@ test('whatever is summed up, marked, hot or landing, sums and rows give what row
     const hot = await visits.hotView().rows(SITE);
     await compareAll(history, hot);
   }
-  expect(settled.size).toBeGreaterThan(4);
+  expect(settled.size).toBeGreaterThan(0);
   expect(summed('metrics-events-summed', 'hour')).toBeGreaterThan(ROUNDS * 5);
   expect(summed('pages-summed', 'hour')).toBeGreaterThan(ROUNDS);
   expect(summed('pages-summed', 'day')).toBeGreaterThan(ROUNDS / 4);
