@@ -11,7 +11,6 @@ export interface Entry {
   /** Undefined: nobody said that it was taken; it may be stored or not. */
   readonly acknowledgedAtMs: number | undefined;
   readonly answered: { readonly deviceId: string; readonly sessionId: string } | undefined;
-  readonly tries: number;
 }
 
 export interface DriveOptions {
@@ -41,6 +40,7 @@ export class Ledger {
   readonly #byDevice = new Map<string, Entry[]>();
   /** Answers that were neither 200 nor 503, and failures of connections, by text. */
   readonly refusals = new Map<string, number>();
+  #resent = 0;
 
   get entries(): readonly Entry[] {
     return [...this.#byDevice.values()].flat();
@@ -48,6 +48,11 @@ export class Ledger {
 
   get acknowledged(): readonly Entry[] {
     return this.entries.filter(({ acknowledgedAtMs }) => acknowledgedAtMs !== undefined);
+  }
+
+  /** How often an event was sent again so far. */
+  get resent(): number {
+    return this.#resent;
   }
 
   /** This ledger and others as one; each of them has devices of its own. */
@@ -102,7 +107,7 @@ export class Ledger {
       const event = script.next();
       const index = entries.length;
       // In the ledger before it leaves, so that an observer never sees more in the service than here.
-      entries.push(unanswered(event, Date.now(), 0));
+      entries.push(unanswered(event, Date.now()));
       const entry = await this.#send(client, event, options);
       entries[index] = entry;
       await new Promise((resolve) => setTimeout(resolve, options.paceMs));
@@ -117,13 +122,13 @@ export class Ledger {
         .catch((error: unknown) =>
           this.#note(`connection: ${error instanceof Error ? error.message : error}`),
         );
-      if (answer !== undefined && answer.status === 200)
-        return acknowledgedEntry(event, sentAtMs, tries, answer);
+      if (answer !== undefined && answer.status === 200) return acknowledgedEntry(event, sentAtMs, answer);
       if (answer !== undefined && answer.status !== 503) this.#note(refusalOf(answer));
-      if (!options.persistent) return unanswered(event, sentAtMs, tries);
+      if (!options.persistent) return unanswered(event, sentAtMs);
       if (Date.now() - sentAtMs > RETRY_MAX_MS)
         throw new Error(`${event.eventId} was not taken for ${RETRY_MAX_MS} ms`);
       await new Promise((resolve) => setTimeout(resolve, backoffMs(BACKOFF, tries - 1, 0.5)));
+      this.#resent += 1;
     }
   }
 
@@ -132,12 +137,12 @@ export class Ledger {
   }
 }
 
-function unanswered(event: ScriptedEvent, sentAtMs: number, tries: number): Entry {
-  return { event, sentAtMs, acknowledgedAtMs: undefined, answered: undefined, tries };
+function unanswered(event: ScriptedEvent, sentAtMs: number): Entry {
+  return { event, sentAtMs, acknowledgedAtMs: undefined, answered: undefined };
 }
 
-function acknowledgedEntry(event: ScriptedEvent, sentAtMs: number, tries: number, answer: Answer): Entry {
-  return { event, sentAtMs, acknowledgedAtMs: Date.now(), answered: answerSchema.parse(answer.body), tries };
+function acknowledgedEntry(event: ScriptedEvent, sentAtMs: number, answer: Answer): Entry {
+  return { event, sentAtMs, acknowledgedAtMs: Date.now(), answered: answerSchema.parse(answer.body) };
 }
 
 function bodyOf({ eventId, deviceId, profileId, name, occurredAtMs, path }: ScriptedEvent): string {

@@ -31,6 +31,7 @@ export class StreamReader {
   #consumer: Consumer | undefined;
   #consumerName = '';
   #messages: ConsumerMessages | undefined;
+  #closed = false;
 
   constructor(manager: JetStreamManager, jetstream: JetStreamClient, stream: string, sequence: number) {
     this.#manager = manager;
@@ -41,13 +42,16 @@ export class StreamReader {
 
   /**
    * Waits for messages, `waitMs` at the most, and gives each to `take` as it arrives; ends when `messagesMax` came,
-   * nothing came in time, or `take` answers false. Throws a retryable BusError when the server is away.
+   * nothing came in time, `take` answers false, or the reader is closed. Throws a retryable BusError when the server is away.
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
     try {
       const consumer = await this.#open();
+      if (this.#closed) return;
       const messages = await consumer.fetch({ max_messages: messagesMax, expires: Math.max(1_000, waitMs) });
       this.#messages = messages;
+      // Closed while it was opened: the server would be silent until the time is over.
+      if (this.#closed) void messages.close();
       for await (const message of messages) {
         if (!this.#accept(message)) break;
         if (!take({ sequence: message.seq, bytes: message.data })) {
@@ -64,8 +68,9 @@ export class StreamReader {
     }
   }
 
-  /** Ends the reader, also one that waits in `read`. */
+  /** Ends the reader for good, also one that waits in `read`. */
   async close(): Promise<void> {
+    this.#closed = true;
     const name = this.#consumerName;
     await this.#messages?.close();
     this.#consumer = undefined;

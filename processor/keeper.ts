@@ -100,6 +100,10 @@ export class Keeper {
       clock,
     });
     if (ownership === undefined) return false;
+    if (this.#stopping) {
+      await ownership.giveUp();
+      return true;
+    }
     const lane = new Lane({ ...this.#options, ownership });
     this.#lane = lane;
     const recordKeeper = this.#recordKeeper();

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Bus } from '../infra/bus.ts';
 import { systemClock } from '../infra/clock.ts';
+import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Store } from '../infra/store.ts';
 import type { StoreServer } from '../infra/testing/store-server.ts';
 import { type Event, streamOf, subjectOf } from '../ingest/event.ts';
@@ -14,7 +15,7 @@ import { DEAD_LETTERS_STREAM, decodeDeadLetter } from './dead-letter.ts';
 import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from './hot.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
 import { DeposedError, Ownership } from './ownership.ts';
-import { answering, type LaneWorld, startLaneWorld, until } from './testing/lane-world.ts';
+import { answering, type LaneStart, type LaneWorld, startLaneWorld, until } from './testing/lane-world.ts';
 import { messageOf } from './testing/run.ts';
 
 const PARTITION = 0;
@@ -34,7 +35,8 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 afterEach(() => world.stopLanes());
 
-const start = (instance: string) => world.start({ partition: PARTITION, instance });
+const start = (instance: string, more: Partial<LaneStart> = {}) =>
+  world.start({ partition: PARTITION, instance, ...more });
 
 async function publish(...events: readonly Event[]): Promise<void> {
   published += 1;
@@ -157,6 +159,36 @@ test('two processors that want one partition never both have it', async () => {
   await publish(eventOf('f', { path: '/contended' }));
   await until('the next row', async () => ((await storedViews('/contended')) === 21 ? true : undefined));
   await lanes[1 - owner]?.stop();
+});
+
+test('a lane ends whichever call it was about to make when it was stopped, also with a flush to do again', async () => {
+  const deadInFlush = (point: CrashPoint) => {
+    if (point === 'flush:after-intent') throw new Error('dead in mid-flush');
+  };
+  let views = 0;
+  let calls = 0;
+  for (let stopAt = 1; stopAt <= calls + 1; stopAt += 1) {
+    const dying = await start('five', { crashPoint: deadInFlush });
+    await publish(eventOf('8', { path: '/stopped' }));
+    await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));
+    await dying.stop();
+    await publish(eventOf('8', { path: '/stopped' }));
+    views += 2;
+
+    calls = 0;
+    const lane = await start('five', {
+      beforeCall: (keeper) => {
+        calls += 1;
+        if (calls === stopAt) void keeper.stop();
+      },
+    });
+    await until('the end', () => (calls >= stopAt || lane.keeper.answering ? true : undefined));
+    await lane.stop();
+  }
+  expect(calls).toBeGreaterThan(10);
+  const lane = await start('five');
+  await until('the rows', async () => ((await storedViews('/stopped')) === views ? true : undefined));
+  await lane.stop();
 });
 
 test('law 2: store, then checkpoint, then forget: while the store is away nothing is forgotten and nothing is lost', async () => {

@@ -27,6 +27,7 @@ const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
 /** Flushes that a question for more rows than fit a message waits for. */
 const TOO_LARGE_TRIES = 3;
+const STOPPING = 'the lane is stopping';
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry'> {
   readonly config: Config;
@@ -118,6 +119,7 @@ export class Lane {
     const { last } = await this.#options.bus.streamBounds(streamOf(this.#options.partition));
     this.#options.gauges.lagMessages.set(Math.max(0, last - this.#foldedSequence));
     if (this.#foldedSequence >= last) return;
+    if (this.#stopping) throw new Error(STOPPING);
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error('the lane is behind')), maxMs);
       const settle = (error: unknown) => {
@@ -184,7 +186,7 @@ export class Lane {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#wake();
-    this.#settleWaiters(new Error('the lane is stopping'));
+    this.#settleWaiters(new Error(STOPPING));
     await this.#reader?.close();
   }
 

@@ -38,6 +38,8 @@ export interface LaneStart {
   readonly env?: Readonly<Record<string, string>>;
   /** May throw, as a death at that point would end the lane. */
   readonly crashPoint?: (point: CrashPoint) => void;
+  /** Called before each call that the lane makes of its bus, its records, its store and its thread. */
+  readonly beforeCall?: (keeper: Keeper) => void;
 }
 
 /** A bus and a store of one test file, and the lanes that run on them. */
@@ -75,18 +77,19 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
       await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), BUS_BYTES_MAX);
     },
-    start: async ({ partition, instance, env, crashPoint }) => {
+    start: async ({ partition, instance, env, crashPoint, beforeCall = () => {} }) => {
       const metrics = new Metrics();
       const worker = new WorkerHandle(join(projectRoot, 'dist/processor/worker.js'));
       const laneMetrics = createLaneMetrics(metrics);
-      const keeper = new Keeper({
+      const beforeEach = () => beforeCall(keeper);
+      const keeper: Keeper = new Keeper({
         partition,
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,
-        bus,
-        records: await bus.keyed(LANES_BUCKET),
-        store,
-        worker,
+        bus: watched(bus, beforeEach),
+        records: watched(await bus.keyed(LANES_BUCKET), beforeEach),
+        store: watched(store, beforeEach),
+        worker: watched(worker, beforeEach),
         log,
         clock: systemClock,
         random: Math.random,
@@ -132,6 +135,20 @@ export async function answering({ keeper }: RunningLane): Promise<void> {
 async function stopKeeper(keeper: Keeper, worker: WorkerHandle): Promise<void> {
   await keeper.stop();
   await worker.stop();
+}
+
+/** The same object, each of whose methods says first that it is called. */
+function watched<T extends object>(part: T, beforeCall: () => void): T {
+  return new Proxy(part, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        beforeCall();
+        return member.apply(target, args);
+      };
+    },
+  });
 }
 
 function once(stop: () => Promise<void>): () => Promise<void> {
