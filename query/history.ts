@@ -5,6 +5,7 @@ import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
 import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
 import { RefusalError } from './refusal.ts';
+import { SUMMED_TEXTS } from './rollups/summed-texts.ts';
 import { type Seam, withHotRows } from './seam.ts';
 import { Turns } from './turns.ts';
 
@@ -18,19 +19,22 @@ const PARAMETERS_MAX_BYTES = 4_194_304;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
 const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
 
-/**
- * Conditions for the places of a statement that are meant for them; our own text, with its values bound. One that is left
- * out always holds.
- */
+/** Conditions on the rows of a statement; our own text, with its values bound. One that is left out always holds. */
 export interface Conditions {
-  /** The table of sums, for `$SUMS$`. */
-  readonly sums?: string;
   /** On rows of events, for `$FILTER$`. */
   readonly events?: string;
   /** On hot rows of events, for `$HOT_FILTER$`. */
   readonly hotEvents?: string;
   /** On rows of sessions, for `$SESSION_FILTER$`. */
   readonly sessions?: string;
+}
+
+/** Our own text for the places of a statement that are meant for it. */
+export interface Pieces extends Conditions {
+  /** Columns of rows, for `$COLUMNS$`. */
+  readonly columns?: string;
+  /** The table of sums, for `$SUMS$`. */
+  readonly sums?: string;
 }
 
 /** What one statement may use up in the store. */
@@ -86,16 +90,12 @@ export class History {
     if (!this.#isReachable()) throw new StoreAwayError(undefined);
   }
 
-  /**
-   * The rows of an answer. `columns` goes into the statement's text where it says `$COLUMNS$`; it must be our own.
-   * Throws a `StoreAwayError` when the store was not reached.
-   */
+  /** The rows of an answer. Throws a `StoreAwayError` when the store was not reached. */
   async ask<Row>(
     question: string,
     parameters: StoreParameters,
     seam: Seam,
-    columns = '',
-    { events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS, sums = '' }: Conditions = {},
+    { columns = '', sums = '', events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Pieces = {},
   ): Promise<Row[]> {
     const text = must(this.#texts.get(question), `no statement ${question}`)
       .replaceAll('$COLUMNS$', () => columns)
@@ -135,7 +135,11 @@ export class History {
 }
 
 function readStatement(question: string): string {
-  return readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8');
+  const text = readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8');
+  return Object.entries(SUMMED_TEXTS).reduce(
+    (sql, [place, piece]) => sql.replaceAll(place, () => piece),
+    text,
+  );
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {

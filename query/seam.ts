@@ -50,6 +50,15 @@ export const NO_SEAM: Seam = {
 const EVERY_FLUSH = 4_294_967_295;
 const HOT_EVENTS = '$HOT_EVENTS$';
 const HOT_SESSIONS = '$HOT_SESSIONS$';
+/** The newest state of each hot session of the site. */
+const HOT_STATES = '$HOT_STATES$';
+const NEWEST_STATES = `(
+    SELECT *
+    FROM ${HOT_SESSIONS}
+    WHERE projectId = {site:String} AND sign > 0
+    ORDER BY version DESC
+    LIMIT 1 BY id
+)`;
 
 /** Makes the seam from the answers to a question for rows. */
 export function seamOf({ answers, away }: HotAnswers): Seam {
@@ -73,6 +82,7 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
 /** Puts the hot rows into a statement of `sql/`. Nothing but digits gets into its text, so nothing can be spliced. */
 export function withHotRows(sql: string, seam: Seam): string {
   return sql
+    .replaceAll(HOT_STATES, () => NEWEST_STATES)
     .replaceAll(HOT_EVENTS, () => rowsOf('events', seam.eventsHex))
     .replaceAll(HOT_SESSIONS, () => rowsOf('sessions', seam.sessionsHex));
 }

@@ -37,8 +37,8 @@ export async function answerExport(
   };
   const page = { ...conditions, limit: query.limit, offset: (query.page - 1) * query.limit };
   const [rows, counts] = await Promise.all([
-    history.ask<ExportRow>('export-events', page, seam, columnsText(query.includes), held),
-    history.ask<{ readonly total: number }>('export-count', conditions, seam, '', held),
+    history.ask<ExportRow>('export-events', page, seam, { ...held, columns: columnsText(query.includes) }),
+    history.ask<{ readonly total: number }>('export-count', conditions, seam, held),
   ]);
   const totalCount = counts[0]?.total ?? 0;
   const includes = new Set(query.includes);

@@ -65,7 +65,6 @@ export async function answerActiveUsers(
       never: NEVER,
     },
     seam,
-    '',
     conditions,
   );
   const figures = activeUsersOf(days, rows);

@@ -36,7 +36,7 @@ export async function answerBreakdown(
       // There are sums of days alone: the sessions of an hour are read as soon as its sums would be.
       hoursFromMs: Number.POSITIVE_INFINITY,
       ask: (history, parameters, seam) =>
-        history.ask('breakdown-summed', parameters, seam, columns, { sums: sumsOf(dimension) }),
+        history.ask('breakdown-summed', parameters, seam, { columns, sums: sumsOf(dimension) }),
     },
   });
   return rows.map((row) => ({

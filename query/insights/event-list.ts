@@ -52,7 +52,6 @@ export async function answerEventList(
     'event-list-pieces',
     { ...conditions, from: span.fromMs, to: span.toMs, edges },
     seam,
-    '',
     held,
   );
   const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
@@ -63,8 +62,7 @@ export async function answerEventList(
     'event-list',
     { ...conditions, from, to, offset, limit: query.limit },
     seam,
-    columnsText(LISTED_INCLUDES),
-    held,
+    { ...held, columns: columnsText(LISTED_INCLUDES) },
   );
   const includes = new Set(LISTED_INCLUDES);
   return rows.map((row) => exportedEventOf(row, includes));

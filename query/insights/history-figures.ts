@@ -85,14 +85,8 @@ export async function historyFigures(
       : { ...sumsBeside(found, range.previous), previousTo: range.previous.fromMs };
   const suffix = sums === undefined ? '' : '-summed';
   const [events, sessions] = await Promise.all([
-    history.ask<EventRow>(
-      `metrics-events${suffix}`,
-      { ...parameters, ...naming, ...sums },
-      seam,
-      '',
-      conditions,
-    ),
-    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...sums }, seam, '', conditions),
+    history.ask<EventRow>(`metrics-events${suffix}`, { ...parameters, ...naming, ...sums }, seam, conditions),
+    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...sums }, seam, conditions),
   ]);
   const figures = combine(range, events, sessions);
   if (before !== undefined) return { ...figures, previous: before };

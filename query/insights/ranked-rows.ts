@@ -72,7 +72,7 @@ export async function askRanked<Row extends object>(
     const sums = await summedSpans(sources.history, asked, seam);
     if (sums !== undefined) return summed.ask<Row>(sources.history, { ...bound, ...sums }, seam);
   }
-  return sources.history.ask<Row>(question, bound, seam, columns, conditions);
+  return sources.history.ask<Row>(question, bound, seam, { ...conditions, columns });
 }
 
 /**

@@ -123,8 +123,7 @@ export async function listSessions(
       limit,
     },
     seam,
-    COLUMNS.join(', '),
-    held,
+    { ...held, columns: COLUMNS.join(', ') },
   );
   return rows.map((row) => listedSessionOf(row, site.currency));
 }
@@ -146,7 +145,7 @@ async function countedSpan(
   const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
   const parameters = { ...held.parameters, ...bounds };
   // The sessions of the metrics by bucket, with pieces for buckets and nothing before.
-  const pieces = await history.ask<PieceRow>('metrics-sessions', parameters, seam, '', held);
+  const pieces = await history.ask<PieceRow>('metrics-sessions', parameters, seam, held);
   return pageSpanOf(span, edges, new Map(pieces.map(({ edge, sessions }) => [edge, sessions])), page);
 }
 

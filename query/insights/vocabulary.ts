@@ -74,7 +74,7 @@ async function askWords(
     offset: query.cursor,
   };
   const seam = await listSeam(sources, asked, query);
-  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam, '', held);
+  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam, held);
 }
 
 function namedConditions({ event }: PropertyKeysQuery): StoreParameters {

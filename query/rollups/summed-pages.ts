@@ -10,9 +10,8 @@ const GROWTH = 8;
 const RANKED_MIN = 200;
 const RANKINGS_MAX = 500;
 
-/** A page by its sums alone: it has no more sessions in them than this. */
+/** A page by its sums alone: it has no more sessions in them than this. Two of different origins may have one path. */
 interface Candidate {
-  readonly origin: string;
   readonly path: string;
   readonly bound: number;
 }

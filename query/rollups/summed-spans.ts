@@ -3,14 +3,13 @@ import type { StoreParameters } from '../../infra/store.ts';
 import type { History } from '../history.ts';
 import type { Span } from '../range.ts';
 import type { Seam } from '../seam.ts';
+import { KEY_HOURS } from './summed-texts.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A question about longer spans, or about times that an hour's number cannot express, goes by rows alone: five years. */
 const SPAN_HOURS_MAX = 45_000;
 const LAST_MS = 4_294_000_000_000;
-/** What the statements multiply a block with, to put the number of its hour behind it; enough until the year 2089. */
-const KEY_HOURS = 1_048_576n;
 
 /** What is asked for: all that lies in the spans, none of which may reach over an edge. */
 export interface SpansQuestion {

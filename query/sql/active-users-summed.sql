@@ -13,11 +13,10 @@ FROM
                 roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge
             FROM hourly_totals
             WHERE projectId = {site:String}
-                AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-                AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
+                AND $SUMMED_HOURS$
             UNION ALL
             SELECT
-                bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655) AS visitor,
+                $VISITOR$ AS visitor,
                 roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
             FROM events
             WHERE projectId = {site:String}
@@ -26,17 +25,17 @@ FROM
                 AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                 AND name NOT IN {synthetic:Array(String)}
-                AND (profileId != '' OR deviceId != '')
+                AND visitor != 0
             UNION ALL
             SELECT
-                bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655) AS visitor,
+                $VISITOR$ AS visitor,
                 roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
             FROM $HOT_EVENTS$
             WHERE projectId = {site:String}
                 AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
                 AND createdAt < fromUnixTimestamp64Milli({to:Int64})
                 AND name NOT IN {synthetic:Array(String)}
-                AND (profileId != '' OR deviceId != '')
+                AND visitor != 0
         )
         GROUP BY visitor
     )

@@ -1,20 +1,12 @@
 -- As breakdown.sql without filters: from the sums of those days that have them, and from rows for the other hours.
 WITH
 -- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
-hot AS
-(
-    SELECT *
-    FROM $HOT_SESSIONS$
-    WHERE projectId = {site:String} AND sign > 0
-    ORDER BY version DESC
-    LIMIT 1 BY id
-),
+hot AS $HOT_STATES$,
 found AS
 (
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, $COLUMNS$,
-        if(profileId = '' AND deviceId = '', 0,
-            bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655)) AS visitor
+        $VISITOR$ AS visitor
     FROM sessions
     WHERE projectId = {site:String}
         AND toStartOfHour(startedAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
@@ -25,8 +17,7 @@ found AS
     -- Names stay in the store's dictionaries for as long as these have one, too.
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
-        if(profileId = '' AND deviceId = '', 0,
-            bitAnd(sipHash64(if(profileId != '', profileId, deviceId)), 281474976710655)) AS visitor
+        $VISITOR$ AS visitor
     FROM (SELECT *, $COLUMNS$ FROM hot)
     WHERE startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
@@ -46,8 +37,7 @@ FROM
         $COLUMNS$, begun, viewed, bounced, lastedMs, revenue[{currency:String}] AS earned, visitors AS visitorHashes
     FROM $SUMS$
     WHERE projectId = {site:String}
-        AND day >= toDateTime({firstDay:UInt32}, 'UTC') AND day <= toDateTime({lastDay:UInt32}, 'UTC')
-        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(day), 3600) IN {dayKeys:Array(UInt128)}
+        AND $SUMMED_DAYS$
     UNION ALL
     SELECT
         prefix, name,

@@ -3,14 +3,7 @@
 -- sessions of theirs are left over once all states are summed up. They are told apart by 64 bits, none is 0.
 WITH
 -- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
-hot AS
-(
-    SELECT *
-    FROM $HOT_SESSIONS$
-    WHERE projectId = {site:String} AND sign > 0
-    ORDER BY version DESC
-    LIMIT 1 BY id
-),
+hot AS $HOT_STATES$,
 found AS
 (
     SELECT

@@ -4,17 +4,16 @@ WITH pieces AS
     SELECT toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue
     FROM hourly_totals
     WHERE projectId = {site:String}
-        AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
+        AND $SUMMED_HOURS$
     UNION ALL
     SELECT
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,
         countIf(name = {screenView:String}) AS screenViews,
-        groupUniqArrayIf(bitAnd(sipHash64(visitor), 281474976710655), visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitors,
+        groupUniqArrayIf(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS visitors,
         sumMapIf(map(toString(currency), revenue), revenue != 0) AS revenue
     FROM
     (
-        SELECT createdAt, revenue, currency, name, if(profileId != '', profileId, deviceId) AS visitor
+        SELECT createdAt, revenue, currency, name, $VISITOR$ AS visitor
         FROM events
         WHERE projectId = {site:String}
             AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -23,7 +22,7 @@ WITH pieces AS
                 OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
                     AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         UNION ALL
-        SELECT createdAt, revenue, currency, name, if(profileId != '', profileId, deviceId) AS visitor
+        SELECT createdAt, revenue, currency, name, $VISITOR$ AS visitor
         FROM $HOT_EVENTS$
         WHERE projectId = {site:String}
             AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})

@@ -52,8 +52,7 @@ FROM
     SELECT roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge, begun, bounced, lastedMs
     FROM hourly_totals
     WHERE projectId = {site:String}
-        AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
+        AND $SUMMED_HOURS$
 )
 GROUP BY edge
 -- The hours that are read from rows are few, and the index leads to them.

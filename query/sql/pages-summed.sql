@@ -10,8 +10,7 @@ WITH named AS
         sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
     FROM daily_pages
     WHERE projectId = {site:String}
-        AND day >= toDateTime({firstDay:UInt32}, 'UTC') AND day <= toDateTime({lastDay:UInt32}, 'UTC')
-        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(day), 3600) IN {dayKeys:Array(UInt128)}
+        AND $SUMMED_DAYS$
         AND ({every:UInt8} OR path IN {paths:Array(String)})
     UNION ALL
     SELECT
@@ -20,8 +19,7 @@ WITH named AS
         sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
     FROM hourly_pages
     WHERE projectId = {site:String}
-        AND hour >= toDateTime({firstHour:UInt32}, 'UTC') AND hour <= toDateTime({lastHour:UInt32}, 'UTC')
-        AND toUInt128(block) * 1048576 + intDiv(toUnixTimestamp(hour), 3600) IN {hourKeys:Array(UInt128)}
+        AND $SUMMED_HOURS$
         AND ({every:UInt8} OR path IN {paths:Array(String)})
     UNION ALL
     SELECT
@@ -32,15 +30,13 @@ WITH named AS
         countIf(isScreenView) AS viewed,
         sum(amount) AS earned,
         0 AS begun, 0 AS bounced, 0 AS lastedMs, 0 AS within,
-        groupUniqArrayIf(bitAnd(sipHash64(sessionId), 281474976710655),
-            isScreenView AND sessionId != toFixedString('', 16)) AS sessionHashes,
-        groupUniqArrayIf(bitAnd(sipHash64(visitor), 281474976710655), isScreenView AND visitor != '') AS visitorHashes
+        groupUniqArrayIf(session, isScreenView AND session != 0) AS sessionHashes,
+        groupUniqArrayIf(visitor, isScreenView AND visitor != 0) AS visitorHashes
     FROM
     (
         SELECT
-            origin, path, title, id, createdAt, sessionId, name = {screenView:String} AS isScreenView,
-            if(profileId != '', profileId, deviceId) AS visitor,
-            if(currency = {currency:String}, revenue, 0) AS amount
+            origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView,
+            $SESSION$ AS session, $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount
         FROM events
         WHERE projectId = {site:String}
             AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
@@ -50,9 +46,8 @@ WITH named AS
             AND (name = {screenView:String} OR revenue != 0)
         UNION ALL
         SELECT
-            origin, path, title, id, createdAt, sessionId, name = {screenView:String} AS isScreenView,
-            if(profileId != '', profileId, deviceId) AS visitor,
-            if(currency = {currency:String}, revenue, 0) AS amount
+            origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView,
+            $SESSION$ AS session, $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount
         FROM $HOT_EVENTS$
         WHERE projectId = {site:String}
             AND createdAt >= fromUnixTimestamp64Milli({from:Int64})

@@ -47,14 +47,7 @@ ranked AS
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
 -- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
-hot AS
-(
-    SELECT *
-    FROM $HOT_SESSIONS$
-    WHERE projectId = {site:String} AND sign > 0
-    ORDER BY version DESC
-    LIMIT 1 BY id
-),
+hot AS $HOT_STATES$,
 found AS
 (
     SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath
