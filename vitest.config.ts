@@ -3,7 +3,6 @@ import { defineConfig } from 'vitest/config';
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
-// `long` has a command and a config of its own.
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 
 export default defineConfig({
@@ -14,7 +13,7 @@ export default defineConfig({
           name: 'unit',
           sequence: { groupOrder: 0 },
           include: ['{infra,ingest,processor,query,bench}/**/*.test.ts'],
-          exclude: ['**/*.{nats,clickhouse,fault,long}.test.ts'],
+          exclude: ['**/*.{nats,clickhouse,fault}.test.ts'],
           testTimeout: 30_000,
         },
       },
@@ -32,11 +31,13 @@ export default defineConfig({
       {
         test: {
           name: 'clickhouse',
+          // They wait for the engine and the disk about half of the time.
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
           include: ['**/*.clickhouse.test.ts'],
           exclude: ['node_modules/**', 'dist/**'],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 240_000,
+          hookTimeout: 180_000,
           ...servers,
         },
       },

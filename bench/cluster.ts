@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import { z } from 'zod';
 import { must } from '../infra/assert.ts';
 import { projectRoot } from '../infra/root.ts';
 import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
@@ -53,6 +54,7 @@ interface Launch {
 }
 
 const HOST = '127.0.0.1';
+const readySchema = z.object({ metricsUrl: z.string() });
 const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
 export const DATABASE = 'footfall';
 
@@ -165,6 +167,25 @@ export class Cluster {
       password: url.password,
       database: DATABASE,
     });
+  }
+
+  /** Where a processor says how it is; another address after each start. */
+  operationsUrl(name: string): string {
+    const said = [
+      ...this.process(name)
+        .log()
+        .matchAll(/^ready (\{.*\})$/gm),
+    ].at(-1)?.[1];
+    const { metricsUrl } = readySchema.parse(JSON.parse(must(said, `${name} is not ready`)));
+    return new URL(metricsUrl).origin;
+  }
+
+  /** A figure of a processor, over all partitions. Throws when it has none of that name. */
+  async metric(name: string, metric: string): Promise<number> {
+    const text = await (await fetch(`${this.operationsUrl(name)}/metrics`)).text();
+    const lines = [...text.matchAll(new RegExp(`^${metric}(?:{[^}]*})? (\\S+)$`, 'gm'))];
+    if (lines.length === 0) throw new Error(`${name} has no metric ${metric}`);
+    return lines.reduce((sum, line) => sum + Number(line[1]), 0);
   }
 
   async kill(name: string): Promise<void> {

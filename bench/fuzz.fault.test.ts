@@ -121,7 +121,7 @@ test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and t
     ['processor', 'footfall_records_dead_letters_total'],
     ['processor', 'footfall_records_lane_failures_total'],
   ] as const)
-    expect([name, await metricOf(process, name)]).toEqual([name, 0]);
+    expect([name, await cluster.metric(process, name)]).toEqual([name, 0]);
 }, 600_000);
 
 /** Every answer is JSON: two texts, a verdict on a bot or a filter, the places of a batch, or an error that says why. */
@@ -144,11 +144,4 @@ function residentOf() {
 async function totalOf(client: Client, url: string): Promise<number> {
   const { body } = await client.get(url, cluster.credentials.clients.read);
   return (body as { meta?: { totalCount?: number } }).meta?.totalCount ?? 0;
-}
-
-async function metricOf(name: string, metric: string): Promise<number> {
-  const ready = /ready (\{.*\})/.exec(cluster.process(name).log())?.[1] ?? '{}';
-  const { metricsUrl } = JSON.parse(ready) as { metricsUrl: string };
-  const text = await (await fetch(metricsUrl)).text();
-  return Number(new RegExp(`^${metric} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
 }

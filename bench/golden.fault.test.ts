@@ -1,4 +1,3 @@
-import { createServer } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../infra/assert.ts';
@@ -18,7 +17,7 @@ import { PARTS, type Sent, siteTraffic } from './golden/visits.ts';
 // Whatever is asked about the traffic of four sites is what the exported events alone give (golden/model.ts), while flushes,
 // merges and sums of hours go on and late events come. Each test needs those before it.
 
-const SEED = 20_261;
+const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
 const HOSTS = ['a', 'b'];
 const FRESHNESS_MS = 500;
 const QUESTIONS = 150;
@@ -33,7 +32,6 @@ const FLOOD = 8_000;
 let cluster: Cluster;
 let asker: Asker;
 let sender: Sender;
-let processorUrl: string;
 const random = new SeededRandom(SEED);
 const startedAtMs = Date.now();
 const traffic = SITES.flatMap((site) => siteTraffic(random, site, startedAtMs));
@@ -42,8 +40,6 @@ const records: RecordBook = new Map();
 const acknowledged = new Map<string, number>();
 
 beforeAll(async () => {
-  const port = await freePort();
-  processorUrl = `http://127.0.0.1:${port}`;
   let clientIds: string[] = [];
   cluster = await Cluster.start({
     hosts: { a: ['ingest', 'query'], b: ['ingest', 'query'] },
@@ -55,7 +51,6 @@ beforeAll(async () => {
       ROLLUP_INTERVAL_MS: '200',
       LEASE_MS: '2000',
       LOG_LEVEL: 'warn',
-      METRICS_PORT: String(port),
     },
     prepare: async (ground) => {
       clientIds = await makeAccounts(ground, [...SITES, BUSY_SITE]);
@@ -73,8 +68,12 @@ afterAll(async () => {
 
 test('while hours are summed up for the first time', async () => {
   await sendPart(0);
+  await waitFor(
+    'an hour',
+    async () => (await metric('footfall_processor_rollup_hours_total')) > 0,
+    WAIT_MAX_MS,
+  );
   await expectModel(everyQuestion());
-  expect(await metric('footfall_processor_rollup_hours_total')).toBeGreaterThan(0);
 });
 
 test('with late events in unflushed rows, and while the flush brings them', async () => {
@@ -178,7 +177,11 @@ test.each([
 /** Ends it as a deployment does, and waits until it answers for every partition. */
 async function restartProcessor(settings: Readonly<Record<string, string>>): Promise<void> {
   await cluster.restart('processor', settings);
-  await waitFor('the owner', async () => (await fetch(`${processorUrl}/healthz/ready`)).ok, WAIT_MAX_MS);
+  await waitFor(
+    'the owner',
+    async () => (await fetch(`${cluster.operationsUrl('processor')}/healthz/ready`)).ok,
+    WAIT_MAX_MS,
+  );
 }
 
 async function sendPart(part: number): Promise<void> {
@@ -271,20 +274,6 @@ async function expectRefusals(site: string): Promise<void> {
   expect([status, body]).toEqual([200, expect.objectContaining({ partial: true })]);
 }
 
-/** A figure of the processor, over all partitions. */
-async function metric(name: string): Promise<number> {
-  const text = await (await fetch(`${processorUrl}/metrics`)).text();
-  const values = [...text.matchAll(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'gm'))].map((line) =>
-    Number(line[1]),
-  );
-  expect([name, values.length > 0]).toEqual([name, true]);
-  return values.reduce((sum, value) => sum + value, 0);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
+function metric(name: string): Promise<number> {
+  return cluster.metric('processor', name);
 }

@@ -5,7 +5,7 @@ import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
 import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
 import { RefusalError } from './refusal.ts';
-import { SUMMED_TEXTS } from './rollups/summed-texts.ts';
+import { withSummedTexts } from './rollups/summed-texts.ts';
 import { type Seam, withHotRows } from './seam.ts';
 import { Turns } from './turns.ts';
 
@@ -135,11 +135,7 @@ export class History {
 }
 
 function readStatement(question: string): string {
-  const text = readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8');
-  return Object.entries(SUMMED_TEXTS).reduce(
-    (sql, [place, piece]) => sql.replaceAll(place, () => piece),
-    text,
-  );
+  return withSummedTexts(readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8'));
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {

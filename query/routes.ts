@@ -13,7 +13,6 @@ import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
-import { settledFigures } from './insights/history-figures.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
@@ -23,6 +22,7 @@ import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from '.
 import { readParameters } from './parameters.ts';
 import { type Limit, RateLimit } from './rate-limit.ts';
 import { REFUSAL_REASONS, RefusalError } from './refusal.ts';
+import { KeptFigures } from './rollups/kept-sums.ts';
 import { Zones } from './zone.ts';
 
 const RETRY_AFTER: HeaderList = [['Retry-After', '1']];
@@ -58,11 +58,11 @@ export function addRoutes(http: HttpServer, options: RouteOptions): void {
     answer: (asked, { details }) =>
       details ? answerLiveDetails(options.hot, asked) : answerLive(options.hot, asked),
   });
-  const settled = settledFigures();
+  const kept = new KeptFigures();
   serveInsight({
     path: 'metrics',
     schema: metricsQuery,
-    answer: (asked, query) => answerMetrics(options, asked, query, settled),
+    answer: (asked, query) => answerMetrics(options, asked, query, kept),
   });
   for (const question of breakdownInsights(options)) serveInsight(question);
   for (const question of trafficInsights(options)) serveInsight(question);

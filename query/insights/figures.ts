@@ -12,14 +12,32 @@ export interface Figures {
   readonly revenue: ReadonlyMap<string, bigint>;
 }
 
-export const NO_FIGURES: Figures = {
-  screenViews: 0,
-  visitors: 0,
-  sessions: 0,
-  bounces: 0,
-  durationMs: 0,
-  revenue: new Map(),
-};
+/** What a statement sums up for a span, as far as it does. */
+export interface SummedRow {
+  readonly screenViews?: number;
+  readonly sessions?: number;
+  readonly bounces?: number;
+  readonly durationMs?: number;
+  /** Minor units by currency, as text, since they may be more than a double holds. */
+  readonly revenue?: Readonly<Record<string, string>>;
+}
+
+/** The figures of rows together, of which none counts what another does; visitors may be in several, and are given. */
+export function figuresOf(rows: readonly (SummedRow | undefined)[], visitors: number): Figures {
+  const revenue = new Map<string, bigint>();
+  let [screenViews, sessions, bounces, durationMs] = [0, 0, 0, 0];
+  for (const row of rows) {
+    screenViews += row?.screenViews ?? 0;
+    sessions += row?.sessions ?? 0;
+    bounces += row?.bounces ?? 0;
+    durationMs += row?.durationMs ?? 0;
+    for (const [currency, amount] of Object.entries(row?.revenue ?? {})) {
+      revenue.set(currency, (revenue.get(currency) ?? 0n) + BigInt(amount));
+    }
+  }
+  for (const [currency, amount] of revenue) if (amount === 0n) revenue.delete(currency);
+  return { screenViews, visitors, sessions, bounces, durationMs, revenue };
+}
 
 /** The figures as they are answered. Rates and averages are rounded to two decimals; of nothing they are 0. */
 export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigures {

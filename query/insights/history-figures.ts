@@ -1,15 +1,21 @@
-import { LRUCache } from 'lru-cache';
+import type { StoreParameters } from '../../infra/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Range } from '../range.ts';
-import { settledKeyOf, summedSpans, sumsBeside } from '../rollups/summed-spans.ts';
+import { countWith } from '../rollups/kept.ts';
+import { askSums, KeptFigures } from '../rollups/kept-sums.ts';
+import {
+  openEdgesOf,
+  type SummedSpans,
+  settledKeyOf,
+  summedSpans,
+  sumsBeside,
+  sumsKeyOf,
+} from '../rollups/summed-spans.ts';
 import type { Seam } from '../seam.ts';
-import { type Figures, NO_FIGURES } from './figures.ts';
-
-/** A few numbers each. */
-const SETTLED_MAX = 10_000;
+import { type Figures, figuresOf, type SummedRow } from './figures.ts';
 
 /** The figures of a range: of all of it, of the span before, and of each bucket in order. */
 export interface RangeFigures {
@@ -18,24 +24,24 @@ export interface RangeFigures {
   readonly buckets: readonly Figures[];
 }
 
-interface EventRow {
+/** What happened in a bucket, or in a whole span; and, of the hours that were read from sums, what began. */
+interface EventRow extends SummedRow {
   readonly isCurrent: number;
   readonly isTotal: number;
   readonly edge: number;
-  readonly screenViews: number;
   readonly visitors: number;
-  readonly revenue: Readonly<Record<string, string>>;
 }
 
-interface SessionRow {
+/** What happened in a bucket by rows alone, and who was there. */
+interface RowEventRow extends SummedRow {
   readonly edge: number;
-  readonly sessions: number;
-  readonly bounces: number;
-  readonly durationMs: number;
+  readonly visitorHashes: readonly number[];
 }
 
-type EventFigures = Pick<Figures, 'screenViews' | 'visitors' | 'revenue'>;
-type SessionFigures = Pick<Figures, 'sessions' | 'bounces' | 'durationMs'>;
+/** What began in a bucket by rows. */
+interface SessionRow extends SummedRow {
+  readonly edge: number;
+}
 
 /** Whose figures, and of which of the site's events and sessions. */
 export interface FiguresQuestion {
@@ -43,95 +49,117 @@ export interface FiguresQuestion {
   readonly filters: readonly Filter[];
 }
 
-/** Figures of spans that are all summed up, by what tells them apart; they never change. */
-export type SettledFigures = LRUCache<string, Figures>;
-
-export function settledFigures(): SettledFigures {
-  return new LRUCache({ max: SETTLED_MAX });
-}
+type Asks = Pick<History, 'ask'>;
 
 /**
  * Counts a range over history and hot rows: what happened by events, and what began by sessions. The span before is
- * filtered by itself. Without filters, hours that are summed up are not counted again, nor is the span before, once it
- * was counted and is all summed up.
+ * filtered by itself. Without filters, hours that are summed up are not counted again, and what their sums say is kept.
  */
 export async function historyFigures(
-  history: Pick<History, 'ask'>,
+  history: Asks,
   { projectId, filters }: FiguresQuestion,
   range: Range,
   seam: Seam,
-  settled = settledFigures(),
+  kept = new KeptFigures(),
 ): Promise<RangeFigures> {
+  const { span, previous } = range;
   const conditions = insightConditions(filters, range);
+  const edges = [previous.fromMs, ...range.buckets.map(({ fromMs }) => fromMs)];
   const parameters = {
     ...conditions.parameters,
     site: projectId,
-    from: range.span.fromMs,
-    to: range.span.toMs,
-    previousFrom: range.previous.fromMs,
-    previousTo: range.previous.toMs,
-    edges: [range.previous.fromMs, ...range.buckets.map(({ fromMs }) => fromMs)],
+    from: span.fromMs,
+    to: span.toMs,
+    previousFrom: previous.fromMs,
+    previousTo: previous.toMs,
+    edges,
+    screenView: SCREEN_VIEW,
+    synthetic: [SESSION_START, SESSION_END],
   };
-  const naming = { screenView: SCREEN_VIEW, synthetic: [SESSION_START, SESSION_END] };
-  const spans = [range.previous, range.span];
-  const asked = { projectId, spans, edges: parameters.edges, hoursFromMs: 0, days: false };
-  const found = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
-  const keys = found === undefined ? undefined : settledKeyOf(found, range.previous);
-  const key = keys === undefined ? undefined : `${projectId} ${range.previous.fromMs} ${keys}`;
-  const before = key === undefined ? undefined : settled.get(key);
-  const sums =
-    before === undefined || found === undefined
-      ? found
-      : { ...sumsBeside(found, range.previous), previousTo: range.previous.fromMs };
-  const suffix = sums === undefined ? '' : '-summed';
+  const asked = { projectId, spans: [previous, span], edges, hoursFromMs: 0, days: false };
+  const sums = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
+  if (sums === undefined) {
+    const [events, sessions] = await Promise.all([
+      history.ask<EventRow>('metrics-events', parameters, seam, conditions),
+      history.ask<SessionRow>('metrics-sessions', parameters, seam, conditions),
+    ]);
+    return combine(range, events, sessions);
+  }
+  const hours = settledKeyOf(sums, previous);
+  const key = hours === undefined ? undefined : `${projectId} ${previous.fromMs} ${hours}`;
+  const before = key === undefined ? undefined : kept.spans.get(key);
+  const current = before && (await withKeptSums(history, { parameters, sums, range }, seam, kept));
+  if (before !== undefined && current !== undefined) return { ...current, previous: before };
   const [events, sessions] = await Promise.all([
-    history.ask<EventRow>(`metrics-events${suffix}`, { ...parameters, ...naming, ...sums }, seam, conditions),
-    history.ask<SessionRow>(`metrics-sessions${suffix}`, { ...parameters, ...sums }, seam, conditions),
+    history.ask<EventRow>('metrics-events-summed', { ...parameters, ...sums }, seam),
+    history.ask<SessionRow>('metrics-sessions-rows', { ...parameters, ...sums }, seam),
   ]);
   const figures = combine(range, events, sessions);
-  if (before !== undefined) return { ...figures, previous: before };
-  if (key !== undefined) settled.set(key, figures.previous);
+  if (key !== undefined) kept.spans.set(key, figures.previous);
   return figures;
 }
 
-function combine(range: Range, events: readonly EventRow[], sessions: readonly SessionRow[]): RangeFigures {
-  const eventsByEdge = new Map<number, EventFigures>();
-  const totals: [previous: EventFigures, current: EventFigures] = [NO_FIGURES, NO_FIGURES];
-  for (const row of events) {
-    if (row.isTotal === 1) totals[row.isCurrent === 1 ? 1 : 0] = eventFigures(row);
-    else eventsByEdge.set(row.edge, eventFigures(row));
-  }
-  const sessionsByEdge = new Map<number, SessionFigures>(sessions.map((row) => [row.edge, row]));
-  const at = (edge: number): Figures => ({
-    ...(eventsByEdge.get(edge) ?? NO_FIGURES),
-    ...sessionFigures(sessionsByEdge.get(edge) ?? NO_FIGURES),
-  });
-  const buckets = range.buckets.map(({ fromMs }) => at(fromMs));
+interface SummedQuestion {
+  readonly parameters: StoreParameters & { readonly site: string; readonly edges: readonly number[] };
+  readonly sums: SummedSpans;
+  readonly range: Range;
+}
+
+/**
+ * The figures of a range without the span before, from what is kept of its sums, and from rows. Undefined when there are
+ * too many visitors to tell here who of the rows' are among those of the sums.
+ */
+async function withKeptSums(
+  history: Asks,
+  { parameters, sums, range }: SummedQuestion,
+  seam: Seam,
+  kept: KeptFigures,
+): Promise<Omit<RangeFigures, 'previous'> | undefined> {
+  const { span, previous, buckets } = range;
+  const openEdges = openEdgesOf(sums, buckets, span.toMs);
+  const hours = sumsKeyOf(sums, span);
+  const key = [parameters.site, hours, parameters.edges.join(' '), openEdges.join(' ')].join('|');
+  if (kept.sums.hasTooMany(key)) return undefined;
+  const bound = { ...parameters, ...sumsBeside(sums, previous), previousTo: previous.fromMs };
+  const { hashesMax } = kept.sums;
+  const [settled, events, sessions] = await Promise.all([
+    kept.sums.get(key, () => askSums(history, { ...bound, openEdges, hashesMax })),
+    history.ask<RowEventRow>('metrics-events-rows', bound, seam),
+    history.ask<SessionRow>('metrics-sessions-rows', bound, seam),
+  ]);
+  const everybody = new Set(events.flatMap(({ visitorHashes }) => visitorHashes));
+  if (settled === undefined || kept.sums.noteRows(key, everybody.size)) return undefined;
+  const { total } = settled;
+  const eventsByEdge = byEdge(events);
+  const sessionsByEdge = byEdge(sessions);
   return {
-    current: { ...totals[1], ...sumOf(buckets) },
-    previous: { ...totals[0], ...sessionFigures(sessionsByEdge.get(range.previous.fromMs) ?? NO_FIGURES) },
-    buckets,
+    current: figuresOf([total?.row, ...events, ...sessions], countWith(total?.visitors, everybody)),
+    buckets: buckets.map(({ fromMs }) => {
+      const [summed, row] = [settled.buckets.get(fromMs), eventsByEdge.get(fromMs)];
+      const visitors = countWith(summed?.visitors, row?.visitorHashes ?? []);
+      return figuresOf([summed?.row, row, sessionsByEdge.get(fromMs)], visitors);
+    }),
   };
 }
 
-/** Sessions add up over buckets, because each began in one. */
-function sumOf(buckets: readonly Figures[]): SessionFigures {
-  let sessions = 0;
-  let bounces = 0;
-  let durationMs = 0;
-  for (const bucket of buckets) {
-    sessions += bucket.sessions;
-    bounces += bucket.bounces;
-    durationMs += bucket.durationMs;
-  }
-  return { sessions, bounces, durationMs };
+function combine(range: Range, events: readonly EventRow[], sessions: readonly SessionRow[]): RangeFigures {
+  const totals = events.filter(({ isTotal }) => isTotal === 1);
+  const eventsByEdge = byEdge(events.filter(({ isTotal }) => isTotal === 0));
+  const sessionsByEdge = byEdge(sessions);
+  const [before, current] = [0, 1].map((isCurrent) => totals.find((row) => row.isCurrent === isCurrent));
+  const begunBefore = sessionsByEdge.get(range.previous.fromMs);
+  // Sessions add up over buckets, because each began in one.
+  const begun = sessions.filter((row) => row !== begunBefore);
+  return {
+    current: figuresOf([current, ...begun], current?.visitors ?? 0),
+    previous: figuresOf([before, begunBefore], before?.visitors ?? 0),
+    buckets: range.buckets.map(({ fromMs }) => {
+      const row = eventsByEdge.get(fromMs);
+      return figuresOf([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
+    }),
+  };
 }
 
-function eventFigures({ screenViews, visitors, revenue }: EventRow): EventFigures {
-  const amounts = Object.entries(revenue).map(([currency, text]) => [currency, BigInt(text)] as const);
-  return { screenViews, visitors, revenue: new Map(amounts) };
-}
-
-function sessionFigures({ sessions, bounces, durationMs }: SessionFigures): SessionFigures {
-  return { sessions, bounces, durationMs };
+function byEdge<Row extends { readonly edge: number }>(rows: readonly Row[]): ReadonlyMap<number, Row> {
+  return new Map(rows.map((row) => [row.edge, row]));
 }

@@ -6,9 +6,10 @@ import { headsOf } from '../hot-view.ts';
 import { type Asked, refuseAway, type Sources } from '../question.ts';
 import { type Range, rangeOf } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
+import { KeptFigures } from '../rollups/kept-sums.ts';
 import { seamOf } from '../seam.ts';
 import { type Figures, metricsOf } from './figures.ts';
-import { historyFigures, type RangeFigures, settledFigures } from './history-figures.ts';
+import { historyFigures, type RangeFigures } from './history-figures.ts';
 import { memoryFigures } from './memory-figures.ts';
 
 /** Owners hold the minutes of this time. */
@@ -19,7 +20,7 @@ export async function answerMetrics(
   sources: Sources,
   { site, zone, nowMs }: Asked,
   query: z.output<typeof metricsQuery>,
-  settled = settledFigures(),
+  kept = new KeptFigures(),
 ): Promise<MetricsAnswer> {
   const range = rangeOf(query, nowMs, zone);
   if ('kind' in range) throw new RefusalError('invalid', range.message);
@@ -31,7 +32,7 @@ export async function answerMetrics(
     const rows = await sources.hot.rows(site.id);
     refuseAway(rows, query.partial);
     const seam = seamOf(rows);
-    return answer(await historyFigures(sources.history, question, range, seam, settled), seam.partial);
+    return answer(await historyFigures(sources.history, question, range, seam, kept), seam.partial);
   } catch (error) {
     if (!(error instanceof StoreAwayError)) throw error;
     // What the owners have counted cannot be filtered any more.

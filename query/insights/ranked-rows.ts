@@ -10,24 +10,20 @@ import { metricsOf } from './figures.ts';
 import { type ListSources, listRange, listSeam } from './list-question.ts';
 
 /** One statement of `sql/` that answers with ranked rows. */
-export interface RankedStatement {
+export interface RankedStatement<Row> {
   readonly question: string;
   /** For `$COLUMNS$`; our own text. */
   readonly columns: string;
   /** Bound besides the site, its currency, the span and the page. */
   readonly parameters: StoreParameters;
   /** How the same rows are had from sums; for questions without filters. */
-  readonly summed?: SummedRows;
+  readonly summed?: SummedRows<Row>;
 }
 
-export interface SummedRows {
+export interface SummedRows<Row> {
   /** Sums of hours from this time on will do, beside those of days. */
   readonly hoursFromMs: number;
-  ask<Row extends object>(
-    history: Pick<History, 'ask'>,
-    parameters: PagedParameters,
-    seam: Seam,
-  ): Promise<Row[]>;
+  ask(history: Pick<History, 'ask'>, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
 }
 
 /** What the statements sum up for a row. */
@@ -50,8 +46,8 @@ export async function askRanked<Row extends object>(
   sources: ListSources,
   asked: Asked,
   query: ListQuery,
-  { question, columns, parameters, summed }: RankedStatement,
-): Promise<Row[]> {
+  { question, columns, parameters, summed }: RankedStatement<Row>,
+): Promise<readonly Row[]> {
   const range = listRange(query, asked);
   const seam = await listSeam(sources, asked, query);
   const { site } = asked;
@@ -70,7 +66,7 @@ export async function askRanked<Row extends object>(
     const { hoursFromMs } = summed;
     const asked = { projectId: site.id, spans: [range.span], edges: [], hoursFromMs, days: true };
     const sums = await summedSpans(sources.history, asked, seam);
-    if (sums !== undefined) return summed.ask<Row>(sources.history, { ...bound, ...sums }, seam);
+    if (sums !== undefined) return summed.ask(sources.history, { ...bound, ...sums }, seam);
   }
   return sources.history.ask<Row>(question, bound, seam, { ...conditions, columns });
 }

@@ -81,11 +81,33 @@ export async function summedSpans(
  * What tells the sums of a span of time from all others, where its hours are all summed up; then what they say never
  * changes. Undefined where something is read from rows.
  */
-export function settledKeyOf({ hourKeys, rowHours }: SummedSpans, span: Span): string | undefined {
-  if (rowHours.some((hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs))
-    return undefined;
+export function settledKeyOf(sums: SummedSpans, span: Span): string | undefined {
+  const isSettled = !sums.rowHours.some(
+    (hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs,
+  );
+  return isSettled ? sumsKeyOf(sums, span) : undefined;
+}
+
+/** What tells the sums of hours of a span from all others; the rest of it is read from rows. */
+export function sumsKeyOf({ hourKeys }: SummedSpans, span: Span): string {
   const keys = hourKeys.filter((key) => isWithin(key, span)).join(' ');
   return createHash('sha256').update(keys).digest('base64');
+}
+
+/** Of buckets that follow each other until `endMs`, those that have hours which are read from rows, by their beginnings. */
+export function openEdgesOf(
+  { rowHours }: SummedSpans,
+  buckets: readonly Pick<Span, 'fromMs'>[],
+  endMs: number,
+): readonly number[] {
+  let next = 0;
+  return buckets
+    .filter(({ fromMs }, index) => {
+      const toMs = buckets[index + 1]?.fromMs ?? endMs;
+      while ((rowHours[next] ?? Number.POSITIVE_INFINITY) * 1000 + HOUR_MS <= fromMs) next += 1;
+      return (rowHours[next] ?? Number.POSITIVE_INFINITY) * 1000 < toMs;
+    })
+    .map(({ fromMs }) => fromMs);
 }
 
 /** The same without the hours of a span. */

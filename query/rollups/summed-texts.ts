@@ -2,11 +2,39 @@ import { hashText } from '../../processor/rows.ts';
 
 /** What a block is multiplied with, to put the number of an hour since 1970 behind it; enough until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
+/** Hashes that an answer from sums may have to be kept: eight bytes each. */
+export const SETTLED_HASHES_MAX = 1_000_000;
+/** Hashes that rows may name beside what is kept; they come with every answer. */
+export const ROW_HASHES_MAX = 100_000;
 
 const VISITOR = "if(profileId != '', profileId, deviceId)";
+/** On rows of events in the store: those of history, in the hours that are read from rows. */
+const STORED = `AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+            AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
+/** On times of events: in the span, or in the one before. */
+const IN_SPANS = `(createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
+                    AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))`;
+const IN_SPAN =
+  'createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})';
+/** On rows of pages: those whose paths are asked for. */
+const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
 
-/** What the statements over sums have in common, by the places in `sql/*-summed.sql` and `sql/pages-*.sql` that stand for it. */
-export const SUMMED_TEXTS: Readonly<Record<string, string>> = {
+/** What statements over sums have in common, by the places in `sql/` that stand for it. Texts may hold later places. */
+const TEXTS: Readonly<Record<string, string>> = {
+  /** For `metrics`: the events of the hours that are read from rows, and the hot ones. */
+  $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name, $VISITOR$ AS visitor', IN_SPANS),
+  /** The same for `pages`. */
+  $PAGE_EVENTS$: eventsOf(
+    `origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView, $SESSION$ AS session,
+            $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount`,
+    `${IN_SPAN} AND (name = {screenView:String} OR revenue != 0)`,
+  ),
+  /** The sums of the pages that are asked for, by days and hours. */
+  $PAGE_SUMS$: `(${pageSums('day', 'daily_pages', '$SUMMED_DAYS$')}
+        UNION ALL${pageSums('hour', 'hourly_pages', '$SUMMED_HOURS$')}
+    )`,
+  $IS_NAMED$: IS_NAMED,
   /** On rows of sums of hours: the row of an hour that is read from its sum. */
   $SUMMED_HOURS$: summedText('hour', 'firstHour', 'lastHour', 'hourKeys'),
   /** The same of days. */
@@ -15,7 +43,23 @@ export const SUMMED_TEXTS: Readonly<Record<string, string>> = {
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)})`,
   /** The session of an event, in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
+  // One more than there may be, so that it shows.
+  $SETTLED_HASHES_MAX$: String(SETTLED_HASHES_MAX + 1),
+  $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
+
+/** A statement of `sql/` with these texts, and with `$HASHES(…)$` as kept.ts reads them. */
+export function withSummedTexts(sql: string): string {
+  const text = Object.entries(TEXTS).reduce(
+    (made, [place, piece]) => made.replaceAll(place, () => piece),
+    sql,
+  );
+  return text.replaceAll(
+    /\$HASHES\((\w+)\)\$/g,
+    (_, hashes) =>
+      `base64Encode(arrayStringConcat(arrayMap(hash -> reinterpretAsFixedString(toFloat64(hash)), arraySort(${hashes}))))`,
+  );
+}
 
 /** A row is the one that is meant when its block and its time are in one of the keys; the bounds are for the index. */
 function summedText(start: string, first: string, last: string, keys: string): string {
@@ -23,4 +67,25 @@ function summedText(start: string, first: string, last: string, keys: string): s
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
     `toUInt128(block) * ${KEY_HOURS} + intDiv(toUnixTimestamp(${start}), 3600) IN {${keys}:Array(UInt128)}`,
   ].join(' AND ');
+}
+
+function eventsOf(columns: string, condition: string): string {
+  const from = (table: string, stored: string) => `
+        SELECT ${columns}
+        FROM ${table}
+        WHERE projectId = {site:String} ${stored}
+            AND ${condition}`;
+  return `(${from('events', STORED)}
+        UNION ALL${from('$HOT_EVENTS$', '')}
+    )`;
+}
+
+function pageSums(start: string, table: string, condition: string): string {
+  return `
+        SELECT
+            toUnixTimestamp(${start}) AS at, origin, path, title AS lastTitle, screenViews AS viewed,
+            revenue[{currency:String}] AS earned, begun, bounced, lastedMs,
+            sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
+        FROM ${table}
+        WHERE projectId = {site:String} AND ${condition} AND ${IS_NAMED}`;
 }

@@ -1,34 +1,20 @@
--- As metrics-events.sql without filters: from the sums of those hours that have them, and from rows for the others.
+-- As metrics-events.sql without filters: from the sums of those hours that have them, and from rows for the others. What began
+-- is that of the sums alone; metrics-sessions-rows.sql has the rest.
 WITH pieces AS
 (
-    SELECT toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue
+    SELECT
+        toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue,
+        begun AS sessions, bounced AS bounces, lastedMs AS durationMs
     FROM hourly_totals
-    WHERE projectId = {site:String}
-        AND $SUMMED_HOURS$
+    WHERE projectId = {site:String} AND $SUMMED_HOURS$
     UNION ALL
     SELECT
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,
         countIf(name = {screenView:String}) AS screenViews,
         groupUniqArrayIf(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS visitors,
-        sumMapIf(map(toString(currency), revenue), revenue != 0) AS revenue
-    FROM
-    (
-        SELECT createdAt, revenue, currency, name, $VISITOR$ AS visitor
-        FROM events
-        WHERE projectId = {site:String}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
-            AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
-        UNION ALL
-        SELECT createdAt, revenue, currency, name, $VISITOR$ AS visitor
-        FROM $HOT_EVENTS$
-        WHERE projectId = {site:String}
-            AND (createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
-    )
+        sumMapIf(map(toString(currency), revenue), revenue != 0) AS revenue,
+        0 AS sessions, 0 AS bounces, 0 AS durationMs
+    FROM $ROW_EVENTS$
     GROUP BY atMs
 )
 SELECT
@@ -37,7 +23,10 @@ SELECT
     edge,
     sum(screenViews) AS screenViews,
     uniqExactArrayMerge(visitors) AS visitors,
-    mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue
+    mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue,
+    sum(sessions) AS sessions,
+    sum(bounces) AS bounces,
+    sum(durationMs) AS durationMs
 FROM
 (
     SELECT
@@ -45,7 +34,10 @@ FROM
         roundDown(atMs, {edges:Array(Int64)}) AS edge,
         sum(screenViews) AS screenViews,
         uniqExactArrayState(visitors) AS visitors,
-        sumMap(revenue) AS revenue
+        sumMap(revenue) AS revenue,
+        sum(sessions) AS sessions,
+        sum(bounces) AS bounces,
+        sum(durationMs) AS durationMs
     FROM pieces
     GROUP BY isCurrent, edge
 )

@@ -4,23 +4,8 @@
 -- has at the most in the rows.
 WITH named AS
 (
-    SELECT
-        toUnixTimestamp(day) AS at, origin, path, title AS lastTitle, screenViews AS viewed,
-        revenue[{currency:String}] AS earned, begun, bounced, lastedMs,
-        sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
-    FROM daily_pages
-    WHERE projectId = {site:String}
-        AND $SUMMED_DAYS$
-        AND ({every:UInt8} OR path IN {paths:Array(String)})
-    UNION ALL
-    SELECT
-        toUnixTimestamp(hour) AS at, origin, path, title AS lastTitle, screenViews AS viewed,
-        revenue[{currency:String}] AS earned, begun, bounced, lastedMs,
-        sessionsWithin AS within, sessions AS sessionHashes, visitors AS visitorHashes
-    FROM hourly_pages
-    WHERE projectId = {site:String}
-        AND $SUMMED_HOURS$
-        AND ({every:UInt8} OR path IN {paths:Array(String)})
+    SELECT *
+    FROM $PAGE_SUMS$
     UNION ALL
     SELECT
         toUnixTimestamp(maxIf(createdAt, isScreenView AND title != '')) AS at,
@@ -32,28 +17,7 @@ WITH named AS
         0 AS begun, 0 AS bounced, 0 AS lastedMs, 0 AS within,
         groupUniqArrayIf(session, isScreenView AND session != 0) AS sessionHashes,
         groupUniqArrayIf(visitor, isScreenView AND visitor != 0) AS visitorHashes
-    FROM
-    (
-        SELECT
-            origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView,
-            $SESSION$ AS session, $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount
-        FROM events
-        WHERE projectId = {site:String}
-            AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
-            AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            AND (name = {screenView:String} OR revenue != 0)
-        UNION ALL
-        SELECT
-            origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView,
-            $SESSION$ AS session, $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount
-        FROM $HOT_EVENTS$
-        WHERE projectId = {site:String}
-            AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-            AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-            AND (name = {screenView:String} OR revenue != 0)
-    )
+    FROM $PAGE_EVENTS$
     GROUP BY origin, path
 )
 SELECT
@@ -71,7 +35,7 @@ SELECT
     sum(lastedMs) AS durationMs
 FROM
 (
-    SELECT *, {every:UInt8} OR path IN {paths:Array(String)} AS isNamed
+    SELECT *, $IS_NAMED$ AS isNamed
     FROM named
 )
 GROUP BY isNamed, origin, path

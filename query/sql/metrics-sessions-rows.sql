@@ -1,4 +1,4 @@
--- As metrics-sessions.sql without filters: from the sums of those hours that have them, and from rows for the others.
+-- As metrics-sessions.sql without filters: of the sessions that began in hours that are read from rows; see seam.ts for markers.
 WITH found AS
 (
     SELECT
@@ -41,19 +41,10 @@ SELECT
     sum(lastedMs) AS durationMs
 FROM
 (
-    SELECT edge, begun, bounced, lastedMs
-    FROM
-    (
-        SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
-        FROM sums
-    )
-    WHERE hotFlush = 0 OR hotFlush > inStore
-    UNION ALL
-    SELECT roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge, begun, bounced, lastedMs
-    FROM hourly_totals
-    WHERE projectId = {site:String}
-        AND $SUMMED_HOURS$
+    SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
+    FROM sums
 )
+WHERE hotFlush = 0 OR hotFlush > inStore
 GROUP BY edge
 -- The hours that are read from rows are few, and the index leads to them.
 SETTINGS use_index_for_in_with_subqueries = 1

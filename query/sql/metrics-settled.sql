@@ -1,0 +1,33 @@
+-- What the sums of hours say of a span and of its buckets, to be kept; with the visitors of the span and of the buckets that
+-- rows may add to (`openEdges`), as long as there are few. See rollups/kept.ts.
+SELECT * EXCEPT (everybody, kept)
+FROM
+(
+    SELECT
+        grouping(edge) AS isTotal,
+        edge,
+        sum(screenViews) AS screenViews,
+        mapApply((code, amount) -> (code, toString(amount)), sumMap(revenue)) AS revenue,
+        sum(sessions) AS sessions,
+        sum(bounces) AS bounces,
+        sum(durationMs) AS durationMs,
+        groupUniqArrayArrayMerge($SETTLED_HASHES_MAX$)(named) AS everybody,
+        length(everybody) AS visitors,
+        if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, everybody, []) AS kept,
+        $HASHES(kept)$ AS hashes
+    FROM
+    (
+        SELECT
+            roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge,
+            sum(screenViews) AS screenViews,
+            sumMap(revenue) AS revenue,
+            sum(begun) AS sessions,
+            sum(bounced) AS bounces,
+            sum(lastedMs) AS durationMs,
+            groupUniqArrayArrayState($SETTLED_HASHES_MAX$)(visitors) AS named
+        FROM hourly_totals
+        WHERE projectId = {site:String} AND $SUMMED_HOURS$
+        GROUP BY edge
+    )
+    GROUP BY GROUPING SETS ((), (edge))
+)

@@ -1,0 +1,31 @@
+-- The views of named pages, or of every page, in the hours that are read from rows, and who saw them. A last row says how many
+-- sessions a page that is not named has at the most.
+SELECT
+    isNamed,
+    if(isNamed, origin, '') AS origin,
+    if(isNamed, path, '') AS path,
+    anyIf(titleAt, isNamed) AS titleAt,
+    anyIf(lastTitle, isNamed) AS title,
+    sum(viewed) AS pageviews,
+    toString(sum(earned)) AS revenue,
+    max(length(bySession)) AS sessionsMax,
+    anyIf(bySession, isNamed) AS sessionHashes,
+    anyIf(byVisitor, isNamed) AS visitorHashes
+FROM
+(
+    SELECT
+        origin,
+        path,
+        $IS_NAMED$ AS isNamed,
+        toUnixTimestamp(maxIf(createdAt, isScreenView AND title != '')) AS titleAt,
+        argMaxIf(title, (createdAt, id), isScreenView AND title != '') AS lastTitle,
+        countIf(isScreenView) AS viewed,
+        sum(amount) AS earned,
+        groupUniqArrayIf($ROW_HASHES_MAX$)(session, isScreenView AND session != 0) AS bySession,
+        groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, isScreenView AND visitor != 0) AS byVisitor
+    FROM $PAGE_EVENTS$
+    GROUP BY origin, path
+)
+GROUP BY isNamed, origin, path
+-- The hours that are read from rows are few, and the index leads to them.
+SETTINGS use_index_for_in_with_subqueries = 1
