@@ -22,6 +22,7 @@ const POLL_MS = 20;
 export class OwnProcess {
   readonly plan: ProcessPlan;
   #child: ChildProcess | undefined;
+  #said = '';
 
   constructor(plan: ProcessPlan) {
     this.plan = plan;
@@ -40,6 +41,11 @@ export class OwnProcess {
     return this.#child?.signalCode ?? this.#child?.exitCode?.toString() ?? '';
   }
 
+  /** What it said with `ready` when it was started last. */
+  get said(): string {
+    return this.#said;
+  }
+
   /** Everything that it ever wrote, all lives together. */
   log(): string {
     return readFileSync(this.plan.logPath, 'utf8');
@@ -54,7 +60,10 @@ export class OwnProcess {
       deadline(READY_MAX_MS).then(() => 'was not ready in time'),
     ]);
     const outcome = await Promise.race([ready.then((said) => ({ said })), failed]);
-    if (typeof outcome !== 'string') return outcome.said;
+    if (typeof outcome !== 'string') {
+      this.#said = outcome.said;
+      return outcome.said;
+    }
     child.kill('SIGKILL');
     throw new Error(`${this.plan.name} ${outcome}:\n${this.log().slice(-4_000)}`);
   }

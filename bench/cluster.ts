@@ -171,12 +171,7 @@ export class Cluster {
 
   /** Where a processor says how it is; another address after each start. */
   operationsUrl(name: string): string {
-    const said = [
-      ...this.process(name)
-        .log()
-        .matchAll(/^ready (\{.*\})$/gm),
-    ].at(-1)?.[1];
-    const { metricsUrl } = readySchema.parse(JSON.parse(must(said, `${name} is not ready`)));
+    const { metricsUrl } = readySchema.parse(JSON.parse(this.process(name).said));
     return new URL(metricsUrl).origin;
   }
 

@@ -7,6 +7,7 @@ import { Client } from './client.ts';
 import { Cluster, DATABASE } from './cluster.ts';
 import { liveTurns } from './live-turns.ts';
 import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
+import { addNeighbour, besideLongQuestions } from './neighbour.ts';
 import {
   type Asker,
   ask,
@@ -32,7 +33,9 @@ import { untilMerged, untilRolledUp } from './settled.ts';
  * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that none
  * shares another's fetch from the processors. The raw scan goes straight to the store, without HTTP of ours in front.
  *
- * Not compared: several askers at once, several sites, questions while events pour in, other machines' stores.
+ * A second site without visitors is asked about, too, alone and while all turns of the first are taken by long questions.
+ *
+ * Not compared: questions while events pour in, other machines' stores.
  */
 export interface QueryBenchOptions {
   readonly events: number;
@@ -100,6 +103,7 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
     folder,
     prepare: async (ground) => {
       site ??= await loadSite(ground, plan, (line) => process.stdout.write(`${line}\n`));
+      await addNeighbour(ground);
     },
   });
   const loaded = must(site, 'the site was not loaded');
@@ -121,8 +125,14 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
       connections: isTiny ? 8 : 64,
       clientIds: clientIds(plan.clients),
     });
+    process.stdout.write('asking about a neighbour, alone and beside long questions\n');
+    const neighbour = await besideLongQuestions(cluster, {
+      host: HOST,
+      clientIds: clientIds(plan.clients),
+      turns: { turns: isTiny ? 3 : 40, turnsMaxMs: 60_000, pauseMs: PAUSE_MS },
+    });
     const state = { isReused, isCalm, isRolledUp, filesCold };
-    return finding(loaded, state, { asked, size, live });
+    return finding(loaded, state, { asked, size, live, neighbour });
   } finally {
     client.close();
     await store.close();
@@ -234,9 +244,10 @@ function finding(
     readonly asked: Asked;
     readonly size: Awaited<ReturnType<typeof storedSize>>;
     readonly live: Awaited<ReturnType<typeof liveTurns>>;
+    readonly neighbour: Table;
   },
 ): Finding {
-  const { asked, size, live } = found;
+  const { asked, size, live, neighbour } = found;
   const month = asked.tables['30d'] ?? {};
   const perEvent = size.bytesPerEvent.all ?? Number.POSITIVE_INFINITY;
   const goals: [isReached: boolean, words: string][] = [
@@ -265,7 +276,7 @@ function finding(
       ...state,
     },
     figures: { ...size, ...live.figures },
-    tables: asked.tables,
+    tables: { ...asked.tables, neighbour },
     verdict: !isValid ? 'invalid' : isReached ? 'reached' : 'missed',
     reasons: [
       ...goals.map(([reached, words]) => `${reached ? 'reached' : 'missed '} ${words}`),

@@ -59,10 +59,15 @@ export interface TurnOptions {
   readonly pauseMs: number;
 }
 
-/** One answer; throws with the reason when it is not 200. `limit` is for lists. */
-export async function ask(asker: Asker, name: string, range: RangeName, limit?: number): Promise<unknown> {
+/** One answer; throws with the reason when it is not 200. `live` has no range; `limit` is for lists. */
+export async function ask(
+  asker: Asker,
+  name: string,
+  range: RangeName | undefined,
+  limit?: number,
+): Promise<unknown> {
   const { path, filters } = QUESTIONS[name] ?? { path: name };
-  const parameters = new URLSearchParams({ range });
+  const parameters = new URLSearchParams(range === undefined ? {} : { range });
   if (filters !== undefined) parameters.set('filters', JSON.stringify(filters));
   if (limit !== undefined) parameters.set('limit', String(limit));
   const answer = await asker.client.get(

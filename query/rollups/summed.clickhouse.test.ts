@@ -123,13 +123,14 @@ const QUESTIONS = [
   ['', 'UTC'],
   ['range=today', 'Europe/Berlin'],
   ['range=yesterday', 'Asia/Kathmandu'],
-  ['startDate=2026-10-23&endDate=2026-10-24', 'Europe/Berlin'],
   ['range=last24h', 'Asia/Kolkata'],
   ['range=30d', 'America/New_York'],
   ['startDate=2026-10-23&endDate=2026-10-25', 'Europe/Berlin'],
   ['startDate=2026-10-23T10:20:30Z&endDate=2026-10-25T12:00:00.500Z', 'UTC'],
   ['startDate=1980-01-01&endDate=2026-10-25', 'UTC'],
 ] as const;
+/** All of it, and of the span before, is summed up at times. */
+const SETTLED_QUESTION = ['startDate=2026-10-23&endDate=2026-10-24', 'UTC'] as const;
 const INTERVALS = ['', '&interval=hour', '&interval=day', '&interval=week'] as const;
 
 function pick<T>(choices: readonly T[]): T {
@@ -140,9 +141,19 @@ function pick<T>(choices: readonly T[]): T {
 const kept = [new KeptFigures(), new KeptFigures(12)] as const;
 const keptPages = [new SummedPages(), new SummedPages(30)] as const;
 
-async function compareMetrics(history: Pick<History, 'ask'>, hot: HotAnswers): Promise<void> {
-  const [query, zone] = pick(QUESTIONS);
+async function compareAnyMetrics(history: Asks, hot: HotAnswers): Promise<void> {
+  const question = pick(QUESTIONS);
+  const [query] = question;
   const interval = query.includes('1980') || query === 'range=30d' ? '' : pick(INTERVALS);
+  await compareMetrics(history, hot, question, interval);
+}
+
+async function compareMetrics(
+  history: Asks,
+  hot: HotAnswers,
+  [query, zone]: readonly [query: string, zone: string],
+  interval: string,
+): Promise<void> {
   const range = rangeOf(readParameters(`${query}${interval}`, metricsQuery), NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
   const seam = seamOf(hot);
@@ -209,7 +220,7 @@ async function comparePages(history: Asks, hot: HotAnswers): Promise<void> {
 }
 
 async function compareAll(history: Asks, hot: HotAnswers): Promise<void> {
-  await compareMetrics(history, hot);
+  await compareAnyMetrics(history, hot);
   await comparePages(history, hot);
   await compareBreakdown(history, hot);
   await compareActiveUsers(history, hot);
@@ -237,6 +248,9 @@ test('whatever is summed up, marked, hot or landing, sums and rows give what row
       await compareAll(history, before);
       const quiet = await visits.hotView().rows(SITE);
       for (let time = 0; time < 2; time += 1) await compareAll(history, quiet);
+      // By the same sums, and by none of the same buckets.
+      for (const interval of INTERVALS.slice(1))
+        await compareMetrics(history, quiet, SETTLED_QUESTION, interval);
       if (seeded.chance(0.5)) addVisitTraffic(visits, seeded, { ...SPAN, steps: 4 });
     }
     const hot = await visits.hotView().rows(SITE);
