@@ -4,10 +4,10 @@ import { Client } from './client.ts';
 import { Cluster } from './cluster.ts';
 import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
 import { addNeighbour, LongQuestions, NEIGHBOUR } from './neighbour.ts';
-import { clientIds, loadSite } from './query-site.ts';
+import { loadSite } from './query-site.ts';
 
 const HOST = 'web';
-const SITE = { seed: 7, events: 100_000, clients: 200 };
+const SITE = { seed: 7, events: 100_000, clients: 40 };
 const QUESTIONS = 8;
 /** What may run at once, of all sites (query/history.ts); what waits is a hundred. */
 const RUNNING_MAX = 8;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test('long questions about one site keep nobody from the live number and the figures of another', async () => {
-  const long = new LongQuestions(cluster, HOST, clientIds(SITE.clients));
+  const long = new LongQuestions(cluster, HOST);
   const client = new Client(2);
   const { root } = cluster.credentials.clients;
   const ask = (path: string) => client.get(`${cluster.url(HOST)}/insights/${NEIGHBOUR}/${path}`, root);

@@ -6,6 +6,7 @@ import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import type { Cluster, Groundwork } from './cluster.ts';
 import { type Asker, ask, type TurnOptions, timeTurns } from './query-questions.ts';
+import { clientIds } from './query-site.ts';
 import type { Table } from './results.ts';
 
 /** A site beside the one with the history: what its people see must not depend on what is asked about the other. */
@@ -16,6 +17,8 @@ const LONG_FILTERS = JSON.stringify([{ name: 'path', operator: 'regex', value: [
 const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
 /** More than may run and wait of one site: some are refused all the time. */
 const AT_ONCE = 120;
+/** Clients of the site that ask them: each may ask a hundred times in ten seconds. */
+const ASKERS = 40;
 const REFUSED_PAUSE_MS = 250;
 const ANSWER_MAX_MS = 130_000;
 /** As long as a line of a hundred questions about a large site may take. */
@@ -40,13 +43,13 @@ export class LongQuestions {
   readonly #statuses = new Map<number, number>();
   #enough = false;
 
-  /** `clientIds` share the secret of the site's read client; each may ask a hundred times in ten seconds. */
-  constructor(cluster: Cluster, host: string, clientIds: readonly string[]) {
+  constructor(cluster: Cluster, host: string) {
     const { projectId, clients } = cluster.credentials;
+    const ids = clientIds(ASKERS);
     let asked = 0;
     const askOnAndOn = async () => {
       while (!this.#enough) {
-        const id = clientIds[asked % clientIds.length] ?? '';
+        const id = ids[asked % ids.length] ?? '';
         const path = LONG_QUESTIONS[asked % LONG_QUESTIONS.length];
         asked += 1;
         const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
@@ -88,15 +91,13 @@ export class LongQuestions {
 
 export interface NeighbourOptions {
   readonly host: string;
-  /** Who asks the long questions. */
-  readonly clientIds: readonly string[];
   readonly turns: TurnOptions;
 }
 
 /** How long the neighbour's live number and figures take, when nobody else asks, and beside long questions. */
 export async function besideLongQuestions(
   cluster: Cluster,
-  { host, clientIds, turns }: NeighbourOptions,
+  { host, turns }: NeighbourOptions,
 ): Promise<Table> {
   const client = new Client(1, ANSWER_MAX_MS);
   const credential = cluster.credentials.clients.root;
@@ -107,7 +108,7 @@ export async function besideLongQuestions(
     return { [`live, ${when}`]: { ...live }, [`24h metrics, ${when}`]: { ...metrics } };
   };
   const alone = await times('alone');
-  const long = new LongQuestions(cluster, host, clientIds);
+  const long = new LongQuestions(cluster, host);
   await waitFor('a line of long questions', () => long.count(503) > 0, ANSWER_MAX_MS);
   const beside = await times('beside');
   await long.stop();

@@ -128,7 +128,6 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
     process.stdout.write('asking about a neighbour, alone and beside long questions\n');
     const neighbour = await besideLongQuestions(cluster, {
       host: HOST,
-      clientIds: clientIds(plan.clients),
       turns: { turns: isTiny ? 3 : 40, turnsMaxMs: 60_000, pauseMs: PAUSE_MS },
     });
     const state = { isReused, isCalm, isRolledUp, filesCold };

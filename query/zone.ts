@@ -2,15 +2,22 @@
 export type WallMs = number;
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const FORMATS_MAX = 1_000;
+/** As many as a year by days and a series by hours take. */
+const OFFSETS_MAX = 8_192;
+/** The last instant that a date may have. */
+const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which asks the
- * runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
+ * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which knows
+ * from the runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
  */
 export class Zone {
   readonly name: string;
   readonly #format: Intl.DateTimeFormat;
+  /** Offsets at full hours of UTC: asking the tables takes a hundred times as long, and a year has many days. */
+  readonly #offsets = new Map<number, number>();
 
   private constructor(name: string) {
     this.name = name;
@@ -45,6 +52,24 @@ export class Zone {
 
   /** How far the wall clock is ahead of UTC at `atMs`. */
   offsetMs(atMs: number): number {
+    const hour = Math.floor(atMs / HOUR_MS) * HOUR_MS;
+    if (hour + HOUR_MS > LAST_MS) return this.#readOffsetMs(atMs);
+    const offset = this.#hourOffsetMs(hour);
+    // No zone has ever changed its offset and back within an hour.
+    return offset === this.#hourOffsetMs(hour + HOUR_MS) ? offset : this.#readOffsetMs(atMs);
+  }
+
+  #hourOffsetMs(hour: number): number {
+    let offset = this.#offsets.get(hour);
+    if (offset === undefined) {
+      offset = this.#readOffsetMs(hour);
+      if (this.#offsets.size >= OFFSETS_MAX) this.#offsets.clear();
+      this.#offsets.set(hour, offset);
+    }
+    return offset;
+  }
+
+  #readOffsetMs(atMs: number): number {
     const second = Math.floor(atMs / 1000) * 1000;
     const part: Record<string, number> = {};
     let isBeforeChrist = false;
