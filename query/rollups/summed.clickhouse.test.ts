@@ -38,7 +38,7 @@ const SETTLED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 const BEFORE_MS = 96 * HOUR_MS;
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
 const SITE = 'site';
-const ROUNDS = 24;
+const ROUNDS = 16;
 
 let held: HistoryStore;
 let block = 0;
