@@ -31,7 +31,7 @@ export default defineConfig({
       {
         test: {
           name: 'clickhouse',
-          // They wait for the engine and the disk about half of the time.
+          // Two at a time take three quarters of what one after the other takes.
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
           include: ['**/*.clickhouse.test.ts'],

@@ -48,7 +48,7 @@ test('long questions about one site keep nobody from the live number and the fig
   const refusedMeanwhile = long.count(503);
   await long.stop();
   client.close();
-  // Two statements after each other each time, and nobody of the line in front of them: those that ran may end.
+  // Four statements one after the other each time, beside which those that run may end; nobody waited for the line.
   expect(Math.max(...passed)).toBeLessThan(RUNNING_MAX * 5);
   expect(refusedMeanwhile).toBeGreaterThan(QUESTIONS);
   expect(long.statuses).toEqual([200, 503]);

@@ -10,8 +10,8 @@ const OFFSETS_MAX = 8_192;
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which knows
- * from the runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
+ * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which has its
+ * answers from the runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
  */
 export class Zone {
   readonly name: string;

@@ -15,7 +15,7 @@ import {
   sumsKeyOf,
 } from '../rollups/summed-spans.ts';
 import type { Seam } from '../seam.ts';
-import { type Figures, figuresOf, type SummedRow } from './figures.ts';
+import { type Figures, type SummedRow, summedFigures } from './figures.ts';
 
 /** The figures of a range: of all of it, of the span before, and of each bucket in order. */
 export interface RangeFigures {
@@ -133,11 +133,11 @@ async function withKeptSums(
   const eventsByEdge = byEdge(events);
   const sessionsByEdge = byEdge(sessions);
   return {
-    current: figuresOf([total?.row, ...events, ...sessions], countWith(total?.visitors, everybody)),
+    current: summedFigures([total?.row, ...events, ...sessions], countWith(total?.visitors, everybody)),
     buckets: buckets.map(({ fromMs }) => {
       const [summed, row] = [settled.buckets.get(fromMs), eventsByEdge.get(fromMs)];
       const visitors = countWith(summed?.visitors, row?.visitorHashes ?? []);
-      return figuresOf([summed?.row, row, sessionsByEdge.get(fromMs)], visitors);
+      return summedFigures([summed?.row, row, sessionsByEdge.get(fromMs)], visitors);
     }),
   };
 }
@@ -151,11 +151,11 @@ function combine(range: Range, events: readonly EventRow[], sessions: readonly S
   // Sessions add up over buckets, because each began in one.
   const begun = sessions.filter((row) => row !== begunBefore);
   return {
-    current: figuresOf([current, ...begun], current?.visitors ?? 0),
-    previous: figuresOf([before, begunBefore], before?.visitors ?? 0),
+    current: summedFigures([current, ...begun], current?.visitors ?? 0),
+    previous: summedFigures([before, begunBefore], before?.visitors ?? 0),
     buckets: range.buckets.map(({ fromMs }) => {
       const row = eventsByEdge.get(fromMs);
-      return figuresOf([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
+      return summedFigures([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
     }),
   };
 }

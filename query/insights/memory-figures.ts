@@ -1,6 +1,6 @@
 import type { HotMinute } from '../../processor/hot.ts';
 import type { Range, Span } from '../range.ts';
-import type { Figures } from './figures.ts';
+import { type Figures, summedFigures } from './figures.ts';
 import type { RangeFigures } from './history-figures.ts';
 
 /**
@@ -23,22 +23,8 @@ export function memoryFigures(
 }
 
 function figuresIn(span: Span, minutes: readonly HotMinute[]): Figures {
+  const within = minutes.filter(({ minuteMs }) => minuteMs >= span.fromMs && minuteMs < span.toMs);
   const visitors = new Set<number>();
-  const revenue = new Map<string, bigint>();
-  let screenViews = 0;
-  let sessions = 0;
-  let bounces = 0;
-  let durationMs = 0;
-  for (const minute of minutes) {
-    if (minute.minuteMs < span.fromMs || minute.minuteMs >= span.toMs) continue;
-    screenViews += minute.screenViews;
-    sessions += minute.sessions;
-    bounces += minute.bounces;
-    durationMs += minute.durationMs;
-    for (const visitor of minute.visitors) visitors.add(visitor);
-    for (const [currency, amount] of Object.entries(minute.revenue)) {
-      revenue.set(currency, (revenue.get(currency) ?? 0n) + BigInt(amount));
-    }
-  }
-  return { screenViews, visitors: visitors.size, sessions, bounces, durationMs, revenue };
+  for (const minute of within) for (const visitor of minute.visitors) visitors.add(visitor);
+  return summedFigures(within, visitors.size);
 }

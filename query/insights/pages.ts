@@ -2,22 +2,14 @@ import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
+import type { PageRow } from '../rollups/kept-pages.ts';
 import { SummedPages } from '../rollups/summed-pages.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import type { ListSources } from './list-question.ts';
 import { type EntryExitMode, type EntryExitQuery, entryExitQuery, type PagesAnswer } from './pages-api.ts';
-import { askRanked, figuresOf, type RankedRow } from './ranked-rows.ts';
+import { askRanked, figuresOf } from './ranked-rows.ts';
 
-interface EntryExitRow extends RankedRow {
-  readonly origin: string;
-  readonly path: string;
-  readonly title: string;
-}
-
-interface PageRow extends EntryExitRow {
-  /** Sessions that began on the page; its bounces and durations are theirs. */
-  readonly entries: number;
-}
+type EntryExitRow = Omit<PageRow, 'entries'>;
 
 /** A day less than sums of hours by page are there for, as clocks may be apart. */
 const HOURS_KEPT_MS = (HOURLY_PAGES_DAYS - 1) * 86_400_000;

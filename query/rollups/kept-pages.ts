@@ -13,6 +13,7 @@ export interface PageRow {
   readonly visitors: number;
   /** Minor units as text. */
   readonly revenue: string;
+  /** Sessions that began on the page; its bounces and durations are theirs. */
   readonly entries: number;
   readonly bounces: number;
   readonly durationMs: number;

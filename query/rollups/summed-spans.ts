@@ -34,7 +34,7 @@ export interface SummedSpans extends StoreParameters {
 
 /**
  * Which days and hours of a question are answered from their sums, and which hours from rows, as the parameters of the
- * statements that read them (`sql/*-summed.sql`), in seconds since 1970:
+ * statements that read them (`sql/`, where it says `$SUMMED_HOURS$`, or rows of hours), in seconds since 1970:
  *
  *     span        |from                                             to|
  *     UTC days    |     │ day      │ day      │ day      │            |
@@ -110,7 +110,7 @@ export function openEdgesOf(
     .map(({ fromMs }) => fromMs);
 }
 
-/** The same without the hours of a span. */
+/** The sums without the hours of a span. */
 export function sumsBeside(sums: SummedSpans, span: Span): SummedSpans {
   const hourKeys = sums.hourKeys.filter((key) => !isWithin(key, span));
   const hours = hourKeys.map(hourOf);

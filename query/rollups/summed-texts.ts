@@ -8,27 +8,29 @@ export const SETTLED_HASHES_MAX = 1_000_000;
 export const ROW_HASHES_MAX = 100_000;
 
 const VISITOR = "if(profileId != '', profileId, deviceId)";
-/** On rows of events in the store: those of history, in the hours that are read from rows. */
-const STORED = `AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-            AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
-/** On times of events: in the span, or in the one before. */
-const IN_SPANS = `(createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                OR createdAt >= fromUnixTimestamp64Milli({previousFrom:Int64})
-                    AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))`;
-const IN_SPAN =
-  'createdAt >= fromUnixTimestamp64Milli({from:Int64}) AND createdAt < fromUnixTimestamp64Milli({to:Int64})';
 /** On rows of pages: those whose paths are asked for. */
 const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
 
 /** What statements over sums have in common, by the places in `sql/` that stand for it. Texts may hold later places. */
 const TEXTS: Readonly<Record<string, string>> = {
   /** For `metrics`: the events of the hours that are read from rows, and the hot ones. */
-  $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name, $VISITOR$ AS visitor', IN_SPANS),
+  $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name, $VISITOR$ AS visitor', inSpans('createdAt')),
+  /** And the sessions that began in those hours, summed up by bucket. */
+  $ROW_SESSIONS$: sessionsOf(
+    'edge',
+    'roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge',
+    inSpans('startedAt'),
+  ),
   /** The same for `pages`. */
   $PAGE_EVENTS$: eventsOf(
     `origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView, $SESSION$ AS session,
             $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount`,
-    `${IN_SPAN} AND (name = {screenView:String} OR revenue != 0)`,
+    `${inSpan('createdAt')} AND (name = {screenView:String} OR revenue != 0)`,
+  ),
+  $PAGE_SESSIONS$: sessionsOf(
+    'origin, path',
+    'entryOrigin AS origin, entryPath AS path',
+    `${inSpan('startedAt')} AND ({every:UInt8} OR entryPath IN {paths:Array(String)})`,
   ),
   /** The sums of the pages that are asked for, by days and hours. */
   $PAGE_SUMS$: `(${pageSums('day', 'daily_pages', '$SUMMED_DAYS$')}
@@ -69,15 +71,72 @@ function summedText(start: string, first: string, last: string, keys: string): s
   ].join(' AND ');
 }
 
+function inSpan(column: string): string {
+  return `${column} >= fromUnixTimestamp64Milli({from:Int64}) AND ${column} < fromUnixTimestamp64Milli({to:Int64})`;
+}
+
+/** In the span, or in the one before. */
+function inSpans(column: string): string {
+  const before = `${column} >= fromUnixTimestamp64Milli({previousFrom:Int64})
+                    AND ${column} < fromUnixTimestamp64Milli({previousTo:Int64})`;
+  return `(${inSpan(column)}
+                OR ${before})`;
+}
+
+function inRowHours(column: string): string {
+  return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
+}
+
 function eventsOf(columns: string, condition: string): string {
   const from = (table: string, stored: string) => `
         SELECT ${columns}
         FROM ${table}
-        WHERE projectId = {site:String} ${stored}
+        WHERE projectId = {site:String}${stored}
             AND ${condition}`;
-  return `(${from('events', STORED)}
+  const history = ` AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+            AND ${inRowHours('createdAt')}`;
+  return `(${from('events', history)}
         UNION ALL${from('$HOT_EVENTS$', '')}
     )`;
+}
+
+/** Sums by `keys`, which `columns` make of a session, and by what brought them. See seam.ts for markers. */
+function sessionsOf(keys: string, columns: string, condition: string): string {
+  return `(
+    SELECT *
+    FROM
+    (
+        SELECT *, max(marker) OVER (PARTITION BY partition) AS inStore
+        FROM
+        (
+            SELECT
+                partition,
+                hotFlush,
+                ${keys},
+                maxIf(flushNumber, isMarker AND sign > 0) AS marker,
+                sumIf(sign, NOT isMarker) AS begun,
+                sumIf(sign, NOT isMarker AND screenViews <= 1) AS bounced,
+                sumIf(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)), NOT isMarker) AS lastedMs
+            FROM
+            (
+                SELECT
+                    0 AS hotFlush, partition, projectId = '' AS isMarker, flushNumber,
+                    sign, screenViews, startedAt, endedAt, ${columns}
+                FROM sessions
+                WHERE projectId = ''
+                    OR projectId = {site:String} AND ${inRowHours('startedAt')} AND ${condition}
+                UNION ALL
+                SELECT
+                    flushNumber AS hotFlush, partition, 0 AS isMarker, flushNumber,
+                    sign, screenViews, startedAt, endedAt, ${columns}
+                FROM $HOT_SESSIONS$
+                WHERE projectId = {site:String} AND ${condition}
+            )
+            GROUP BY partition, hotFlush, ${keys}
+        )
+    )
+    WHERE hotFlush = 0 OR hotFlush > inStore
+)`;
 }
 
 function pageSums(start: string, table: string, condition: string): string {
