@@ -134,6 +134,16 @@ export const SETTINGS = {
     default: '',
     help: 'further paths, comma-separated, below which the script and the collection endpoints answer too',
   },
+  QUERY_LIMIT_PER_10_S: {
+    schema: integer(0, 1_000_000),
+    default: '100',
+    help: 'questions of insights and exports that a client may ask; 0: no limit',
+  },
+  MANAGE_LIMIT_PER_10_S: {
+    schema: integer(0, 1_000_000),
+    default: '20',
+    help: 'requests of a client that may manage; 0: no limit',
+  },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'longest run of one question' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),

@@ -37,10 +37,10 @@ export class KeyedBytes {
     }
   }
 
-  /** Removes `key`; watchers see it without bytes. */
-  async remove(key: string): Promise<void> {
+  /** Removes `key`, if it still has `revision` where one is given; watchers see it without bytes. */
+  async remove(key: string, revision?: number): Promise<void> {
     try {
-      await this.#kv.delete(key);
+      await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
     } catch (error) {
       throw busError(`remove ${key}`, error);
     }

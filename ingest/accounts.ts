@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { Bus } from '../infra/bus.ts';
-import type { KeyedValue } from '../infra/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
+import { encodeJson, followBucket, Mirror } from '../infra/mirror.ts';
 
 /**
  * CONTRACT with everybody who needs to know a team, a site or a client: JSON records in one bucket of named bytes.
  *
  *     team.<id>   site.<id>   client.<uuid>   salt.<YYYY-MM-DD> (salt.ts)
+ *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)
  *
  * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known
  * everywhere within moments.
@@ -41,25 +42,52 @@ const filtersSchema = z.object({
 
 export const teamSchema = z.object({ id: z.string().min(1), name: z.string(), createdAt: instant });
 
-/** A site, on the wire a project. Fields with a default may be missing in what is stored. */
-export const siteSchema = z.object({
-  id: z.string().min(1),
-  teamId: z.string().min(1),
-  name: z.string(),
-  domain: z.string().nullable().default(null),
-  /** Origins whose pages may send events without a secret. */
-  cors: texts.default([]),
-  timezone: z.string().default('UTC'),
-  currency: z.string().default('USD'),
-  createdAt: instant,
-  updatedAt: instant,
-  tracking: trackingSchema.default(() => trackingSchema.parse({})),
-  allowUnsafeRevenue: z.boolean().default(false),
-  publicWidget: z.boolean().default(false),
-  /** Null: history is kept for ever. */
-  retentionDays: z.number().int().positive().nullable().default(null),
-  filters: filtersSchema.default(() => filtersSchema.parse({})),
+/** What a site is; says nothing but what the owner of the site wants to know. */
+export const SITE_TYPES = ['website', 'app', 'backend'] as const;
+
+/**
+ * The end of a site. `waiting`: hidden and refused everywhere, its data still there; `purging`: its data is being
+ * removed; `purged`: nothing of it is left but this record, and its id is free.
+ */
+const deletionSchema = z.object({
+  status: z.enum(['waiting', 'purging', 'purged']),
+  requestedAt: instant,
+  /** When the purge may begin. */
+  purgeAt: instant,
+  startedAt: instant.nullable().default(null),
+  finishedAt: instant.nullable().default(null),
+  /** What is being done, in words; empty when nothing is. */
+  step: z.string().default(''),
+  /** Rows removed so far, by table. */
+  rowsRemoved: z.record(z.string(), z.number()).default({}),
 });
+export type SiteDeletion = Readonly<z.output<typeof deletionSchema>>;
+
+/** A site, on the wire a project. Fields with a default may be missing in what is stored. */
+export const siteSchema = z
+  .object({
+    id: z.string().min(1),
+    /** Empty: the same as `id`; see `Site`. */
+    storedId: z.string().default(''),
+    teamId: z.string().min(1),
+    name: z.string(),
+    domain: z.string().nullable().default(null),
+    /** Origins whose pages may send events without a secret. */
+    cors: texts.default([]),
+    timezone: z.string().default('UTC'),
+    currency: z.string().default('USD'),
+    types: z.array(z.enum(SITE_TYPES)).default([]),
+    createdAt: instant,
+    updatedAt: instant,
+    tracking: trackingSchema.default(() => trackingSchema.parse({})),
+    allowUnsafeRevenue: z.boolean().default(false),
+    publicWidget: z.boolean().default(false),
+    /** Null: history is kept for ever. */
+    retentionDays: z.number().int().positive().nullable().default(null),
+    filters: filtersSchema.default(() => filtersSchema.parse({})),
+    deletion: deletionSchema.nullable().default(null),
+  })
+  .transform((site) => ({ ...site, storedId: site.storedId || site.id }));
 
 export const clientSchema = z.object({
   id: z.uuid(),
@@ -75,6 +103,11 @@ export const clientSchema = z.object({
 });
 
 export type Team = Readonly<z.output<typeof teamSchema>>;
+/**
+ * `id` is what people call it. `storedId` is what its events, sessions, records and sums are kept under, on the bus, in
+ * memory and in the store: the site that takes over the id of a deleted one gets another, so nothing that is left of the
+ * old one can ever appear in the new.
+ */
 export type Site = Readonly<z.output<typeof siteSchema>>;
 export type Client = Readonly<z.output<typeof clientSchema>>;
 
@@ -95,88 +128,44 @@ export function clientKeyOf(id: string): string {
 
 /** The bytes of a record. */
 export function encodeRecord(record: Team | Site | Client): Uint8Array {
-  return Buffer.from(JSON.stringify(record));
+  return encodeJson(record);
 }
 
 /** A mirror of all teams, sites and clients, kept up to date until `stop`. */
 export class Accounts {
-  readonly #log: Logger;
-  readonly #teams = new Map<string, Team>();
-  readonly #sites = new Map<string, Site>();
-  readonly #clients = new Map<string, Client>();
+  readonly teams = new Mirror<Team>('team.', teamSchema);
+  /** With those that were deleted; `site` is without. */
+  readonly sites = new Mirror<Site>('site.', siteSchema);
+  readonly clients = new Mirror<Client>('client.', clientSchema);
   #stop: () => void = () => {};
 
-  private constructor(log: Logger) {
-    this.#log = log;
-  }
+  private constructor() {}
 
   /** Resolves once everything that is stored now is known. */
   static async open(bus: Bus, log: Logger): Promise<Accounts> {
-    const accounts = new Accounts(log);
+    const accounts = new Accounts();
     const bucket = await bus.keyed(CONTROL_BUCKET);
-    accounts.#stop = await bucket.watch((value) => accounts.#take(value));
+    const { teams, sites, clients } = accounts;
+    accounts.#stop = await followBucket(bucket, [teams, sites, clients], log);
     return accounts;
   }
 
   team(id: string): Team | undefined {
-    return this.#teams.get(teamKeyOf(id));
+    return this.teams.get(teamKeyOf(id));
   }
 
+  /** A site that may be used; undefined from the moment in which it was deleted. */
   site(id: string): Site | undefined {
-    return this.#sites.get(siteKeyOf(id));
+    const site = this.sites.get(siteKeyOf(id));
+    return site?.deletion === null ? site : undefined;
   }
 
   client(id: string): Client | undefined {
-    return this.#clients.get(`client.${id}`);
-  }
-
-  /** In the order of their ids. */
-  sitesOfTeam(teamId: string): Site[] {
-    const sites = [...this.#sites.values()].filter((site) => site.teamId === teamId);
-    return sites.sort((a, b) => (a.id < b.id ? -1 : 1));
-  }
-
-  /** In the order of their ids. */
-  clientsOfTeam(teamId: string): Client[] {
-    const clients = [...this.#clients.values()].filter((client) => client.teamId === teamId);
-    return clients.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return this.clients.get(`client.${id}`);
   }
 
   stop(): void {
     this.#stop();
-  }
-
-  #take(value: KeyedValue): void {
-    if (value.key.startsWith('site.')) this.#keep(this.#sites, siteSchema, value);
-    else if (value.key.startsWith('client.')) this.#keep(this.#clients, clientSchema, value);
-    else if (value.key.startsWith('team.')) this.#keep(this.#teams, teamSchema, value);
-  }
-
-  #keep<Kept>(
-    records: Map<string, Kept>,
-    schema: z.ZodType<Kept>,
-    { key, bytes, revision }: KeyedValue,
-  ): void {
-    if (bytes === undefined) {
-      records.delete(key);
-      return;
-    }
-    const parsed = schema.safeParse(jsonOf(bytes));
-    if (parsed.success) {
-      records.set(key, parsed.data);
-      return;
-    }
-    // The last good record stays: a damaged one must not open a door, nor shut everybody out without a word.
-    const problem = parsed.error.issues[0]?.message;
-    this.#log.error({ key, revision, problem }, 'a stored account record cannot be read; it is ignored');
-  }
-}
-
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    return undefined; // The schema refuses it with a message.
   }
 }
 

@@ -61,12 +61,16 @@ export class VerifierFullError extends Error {
 }
 
 /**
- * Says whether a secret is a client's. Results are kept for a minute under a digest that covers the stored hash, so a
- * rotated secret is forgotten in the instant in which the new record arrives.
+ * Says whether a secret is a client's. Results are kept until they were not asked for for a minute, under a digest that
+ * covers the stored hash, so a rotated secret is forgotten in the instant in which the new record arrives.
  */
 export class SecretVerifier {
   readonly #digestKey = randomBytes(16).toString('hex');
-  readonly #results = new LRUCache<string, boolean>({ max: RESULTS_MAX, ttl: RESULT_TTL_MS });
+  readonly #results = new LRUCache<string, boolean>({
+    max: RESULTS_MAX,
+    ttl: RESULT_TTL_MS,
+    updateAgeOnGet: true,
+  });
   readonly #pending = new Map<string, Promise<boolean>>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -75,6 +79,12 @@ export class SecretVerifier {
     if (!SECRET_PATTERN.test(secret)) return false;
     const key = this.#keyOf(client.secretHash, secret);
     return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, client.secretHash, secret);
+  }
+
+  /** What `verify` found out before and still knows; undefined when it would have to find out. */
+  known(client: Pick<Client, 'secretHash'>, secret: string): boolean | undefined {
+    if (!SECRET_PATTERN.test(secret)) return false;
+    return this.#results.get(this.#keyOf(client.secretHash, secret));
   }
 
   #start(key: string, secretHash: string, secret: string): Promise<boolean> {

@@ -57,7 +57,7 @@ export class Collector {
       return;
     }
     const visitor = new RequestVisitor(this.parts, caller, facts, body);
-    const profileId = aliases.resolve(caller.site.id, body.profileId);
+    const profileId = aliases.resolve(caller.site.storedId, body.profileId);
     if (this.#excludes(collected, visitor, profileId)) return;
     const nowMs = clock.nowMs();
     const refusal = publisher.refusal();
@@ -81,7 +81,7 @@ export class Collector {
     const { records, clock, aliases } = this.parts;
     const { caller, facts, body, receipt } = collected;
     const visitor = new RequestVisitor(this.parts, caller, facts, body);
-    const profileId = 'profileId' in body ? aliases.resolve(caller.site.id, body.profileId) : '';
+    const profileId = 'profileId' in body ? aliases.resolve(caller.site.storedId, body.profileId) : '';
     if (this.#excludes(collected, visitor, profileId)) return undefined;
     const nowMs = clock.nowMs();
     const refusal = records.refusal();
@@ -102,7 +102,7 @@ export class Collector {
     const found = (session: FoundSession) =>
       receipt.identified(session, earlierDeviceId !== '' && session.deviceId === earlierDeviceId);
     const seeker: SessionSeeker = {
-      siteId: caller.site.id,
+      siteId: caller.site.storedId,
       deviceId,
       earlierDeviceId,
       occurredAtMs: nowMs,
@@ -126,7 +126,7 @@ export class Collector {
     const { site } = caller;
     const bot = caller.verified ? undefined : enrichment.bot(facts.userAgent, facts.hints);
     if (bot !== undefined) {
-      tallies.count(site.id, `bot:${bot.type}`, bot.name);
+      tallies.count(site.storedId, `bot:${bot.type}`, bot.name);
       receipt.excluded(bot);
       return true;
     }
@@ -140,7 +140,7 @@ export class Collector {
     });
     if (kind === undefined) return false;
     // An address is never written down, not even one that is filtered.
-    tallies.count(site.id, `filter:${kind}`, kind === 'name' && isEvent ? body.name : '');
+    tallies.count(site.storedId, `filter:${kind}`, kind === 'name' && isEvent ? body.name : '');
     receipt.excluded(undefined);
     return true;
   }

@@ -53,7 +53,7 @@ export class RequestVisitor {
     if (this.isServerSide) return NO_DEVICE;
     const salts = this.#parts.salts.at(nowMs);
     if (salts === undefined) return undefined;
-    const siteId = this.#caller.site.id;
+    const siteId = this.#caller.site.storedId;
     const trace = { siteId, address: this.address, userAgent: this.#facts.userAgent };
     this.#recent = this.#parts.deviceIds.of(salts, trace, nowMs);
     return this.#recent;

@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList } from 'node:net';
 import type { Site } from './accounts.ts';
+import { readAddressRange } from './address-range.ts';
 
 /** What a site may want to be left out. Each is a kind of tally. */
 export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
@@ -43,7 +44,7 @@ class ReadyFilter {
   readonly #paths: readonly PathPattern[];
 
   constructor(filters: Site['filters']) {
-    for (const entry of filters.addresses) this.#addAddress(entry.trim());
+    for (const entry of filters.addresses) this.#addAddress(entry);
     this.#profileIds = new Set(filters.profileIds);
     this.#names = new Set(filters.names);
     this.#paths = filters.paths.map((path) => new PathPattern(path));
@@ -59,12 +60,8 @@ class ReadyFilter {
 
   /** An entry that is no address filters nothing: it must not stop the site's events. */
   #addAddress(entry: string): void {
-    const [network = '', bits] = entry.split('/');
-    const family = isIP(network);
-    const most = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? most : Number(bits);
-    if (family === 0 || bits === '' || !Number.isInteger(prefix) || prefix < 0 || prefix > most) return;
-    this.#addresses.addSubnet(network, prefix, family === 4 ? 'ipv4' : 'ipv6');
+    const range = readAddressRange(entry);
+    if (range !== undefined) this.#addresses.addSubnet(range.network, range.prefix, range.family);
   }
 }
 

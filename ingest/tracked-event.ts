@@ -56,7 +56,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
   constructor(parts: CollectorParts, options: TrackedEventOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.siteId = options.caller.site.id;
+    this.siteId = options.caller.site.storedId;
     this.deviceId = options.devices.deviceId;
     this.earlierDeviceId = options.devices.earlierDeviceId;
     this.occurredAtMs = options.occurredAtMs;

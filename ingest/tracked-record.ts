@@ -39,7 +39,7 @@ export class TrackedRecord implements Follower {
   constructor(parts: CollectorParts, options: TrackedRecordOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#siteId = options.caller.site.id;
+    this.#siteId = options.caller.site.storedId;
     this.#updateId = options.body.eventId || options.facts.idempotencyKey;
   }
 

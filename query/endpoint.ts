@@ -1,26 +1,66 @@
 import type { z } from 'zod';
+import type { HeaderList } from '../infra/http.ts';
 import type { Client } from '../ingest/accounts.ts';
 import type { ClientHeaders } from '../ingest/client-auth.ts';
 import type { Asked } from './question.ts';
+
+/** Who is let in, and which limit counts; see `door.ts`. */
+export const AREAS = ['insights', 'export', 'manage'] as const;
+export type Area = (typeof AREAS)[number];
 
 /** What is kept of a request's head. */
 export interface Head {
   readonly credentials: ClientHeaders;
   readonly address: string;
   readonly query: string;
-  /** The site that the path names; empty when it names none. */
-  readonly projectId: string;
-  /** Of the profile or group that the path names; empty when it names none. */
-  readonly id: string;
+  /** What stands in the place of each `:name` of the pattern. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly ifMatch: string;
+  readonly contentType: string;
 }
 
-/** One question: how its site is found and how it is answered. */
-export interface Endpoint<Parameters> {
+/** What a reader of the API's description is told of an endpoint. */
+export interface About {
+  /** One line, as a heading. */
+  readonly summary: string;
+  /** What the summary leaves open; empty for nothing. Plain text, paragraphs apart by empty lines. */
+  readonly description?: string;
+  /** The JSON of an answer of status 200. */
+  readonly answer: z.ZodType;
+}
+
+/** One request of a client that was let in. */
+export interface Call<Parameters, Body> {
+  readonly client: Client;
+  readonly path: Readonly<Record<string, string>>;
+  readonly parameters: Parameters;
+  readonly body: Body;
+  /** As sent; empty when absent. */
+  readonly ifMatch: string;
+}
+
+/** An answer of status 200. */
+export interface Answered {
+  readonly json: unknown;
+  readonly headers?: HeaderList;
+}
+
+/** One path and method: who may, what may be said, and how it is answered. */
+export interface Endpoint<Parameters = unknown, Body = unknown> {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** A path with `:name` segments. */
   readonly pattern: string;
   /** Names the question in metrics. */
   readonly kind: string;
+  readonly area: Area;
+  readonly about: About;
+  /** Of what stands behind `?`. */
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (client: Client, head: Head, parameters: Parameters) => Promise<unknown>;
+  /** Of the JSON body; undefined where none is read. */
+  readonly body: z.ZodType<Body> | undefined;
+  /** 64 KiB where not given. */
+  readonly bodyMaxBytes?: number;
+  readonly answer: (call: Call<Parameters, Body>) => Promise<Answered>;
 }
 
 /** The site that a client may ask about, its zone and the time; throws a `RefusalError` where it may not. */
@@ -29,19 +69,26 @@ export type AskedOf = (client: Client, projectId: string) => Asked;
 /** A question below `/insights/{projectId}`, whose answer needs no more than the site and the parameters. */
 export interface Insight<Parameters> {
   readonly path: string;
+  readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters) => Promise<unknown>;
+  readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<unknown>;
 }
 
 /** The endpoint of such a question. */
 export function insight<Parameters>(
   askedOf: AskedOf,
-  { path, schema, answer }: Insight<Parameters>,
-): Endpoint<Parameters> {
+  { path, about, schema, answer }: Insight<Parameters>,
+): Endpoint<Parameters, undefined> {
   return {
+    method: 'get',
     pattern: `/insights/:projectId/${path}`,
-    kind: path.replaceAll('/', '-'),
+    kind: path.replaceAll(':', '').replaceAll('/', '-'),
+    area: 'insights',
+    about,
     schema,
-    answer: (client, { projectId }, parameters) => answer(askedOf(client, projectId), parameters),
+    body: undefined,
+    answer: async ({ client, path: named, parameters }) => ({
+      json: await answer(askedOf(client, named.projectId ?? ''), parameters, named),
+    }),
   };
 }

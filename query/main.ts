@@ -1,47 +1,75 @@
 import type { HostContext, Mounted } from '../infra/host.ts';
 import { Store } from '../infra/store.ts';
-import { Accounts } from '../ingest/accounts.ts';
+import { Accounts, CONTROL_BUCKET } from '../ingest/accounts.ts';
 import { SecretVerifier } from '../ingest/client-auth.ts';
 import { RecordQuestions } from '../ingest/record-questions.ts';
+import { Door } from './door.ts';
 import { History } from './history.ts';
 import { HotView } from './hot-view.ts';
-import { addRoutes } from './routes.ts';
+import { Catalog } from './manage/catalog.ts';
+import { manageEndpoints } from './manage/endpoints.ts';
+import { ControlRecords } from './manage/records.ts';
+import { RateLimit } from './rate-limit.ts';
+import { questionEndpoints } from './routes.ts';
 import { StoreWatch } from './store-watch.ts';
 
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
-const LIMIT = { requestsMax: 100, windowMs: 10_000 };
+/** A secret is not cheap to verify, and nobody needs more tries. */
+const FAILURES = { requestsMax: 100, windowMs: 10_000 };
+const WINDOW_MS = 10_000;
 
-/** Answers questions about what was collected. */
+/** Answers questions about what was collected, and manages the sites and clients that may ask. */
 export async function mount(context: HostContext): Promise<Mounted> {
-  const { config, bus, clock, log, metrics } = context;
+  const { config, bus, clock, log, metrics, http } = context;
   const place = { url: config.CLICKHOUSE_URL, database: config.CLICKHOUSE_DATABASE };
   const store = new Store({ ...place, requestTimeoutMs: config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS });
   const pinged = new Store({ ...place, requestTimeoutMs: PING_TIME_MAX_MS });
   const accounts = await Accounts.open(bus, log);
+  const catalog = await Catalog.open(bus, log);
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const watch = await StoreWatch.start(pinged, clock);
-  addRoutes(context.http, {
-    history: new History({ store, isReachable: () => watch.dependency.up, limits, metrics }),
-    hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
-    records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+  const questions = limitOf(config.QUERY_LIMIT_PER_10_S);
+  const door = new Door({
     directory: accounts,
     verifier: new SecretVerifier(),
     clock,
     metrics,
     log,
-    limit: LIMIT,
+    limits: { insights: questions, export: questions, manage: limitOf(config.MANAGE_LIMIT_PER_10_S) },
+    failures: FAILURES,
   });
+  const endpoints = [
+    ...questionEndpoints({
+      history: new History({ store, isReachable: () => watch.dependency.up, limits, metrics }),
+      hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
+      records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+      directory: accounts,
+      clock,
+    }),
+    ...manageEndpoints({
+      accounts,
+      catalog,
+      records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+      clock,
+    }),
+  ];
+  for (const endpoint of endpoints) endpoint.addTo(http, door, metrics);
   const busSince = clock.nowMs();
   return {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
     stop: async () => {
       watch.stop();
+      catalog.stop();
       accounts.stop();
       await store.close();
       await pinged.close();
     },
   };
+}
+
+function limitOf(requestsMax: number): RateLimit | undefined {
+  return requestsMax === 0 ? undefined : new RateLimit({ requestsMax, windowMs: WINDOW_MS });
 }

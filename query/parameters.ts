@@ -16,6 +16,14 @@ export function readParameters<Parameters>(query: string, schema: z.ZodType<Para
   }
   const parsed = schema.safeParse(Object.fromEntries(given));
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new RefusalError('invalid', `${String(issue?.path[0] ?? 'query')}: ${issue?.message ?? 'invalid'}`);
+  throw new RefusalError('invalid', firstProblem(parsed.error, 'query'));
+}
+
+/** The first thing that is wrong, and where: `series.0.name: …`; `whole` names what has no place of its own. */
+export function firstProblem(error: z.ZodError, whole: string): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return `${whole}: invalid`;
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const place = [...issue.path, ...(unknown === undefined ? [] : [unknown])].map(String).join('.');
+  return `${place || whole}: ${unknown === undefined ? issue.message : 'no such field'}`;
 }

@@ -6,8 +6,8 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 // The files of a room that other rooms may import. The rest is private to it.
 const CONTRACTS = [
   /^infra\/[^/]+\.ts$/,
-  /^ingest\/(event|session-lookup|accounts|client-auth|money|record-update|record-lookup|record-questions)\.ts$/,
-  /^processor\/(rows|hot)\.ts$/,
+  /^ingest\/(event|session-lookup|accounts|address-range|client-auth|money|record-update|record-lookup|record-questions)\.ts$/,
+  /^processor\/(rows|hot|erasure)\.ts$/,
 ];
 
 // Adapters: exactly one file knows the package. The bench may measure against the bare package.

@@ -10,7 +10,6 @@ const ALWAYS: readonly Column[] = [
   'deviceId',
   'profileId',
   'sessionId',
-  'projectId',
   'createdAt',
   'path',
   'origin',

@@ -23,13 +23,13 @@ export async function answerExport(
   const { fromMs, toMs } = spanOf(query, zone);
   const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
   history.refuseAway();
-  const answers = await hot.rows(site.id);
+  const answers = await hot.rows(site.storedId);
   refuseAway(answers, query.partial);
   const seam = seamOf(answers);
   const held = { events: condition, hotEvents: condition };
   const conditions = {
     ...parameters,
-    site: site.id,
+    site: site.storedId,
     from: fromMs,
     to: toMs,
     names: query.event,
@@ -49,7 +49,7 @@ export async function answerExport(
       pages: Math.ceil(totalCount / query.limit),
       current: query.page,
     },
-    data: rows.map((row) => exportedEventOf(row, includes)),
+    data: rows.map((row) => exportedEventOf(row, site.id, includes)),
     ...(seam.partial ? { partial: true as const } : {}),
   };
 }

@@ -10,7 +10,6 @@ export interface ExportRow {
   readonly deviceId: string;
   readonly profileId: string;
   readonly sessionId: string;
-  readonly projectId: string;
   readonly createdAt: number;
   readonly path: string;
   readonly origin: string;
@@ -49,13 +48,18 @@ export interface ExportRow {
   readonly sdkVersion?: string;
 }
 
-/** An event as it is answered. */
-export function exportedEventOf(row: ExportRow, includes: ReadonlySet<Include>): ExportedEvent {
+/** An event of the site `projectId` as it is answered. */
+export function exportedEventOf(
+  row: ExportRow,
+  projectId: string,
+  includes: ReadonlySet<Include>,
+): ExportedEvent {
   const { receivedAt, revenue, currency, eventId, query, hash, longitude, latitude, orderId, ...rest } = row;
   return {
     ...rest,
     id: idText(row.id),
     sessionId: idText(row.sessionId),
+    projectId,
     createdAt: new Date(row.createdAt).toISOString(),
     groups: [...row.groups],
     ...(includes.has('profile') ? { profile: row.profileId === '' ? null : { id: row.profileId } } : {}),

@@ -10,6 +10,7 @@ import {
   ACTIVE_DAYS_MAX,
   type ActiveUsersAnswer,
   type ActiveUsersQuery,
+  activeUsersAnswer,
   activeUsersQuery,
 } from './active-users-api.ts';
 import { type ListSources, listRange, listSeam } from './list-question.ts';
@@ -32,6 +33,7 @@ export interface VisitRow {
 export function activeUsersInsight(sources: ListSources): Insight<ActiveUsersQuery> {
   return {
     path: 'active_users',
+    about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
     schema: activeUsersQuery,
     answer: (asked, query) => answerActiveUsers(sources, asked, query),
   };
@@ -49,14 +51,14 @@ export async function answerActiveUsers(
   const conditions = insightConditions(query.filters, { span: counted });
   const seam = await listSeam(sources, asked, query);
   const edges = days.map(({ fromMs }) => fromMs);
-  const question = { projectId: asked.site.id, spans: [counted], edges, hoursFromMs: 0, days: false };
+  const question = { projectId: asked.site.storedId, spans: [counted], edges, hoursFromMs: 0, days: false };
   const sums = query.filters.length > 0 ? undefined : await summedSpans(sources.history, question, seam);
   const rows = await sources.history.ask<VisitRow>(
     sums === undefined ? 'active-users' : 'active-users-summed',
     {
       ...conditions.parameters,
       ...sums,
-      site: asked.site.id,
+      site: asked.site.storedId,
       from: counted.fromMs,
       to: counted.toMs,
       edges,

@@ -2,6 +2,7 @@ import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
 import {
   type BreakdownAnswer,
+  breakdownAnswer,
   type ListQuery,
   listQuery,
   type TrafficQuery,
@@ -50,6 +51,7 @@ export async function answerBreakdown(
 export function breakdownInsights(sources: ListSources): readonly Insight<ListQuery>[] {
   return DIMENSION_NAMES.map((name) => ({
     path: name,
+    about: { summary: `Sessions by ${name}`, answer: breakdownAnswer },
     schema: listQuery,
     answer: (asked, query) => answerBreakdown(sources, asked, query, name),
   }));
@@ -59,9 +61,20 @@ export function breakdownInsights(sources: ListSources): readonly Insight<ListQu
 export function trafficInsights(sources: ListSources): readonly Insight<TrafficQuery>[] {
   const answer = (asked: Asked, query: TrafficQuery) =>
     answerBreakdown(sources, asked, query, query.breakdown);
+  const about = (summary: string) => ({ summary, answer: breakdownAnswer });
   return [
-    { path: 'traffic/referrers', schema: trafficQueries.referrers, answer },
-    { path: 'traffic/geo', schema: trafficQueries.geo, answer },
-    { path: 'traffic/devices', schema: trafficQueries.devices, answer },
+    {
+      path: 'traffic/referrers',
+      about: about('Sessions by where they came from'),
+      schema: trafficQueries.referrers,
+      answer,
+    },
+    { path: 'traffic/geo', about: about('Sessions by place'), schema: trafficQueries.geo, answer },
+    {
+      path: 'traffic/devices',
+      about: about('Sessions by what they were made with'),
+      schema: trafficQueries.devices,
+      answer,
+    },
   ];
 }

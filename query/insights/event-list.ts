@@ -7,6 +7,7 @@ import type { Asked, Sources } from '../question.ts';
 import {
   type EventListAnswer,
   type EventListQuery,
+  eventListAnswer,
   eventListQuery,
   LISTED_INCLUDES,
 } from './event-list-api.ts';
@@ -22,6 +23,7 @@ interface PieceRow {
 export function eventListInsight(sources: Sources): Insight<EventListQuery> {
   return {
     path: 'events',
+    about: { summary: 'Events, newest first', answer: eventListAnswer },
     schema: eventListQuery,
     answer: (asked, query) => answerEventList(sources, asked, query),
   };
@@ -42,7 +44,7 @@ export async function answerEventList(
   const held = insightConditions(query.filters, { span });
   const conditions = {
     ...held.parameters,
-    site: asked.site.id,
+    site: asked.site.storedId,
     names: query.event,
     synthetic: [SESSION_START, SESSION_END],
     profileId: query.profileId ?? '',
@@ -65,5 +67,5 @@ export async function answerEventList(
     { ...held, columns: columnsText(LISTED_INCLUDES) },
   );
   const includes = new Set(LISTED_INCLUDES);
-  return rows.map((row) => exportedEventOf(row, includes));
+  return rows.map((row) => exportedEventOf(row, asked.site.id, includes));
 }

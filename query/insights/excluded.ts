@@ -20,7 +20,7 @@ export async function answerExcluded(
   const range = rangeOf(query, nowMs, zone);
   if ('kind' in range) throw new RefusalError('invalid', range.message);
   const { fromMs, toMs } = range.span;
-  const parameters = { site: site.id, from: fromMs, to: toMs, limit: query.limit };
+  const parameters = { site: site.storedId, from: fromMs, to: toMs, limit: query.limit };
   const rows = await history.ask<ExcludedRow>('excluded', parameters, NO_SEAM);
   return rows.map(({ reason, name, requests }) => {
     const colon = reason.indexOf(':');

@@ -25,7 +25,7 @@ export async function listSeam(
   { partial }: { readonly partial: boolean },
 ): Promise<Seam> {
   history.refuseAway();
-  const answers = await hot.rows(site.id);
+  const answers = await hot.rows(site.storedId);
   refuseAway(answers, partial);
   return seamOf(answers);
 }

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 
 /** `GET /insights/{projectId}/live`. A device has one partition, so the partitions' distinct devices add up. */
 export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAnswer> {
-  const answers = await hot.live(site.id);
+  const answers = await hot.live(site.storedId);
   refuseAway(answers, false);
   let visitors = 0;
   for (const head of headsOf(answers, 'live')) visitors += head.visitors;
@@ -22,7 +22,10 @@ export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAns
 export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Asked): Promise<LiveAnswer> {
   const toMs = floorTo(nowMs, 'minute', zone) + MINUTE_MS;
   const span = { fromMs: toMs - MINUTES * MINUTE_MS, toMs };
-  const [details, minutes] = await Promise.all([hot.liveDetails(site.id), hot.minutes(site.id, span.fromMs)]);
+  const [details, minutes] = await Promise.all([
+    hot.liveDetails(site.storedId),
+    hot.minutes(site.storedId, span.fromMs),
+  ]);
   refuseAway(details, false);
   refuseAway(minutes, false);
   const heads = headsOf(details, 'live-details');

@@ -24,12 +24,12 @@ export async function answerMetrics(
 ): Promise<MetricsAnswer> {
   const range = rangeOf(query, nowMs, zone);
   if ('kind' in range) throw new RefusalError('invalid', range.message);
-  const question = { projectId: site.id, filters: query.filters };
+  const question = { projectId: site.storedId, filters: query.filters };
   const answer = (figures: RangeFigures, partial: boolean) =>
     metricsAnswerOf(range, figures, { currency: site.currency, partial });
   try {
     sources.history.refuseAway();
-    const rows = await sources.hot.rows(site.id);
+    const rows = await sources.hot.rows(site.storedId);
     refuseAway(rows, query.partial);
     const seam = seamOf(rows);
     return answer(await historyFigures(sources.history, question, range, seam, kept), seam.partial);
@@ -40,7 +40,7 @@ export async function answerMetrics(
     const whole = isHeldInMemory(range);
     if (!whole && !query.partial) throw error;
     const fromMs = whole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - HELD_MS;
-    const minutes = await sources.hot.minutes(site.id, fromMs);
+    const minutes = await sources.hot.minutes(site.storedId, fromMs);
     refuseAway(minutes, query.partial);
     const held = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
     return answer(memoryFigures(range, held), !whole || minutes.away.length > 0);

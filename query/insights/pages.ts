@@ -6,7 +6,13 @@ import type { PageRow } from '../rollups/kept-pages.ts';
 import { SummedPages } from '../rollups/summed-pages.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import type { ListSources } from './list-question.ts';
-import { type EntryExitMode, type EntryExitQuery, entryExitQuery, type PagesAnswer } from './pages-api.ts';
+import {
+  type EntryExitMode,
+  type EntryExitQuery,
+  entryExitQuery,
+  type PagesAnswer,
+  pagesAnswer,
+} from './pages-api.ts';
 import { askRanked, figuresOf } from './ranked-rows.ts';
 
 type EntryExitRow = Omit<PageRow, 'entries'>;
@@ -66,6 +72,7 @@ export function pagesInsight(sources: ListSources): Insight<ListQuery> {
   const pages = new SummedPages();
   return {
     path: 'pages',
+    about: { summary: 'The pages that were seen most', answer: pagesAnswer },
     schema: listQuery,
     answer: (asked, query) => answerPages(sources, asked, query, pages),
   };
@@ -75,6 +82,7 @@ export function pagesInsight(sources: ListSources): Insight<ListQuery> {
 export function entryExitInsight(sources: ListSources): Insight<EntryExitQuery> {
   return {
     path: 'pages/entry_exit',
+    about: { summary: 'The pages on which most sessions began or ended', answer: pagesAnswer },
     schema: entryExitQuery,
     answer: (asked, query) => answerEntryExit(sources, asked, query),
   };

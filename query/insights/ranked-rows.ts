@@ -55,7 +55,7 @@ export async function askRanked<Row extends object>(
   const bound = {
     ...parameters,
     ...conditions.parameters,
-    site: site.id,
+    site: site.storedId,
     currency: site.currency,
     from: range.span.fromMs,
     to: range.span.toMs,
@@ -64,7 +64,7 @@ export async function askRanked<Row extends object>(
   };
   if (summed !== undefined && query.filters.length === 0) {
     const { hoursFromMs } = summed;
-    const asked = { projectId: site.id, spans: [range.span], edges: [], hoursFromMs, days: true };
+    const asked = { projectId: site.storedId, spans: [range.span], edges: [], hoursFromMs, days: true };
     const sums = await summedSpans(sources.history, asked, seam);
     if (sums !== undefined) return summed.ask(sources.history, { ...bound, ...sums }, seam);
   }

@@ -24,7 +24,7 @@ export async function answerProfile(
   id: string,
 ): Promise<ProfileAnswer> {
   const [answer, recent] = await Promise.all([
-    sources.records.ask({ kind: 'profile', projectId: asked.site.id, id }),
+    sources.records.ask({ kind: 'profile', projectId: asked.site.storedId, id }),
     recentEvents(sources, asked, id),
   ]);
   refuseUnavailable(answer);
@@ -40,7 +40,7 @@ export async function answerProfile(
 
 /** `GET /insights/{projectId}/groups/{groupId}` */
 export async function answerGroup(sources: RecordSources, asked: Asked, id: string): Promise<GroupAnswer> {
-  const answer = await sources.records.ask({ kind: 'group', projectId: asked.site.id, id });
+  const answer = await sources.records.ask({ kind: 'group', projectId: asked.site.storedId, id });
   refuseUnavailable(answer);
   if (answer.kind !== 'found' || answer.record.kind !== 'group') throw unknownRecord('group', id);
   const { type, name, properties, createdAtMs, updatedAtMs }: GroupRecord = answer.record;

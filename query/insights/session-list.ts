@@ -12,6 +12,7 @@ import {
   type ListedSession,
   type SessionListAnswer,
   type SessionListQuery,
+  sessionListAnswer,
   sessionListQuery,
 } from './session-list-api.ts';
 
@@ -73,6 +74,7 @@ interface PieceRow {
 export function sessionListInsight(sources: Sources): Insight<SessionListQuery> {
   return {
     path: 'sessions',
+    about: { summary: 'Sessions, newest first', answer: sessionListAnswer },
     schema: sessionListQuery,
     answer: (asked, query) => answerSessionList(sources, asked, query),
   };
@@ -109,13 +111,13 @@ export async function listSessions(
   const whole: PageSpan = { ...span, offset: cursor };
   // The sessions of one profile are few: they need no narrower span.
   const part =
-    profileId === undefined ? await countedSpan(history, site.id, { span, seam, page, held }) : whole;
+    profileId === undefined ? await countedSpan(history, site.storedId, { span, seam, page, held }) : whole;
   if (part === undefined) return [];
   const rows = await history.ask<SessionRow>(
     'session-list',
     {
       ...held.parameters,
-      site: site.id,
+      site: site.storedId,
       from: part.fromMs,
       to: part.toMs,
       profileId: profileId ?? '',

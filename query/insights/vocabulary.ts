@@ -8,10 +8,12 @@ import {
   type EventNamesQuery,
   eventNamesQuery,
   type NamesAnswer,
+  namesAnswer,
   type PropertyKeysQuery,
   type PropertyValuesAnswer,
   type PropertyValuesQuery,
   propertyKeysQuery,
+  propertyValuesAnswer,
   propertyValuesQuery,
 } from './vocabulary-api.ts';
 
@@ -25,6 +27,7 @@ interface WordRow {
 export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery> {
   return {
     path: 'events/names',
+    about: { summary: 'The names of events', answer: namesAnswer },
     schema: eventNamesQuery,
     answer: async (asked, query): Promise<NamesAnswer> =>
       namesOf(await askWords(sources, asked, query, { question: 'event-names', conditions: {} })),
@@ -35,6 +38,7 @@ export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery> {
 export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery> {
   return {
     path: 'events/properties',
+    about: { summary: 'The keys of properties of events', answer: namesAnswer },
     schema: propertyKeysQuery,
     answer: async (asked, query): Promise<NamesAnswer> => {
       const conditions = namedConditions(query);
@@ -47,6 +51,7 @@ export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery
 export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQuery> {
   return {
     path: 'events/property_values',
+    about: { summary: 'The values of a property of events', answer: propertyValuesAnswer },
     schema: propertyValuesQuery,
     answer: async (asked, query): Promise<PropertyValuesAnswer> => {
       const conditions = { ...namedConditions(query), property: query.property };
@@ -67,7 +72,7 @@ async function askWords(
   const { fromMs: from, toMs: to } = span;
   const page = {
     ...held.parameters,
-    site: asked.site.id,
+    site: asked.site.storedId,
     from,
     to,
     limit: query.limit,

@@ -1,0 +1,35 @@
+import type { z } from 'zod';
+import type { Bus } from '../../infra/bus.ts';
+import type { Logger } from '../../infra/log.ts';
+import { followBucket, Mirror } from '../../infra/mirror.ts';
+import { CONTROL_BUCKET } from '../../ingest/accounts.ts';
+import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
+import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
+
+export type Reference = z.output<typeof referenceSchema>;
+export type Dashboard = z.output<typeof dashboardSchema>;
+export type Report = z.output<typeof reportSchema>;
+
+/** Mirrors of what people keep about their sites, beside teams, sites and clients; kept up to date until `stop`. */
+export class Catalog {
+  readonly references = new Mirror<Reference>('reference.', referenceSchema);
+  readonly dashboards = new Mirror<Dashboard>('dashboard.', dashboardSchema);
+  readonly reports = new Mirror<Report>('report.', reportSchema);
+  readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
+  #stop: () => void = () => {};
+
+  private constructor() {}
+
+  /** Resolves once everything that is stored now is known. */
+  static async open(bus: Bus, log: Logger): Promise<Catalog> {
+    const catalog = new Catalog();
+    const { references, dashboards, reports, erasures } = catalog;
+    const bucket = await bus.keyed(CONTROL_BUCKET);
+    catalog.#stop = await followBucket(bucket, [references, dashboards, reports, erasures], log);
+    return catalog;
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+}

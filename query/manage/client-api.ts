@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { CLIENT_TYPES, type Client } from '../../ingest/accounts.ts';
+import { nameField } from './project-api.ts';
+
+/** CONTRACT with those who manage clients: every body and every answer of `/manage/clients`. */
+
+const instant = z.iso.datetime();
+
+/** `POST /manage/clients`: a root client has no site, every other has one. */
+export const clientCreation = z
+  .strictObject({
+    name: nameField,
+    type: z.enum(CLIENT_TYPES).default('write'),
+    projectId: z.string().nullable().optional(),
+  })
+  .superRefine(({ type, projectId }, context) => {
+    const message =
+      type === 'root'
+        ? typeof projectId === 'string' && 'a root client is for all sites of its team; leave it out'
+        : typeof projectId !== 'string' && 'missing; only a root client is for all sites';
+    if (message) context.addIssue({ code: 'custom', path: ['projectId'], message });
+  });
+export type ClientCreation = z.output<typeof clientCreation>;
+
+/** `PATCH /manage/clients/{clientId}` */
+export const clientChange = z.strictObject({ name: nameField.optional() });
+
+/** `GET /manage/clients` */
+export const clientsQuery = z.object({ projectId: z.string().optional() });
+
+/** A client as it is answered; neither its secret nor what is stored of it. */
+export const clientShown = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  type: z.enum(CLIENT_TYPES),
+  projectId: z.string().nullable(),
+  teamId: z.string(),
+  createdAt: instant,
+  updatedAt: instant,
+});
+export type ClientShown = z.output<typeof clientShown>;
+
+export const clientAnswer = z.object({ data: clientShown });
+export const clientsAnswer = z.object({ data: z.array(clientShown) });
+/** With the secret, which is shown this once. */
+export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
+
+export function shownClient({ secretHash: _, ...client }: Client): ClientShown {
+  return client;
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { CLIENT_TYPES, SITE_TYPES, type Site } from '../../ingest/accounts.ts';
+import { readAddressRange } from '../../ingest/address-range.ts';
+import { isCurrency } from '../../ingest/money.ts';
+
+/** CONTRACT with those who manage sites: every body and every answer of `/manage/projects`. */
+
+const NAME_MAX = 100;
+const LIST_MAX = 1_000;
+const RETENTION_DAYS_MAX = 36_500;
+
+const instant = z.iso.datetime();
+
+/** A name that somebody chose; what stands around it is cut off. */
+export const nameField = z
+  .string()
+  .trim()
+  .min(1, 'expected a non-empty string')
+  .max(NAME_MAX, `expected at most ${NAME_MAX} characters`);
+
+/** Texts of a list; each has at most `longest` characters. */
+function texts(longest: number) {
+  return z
+    .array(z.string().trim().min(1, 'expected a non-empty string').max(longest))
+    .max(LIST_MAX, `expected at most ${LIST_MAX} entries`);
+}
+
+/** `*`, or a host with or without a scheme, `www.` and port; `*.` in front allows all names below it. */
+const corsEntry = z
+  .string()
+  .trim()
+  .max(300)
+  .regex(
+    /^(?:\*|(?:[a-z][a-z0-9+.-]*:\/\/)?(?:\*\.)?(?:[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?\/?)$/iu,
+    'expected an origin such as https://example.com, *.example.com or *',
+  );
+
+const domain = z
+  .string()
+  .trim()
+  .max(300)
+  .regex(
+    /^(?:https?:\/\/)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*(?::\d{1,5})?\/?$/iu,
+    'expected a domain such as example.com or https://example.com',
+  );
+
+const timezone = z.string().refine(isTimezone, 'expected a time zone such as Europe/Berlin');
+const currency = z
+  .string()
+  .transform((code) => code.toUpperCase())
+  .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
+const cors = z.array(corsEntry).max(LIST_MAX);
+const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
+const addressRange = z
+  .string()
+  .trim()
+  .refine((text) => readAddressRange(text) !== undefined, 'expected an IP address or a CIDR range');
+
+/** `POST /manage/projects` */
+export const projectCreation = z.strictObject({
+  name: nameField,
+  domain: domain.nullable().optional(),
+  /** The domain, where it is not given. */
+  cors: cors.optional(),
+  timezone: timezone.default('UTC'),
+  currency: currency.default('USD'),
+  types: types.default(['website']),
+});
+export type ProjectCreation = z.output<typeof projectCreation>;
+
+const tracking = {
+  screenViews: z.boolean(),
+  outgoingLinks: z.boolean(),
+  attributes: z.boolean(),
+  hashChanges: z.boolean(),
+  sessionReplay: z.boolean(),
+  replaySampleRate: z.number().min(0).max(1),
+  replayNeedsConsent: z.boolean(),
+  paymentProviders: texts(100),
+};
+
+const filters = {
+  addresses: z.array(addressRange).max(LIST_MAX),
+  profileIds: texts(200),
+  names: texts(80),
+  paths: texts(2_000),
+};
+
+/** `PATCH /manage/projects/{projectId}`: what is given replaces what was; of `filters`, list by list. */
+export const projectChange = z.strictObject({
+  name: nameField.optional(),
+  domain: domain.nullable().optional(),
+  cors: cors.optional(),
+  timezone: timezone.optional(),
+  currency: currency.optional(),
+  types: types.optional(),
+  ...z.object(tracking).partial().shape,
+  filters: z.strictObject(filters).partial().optional(),
+  allowUnsafeRevenue: z.boolean().optional(),
+  publicWidget: z.boolean().optional(),
+  retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
+});
+export type ProjectChange = z.output<typeof projectChange>;
+
+/** `DELETE /manage/projects/{projectId}` */
+export const projectDeletion = z.object({
+  now: z
+    .enum(['true', 'false', '1', '0'])
+    .default('false')
+    .transform((text) => text === 'true' || text === '1'),
+});
+
+/** A site as it is answered. */
+export const projectShown = z.object({
+  id: z.string(),
+  teamId: z.string(),
+  name: z.string(),
+  domain: z.string().nullable(),
+  cors: z.array(z.string()),
+  timezone: z.string(),
+  currency: z.string(),
+  types: z.array(z.enum(SITE_TYPES)),
+  ...tracking,
+  filters: z.object({
+    addresses: z.array(z.string()),
+    profileIds: z.array(z.string()),
+    names: z.array(z.string()),
+    paths: z.array(z.string()),
+  }),
+  allowUnsafeRevenue: z.boolean(),
+  publicWidget: z.boolean(),
+  /** Null: kept for ever. */
+  retentionDays: z.number().nullable(),
+  createdAt: instant,
+  updatedAt: instant,
+  /** Null for a site that may be used. */
+  deletion: z
+    .object({
+      status: z.enum(['waiting', 'purging', 'purged']),
+      requestedAt: instant,
+      purgeAt: instant,
+      startedAt: instant.nullable(),
+      finishedAt: instant.nullable(),
+      step: z.string(),
+      rowsRemoved: z.record(z.string(), z.number()),
+    })
+    .nullable(),
+});
+export type ProjectShown = z.output<typeof projectShown>;
+
+export const projectAnswer = z.object({ data: projectShown });
+export const projectsAnswer = z.object({ data: z.array(projectShown) });
+/** The new site with a first client, whose secret is shown this once. */
+export const projectCreated = z.object({
+  data: projectShown.extend({
+    client: z.object({ id: z.uuid(), type: z.enum(CLIENT_TYPES), secret: z.string() }),
+  }),
+});
+
+export function projectOf({ storedId: _, tracking: settings, ...site }: Site): ProjectShown {
+  return { ...site, ...settings };
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

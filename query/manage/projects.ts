@@ -1,0 +1,192 @@
+import { type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
+import { RefusalError } from '../refusal.ts';
+import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import { newClient } from './clients.ts';
+import { type ManageParts, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
+import { noParameters } from './parameters.ts';
+import {
+  type ProjectChange,
+  type ProjectCreation,
+  projectAnswer,
+  projectChange,
+  projectCreated,
+  projectCreation,
+  projectDeletion,
+  projectOf,
+  projectsAnswer,
+} from './project-api.ts';
+import { tagged } from './records.ts';
+import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
+
+const ONE = '/manage/projects/:projectId';
+/** How long a deleted site waits for its purge. */
+const PURGE_AFTER_MS = 86_400_000;
+
+/** `/manage/projects`: the sites of a team. */
+export function projectEndpoints(parts: ManageParts): AnyEndpoint[] {
+  const { accounts, records, clock } = parts;
+  const one = { pattern: ONE, kind: 'manage-project', area: 'manage' as const };
+  return [
+    anyEndpoint({
+      method: 'get',
+      pattern: '/manage/projects',
+      kind: 'manage-projects',
+      area: 'manage',
+      about: { summary: 'The sites of the team, newest first', answer: projectsAnswer },
+      schema: noParameters,
+      body: undefined,
+      answer: async ({ client }) => {
+        const own = [...accounts.sites.entries()]
+          .map(({ value }) => value)
+          .filter((site) => site.teamId === client.teamId && site.deletion === null);
+        return { json: { data: newestFirst(own).map(projectOf) } };
+      },
+    }),
+    anyEndpoint({
+      method: 'post',
+      pattern: '/manage/projects',
+      kind: 'manage-projects',
+      area: 'manage',
+      about: {
+        summary: 'Make a site',
+        description:
+          'Its id is made of its name. A first write client comes with it, whose secret is in this answer and nowhere else.',
+        answer: projectCreated,
+      },
+      schema: noParameters,
+      body: projectCreation,
+      answer: async ({ client, body }) => {
+        const site = await newSite(parts, client.teamId, body);
+        const { entry, secret } = await newClient(parts, client.teamId, {
+          name: `${site.value.name} write client`.slice(0, 100),
+          type: 'write',
+          projectId: site.value.id,
+        });
+        const first = { id: entry.value.id, type: entry.value.type, secret };
+        return tagged(site, { data: { ...projectOf(site.value), client: first } });
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'get',
+      about: {
+        summary: 'A site',
+        description: 'Also one that was deleted: `deletion` says how far its purge has come.',
+        answer: projectAnswer,
+      },
+      schema: noParameters,
+      body: undefined,
+      answer: async ({ client, path: { projectId = '' } }) => {
+        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const entry = accounts.sites.entry(siteKeyOf(id));
+        if (entry === undefined) throw noSuch('project', projectId);
+        return tagged(entry, { data: projectOf(entry.value) });
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'patch',
+      about: {
+        summary: 'Change a site',
+        description: 'What is given replaces what was. In force everywhere within two seconds.',
+        answer: projectAnswer,
+      },
+      schema: noParameters,
+      body: projectChange,
+      answer: async ({ client, path: { projectId = '' }, body, ifMatch }) => {
+        const { id } = ownSite(parts, client, projectId);
+        const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
+          change: (site) => {
+            if (site.deletion !== null) throw noSuch('project', projectId);
+            return changedSite(site, body, nowText(clock));
+          },
+          missing: () => noSuch('project', projectId),
+        });
+        return tagged(entry, { data: projectOf(entry.value) });
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'delete',
+      about: {
+        summary: 'Delete a site',
+        description:
+          'It is hidden and refused at once. All its data is purged after 24 hours, or at once with now=true, which may also be said later.',
+        answer: projectAnswer,
+      },
+      schema: projectDeletion,
+      body: undefined,
+      answer: async ({ client, path: { projectId = '' }, parameters: { now }, ifMatch }) => {
+        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
+          change: (site) => deletedSite(site, clock.nowMs(), now),
+          missing: () => noSuch('project', projectId),
+        });
+        return tagged(entry, { data: projectOf(entry.value) });
+      },
+    }),
+  ];
+}
+
+/** Makes a site under the first id that is free; one of a site that was purged is free. */
+async function newSite({ accounts, records, clock }: ManageParts, teamId: string, body: ProjectCreation) {
+  const at = nowText(clock);
+  const { name, domain = null, cors, timezone, currency, types } = body;
+  const fields = {
+    teamId,
+    name,
+    domain,
+    cors: cors ?? (domain === null ? [] : [domain]),
+    timezone,
+    currency,
+    types,
+    createdAt: at,
+    updatedAt: at,
+  };
+  for (const id of slugsFor(slugOf(name))) {
+    const before = accounts.sites.entry(siteKeyOf(id));
+    if (before === undefined) {
+      const made = await records.create(accounts.sites, siteKeyOf(id), siteSchema.parse({ ...fields, id }));
+      if (made !== undefined) return made;
+    } else if (before.value.deletion?.status === 'purged') {
+      const storedId = reusedStoredId(before.value);
+      const fresh = siteSchema.parse({ ...fields, id, storedId });
+      const made = await records.replace(accounts.sites, before, fresh);
+      if (made !== undefined) return made;
+    }
+  }
+  throw new RefusalError('invalid', 'name: there are too many sites of this name');
+}
+
+/** A site with what a change gives. */
+function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site {
+  const { filters, ...given } = withoutUndefined(change);
+  const next: Record<string, unknown> = { ...site, updatedAt };
+  const tracking: Record<string, unknown> = { ...site.tracking };
+  for (const [name, value] of Object.entries(given)) {
+    if (name in tracking) tracking[name] = value;
+    else next[name] = value;
+  }
+  return siteSchema.parse({
+    ...next,
+    tracking,
+    filters: { ...site.filters, ...withoutUndefined(filters ?? {}) },
+  });
+}
+
+/** Deleting again may only bring the purge forward. */
+function deletedSite(site: Site, nowMs: number, now: boolean): Site {
+  const at = new Date(nowMs).toISOString();
+  const purgeAt = now ? at : new Date(nowMs + PURGE_AFTER_MS).toISOString();
+  const { deletion } = site;
+  if (deletion === null) {
+    const fresh = { status: 'waiting' as const, requestedAt: at, purgeAt };
+    return siteSchema.parse({ ...site, updatedAt: at, deletion: fresh });
+  }
+  if (!now || deletion.status !== 'waiting' || deletion.purgeAt <= at) return site;
+  return { ...site, updatedAt: at, deletion: { ...deletion, purgeAt: at } };
+}
+
+function withoutUndefined<Given extends object>(given: Given): Given {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Given;
+}
