@@ -15,7 +15,7 @@ import {
   siteKeyOf,
   siteSchema,
 } from '../ingest/accounts.ts';
-import { encodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../processor/lane-record.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../processor/lane-record.ts';
 import { DATABASE, type Groundwork } from './cluster.ts';
 import { fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
 import { UsageError } from './options.ts';
@@ -129,7 +129,7 @@ async function setUpAccounts({ busUrl, credentials }: Groundwork, plan: SitePlan
 async function setUpLanes(busUrl: string, flushNumber: number, clockMs: number): Promise<void> {
   const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
   const bucket = await bus.keyed(LANES_BUCKET);
-  const checkpoint = { flushNumber, sequence: 0, clockMs, publishers: [] };
+  const checkpoint = { ...FIRST_CHECKPOINT, flushNumber, clockMs };
   const record = {
     version: 1,
     owner: '',

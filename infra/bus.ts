@@ -20,6 +20,18 @@ export interface BusOptions {
   readonly name: string;
 }
 
+/** How a bucket is kept. One that exists already stays as it was made. */
+export interface BucketOptions {
+  /** `memory`: gone when the server ends; then the bucket has to be opened again, too. */
+  readonly storage: 'file' | 'memory';
+  /** A value goes so long after it was written; undefined: it stays. */
+  readonly maxAgeMs?: number;
+  /** Beyond it, writes are refused as `full`; undefined: no bound but the server's. */
+  readonly bytesMax?: number;
+}
+
+const KEPT: BucketOptions = { storage: 'file' };
+
 /** JetStream and core NATS as this program uses them. Reconnects for ever; nothing is lost by a lost connection. */
 export class Bus {
   readonly #connection: NatsConnection;
@@ -160,13 +172,15 @@ export class Bus {
     return new StreamReader(this.#manager, this.#jetstream, stream, sequence);
   }
 
-  /** A bucket of named bytes with revisions; made when absent. */
-  async keyed(bucket: string): Promise<KeyedBytes> {
+  /** A bucket of named bytes with revisions; made when absent, to be kept for ever unless `options` say otherwise. */
+  async keyed(bucket: string, { storage, maxAgeMs, bytesMax }: BucketOptions = KEPT): Promise<KeyedBytes> {
     try {
       const kv = await this.#jetstream.views.kv(bucket, {
         history: 1,
-        storage: StorageType.File,
+        storage: storage === 'memory' ? StorageType.Memory : StorageType.File,
         timeout: 5_000,
+        ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
+        ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
       });
       return new KeyedBytes(kv, this.#reconnected);
     } catch (error) {

@@ -82,6 +82,13 @@ export class HttpServer {
     return this.#inFlight;
   }
 
+  /** Every route that was added, in that order by pattern. What answers other methods and other paths is no route. */
+  routes(): { readonly method: string; readonly pattern: string }[] {
+    return [...this.#methodsByPattern].flatMap(([pattern, { methods }]) =>
+      methods.map((method) => ({ method, pattern })),
+    );
+  }
+
   route<Head>(route: Route<Head>): void {
     const known = this.#methodsByPattern.get(route.pattern);
     if (known === undefined) {

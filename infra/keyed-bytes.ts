@@ -9,6 +9,11 @@ export interface KeyedValue {
   readonly revision: number;
 }
 
+/** What the library's buckets can do and its type `KV` leaves out. */
+interface ForgetsRemoved {
+  purgeDeletes(olderThanMs: number): Promise<unknown>;
+}
+
 /** Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`. */
 export class KeyedBytes {
   readonly #kv: KV;
@@ -43,6 +48,15 @@ export class KeyedBytes {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
     } catch (error) {
       throw busError(`remove ${key}`, error);
+    }
+  }
+
+  /** Forgets which keys were removed: until then each leaves its name behind. A watch that was lost may not hear of it. */
+  async forgetRemoved(): Promise<void> {
+    try {
+      await (this.#kv as KV & ForgetsRemoved).purgeDeletes(0);
+    } catch (error) {
+      throw busError('forget removed keys', error);
     }
   }
 

@@ -1,17 +1,13 @@
-import { z } from 'zod';
 import type { Bus } from '../infra/bus.ts';
 import { BusError } from '../infra/bus-error.ts';
 import type { KeyedBytes, KeyedValue } from '../infra/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
+import { ALIASES_BUCKET, type Alias, decodeAlias } from './alias-record.ts';
 
-const ALIASES_BUCKET = 'aliases';
 /** Every collector holds all of them; above it no more are taken. */
 const ALIASES_MAX = 1_000_000;
 const CHAIN_MAX = 32;
 const TRIES_MAX = 5;
-
-const aliasSchema = z.strictObject({ projectId: z.string(), alias: z.string(), profileId: z.string() });
-type Alias = z.output<typeof aliasSchema>;
 
 /**
  * Which profiles are other names of others: a mirror of the bucket `aliases`, so that an event is told its profile
@@ -87,8 +83,8 @@ export class Aliases {
       this.#targets.delete(key);
       return;
     }
-    const parsed = aliasSchema.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
-    if (parsed.success) this.#targets.set(key, parsed.data.profileId);
+    const alias = decodeAlias(bytes);
+    if (alias !== undefined) this.#targets.set(key, alias.profileId);
     else this.#log.error({ key, revision }, 'a stored alias cannot be read; it is ignored');
   }
 }

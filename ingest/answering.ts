@@ -1,6 +1,5 @@
 import { errorText, type HeaderList, type Reply } from '../infra/http.ts';
 import type { Counter } from '../infra/metrics.ts';
-import type { AddressLimit } from './address-limit.ts';
 import type { Bot } from './bot.ts';
 import { limitedAddress } from './client-address.ts';
 import type { IdentityReceipt, Receipt } from './receipt.ts';
@@ -8,11 +7,13 @@ import type { Answer } from './recent-answers.ts';
 import type { Rejection, RejectReason } from './rejection.ts';
 import type { RequestFacts } from './request-facts.ts';
 import type { FoundSession } from './sessions.ts';
+import type { WindowLimit } from './window-limit.ts';
 
 /** What every answer of the collection endpoints needs. */
 export interface AnsweringParts {
   readonly headers: HeaderList;
-  readonly limit: AddressLimit;
+  /** Of requests by address. */
+  readonly limit: WindowLimit;
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
   readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
 }
@@ -74,10 +75,16 @@ export class Answering implements Receipt, IdentityReceipt {
     this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
   }
 
-  refused({ reason, status, message }: Rejection): void {
+  refused(rejection: Rejection): void {
+    const { reason, status, message } = rejection;
     this.#parts.rejects[reason].add();
-    const headers = status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
-    this.#reply.json(status, errorText(status, message), headers);
+    this.#reply.json(status, errorText(status, message), this.#headersOf(rejection));
+  }
+
+  #headersOf({ status, headers }: Rejection): HeaderList {
+    // A rejection's own limit stands in the place of that of the address.
+    if (headers !== undefined) return [...this.#parts.headers, ...headers];
+    return status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
   }
 }
 

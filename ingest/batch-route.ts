@@ -2,9 +2,8 @@ import type { HttpServer } from '../infra/http.ts';
 import { Answering, type RejectedBody } from './answering.ts';
 import type { Bot } from './bot.ts';
 import { isRejection } from './caller.ts';
-import { VerifierFullError } from './client-auth.ts';
 import type { Receipt } from './receipt.ts';
-import { busy, type Rejection } from './rejection.ts';
+import type { Rejection } from './rejection.ts';
 import { type RequestFacts, readRequestFacts } from './request-facts.ts';
 import { COLLECTION_CORS, credentialsOf, isRefusedByHead, type RouteParts } from './routes.ts';
 import type { SenderClaims } from './sender-claims.ts';
@@ -85,7 +84,7 @@ async function takeBody(
     });
     return undefined;
   }
-  const caller = await callerOrFull(parts, facts, body);
+  const caller = await parts.collector.caller(credentialsOf(facts, body));
   if (isRejection(caller)) {
     receipt.refused(caller);
     return undefined;
@@ -98,18 +97,9 @@ async function takeBody(
 /** A client that the headers name and that may not send at all fails the batch as a whole. */
 async function wrongClient(parts: RouteParts, facts: RequestFacts): Promise<Rejection | undefined> {
   if (facts.client.clientId === '') return undefined;
-  const verdict = await callerOrFull(parts, facts, NO_CLAIMS);
+  const verdict = await parts.collector.caller(credentialsOf(facts, NO_CLAIMS));
   // The site may still be named by each body.
   return isRejection(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
-}
-
-async function callerOrFull(parts: RouteParts, facts: RequestFacts, claims: SenderClaims) {
-  try {
-    return await parts.collector.caller(credentialsOf(facts, claims));
-  } catch (error) {
-    if (error instanceof VerifierFullError) return busy('verifier-full');
-    throw error;
-  }
 }
 
 function countedOf(receipts: readonly BodyReceipt[]): Counted | Rejection {

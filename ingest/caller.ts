@@ -1,5 +1,6 @@
 import type { Accounts, Client, Site } from './accounts.ts';
-import type { ClientHeaders, SecretVerifier } from './client-auth.ts';
+import type { GuardedVerifier, Verified } from './brute-force.ts';
+import type { ClientHeaders } from './client-auth.ts';
 import { originAllowed } from './origin.ts';
 import type { Rejection } from './rejection.ts';
 
@@ -18,6 +19,8 @@ export interface Credentials {
   /** The site, where the client is not bound to one. */
   readonly projectId: string;
   readonly origin: string;
+  /** Where it comes from as far as that is believed; who guesses secrets is known by it. */
+  readonly address: string;
 }
 
 export type CallerVerdict = Caller | Rejection;
@@ -29,7 +32,7 @@ export function isRejection(verdict: CallerVerdict): verdict is Rejection {
 /** Decides who may send: by secret, or a browser by the origin of its page. At once unless a secret is new to us. */
 export function callerOf(
   accounts: Accounts,
-  verifier: SecretVerifier,
+  verifier: GuardedVerifier,
   credentials: Credentials,
 ): CallerVerdict | Promise<CallerVerdict> {
   const clientId = credentials.headers.clientId || credentials.bodyClientId;
@@ -43,8 +46,8 @@ export function callerOf(
   if (client === undefined)
     return unauthorized('unknown-client', 'service-client-id: there is no such client');
   if (secret === '') return callerByOrigin(accounts, client, credentials);
-  const verified = verifier.verify(client, secret);
-  if (typeof verified === 'boolean') return callerBySecret(accounts, client, credentials, verified);
+  const verified = verifier.verify(client, secret, credentials.address);
+  if (!(verified instanceof Promise)) return callerBySecret(accounts, client, credentials, verified);
   return verified.then((result) => callerBySecret(accounts, client, credentials, result));
 }
 
@@ -52,8 +55,9 @@ function callerBySecret(
   accounts: Accounts,
   client: Client,
   credentials: Credentials,
-  verified: boolean,
+  verified: Verified,
 ): CallerVerdict {
+  if (typeof verified !== 'boolean') return verified;
   if (!verified) return unauthorized('wrong-secret', 'service-client-secret: wrong');
   const site = siteOf(accounts, client, credentials.projectId);
   return 'reason' in site ? site : { site, verified: true };

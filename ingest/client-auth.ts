@@ -55,6 +55,9 @@ export async function hashSecret(secret: string): Promise<string> {
   return `scrypt:${salt.toString('hex')}:${hash.toString('hex')}`;
 }
 
+/** Makes a verification whose turn has come, or throws instead. */
+export type Turn = (verification: () => Promise<boolean>) => Promise<boolean>;
+
 /** Too many secrets wait to be verified; the caller may try again later. */
 export class VerifierFullError extends Error {
   override readonly name = 'VerifierFullError';
@@ -74,11 +77,19 @@ export class SecretVerifier {
   readonly #pending = new Map<string, Promise<boolean>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Answers at once when it knows; rejects with a `VerifierFullError` when too many wait. */
-  verify(client: Pick<Client, 'secretHash'>, secret: string): boolean | Promise<boolean> {
+  /**
+   * Answers at once when it knows; rejects with a `VerifierFullError` when too many wait. What it has to find out it
+   * leaves to `turn` when its turn has come, and rejects with what that throws.
+   */
+  verify(
+    client: Pick<Client, 'secretHash'>,
+    secret: string,
+    turn: Turn = (verification) => verification(),
+  ): boolean | Promise<boolean> {
     if (!SECRET_PATTERN.test(secret)) return false;
     const key = this.#keyOf(client.secretHash, secret);
-    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, client.secretHash, secret);
+    const verification = () => matches(client.secretHash, secret);
+    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, () => turn(verification));
   }
 
   /** What `verify` found out before and still knows; undefined when it would have to find out. */
@@ -87,11 +98,11 @@ export class SecretVerifier {
     return this.#results.get(this.#keyOf(client.secretHash, secret));
   }
 
-  #start(key: string, secretHash: string, secret: string): Promise<boolean> {
+  #start(key: string, find: () => Promise<boolean>): Promise<boolean> {
     if (this.#pending.size >= WAITING_MAX)
       return Promise.reject(new VerifierFullError('too many secrets wait to be verified'));
     // One at a time: a flood of wrong secrets then keeps one thread of the pool busy, not all.
-    const result = this.#last.then(() => matches(secretHash, secret));
+    const result = this.#last.then(find);
     this.#last = result.catch(() => undefined);
     this.#pending.set(key, result);
     return result

@@ -1,7 +1,7 @@
 import type { Clock } from '../infra/clock.ts';
 import type { Accounts } from './accounts.ts';
 import type { Aliases } from './aliases.ts';
-import type { SecretVerifier } from './client-auth.ts';
+import type { GuardedVerifier } from './brute-force.ts';
 import type { Enrichment } from './enrichment.ts';
 import type { Event } from './event.ts';
 import type { Publisher } from './publisher.ts';
@@ -17,7 +17,7 @@ import type { DeviceIds } from './visitor.ts';
 /** Everything that a body on its way through the collector may need. */
 export interface CollectorParts {
   readonly accounts: Accounts;
-  readonly verifier: SecretVerifier;
+  readonly verifier: GuardedVerifier;
   readonly aliases: Aliases;
   readonly salts: Salts;
   readonly deviceIds: DeviceIds;

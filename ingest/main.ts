@@ -4,10 +4,10 @@ import type { Dependency, HostContext, Mounted } from '../infra/host.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Accounts, CONTROL_BUCKET } from './accounts.ts';
-import { AddressLimit } from './address-limit.ts';
 import { Aliases } from './aliases.ts';
 import { EXCLUDED_BY } from './answering.ts';
 import { addBatchRoute } from './batch-route.ts';
+import { GuardedVerifier } from './brute-force.ts';
 import { TrustedProxies } from './client-address.ts';
 import { SecretVerifier } from './client-auth.ts';
 import { Collector } from './collector.ts';
@@ -41,6 +41,7 @@ import { Tallies } from './tallies.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 import { addTrackingConfigRoute } from './tracking-config.ts';
 import { DeviceIds } from './visitor.ts';
+import { WindowLimit } from './window-limit.ts';
 
 const FORGET_ADDRESSES_MS = 60_000;
 const TALLY_EVERY_MS = 1_000;
@@ -57,6 +58,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
   const deviceIds = new DeviceIds();
+  const verifier = new GuardedVerifier(new SecretVerifier(), clock);
   const publisher = publisherOf(context, EVENT_CARGO);
   const records = publisherOf(context, RECORD_CARGO);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
@@ -68,11 +70,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const looking = setInterval(() => void places.refresh(), LOOK_FOR_PLACES_MS).unref(); // Reports its own failures.
   const forgetting = setInterval(() => {
     deviceIds.turn(clock.nowMs());
+    verifier.turn(clock.nowMs());
     places.forget();
   }, FORGET_ADDRESSES_MS).unref();
   const collector = new Collector({
     accounts,
-    verifier: new SecretVerifier(),
+    verifier,
     aliases,
     salts,
     deviceIds,
@@ -89,7 +92,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const headers = answerHeaders(release());
   const rejects = metrics.reasons('ingest_rejects_total', 'requests refused, by reason', REJECT_REASONS);
-  const limit = new AddressLimit(config.TRACK_LIMIT_PER_10_S);
+  const limit = new WindowLimit(config.TRACK_LIMIT_PER_10_S);
   const excluded = metrics.reasons(
     'ingest_excluded_total',
     'bodies understood and not recorded',

@@ -1,3 +1,4 @@
+import type { HeaderList } from '../infra/http.ts';
 import { PUBLISH_REFUSALS } from './publisher.ts';
 
 /** Why a request is not taken. Each is a counter that starts at zero. */
@@ -15,6 +16,7 @@ export const REJECT_REASONS = [
   'no-client',
   'unknown-client',
   'wrong-secret',
+  'guessing',
   'origin',
   'no-site',
   'foreign-site',
@@ -29,6 +31,8 @@ export interface Rejection {
   readonly reason: RejectReason;
   readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
   readonly message: string;
+  /** Sent with it, besides what goes out with every answer. */
+  readonly headers?: HeaderList;
 }
 
 const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {

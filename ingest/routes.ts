@@ -2,10 +2,10 @@ import type { Clock } from '../infra/clock.ts';
 import type { HeaderList, HttpServer, RequestHead } from '../infra/http.ts';
 import { Answering, type AnsweringParts } from './answering.ts';
 import { type Caller, type CallerVerdict, type Credentials, isRejection } from './caller.ts';
-import type { TrustedProxies } from './client-address.ts';
-import { CLIENT_HEADER_NAMES, VerifierFullError } from './client-auth.ts';
+import { limitedAddress, type TrustedProxies } from './client-address.ts';
+import { CLIENT_HEADER_NAMES } from './client-auth.ts';
 import type { Collector } from './collector.ts';
-import { busy, type Rejection } from './rejection.ts';
+import type { Rejection } from './rejection.ts';
 import { type RequestFacts, readRequestFacts } from './request-facts.ts';
 import type { SenderClaims } from './sender-claims.ts';
 import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from './track-request.ts';
@@ -85,6 +85,7 @@ export function credentialsOf(facts: RequestFacts, body: SenderClaims): Credenti
     bodyClientSecret: body.clientSecret,
     projectId: body.projectId,
     origin: facts.origin,
+    address: limitedAddress(facts.claims),
   };
 }
 
@@ -113,8 +114,7 @@ export function addDeviceIdRoute(http: HttpServer, parts: RouteParts, prefix: st
     answer: ({ facts, projectId }, _bytes, reply) => {
       const answering = new Answering(parts, reply);
       if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
-      const { client, origin } = facts;
-      const credentials = { headers: client, bodyClientId: '', bodyClientSecret: '', projectId, origin };
+      const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(parts.collector.caller(credentials), answering, (caller) => {
         const rejection = parts.collector.identify(caller, facts, answering);
         if (rejection !== undefined) answering.refused(rejection);
@@ -140,14 +140,7 @@ function withCaller(
   answering: Answering,
   proceed: (caller: Caller) => Promise<void> | undefined,
 ): Promise<void> | undefined {
-  if (verdict instanceof Promise)
-    return verdict.then(
-      (known) => withCaller(known, answering, proceed),
-      (error: unknown) => {
-        if (!(error instanceof VerifierFullError)) throw error;
-        answering.refused(busy('verifier-full'));
-      },
-    );
+  if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, answering, proceed));
   if (!isRejection(verdict)) return proceed(verdict);
   answering.refused(verdict);
   return undefined;

@@ -27,6 +27,8 @@ export interface Batch {
   readonly letGo: Set<string>;
   /** The hours that it changes, by interned site: those of its events, and those in which its sessions began. */
   readonly hours: Map<number, Set<number>>;
+  /** The messages in it that told to forget (`forgettingIdOf`). */
+  readonly forgettings: string[];
   /** An hour before this one may have been summed up already. */
   readonly settledBeforeMs: number;
 }
@@ -41,6 +43,7 @@ export function openBatch(flushNumber: number, clockMs: number): Batch {
     changed: [],
     letGo: new Set(),
     hours: new Map(),
+    forgettings: [],
     settledBeforeMs: settledBeforeMs(clockMs),
   };
 }

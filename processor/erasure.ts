@@ -20,7 +20,8 @@ export const erasureSchema = z.object({
   profileId: z.string().nullable(),
   /** `profileDigest` of the person, by which the receipt can be recognised. */
   profileDigest: z.string(),
-  requestedAt: instant,
+  createdAt: instant,
+  updatedAt: instant,
   finishedAt: instant.nullable().default(null),
   /** Rows removed so far, by table. */
   rowsRemoved: z.record(z.string(), z.number()).default({}),

@@ -21,6 +21,8 @@ import {
   reviveSession,
 } from './ended-sessions.ts';
 import type { EventView } from './event-view.ts';
+import { forget } from './forget.ts';
+import { decodeForgetting, forgettingIdOf } from './forgetting.ts';
 import { hold } from './interned.ts';
 import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
@@ -48,6 +50,8 @@ export interface Folded {
   readonly repeats: number;
   /** Sessions to load first (`ended-sessions.ts`): while there are any, nothing of the message is folded. */
   readonly missing: readonly NamedSession[];
+  /** The batch ends here: its flush is the last one that can hold what was to be forgotten. */
+  readonly isForgetting: boolean;
 }
 
 const NOTHING_MISSING: readonly NamedSession[] = [];
@@ -68,12 +72,15 @@ export function foldMessage(
   const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
     const missing = missingSessions(state, bytes, batch, view);
-    if (missing.length > 0) return { events: 0, repeats: 0, missing };
+    if (missing.length > 0) return { events: 0, repeats: 0, missing, isForgetting: false };
   }
   state.sequence = sequence;
   batch.lastSequence = sequence;
-  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING };
+  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isForgetting: false };
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
+  const forgettings = head.count === 0 ? decodeForgetting(bytes) : undefined;
+  for (const forgetting of forgettings ?? []) forget(state, forgetting, batch);
+  if (forgettings !== undefined) batch.forgettings.push(forgettingIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
   for (let index = 0; index < head.count; index += 1) {
@@ -81,7 +88,8 @@ export function foldMessage(
     if (fold(state, view, index, batch)) events += 1;
   }
   notePublisher(state, publisher, head.publisherSequence);
-  return { events, repeats: head.count - events, missing: NOTHING_MISSING };
+  const repeats = head.count - events;
+  return { events, repeats, missing: NOTHING_MISSING, isForgetting: forgettings !== undefined };
 }
 
 /** Folds one event, which stands at `index` in its message. False when it was recorded before. */
@@ -204,7 +212,8 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
       throw new DecodeError('an event in a session has no device');
     }
   }
-  if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
+  if (head.count === 0) decodeForgetting(bytes);
+  else if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
   return { head, flags };
 }
 

@@ -15,6 +15,11 @@ export interface Checkpoint {
   readonly clockMs: number;
   /** The newest message of each publisher there: its number, and the clock when it was folded. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
+  /**
+   * The last messages that told to forget, each with the last flush that can hold rows of before it. Rows of later
+   * flushes know nothing of what was forgotten.
+   */
+  readonly forgettings: readonly (readonly [id: string, flushNumber: number])[];
 }
 
 /**
@@ -38,6 +43,10 @@ const checkpoint = z.strictObject({
   sequence: z.int().min(0),
   clockMs: z.number().min(0),
   publishers: z.array(z.tuple([z.string(), z.number(), z.number()]).readonly()).readonly(),
+  forgettings: z
+    .array(z.tuple([z.string(), z.number()]).readonly())
+    .readonly()
+    .default([]),
 });
 const laneRecord = z.strictObject({
   version: z.literal(1),
@@ -48,7 +57,13 @@ const laneRecord = z.strictObject({
   intent: checkpoint.nullable(),
 });
 
-export const FIRST_CHECKPOINT: Checkpoint = { flushNumber: 0, sequence: 0, clockMs: 0, publishers: [] };
+export const FIRST_CHECKPOINT: Checkpoint = {
+  flushNumber: 0,
+  sequence: 0,
+  clockMs: 0,
+  publishers: [],
+  forgettings: [],
+};
 
 export function encodeLaneRecord(record: LaneRecord): Uint8Array {
   return Buffer.from(JSON.stringify(record));

@@ -306,16 +306,18 @@ export class Lane {
     for (let rest = messages; rest.length > 0; ) {
       const report = await this.#foldSome(rest);
       rest = rest.slice(report.messages);
+      if ((report.isForgetting || report.unflushed) && !(await this.#flushHere(report))) return false;
       if (report.missing.length === 0) continue;
-      if (report.unflushed && !(await this.#flushLetGo())) return false;
       if (!(await loadEnded(this.#flushOptions, report.missing))) return false;
     }
     return true;
   }
 
-  /** Brings what was let go to the store, where it is to be loaded from again. False when the lane stops meanwhile. */
-  async #flushLetGo(): Promise<boolean> {
-    // At first the flush ended in front of this message, so it does so again: the same state says the same.
+  /** Ends a flush behind what was forgotten, or in front of what is to be loaded from it. False when the lane stops. */
+  async #flushHere({ isForgetting }: FoldReport): Promise<boolean> {
+    // A flush that is done again ends where it ended at first: the same state says the same. So nothing follows a message
+    // that told to forget, and what the flush lets go itself is not wanted in it.
+    if (this.#restoring && isForgetting) return true;
     if (this.#restoring) throw new Error('a flush that is done again wants what it lets go itself');
     await this.#flushNow();
     return !this.#stopping;

@@ -13,6 +13,8 @@ import { addOperations } from '../infra/operations.ts';
 import { exitWithParent } from '../infra/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { Store } from '../infra/store.ts';
+import { CONTROL_BUCKET } from '../ingest/accounts.ts';
+import { ALIASES_BUCKET } from '../ingest/alias-record.ts';
 import { streamOf, subjectOf } from '../ingest/event.ts';
 import { recordStreamOf, recordSubjectOf } from '../ingest/record-update.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letter.ts';
@@ -20,6 +22,8 @@ import { Keeper } from './keeper.ts';
 import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
 import { LANES_BUCKET } from './lane-record.ts';
 import type { PartitionLimits } from './partition.ts';
+import { createPurgeMetrics } from './purge/purge-metrics.ts';
+import { Purger } from './purge/purger.ts';
 import { createRecordGauges, createRecordMetrics } from './records/record-metrics.ts';
 import { Roller } from './rollups/roller.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
@@ -96,6 +100,20 @@ async function main(): Promise<void> {
     isOurs: () => keepers[0]?.answering === true,
   });
   roller.start();
+  const purger = await Purger.start({
+    bus,
+    lanes: records,
+    control: await bus.keyed(CONTROL_BUCKET),
+    aliases: await bus.keyed(ALIASES_BUCKET),
+    partitions: config.PARTITIONS,
+    clock: systemClock,
+    store,
+    roller,
+    log,
+    metrics: createPurgeMetrics(metrics),
+    // Beside the roller, whose sums it declares void.
+    isOurs: () => keepers[0]?.answering === true,
+  });
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   addOperations(http, metrics, () => {
     const answering = keepers.filter((keeper) => keeper.answering).length;
@@ -110,7 +128,7 @@ async function main(): Promise<void> {
     if (draining) return;
     draining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    await Promise.all([roller.stop(), ...keepers.map((keeper) => keeper.stop())]);
+    await Promise.all([purger.stop(), roller.stop(), ...keepers.map((keeper) => keeper.stop())]);
     await Promise.all(workers.map((worker) => worker.stop()));
     http.close();
     await store.close();

@@ -49,6 +49,8 @@ export interface PartitionState {
   sequence: number;
   /** The newest message of each publisher, so that one that was sent twice counts once. */
   readonly publishers: Map<string, { sequence: number; atMs: number }>;
+  /** As in the checkpoint. */
+  forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
   /** First session of each device; `SessionTable.nextOfDevice` leads on. */
   readonly slotByDevice: Map<string, number>;
@@ -75,6 +77,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     clockMs: 0,
     sequence: 0,
     publishers: new Map(),
+    forgettings: [],
     sessions: createSessionTable(),
     slotByDevice: new Map(),
     sites: createInterned(),

@@ -66,6 +66,11 @@ export function seeDevice(counters: SiteCounters, previousSecond: number, second
   return second;
 }
 
+/** Takes back what `seeDevice` counts under this second. */
+export function unseeDevice(counters: SiteCounters, second: number): void {
+  if (second > counters.floorSecond) add(counters, second, -1);
+}
+
 /** The minute that holds `atMs`, made when it is recent enough; undefined when it is not kept. */
 export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number): Minute | undefined {
   const minuteMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS;

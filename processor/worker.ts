@@ -41,6 +41,8 @@ interface HeldPartition {
 const MINUTE_MS = 60_000;
 /** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
+/** Messages to forget that a checkpoint names; whoever sent one looks for it within moments. */
+const FORGETTINGS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
 // The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
@@ -97,6 +99,7 @@ function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): voi
   state.sequence = checkpoint.sequence;
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
     state.publishers.set(publisher, { sequence, atMs });
+  state.forgettings = checkpoint.forgettings;
   held.set(partition, {
     state,
     messageMaxBytes,
@@ -122,6 +125,7 @@ function foldAll(
   const refused: { sequence: number; reason: string }[] = [];
   let missing: readonly NamedSession[] = [];
   let ahead: readonly NamedSession[] = [];
+  let isForgetting = false;
   let done = 0;
   let events = 0;
   let repeats = 0;
@@ -136,6 +140,7 @@ function foldAll(
       }
       events += folded.events;
       repeats += folded.repeats;
+      isForgetting = folded.isForgetting;
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
       refused.push({ sequence, reason: error.message });
@@ -143,6 +148,7 @@ function foldAll(
     }
     offset += length;
     done += 1;
+    if (isForgetting) break;
   }
   if (missing.length === 0) state.ended.clear();
   const minute = Math.floor(state.clockMs / MINUTE_MS);
@@ -154,6 +160,7 @@ function foldAll(
     messages: done,
     missing: [...missing, ...ahead],
     unflushed: missing.some((session) => isUnflushed(partition, session)),
+    isForgetting,
     events,
     repeats,
     refused,
@@ -218,13 +225,16 @@ function cut(partition: HeldPartition): CutBatch | undefined {
   const { state, open: batch } = partition;
   if (batch.lastSequence === 0) return undefined;
   const hasRows = !isEmpty(batch);
+  const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
+  const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
+  state.forgettings = [...state.forgettings, ...forgettings].slice(-FORGETTINGS_MAX);
   if (hasRows) {
     closeBatch(state, batch);
     partition.inFlight = batch;
     partition.open = nextBatch(batch, state.clockMs);
   } else partition.open = openBatch(batch.flushNumber, state.clockMs);
   return {
-    checkpoint: checkpointOf(state, hasRows ? batch.flushNumber : batch.flushNumber - 1),
+    checkpoint: checkpointOf(state, lastFlush),
     hasRows,
     events: share(batch.events),
     sessions: share(batch.sessions),
@@ -260,7 +270,8 @@ function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {
   const publishers = [...state.publishers].map(
     ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
   );
-  return { flushNumber, sequence: state.sequence, clockMs: state.clockMs, publishers };
+  const { sequence, clockMs, forgettings } = state;
+  return { flushNumber, sequence, clockMs, publishers, forgettings };
 }
 
 /** Both threads need the rows: one to insert them, this one to answer for them until that is done. */

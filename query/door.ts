@@ -72,8 +72,8 @@ export class Door {
           : await this.#options.limits[area]?.take(client.id, nowMs);
       if (allowance !== undefined) headers = allowance.headers;
       if (allowance?.exceeded)
-        throw new RefusalError('limited', 'too many requests; wait for the end of the window');
-      if (client === undefined) throw new RefusalError('unauthorized', 'unknown client id or wrong secret');
+        throw new RefusalError('limited', 'too many requests; wait as long as Retry-After says');
+      if (client === undefined) throw unauthorized();
       if (area === 'manage' && client.type !== 'root')
         throw new RefusalError('forbidden', 'only a root client may manage');
       const { json, headers: further = NO_HEADERS } = await answer(client);
@@ -90,7 +90,9 @@ export class Door {
     const client = directory.client(clientId);
     if (client === undefined || clientSecret === '') return undefined;
     const known = verifier.known(client, clientSecret);
-    if (known !== undefined) return known ? client : undefined;
+    // Of no use to whoever guesses, and no work: a program that goes on with a secret of yesterday costs nobody his turn.
+    if (known === false) throw unauthorized();
+    if (known) return client;
     if (this.#failuresById.isSpent(clientId, nowMs) || this.#failuresByAddress.isSpent(address, nowMs)) {
       return undefined;
     }
@@ -116,6 +118,10 @@ export class Door {
     const { status, message } = refusal;
     reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_AFTER] : headers);
   }
+}
+
+function unauthorized(): RefusalError {
+  return new RefusalError('unauthorized', 'unknown client id or wrong secret');
 }
 
 /** Why nothing was done; undefined where the fault is ours. */

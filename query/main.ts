@@ -9,8 +9,9 @@ import { HotView } from './hot-view.ts';
 import { Catalog } from './manage/catalog.ts';
 import { manageEndpoints } from './manage/endpoints.ts';
 import { ControlRecords } from './manage/records.ts';
-import { RateLimit } from './rate-limit.ts';
+import { addDocumentation } from './openapi/documentation.ts';
 import { questionEndpoints } from './routes.ts';
+import { SharedLimit } from './shared-limit.ts';
 import { StoreWatch } from './store-watch.ts';
 
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
@@ -20,6 +21,8 @@ const RECORD_TIME_MAX_MS = 3_000;
 /** A secret is not cheap to verify, and nobody needs more tries. */
 const FAILURES = { requestsMax: 100, windowMs: 10_000 };
 const WINDOW_MS = 10_000;
+/** The bus answers within milliseconds; a client is not kept waiting to be counted. */
+const LIMIT_WAIT_MAX_MS = 500;
 
 /** Answers questions about what was collected, and manages the sites and clients that may ask. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -31,14 +34,15 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const catalog = await Catalog.open(bus, log);
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const watch = await StoreWatch.start(pinged, clock);
-  const questions = limitOf(config.QUERY_LIMIT_PER_10_S);
+  const questions = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
+  const manage = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
   const door = new Door({
     directory: accounts,
     verifier: new SecretVerifier(),
     clock,
     metrics,
     log,
-    limits: { insights: questions, export: questions, manage: limitOf(config.MANAGE_LIMIT_PER_10_S) },
+    limits: { insights: questions, export: questions, manage },
     failures: FAILURES,
   });
   const endpoints = [
@@ -57,6 +61,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     }),
   ];
   for (const endpoint of endpoints) endpoint.addTo(http, door, metrics);
+  addDocumentation(http, endpoints);
   const busSince = clock.nowMs();
   return {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
@@ -70,6 +75,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
   };
 }
 
-function limitOf(requestsMax: number): RateLimit | undefined {
-  return requestsMax === 0 ? undefined : new RateLimit({ requestsMax, windowMs: WINDOW_MS });
+/** Undefined where there is none. */
+function limitOf(
+  name: string,
+  requestsMax: number,
+  { bus, clock, metrics, log }: HostContext,
+): SharedLimit | undefined {
+  if (requestsMax === 0) return undefined;
+  const limit = { requestsMax, windowMs: WINDOW_MS };
+  return new SharedLimit({ name, limit, bus, clock, metrics, log, waitMaxMs: LIMIT_WAIT_MAX_MS });
 }

@@ -21,7 +21,7 @@ test.each([
   ['page=1.5', 'page:'],
   ['limit=0', 'limit:'],
   ['limit=many', 'limit:'],
-  ['includes=properties,secrets', 'includes:'],
+  ['includes=properties,secrets', 'includes.1:'],
   ['filters=[1]', 'filters.0:'],
 ])('export?%s is refused, naming %s', (query, name) => {
   expect(() => readParameters(query, exportQuery)).toThrow(name);

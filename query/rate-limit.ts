@@ -1,6 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import type { HeaderList } from '../infra/http.ts';
 
-/** How many requests a key may make in each window. */
+/** How many requests a key may make in any span of `windowMs`. */
 export interface Limit {
   readonly requestsMax: number;
   readonly windowMs: number;
@@ -12,67 +13,88 @@ export interface Allowance {
   readonly headers: HeaderList;
 }
 
-interface Window {
-  readonly endsAtMs: number;
-  requests: number;
+/** When the allowed requests of a key were made, in milliseconds since 1970: ascending, at most `requestsMax`. */
+export type RequestLog = number[];
+
+/** Where a key stands after a request. */
+export interface Standing {
+  readonly exceeded: boolean;
+  /** Requests that count now, this one among them if it was allowed. */
+  readonly counted: number;
+  /** When the oldest of those was made; undefined where there is none. */
+  readonly oldestMs: number | undefined;
+  readonly nowMs: number;
 }
 
 const KEYS_MAX = 100_000;
 
-/** Counts requests by key in windows that begin with a key's first request. Over `KEYS_MAX` keys the oldest go. */
+/**
+ * Counts the requests of keys, in this process alone. No span of `windowMs`, wherever it begins, has more than
+ * `requestsMax` that were allowed, and a request is refused only if it had one more. What is refused does not count:
+ * whoever does not wait gets what is his nevertheless. Over `KEYS_MAX` keys, those go that were asked about longest ago.
+ */
 export class RateLimit {
   readonly #limit: Limit;
-  readonly #windows = new Map<string, Window>();
+  readonly #logs = new LRUCache<string, RequestLog>({ max: KEYS_MAX });
 
   constructor(limit: Limit) {
     this.#limit = limit;
   }
 
-  /** Counts one request of `key`, and says whether it is one too many. */
+  /** Counts one request of `key` if it is allowed, and says whether it is one too many. */
   take(key: string, nowMs: number): Allowance {
-    const window = this.#windowOf(key, nowMs);
-    window.requests += 1;
-    return this.#allowance(window, nowMs);
-  }
-
-  /** What `take` would have said last, without counting. */
-  isSpent(key: string, nowMs: number): boolean {
-    const window = this.#windows.get(key);
-    return window !== undefined && window.endsAtMs > nowMs && window.requests >= this.#limit.requestsMax;
-  }
-
-  #windowOf(key: string, nowMs: number): Window {
-    const known = this.#windows.get(key);
-    if (known !== undefined && known.endsAtMs > nowMs) return known;
-    // Deleted first, so that the map's order is the order in which windows began.
-    this.#windows.delete(key);
-    if (this.#windows.size >= KEYS_MAX) this.#dropOldest();
-    const window = { endsAtMs: nowMs + this.#limit.windowMs, requests: 0 };
-    this.#windows.set(key, window);
-    return window;
-  }
-
-  #dropOldest(): void {
-    for (const key of this.#windows.keys()) {
-      this.#windows.delete(key);
-      return;
+    let log = this.#logs.get(key);
+    if (log === undefined) {
+      log = [];
+      this.#logs.set(key, log);
     }
+    return takeFrom(log, this.#limit, nowMs);
   }
 
-  #allowance(window: Window, nowMs: number): Allowance {
-    const { requestsMax } = this.#limit;
-    const exceeded = window.requests > requestsMax;
-    const remaining = String(Math.max(0, requestsMax - window.requests));
-    const resetSeconds = String(Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1000)));
-    const headers: [string, string][] = [
-      ['RateLimit-Limit', String(requestsMax)],
-      ['RateLimit-Remaining', remaining],
-      ['RateLimit-Reset', resetSeconds],
-      ['x-ratelimit-limit', String(requestsMax)],
-      ['x-ratelimit-remaining', remaining],
-      ['x-ratelimit-reset', resetSeconds],
-    ];
-    if (exceeded) headers.push(['Retry-After', resetSeconds]);
-    return { exceeded, headers };
+  /** Whether `take` would refuse. Counts nothing. */
+  isSpent(key: string, nowMs: number): boolean {
+    const log = this.#logs.get(key);
+    if (log === undefined) return false;
+    forgetExpired(log, this.#limit, nowMs);
+    return log.length >= this.#limit.requestsMax;
   }
+}
+
+/** Adds one request to `log` if it is allowed. */
+export function takeFrom(log: RequestLog, limit: Limit, nowMs: number): Allowance {
+  forgetExpired(log, limit, nowMs);
+  const exceeded = log.length >= limit.requestsMax;
+  if (!exceeded) log.push(nowMs);
+  return allowanceOf(limit, { exceeded, counted: log.length, oldestMs: log[0], nowMs });
+}
+
+/**
+ * Takes out of `log` what does not count any more at `nowMs`. A time in the future becomes `nowMs`: a clock that was put
+ * back, or another's that is ahead, must not shut anybody out for longer than a window.
+ */
+export function forgetExpired(log: RequestLog, { windowMs }: Limit, nowMs: number): void {
+  let expired = 0;
+  while (expired < log.length && (log[expired] ?? 0) <= nowMs - windowMs) expired += 1;
+  if (expired > 0) log.splice(0, expired);
+  for (let index = log.length - 1; index >= 0 && (log[index] ?? 0) > nowMs; index -= 1) log[index] = nowMs;
+}
+
+/** What is left, in the words of the contract: both spellings, whole seconds until the oldest request is forgotten. */
+export function allowanceOf(
+  { requestsMax, windowMs }: Limit,
+  { exceeded, counted, oldestMs, nowMs }: Standing,
+): Allowance {
+  const remaining = String(Math.max(0, requestsMax - counted));
+  const resetMs = (oldestMs ?? nowMs) + windowMs - nowMs;
+  const resetSeconds = String(Math.max(1, Math.ceil(resetMs / 1000)));
+  const headers: [string, string][] = [
+    ['RateLimit-Limit', String(requestsMax)],
+    ['RateLimit-Remaining', remaining],
+    ['RateLimit-Reset', resetSeconds],
+    ['x-ratelimit-limit', String(requestsMax)],
+    ['x-ratelimit-remaining', remaining],
+    ['x-ratelimit-reset', resetSeconds],
+  ];
+  if (exceeded) headers.push(['Retry-After', resetSeconds]);
+  return { exceeded, headers };
 }

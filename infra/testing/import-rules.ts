@@ -6,7 +6,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 // The files of a room that other rooms may import. The rest is private to it.
 const CONTRACTS = [
   /^infra\/[^/]+\.ts$/,
-  /^ingest\/(event|session-lookup|accounts|address-range|client-auth|money|record-update|record-lookup|record-questions)\.ts$/,
+  /^ingest\/(event|session-lookup|accounts|address-range|alias-record|client-auth|money|record-update|record-lookup|record-questions|track-schema)\.ts$/,
   /^processor\/(rows|hot|erasure)\.ts$/,
 ];
 

@@ -59,6 +59,9 @@ export async function startCollector(
   };
 }
 
+/** Adds the collector's routes to a server that the test has, beside those of others. */
+export const mountCollector = mount;
+
 /** Connects as another program would. */
 export function connectBus(natsUrl: string): Promise<Bus> {
   return Bus.connect({ url: natsUrl, name: 'test' }, log);

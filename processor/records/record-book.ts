@@ -85,6 +85,16 @@ export class RecordBook {
     this.#dirty.set(key, document);
   }
 
+  /** Knows nothing more of these records, also where the store was still to get them. */
+  forget(isMeant: (key: string) => boolean): void {
+    for (const [key, document] of this.#dirty) {
+      if (!isMeant(key)) continue;
+      this.#dirty.delete(key);
+      this.#dirtyChars -= charsOf(document);
+    }
+    for (const key of [...this.#clean.keys()]) if (isMeant(key)) this.#clean.delete(key);
+  }
+
   /** What the store has to get. */
   dirty(): readonly RecordDocument[] {
     return [...this.#dirty.values()];

@@ -5,7 +5,9 @@ import type { StreamMessage, StreamReader } from '../../infra/stream-reader.ts';
 import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { decodeRecordUpdates, type RecordUpdate, recordStreamOf } from '../../ingest/record-update.ts';
 import { buryDeadLetter } from '../dead-letter.ts';
+import { decodeForgetting, type Forgetting } from '../forgetting.ts';
 import { applyUpdate, type RecordDocument } from './document.ts';
+import { ForgottenRecords, recordVersionOf } from './forgotten.ts';
 import type { RecordedRevenue } from './order.ts';
 import { RecordBook, type RecordName, recordKey, recordNameOf } from './record-book.ts';
 import {
@@ -42,6 +44,7 @@ interface ReadMessage {
   readonly sequence: number;
   readonly head: MessageHead;
   readonly updates: readonly RecordUpdate[];
+  readonly forgettings: readonly Forgetting[] | undefined;
 }
 
 /** Records by their keys; undefined for one that does not exist. */
@@ -65,7 +68,8 @@ export class RecordLane {
   readonly #options: RecordParts;
   readonly #book: RecordBook;
   readonly #publishers = new Map<string, number>();
-  #generation = 0n;
+  readonly #forgotten = new ForgottenRecords();
+  #streamCreatedMs = 0;
   #publisherId = 0n;
   #revision = 0;
   #checkpointSequence = 0;
@@ -130,9 +134,8 @@ export class RecordLane {
     for (const [publisher, sequence] of checkpoint.publishers) this.#publishers.set(publisher, sequence);
     this.#checkpointSequence = checkpoint.sequence;
     this.#appliedSequence = checkpoint.sequence;
-    // A new stream counts from one again; its birth keeps its versions above those of the one before.
-    const bornS = BigInt(Math.floor((await bus.streamCreatedMs(recordStreamOf(partition))) / 1000));
-    this.#generation = bornS << 32n;
+    this.#streamCreatedMs = await bus.streamCreatedMs(recordStreamOf(partition));
+    const bornS = BigInt(Math.floor(this.#streamCreatedMs / 1000));
     this.#publisherId = (0x7ec0n << 48n) | (BigInt(partition) << 32n) | bornS;
   }
 
@@ -206,14 +209,20 @@ export class RecordLane {
   }
 
   /** Applies a message to the records that are known, and changes them there and in the book. */
-  async #apply({ sequence, head, updates }: ReadMessage, known: KnownRecords): Promise<void> {
+  async #apply({ sequence, head, updates, forgettings }: ReadMessage, known: KnownRecords): Promise<void> {
     const publisher = head.publisherId.toString(36);
     if (head.publisherSequence <= (this.#publishers.get(publisher) ?? 0)) {
       this.#options.metrics.updates.repeat.add(updates.length);
       this.#reach(sequence);
       return;
     }
-    const version = this.#generation | BigInt(sequence);
+    const version = recordVersionOf(this.#streamCreatedMs, sequence);
+    if (forgettings !== undefined) {
+      const isMeant = this.#forgotten.note(forgettings, version);
+      this.#book.forget(isMeant);
+      for (const key of [...known.keys()]) if (isMeant(key)) known.delete(key);
+      this.#scheduleFlush(); // Whoever told to forget waits for the checkpoint.
+    }
     const changed = new Map<string, RecordDocument>();
     const recorded: RecordedRevenue[] = [];
     for (const update of updates) {
@@ -301,7 +310,8 @@ export class RecordLane {
       const missing = [...unknown.values()];
       for (let start = 0; start < missing.length; start += LOAD_MAX) {
         for (const { name, document } of await loadRecords(store, missing.slice(start, start + LOAD_MAX))) {
-          known.set(recordKey(name), document);
+          const isGone = document !== undefined && this.#forgotten.has(name, document);
+          known.set(recordKey(name), isGone ? undefined : document);
         }
       }
       if (missing.length > 0) this.#storeAway = false;
@@ -426,7 +436,9 @@ export class RecordLane {
 function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeError {
   try {
     const head = decodeMessageHead(bytes);
-    return { sequence, head, updates: decodeRecordUpdates(bytes, head.count) };
+    const forgettings = head.count === 0 ? decodeForgetting(bytes) : undefined;
+    const updates = forgettings === undefined ? decodeRecordUpdates(bytes, head.count) : [];
+    return { sequence, head, updates, forgettings };
   } catch (error) {
     if (error instanceof DecodeError) return error;
     throw error;

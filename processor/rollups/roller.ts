@@ -7,7 +7,7 @@ import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
 import { lateStarts, unrolledStarts } from './pending.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
 import { settledBeforeMs } from './settled.ts';
-import { type SumUp, sumUp } from './sums.ts';
+import { announceVoid, type SumUp, sumUp } from './sums.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
 /** How many a statement sums up: more while that is quick, as over years to be made up for, fewer while it is not. */
@@ -58,6 +58,8 @@ export class Roller {
   #isStopping = false;
   #wake: () => void = () => {};
   #running: Promise<void> = Promise.resolve();
+  /** The last of those that want no other at work beside them. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: RollerOptions) {
     this.#options = options;
@@ -93,9 +95,48 @@ export class Roller {
 
   /** Sums up whatever can be by now. */
   async pass(): Promise<void> {
-    await this.#skipBlocks();
-    for (const unit of SUM_UNITS) await this.#rollSettled(unit, await this.#progress());
-    for (const unit of SUM_UNITS) await this.#rollLate(unit, await this.#progress());
+    await this.#inTurn(async () => {
+      await this.#skipBlocks();
+      for (const unit of SUM_UNITS) await this.#rollSettled(unit, await this.#progress());
+      for (const unit of SUM_UNITS) await this.#rollLate(unit, await this.#progress());
+    });
+  }
+
+  /**
+   * Runs `work` while nothing is summed up, once the sums of these hours and days of a site, by their beginnings, do not
+   * count any more: rows are read in their place, until a pass makes them anew from what rows there are then. `work` is
+   * told the block below which such sums are of no use to anybody.
+   */
+  async withoutSums(
+    projectId: string,
+    startsMs: Readonly<Record<SumUnit, readonly number[]>>,
+    work: (block: number) => Promise<void>,
+  ): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#skipBlocks();
+      const nowMs = this.#options.clock.nowMs();
+      const block = this.#nextBlock(nowMs);
+      for (const unit of SUM_UNITS) {
+        const starts = startsMs[unit];
+        if (starts.length > 0)
+          await announceVoid(this.#options.store, {
+            projectId,
+            unit,
+            startsMs: starts,
+            block,
+            flushed: [],
+            nowMs,
+          });
+      }
+      await work(block - 1);
+    });
+    this.#wake();
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {}); // Whoever asked for it hears of it.
+    return done;
   }
 
   async #progress(): Promise<Progress> {
@@ -162,9 +203,12 @@ export class Roller {
 
   async #sumUp(sums: Omit<SumUp, 'block' | 'nowMs'>): Promise<void> {
     const nowMs = this.#options.clock.nowMs();
+    await sumUp(this.#options.store, { ...sums, block: this.#nextBlock(nowMs), nowMs });
+  }
+
+  #nextBlock(nowMs: number): number {
     this.#blockMs = Math.max(this.#blockMs + 1, nowMs);
-    const block = this.#blockMs * BLOCKS_PER_MS + this.#salt;
-    await sumUp(this.#options.store, { ...sums, block, nowMs });
+    return this.#blockMs * BLOCKS_PER_MS + this.#salt;
   }
 
   /** Numbers rise from one process to the next, also if its clock is behind. */

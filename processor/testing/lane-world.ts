@@ -45,6 +45,7 @@ export interface LaneStart {
 /** A bus and a store of one test file, and the lanes that run on them. */
 export interface LaneWorld {
   readonly bus: Bus;
+  readonly busUrl: string;
   readonly store: Store;
   readonly server: StoreServer;
   /** Makes the streams of a partition. */
@@ -71,6 +72,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   };
   return {
     bus,
+    busUrl: nats.url,
     store,
     server,
     open: async (partition) => {

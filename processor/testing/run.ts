@@ -143,6 +143,19 @@ export class FoldRun {
     restoreSeen(this.state, this.#storedSeen());
   }
 
+  /** The last flush that is in the store. */
+  get flushNumber(): number {
+    return this.#flushNumber;
+  }
+
+  /** Removes rows from the store, of flushes up to this one, as a purge does. */
+  remove(upTo: number, isMeant: (values: StoredRow['values']) => boolean): void {
+    for (const rows of [this.events, this.sessions]) {
+      const kept = rows.filter(({ values }) => Number(values.flushNumber) > upTo || !isMeant(values));
+      rows.splice(0, rows.length, ...kept);
+    }
+  }
+
   /** Puts rows into the store as they are. */
   addRows(events: Uint8Array, sessions: Uint8Array): void {
     this.events.push(...readRows('events', events));
@@ -162,7 +175,8 @@ export class FoldRun {
 
   #foldOnce(message: Buffer, sequence: number, flush: () => void): void {
     for (;;) {
-      const { missing } = foldMessage(this.state, sequence, message, this.#open, this.#view);
+      const { missing, isForgetting } = foldMessage(this.state, sequence, message, this.#open, this.#view);
+      if (isForgetting) flush();
       if (missing.length === 0) return;
       this.loads += 1;
       if (missing.some(({ projectId, deviceId }) => this.#open.letGo.has(deviceKeyOf(projectId, deviceId))))

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EVENT_COLUMNS } from '../../ingest/event.ts';
 import { compileFilters, EVENT_ROWS } from './compile.ts';
-import { OPERATORS, readFilters } from './filter.ts';
+import { filterList, OPERATORS, readFilters } from './filter.ts';
 
 const path = { name: 'path', operator: 'is', value: ['/'] };
 const one = (change: object) => JSON.stringify([{ ...path, ...change }]);
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test.each([
+const REFUSED: readonly [text: string, message: string][] = [
   ['nonsense', 'filters: expected a JSON array'],
   ['', 'filters: expected a JSON array'],
   ['[', 'filters: expected a JSON array'],
@@ -87,7 +87,9 @@ test.each([
   ],
   [one({ operator: 'regex', value: numbers(21) }), 'filters: expected at most 20 regular expressions'],
   [one({ value: numbers(17).map(() => 'x'.repeat(4_000)) }), 'filters: expected at most 65536 bytes'],
-])('%.100s is refused, saying %s', (text, message) => {
+];
+
+test.each(REFUSED)('%.100s is refused, saying %s', (text, message) => {
   expect(() => readFilters(text)).toThrow(
     expect.objectContaining({
       reason: 'invalid',
@@ -95,6 +97,20 @@ test.each([
       message: expect.stringMatching(startOf(message)),
     }),
   );
+});
+
+test('filters in a body are refused in the same place with the same words, and else stay as they came', () => {
+  const bodies = REFUSED.filter(([text]) => text.startsWith('[{') && text.length < 60_000);
+  expect(bodies.length).toBeGreaterThan(30);
+  for (const [text, message] of bodies) {
+    const issue = filterList.safeParse(JSON.parse(text)).error?.issues[0];
+    expect(`${['filters', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`).toMatch(startOf(message));
+  }
+  const kept = [
+    { ...path, id: 'A' },
+    { name: 'revenue', operator: 'gt', value: [7] },
+  ];
+  expect(filterList.parse(kept)).toEqual(kept);
 });
 
 function startOf(message: string): RegExp {

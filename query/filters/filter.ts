@@ -45,6 +45,16 @@ type AskedFilter = z.output<typeof filterSchema>;
 
 const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
 
+/** Filters as JSON in a body, which stay as they came: what `readFilters` would refuse is refused in its place. */
+export const filterList = filtersSchema.superRefine((asked, context) => {
+  try {
+    filtersOf(asked);
+  } catch (error) {
+    if (!(error instanceof FilterError)) throw error;
+    context.addIssue({ code: 'custom', path: [...error.path], message: error.problem });
+  }
+});
+
 /** What is asked of a field; of several values one has to fit. */
 export type Test =
   /** There is a text that is not empty, or a number. */
@@ -74,7 +84,12 @@ export function readFilters(text: string): Filter[] {
     const issue = parsed.error.issues[0];
     throw invalid(issue?.path ?? [], issue?.message ?? 'invalid');
   }
-  const filters = parsed.data.map(filterOf);
+  return filtersOf(parsed.data);
+}
+
+/** What can be compiled of filters; throws a `FilterError`. */
+function filtersOf(asked: readonly AskedFilter[]): Filter[] {
+  const filters = asked.map(filterOf);
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
   if (valuesIn(parts) > PARTS_MAX)
     throw invalid([], `expected at most ${PARTS_MAX} values of contains, startsWith and the like`);
@@ -182,6 +197,18 @@ function timeOf(text: string): number | undefined {
   return TIME.safeParse(text).success ? Date.parse(text) : undefined;
 }
 
-function invalid(path: Path, message: string): RefusalError {
-  return new RefusalError('invalid', `${['filters', ...path].map(String).join('.')}: ${message}`);
+/** A filter that cannot be understood, and where it stands among the filters. */
+class FilterError extends RefusalError {
+  readonly path: Path;
+  readonly problem: string;
+
+  constructor(path: Path, problem: string) {
+    super('invalid', `${['filters', ...path].map(String).join('.')}: ${problem}`);
+    this.path = path;
+    this.problem = problem;
+  }
+}
+
+function invalid(path: Path, problem: string): FilterError {
+  return new FilterError(path, problem);
 }

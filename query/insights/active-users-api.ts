@@ -5,11 +5,21 @@ import { common, wholeNumber } from '../api.ts';
 export const ACTIVE_DAYS_MAX = 366;
 
 /** `GET /insights/{projectId}/active_users`: the last `days`, 30 if nothing is said, or a range or dates instead. */
-export const activeUsersQuery = z.object({ ...common, days: wholeNumber(1, ACTIVE_DAYS_MAX).optional() });
+export const activeUsersQuery = z.object({
+  ...common,
+  days: wholeNumber(1, ACTIVE_DAYS_MAX)
+    .optional()
+    .describe('The last so many days with today, 30 without a range; not beside range or dates.'),
+});
 export type ActiveUsersQuery = z.output<typeof activeUsersQuery>;
 
 /** By day of the site's zone: distinct visitors of the day, and of the 7 and the 30 days that end with it. */
 export const activeUsersAnswer = z.array(
-  z.object({ date: z.string(), dau: z.number(), wau: z.number(), mau: z.number() }),
+  z.object({
+    date: z.string().describe("A day of the site's time zone, `YYYY-MM-DD`."),
+    dau: z.number().describe('Distinct visitors of the day.'),
+    wau: z.number().describe('Of the 7 days that end with it.'),
+    mau: z.number().describe('Of the 30 days that end with it.'),
+  }),
 );
 export type ActiveUsersAnswer = z.output<typeof activeUsersAnswer>;

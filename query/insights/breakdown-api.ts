@@ -15,25 +15,27 @@ export type ListQuery = z.output<typeof listQuery>;
 export const trafficQueries = {
   referrers: z.object({
     ...listParameters,
-    breakdown: z.enum(TRAFFIC_BREAKDOWNS.referrers).default('referrer_name'),
+    breakdown: z.enum(TRAFFIC_BREAKDOWNS.referrers).default('referrer_name').describe('What a row is about.'),
   }),
-  geo: z.object({ ...listParameters, breakdown: z.enum(TRAFFIC_BREAKDOWNS.geo).default('country') }),
-  devices: z.object({ ...listParameters, breakdown: z.enum(TRAFFIC_BREAKDOWNS.devices).default('device') }),
+  geo: z.object({
+    ...listParameters,
+    breakdown: z.enum(TRAFFIC_BREAKDOWNS.geo).default('country').describe('What a row is about.'),
+  }),
+  devices: z.object({
+    ...listParameters,
+    breakdown: z.enum(TRAFFIC_BREAKDOWNS.devices).default('device').describe('What a row is about.'),
+  }),
 };
 export type TrafficQuery = z.output<(typeof trafficQueries)[keyof typeof trafficQueries]>;
 
 /** The figures of one row, which are those of its sessions. */
 export const rankedFigures = {
   sessions: z.number(),
-  /** Screen views. */
-  pageviews: z.number(),
-  visitors: z.number(),
-  /** Percent of sessions with at most one screen view, 0 to 100. */
-  bounce_rate: z.number(),
-  /** Seconds. */
-  avg_duration: z.number(),
-  /** Major units of the site's currency. */
-  revenue: z.number(),
+  pageviews: z.number().describe('Screen views.'),
+  visitors: z.number().describe('Distinct profiles, and distinct devices of nobody known.'),
+  bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
+  avg_duration: z.number().describe('Seconds from the first to the last event of a session.'),
+  revenue: z.number().describe("Major units of the site's currency."),
 };
 const figures = z.object(rankedFigures);
 export type RankedFigures = z.output<typeof figures>;
@@ -41,10 +43,14 @@ export type RankedFigures = z.output<typeof figures>;
 /** Sessions descending, ties by name, unknown first, then by prefix. */
 export const breakdownAnswer = z.array(
   z.object({
-    /** Null where it is unknown. */
-    name: z.string().nullable(),
-    /** What the name belongs to, for dimensions whose names say little alone: a city's country, a version's browser. */
-    prefix: z.string().nullable().optional(),
+    name: z.string().nullable().describe('Null where it is unknown.'),
+    prefix: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        "What the name belongs to where it says little alone: a city's country, a version's browser.",
+      ),
     ...rankedFigures,
   }),
 );

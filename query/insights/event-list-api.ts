@@ -7,8 +7,8 @@ export const eventListQuery = z.object({
   ...listFields,
   limit: pageLimit(10),
   event: eventNames,
-  profileId: z.string().optional(),
-  sessionId: hexId.optional(),
+  profileId: z.string().optional().describe('Only events of this profile.'),
+  sessionId: hexId.optional().describe('Only events of this session: 32 hexadecimal digits.'),
 });
 export type EventListQuery = z.output<typeof eventListQuery>;
 

@@ -10,13 +10,12 @@ const CURSOR_MAX = 1_000_000_000;
  */
 export const listFields = {
   ...common,
-  /** How many rows come before the page. */
-  cursor: wholeNumber(0, CURSOR_MAX).default(0),
+  cursor: wholeNumber(0, CURSOR_MAX).default(0).describe('How many rows come before the page.'),
 };
 
 /** How many rows a page has when nobody says it; `limit` out of range is refused. */
 export function pageLimit(rows: number) {
-  return wholeNumber(1, LIMIT_MAX).default(rows);
+  return wholeNumber(1, LIMIT_MAX).default(rows).describe('Rows of the page.');
 }
 
 /** Names of events, repeated; without any, those of everything but what marks a session's begin and end. */

@@ -9,7 +9,10 @@ export type EntryExitMode = (typeof ENTRY_EXIT_MODES)[number];
 /** `GET /insights/{projectId}/pages/entry_exit` */
 export const entryExitQuery = z.object({
   ...listParameters,
-  mode: z.enum(ENTRY_EXIT_MODES).default('entry'),
+  mode: z
+    .enum(ENTRY_EXIT_MODES)
+    .default('entry')
+    .describe('Pages on which sessions began, or those on which they ended so far.'),
 });
 export type EntryExitQuery = z.output<typeof entryExitQuery>;
 
@@ -20,10 +23,9 @@ export type EntryExitQuery = z.output<typeof entryExitQuery>;
  */
 export const pagesAnswer = z.array(
   z.object({
-    origin: z.string(),
+    origin: z.string().describe('Scheme and host, such as `https://example.com`.'),
     path: z.string(),
-    /** The last title that was seen there; empty when there was none. */
-    title: z.string(),
+    title: z.string().describe('The last that was seen there; empty when there was none.'),
     ...rankedFigures,
   }),
 );

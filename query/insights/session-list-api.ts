@@ -5,23 +5,21 @@ import { listFields, pageLimit } from './list-api.ts';
 export const sessionListQuery = z.object({
   ...listFields,
   limit: pageLimit(10),
-  profileId: z.string().optional(),
+  profileId: z.string().optional().describe('Only sessions of this profile.'),
 });
 export type SessionListQuery = z.output<typeof sessionListQuery>;
 
 /** A session as it is now. Texts are empty when unknown; source, place and software are those of the entry event. */
 export const listedSession = z.object({
-  id: z.string(),
+  id: z.string().describe('32 hexadecimal digits.'),
   deviceId: z.string(),
   profileId: z.string(),
   startedAt: z.iso.datetime({ precision: 3 }),
   endedAt: z.iso.datetime({ precision: 3 }),
-  /** Milliseconds from the first to the last event. */
-  duration: z.number(),
-  isBounce: z.boolean(),
+  duration: z.number().describe('Milliseconds from the first to the last event.'),
+  isBounce: z.boolean().describe('Whether it has at most one screen view.'),
   screenViews: z.number(),
-  /** Events other than screen views. */
-  events: z.number(),
+  events: z.number().describe('Events other than screen views.'),
   entryOrigin: z.string(),
   entryPath: z.string(),
   exitOrigin: z.string(),
@@ -43,10 +41,10 @@ export const listedSession = z.object({
   device: z.string(),
   brand: z.string(),
   model: z.string(),
-  /** Major units of the site's currency. */
-  revenue: z.number(),
-  /** Major units by currency; one that sums to nothing is left out. */
-  revenueByCurrency: z.record(z.string(), z.number()),
+  revenue: z.number().describe("Major units of the site's currency."),
+  revenueByCurrency: z
+    .record(z.string(), z.number())
+    .describe('Major units by ISO 4217 code; a currency that sums to nothing is left out.'),
 });
 export type ListedSession = z.output<typeof listedSession>;
 

@@ -12,13 +12,19 @@ export const propertyKeysQuery = eventNamesQuery.extend({ event: eventNames });
 export type PropertyKeysQuery = z.output<typeof propertyKeysQuery>;
 
 /** `GET /insights/{projectId}/events/property_values` */
-export const propertyValuesQuery = propertyKeysQuery.extend({ property: z.string() });
+export const propertyValuesQuery = propertyKeysQuery.extend({
+  property: z.string().describe('A dotted key.'),
+});
 export type PropertyValuesQuery = z.output<typeof propertyValuesQuery>;
 
 /** By count, descending, then by name. `count` is how many events have it. */
-export const namesAnswer = z.array(z.object({ name: z.string(), count: z.number() }));
+export const namesAnswer = z.array(
+  z.object({ name: z.string(), count: z.number().describe('Events that have it.') }),
+);
 export type NamesAnswer = z.output<typeof namesAnswer>;
 
 /** By count, descending, then by value. */
-export const propertyValuesAnswer = z.array(z.object({ value: z.string(), count: z.number() }));
+export const propertyValuesAnswer = z.array(
+  z.object({ value: z.string(), count: z.number().describe('Events that have it.') }),
+);
 export type PropertyValuesAnswer = z.output<typeof propertyValuesAnswer>;

@@ -1,33 +1,187 @@
 import { z } from 'zod';
+import { INTERVALS } from '../buckets.ts';
+import { filterList, filterSchema } from '../filters/filter.ts';
+import { fieldOf } from '../filters/names.ts';
+import { RANGES } from '../range.ts';
+import { nameField } from './project-api.ts';
 
 /** CONTRACT with those who manage: references, dashboards and reports, as they are stored and as they are answered. */
 
+const TITLE_MAX = 200;
+const DESCRIPTION_MAX = 2_000;
+const EVENT_NAME_MAX = 80;
+const PROPERTY_MAX = 200;
+const SERIES_MAX = 26;
+const BREAKDOWNS_MAX = 3;
+const FORMULA_MAX = 200;
+
 const instant = z.iso.datetime();
 
+/** What every record of a site has. */
+const ofSite = { id: z.uuid(), projectId: z.string(), createdAt: instant, updatedAt: instant };
+/** Stored beside it and never answered: the site's own, see `Site` in ingest/accounts.ts. */
+const stored = { storedId: z.string().min(1) };
+
+/** A record as it is answered. */
+export function shownRecord<Stored extends { readonly storedId: string }>({
+  storedId: _,
+  ...shown
+}: Stored): Omit<Stored, 'storedId'> {
+  return shown;
+}
+
 /** A date that matters to a site, to be marked on charts. */
-export const referenceSchema = z.object({
-  id: z.uuid(),
-  projectId: z.string(),
+export const referenceShown = z.object({
+  ...ofSite,
   title: z.string(),
   description: z.string(),
   date: instant,
-  createdAt: instant,
-  updatedAt: instant,
+});
+export const referenceSchema = referenceShown.extend(stored);
+export const referenceAnswer = z.object({ data: referenceShown });
+export const referencesAnswer = z.object({ data: z.array(referenceShown) });
+
+const referenceFields = {
+  title: z
+    .string()
+    .trim()
+    .min(1, 'expected a non-empty string')
+    .max(TITLE_MAX, `expected at most ${TITLE_MAX} characters`),
+  description: z.string().trim().max(DESCRIPTION_MAX, `expected at most ${DESCRIPTION_MAX} characters`),
+  /** `2026-03-01`, which begins with the site's midnight, or a date and a time; one without a zone is the site's. */
+  date: z.string().trim(),
+};
+
+/** `POST /manage/references` */
+export const referenceCreation = z.strictObject({
+  projectId: z.string(),
+  ...referenceFields,
+  description: referenceFields.description.default(''),
 });
 
-export const dashboardSchema = z.object({
-  id: z.uuid(),
-  projectId: z.string(),
-  name: z.string(),
-  createdAt: instant,
-  updatedAt: instant,
-});
+/** `PATCH /manage/references/{referenceId}` */
+export const referenceChange = z.strictObject(referenceFields).partial();
 
-export const reportSchema = z.object({
-  id: z.uuid(),
-  projectId: z.string(),
+/** `GET /manage/references` */
+export const referencesQuery = z.object({ projectId: z.string().optional() });
+
+/** Some reports of a site that somebody put together. */
+export const dashboardShown = z.object({ ...ofSite, name: z.string() });
+export const dashboardSchema = dashboardShown.extend(stored);
+export const dashboardAnswer = z.object({ data: dashboardShown });
+export const dashboardsAnswer = z.array(dashboardShown);
+
+/** `POST /manage/projects/{projectId}/dashboards` */
+export const dashboardCreation = z.strictObject({ name: nameField });
+
+/** `PATCH /manage/projects/{projectId}/dashboards/{dashboardId}` */
+export const dashboardChange = dashboardCreation.partial();
+
+export const CHART_TYPES = [
+  'linear',
+  'area',
+  'bar',
+  'histogram',
+  'pie',
+  'metric',
+  'map',
+  'funnel',
+  'retention',
+  'conversion',
+] as const;
+
+/** What is counted of the events of a series; those that begin with `property_` are about its `property`. */
+export const SEGMENTS = [
+  'event',
+  'user',
+  'session',
+  'group',
+  'user_average',
+  'one_event_per_user',
+  'property_sum',
+  'property_average',
+  'property_max',
+  'property_min',
+] as const;
+
+/** A question that somebody keeps: how its answer is drawn, about what time, and which events are counted how. */
+export const reportShown = z.object({
+  ...ofSite,
   dashboardId: z.uuid(),
   name: z.string(),
-  createdAt: instant,
-  updatedAt: instant,
+  chartType: z.enum(CHART_TYPES),
+  range: z.enum(RANGES),
+  /** Of a custom range. */
+  startDate: z.string().optional(),
+  endDate: z.string().optional(),
+  interval: z.enum(INTERVALS),
+  series: z.array(
+    z.object({
+      name: z.string(),
+      filters: z.array(filterSchema).optional(),
+      segment: z.enum(SEGMENTS),
+      property: z.string().optional(),
+    }),
+  ),
+  breakdowns: z.array(z.object({ name: z.string() })),
+  /** Arithmetic over the series, which it calls A, B, C, … in their order. */
+  formula: z.string().optional(),
 });
+export const reportSchema = reportShown.extend(stored);
+export const reportAnswer = z.object({ data: reportShown });
+export const reportsAnswer = z.array(reportShown);
+
+const series = z
+  .strictObject({
+    /** The name of an event, or `*` for every event. */
+    name: z
+      .string()
+      .min(1, 'expected a non-empty string')
+      .max(EVENT_NAME_MAX, `expected at most ${EVENT_NAME_MAX} characters`),
+    filters: filterList.optional(),
+    segment: z.enum(SEGMENTS).default('event'),
+    property: z.string().min(1, 'expected a non-empty string').max(PROPERTY_MAX).optional(),
+  })
+  .superRefine(({ segment, property }, context) => {
+    if (!segment.startsWith('property_') || property !== undefined) return;
+    context.addIssue({ code: 'custom', path: ['property'], message: `missing; ${segment} is about one` });
+  });
+
+const breakdown = z.strictObject({
+  name: z.string().refine((name) => fieldOf(name) !== undefined, 'there is no such field'),
+});
+
+const reportFields = {
+  name: nameField,
+  chartType: z.enum(CHART_TYPES),
+  range: z.enum(RANGES).optional(),
+  startDate: z.string().optional(),
+  endDate: z.string().optional(),
+  interval: z.enum(INTERVALS),
+  series: z
+    .array(series)
+    .min(1, 'expected at least one series')
+    .max(SERIES_MAX, `expected at most ${SERIES_MAX} series`),
+  breakdowns: z.array(breakdown).max(BREAKDOWNS_MAX, `expected at most ${BREAKDOWNS_MAX} breakdowns`),
+  /** Null: none. */
+  formula: z
+    .string()
+    .trim()
+    .min(1, 'expected a non-empty string')
+    .max(FORMULA_MAX, `expected at most ${FORMULA_MAX} characters`)
+    .regex(/^[A-Z\d+\-*/(). ]*$/, 'expected capital letters, digits, spaces and + - * / ( ) . only')
+    .nullable()
+    .optional(),
+};
+
+/** `POST …/dashboards/{dashboardId}/reports`: of the last 30 days unless it names a range or dates. */
+export const reportCreation = z.strictObject({
+  ...reportFields,
+  chartType: reportFields.chartType.default('linear'),
+  interval: reportFields.interval.default('day'),
+  breakdowns: reportFields.breakdowns.default([]),
+});
+
+/** `PATCH …/dashboards/{dashboardId}/reports/{reportId}`: what is given replaces what was, lists as a whole. */
+export const reportChange = z.strictObject(reportFields).partial();
+export type ReportChange = z.output<typeof reportChange>;

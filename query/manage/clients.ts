@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { type Client, clientKeyOf } from '../../ingest/accounts.ts';
+import type { Entry } from '../../infra/mirror.ts';
+import type { Client } from '../../ingest/accounts.ts';
 import { createSecret, hashSecret } from '../../ingest/client-auth.ts';
 import { RefusalError } from '../refusal.ts';
 import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
@@ -12,39 +12,52 @@ import {
   clientWithSecret,
   shownClient,
 } from './client-api.ts';
-import { type ManageParts, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
+import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
+import {
+  answerEntry,
+  changeRecord,
+  createRecord,
+  entryOf,
+  listOf,
+  type RecordKind,
+  removeRecord,
+} from './record-kind.ts';
 import { tagged } from './records.ts';
 
-const ONE = '/manage/clients/:clientId';
+const ALL = '/manage/clients';
+const ONE = `${ALL}/:clientId`;
 
 /** `/manage/clients`: who may send and ask. Secrets are shown once, when they are made. */
 export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
-  const { accounts, records } = parts;
+  const kind: RecordKind<Client> = {
+    what: 'client',
+    mirror: parts.accounts.clients,
+    belongs:
+      ({ client }) =>
+      ({ teamId }) =>
+        teamId === client.teamId,
+    shown: shownClient,
+  };
+  const all = { pattern: ALL, kind: 'manage-clients', area: 'manage' as const };
   const one = { pattern: ONE, kind: 'manage-client', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
+      ...all,
       method: 'get',
-      pattern: '/manage/clients',
-      kind: 'manage-clients',
-      area: 'manage',
       about: { summary: 'The clients of the team, newest first', answer: clientsAnswer },
       schema: clientsQuery,
       body: undefined,
-      answer: async ({ client, parameters: { projectId } }) => {
-        const site = projectId === undefined ? undefined : ownSite(parts, client, projectId);
-        const all = [...accounts.clients.entries()].map(({ value }) => value);
-        const own = all.filter(
-          (one) => one.teamId === client.teamId && (site === undefined || one.projectId === site.id),
-        );
-        return { json: { data: newestFirst(own).map(shownClient) } };
+      answer: async (call) => {
+        const { projectId } = call.parameters;
+        const site = projectId === undefined ? undefined : ownSite(parts, call.client, projectId);
+        const own = listOf(kind, call).filter((one) => site === undefined || one.projectId === site.id);
+        return { json: { data: own.map(kind.shown) } };
       },
     }),
     anyEndpoint({
+      ...all,
       method: 'post',
-      pattern: '/manage/clients',
-      kind: 'manage-clients',
-      area: 'manage',
       about: {
         summary: 'Make a client',
         description: 'The secret is in this answer and nowhere else: only a hash of it is kept.',
@@ -55,8 +68,8 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
       answer: async ({ client, body }) => {
         const projectId =
           typeof body.projectId === 'string' ? ownSite(parts, client, body.projectId).id : null;
-        const { secret, ...made } = await newClient(parts, client.teamId, { ...body, projectId });
-        return tagged(made.entry, { data: { ...shownClient(made.entry.value), secret } });
+        const { entry, secret } = await newClient(parts, client.teamId, { ...body, projectId });
+        return withSecret(entry, secret);
       },
     }),
     anyEndpoint({
@@ -64,28 +77,19 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
       method: 'get',
       about: { summary: 'A client', answer: clientAnswer },
       body: undefined,
-      answer: async ({ client, path }) => {
-        const entry = accounts.clients.entry(keyOfOwn(parts, client, path.clientId));
-        if (entry === undefined) throw noSuch('client', path.clientId ?? '');
-        return tagged(entry, { data: shownClient(entry.value) });
-      },
+      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
     }),
     anyEndpoint({
       ...one,
       method: 'patch',
       about: { summary: 'Rename a client', answer: clientAnswer },
       body: clientChange,
-      answer: async ({ client, path, body, ifMatch }) => {
-        const key = keyOfOwn(parts, client, path.clientId);
-        const entry = await records.change(accounts.clients, key, ifMatch, {
-          change: (current) => ({
-            ...current,
-            ...(body.name === undefined ? {} : { name: body.name }),
-            updatedAt: nowText(parts.clock),
-          }),
-          missing: () => noSuch('client', path.clientId ?? ''),
-        });
-        return tagged(entry, { data: shownClient(entry.value) });
+      answer: async (call) => {
+        const entry = await changeRecord(parts, kind, call, (current) => ({
+          ...current,
+          name: call.body.name ?? current.name,
+        }));
+        return answerEntry(kind, entry);
       },
     }),
     anyEndpoint({
@@ -98,12 +102,12 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
         answer: clientAnswer,
       },
       body: undefined,
-      answer: async ({ client, path, ifMatch }) => {
-        const key = keyOfOwn(parts, client, path.clientId);
-        refuseLastRoot(parts, accounts.clients.get(key));
-        const missing = () => noSuch('client', path.clientId ?? '');
-        const removed = await records.remove(accounts.clients, key, ifMatch, missing);
-        return { json: { data: shownClient(removed) } };
+      answer: async (call) => {
+        const entry = entryOf(kind, call);
+        refuseWithoutRoot(parts, entry.value);
+        const answered = await removeRecord(parts, kind, call);
+        await keepOneRoot(parts, entry);
+        return answered;
       },
     }),
     anyEndpoint({
@@ -118,15 +122,12 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
       },
       schema: noParameters,
       body: undefined,
-      answer: async ({ client, path, ifMatch }) => {
-        const key = keyOfOwn(parts, client, path.clientId);
+      answer: async (call) => {
+        entryOf(kind, call); // A hash is not cheap, and none is made for what is not theirs.
         const secret = createSecret();
         const secretHash = await hashSecret(secret);
-        const entry = await records.change(accounts.clients, key, ifMatch, {
-          change: (current) => ({ ...current, secretHash, updatedAt: nowText(parts.clock) }),
-          missing: () => noSuch('client', path.clientId ?? ''),
-        });
-        return tagged(entry, { data: { ...shownClient(entry.value), secret } });
+        const entry = await changeRecord(parts, kind, call, (current) => ({ ...current, secretHash }));
+        return withSecret(entry, secret);
       },
     }),
   ];
@@ -134,41 +135,50 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
 
 /** Makes a client; its secret is returned and not kept. */
 export async function newClient(
-  { accounts, records, clock }: ManageParts,
+  parts: ManageParts,
   teamId: string,
   { name, type, projectId }: Pick<Client, 'name' | 'type' | 'projectId'>,
 ) {
   const secret = createSecret();
-  const at = nowText(clock);
-  const client: Client = {
-    id: randomUUID(),
+  const secretHash = await hashSecret(secret);
+  const entry = await createRecord(parts, parts.accounts.clients, ({ id, ...times }) => ({
+    id,
     name,
     type,
     projectId,
     teamId,
-    createdAt: at,
-    updatedAt: at,
-    secretHash: await hashSecret(secret),
-  };
-  const entry = await records.create(accounts.clients, clientKeyOf(client.id), client);
-  if (entry === undefined) throw new Error('a random id was taken');
+    ...times,
+    secretHash,
+  }));
   return { entry, secret };
 }
 
-/** The key of a client of the same team; one of another team is as unknown as one that does not exist. */
-function keyOfOwn({ accounts }: ManageParts, client: Client, id = ''): string {
-  const known = accounts.client(id.toLowerCase());
-  if (known === undefined || known.teamId !== client.teamId) throw noSuch('client', id);
-  return clientKeyOf(known.id);
+function withSecret(entry: Entry<Client>, secret: string) {
+  return tagged(entry, { data: { ...shownClient(entry.value), secret } });
 }
 
-function refuseLastRoot({ accounts }: ManageParts, client: Client | undefined): void {
-  if (client?.type !== 'root') return;
+/** Refuses to leave a team without anybody who may manage it. */
+function refuseWithoutRoot({ accounts }: ManageParts, { id, type, teamId }: Client): void {
+  if (type !== 'root') return;
   for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === client.teamId && value.id !== client.id) return;
+    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
   }
   throw new RefusalError(
     'invalid',
     'clientId: the last root client of a team cannot be deleted; rotate its secret',
   );
+}
+
+/**
+ * Brings a client back whose removal left its team without a root client, and refuses the removal after all. Two may
+ * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
+ * order, so whoever comes second sees here that nobody is left.
+ */
+async function keepOneRoot(parts: ManageParts, { key, value }: Entry<Client>): Promise<void> {
+  try {
+    refuseWithoutRoot(parts, value);
+  } catch (error) {
+    await parts.records.create(parts.accounts.clients, key, value);
+    throw error;
+  }
 }

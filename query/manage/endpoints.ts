@@ -1,9 +1,20 @@
 import type { AnyEndpoint } from '../serve.ts';
 import { clientEndpoints } from './clients.ts';
+import { dashboardEndpoints } from './dashboards.ts';
+import { erasureEndpoints } from './erasures.ts';
 import type { ManageParts } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
+import { referenceEndpoints } from './references.ts';
+import { reportEndpoints } from './reports.ts';
 
 /** Everything below `/manage`. */
 export function manageEndpoints(parts: ManageParts): AnyEndpoint[] {
-  return [...projectEndpoints(parts), ...clientEndpoints(parts)];
+  return [
+    ...projectEndpoints(parts),
+    ...clientEndpoints(parts),
+    ...referenceEndpoints(parts),
+    ...dashboardEndpoints(parts),
+    ...reportEndpoints(parts),
+    ...erasureEndpoints(parts),
+  ];
 }

@@ -54,19 +54,9 @@ export class ControlRecords {
     ifMatch: string,
     { change, missing }: Change<Value>,
   ): Promise<Entry<Value>> {
-    const expected = expectedRevisions(ifMatch);
-    let entry = mirror.entry(key);
-    for (let attempt = 1; ; attempt += 1) {
-      if (entry === undefined) throw missing();
-      refuseChanged(expected, entry.revision);
-      try {
-        return await this.#put(mirror, key, change(entry.value), entry.revision);
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        if (attempt === TRIES_MAX) throw new RefusalError('busy', 'too many change it at once', error);
-        entry = await this.#fresh(mirror, key);
-      }
-    }
+    return this.#untilFirst(mirror, key, { ifMatch, missing }, (entry) =>
+      this.#put(mirror, key, change(entry.value), entry.revision),
+    );
   }
 
   /** Removes a record; what is thrown is as for `change`. Returns what it was. */
@@ -76,15 +66,30 @@ export class ControlRecords {
     ifMatch: string,
     missing: () => RefusalError,
   ): Promise<Value> {
+    return this.#untilFirst(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
+      await this.#bucket.remove(key, revision);
+      await seen(mirror, () => mirror.entry(key) === undefined);
+      return value;
+    });
+  }
+
+  /** Does `write` to the newest state of a record, anew for as long as somebody else was first. */
+  async #untilFirst<Value, Result>(
+    mirror: Mirror<Value>,
+    key: string,
+    { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RefusalError },
+    write: (entry: Entry<Value>) => Promise<Result>,
+  ): Promise<Result> {
     const expected = expectedRevisions(ifMatch);
     let entry = mirror.entry(key);
+    // The tag may be of a change that was answered elsewhere and that the mirror is about to be told of.
+    if (entry !== undefined && !isExpected(expected, entry)) entry = await this.#fresh(mirror, key);
     for (let attempt = 1; ; attempt += 1) {
       if (entry === undefined) throw missing();
-      refuseChanged(expected, entry.revision);
+      if (!isExpected(expected, entry))
+        throw new RefusalError('changed', 'if-match: it was changed since; read it again');
       try {
-        await this.#bucket.remove(key, entry.revision);
-        await seen(mirror, () => mirror.entry(key) === undefined);
-        return entry.value;
+        return await write(entry);
       } catch (error) {
         if (!isConflict(error)) throw error;
         if (attempt === TRIES_MAX) throw new RefusalError('busy', 'too many change it at once', error);
@@ -135,9 +140,11 @@ function expectedRevisions(ifMatch: string): ReadonlySet<string> | undefined {
   return new Set(text.split(',').map((tag) => tag.trim()));
 }
 
-function refuseChanged(expected: ReadonlySet<string> | undefined, revision: number): void {
-  if (expected === undefined || expected.has(`"${revision}"`)) return;
-  throw new RefusalError('changed', 'if-match: it was changed since; read it again');
+function isExpected(
+  expected: ReadonlySet<string> | undefined,
+  { revision }: Pick<Entry<unknown>, 'revision'>,
+): boolean {
+  return expected === undefined || expected.has(`"${revision}"`);
 }
 
 function isConflict(error: unknown): boolean {

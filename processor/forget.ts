@@ -1,0 +1,52 @@
+import type { Batch } from './batch.ts';
+import { countersOf } from './counting.ts';
+import { deviceKeyOf } from './device-key.ts';
+import type { Forgetting } from './forgetting.ts';
+import { runOf } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { letGo } from './session.ts';
+import { oldestSlot } from './session-table.ts';
+import { dropMinutesBefore, unseeDevice } from './site-counters.ts';
+
+/**
+ * Forgets sessions, and whatever else is known of a site. The store gets their last state, by which a purge finds them
+ * there; no later flush will say anything of them. So this is the last thing of its flush: see `Folded.isForgetting`.
+ */
+export function forget(
+  state: PartitionState,
+  { projectId, profileId, beforeMs }: Forgetting,
+  batch: Batch,
+): void {
+  const run = runOf(projectId);
+  const site = state.sites.idByText.get(run);
+  if (site === undefined) return;
+  const profile = profileId === null ? undefined : (state.profiles.idByText.get(runOf(profileId)) ?? -1);
+  const { sessions } = state;
+  for (let slot = oldestSlot(sessions); slot !== 0; ) {
+    const newer = sessions.newer[slot] ?? 0;
+    const isMeant =
+      sessions.site[slot] === site &&
+      (profile === undefined || sessions.profile[slot] === profile) &&
+      (beforeMs === null || (sessions.endMs[slot] ?? 0) < beforeMs);
+    if (isMeant) {
+      const second = sessions.liveSecond[slot] ?? 0;
+      if (second > 0) unseeDevice(countersOf(state, run), second);
+      letGo(state, slot, batch);
+    }
+    slot = newer;
+  }
+  if (beforeMs !== null) return;
+  if (profileId === null) forgetSite(state, projectId, run);
+  // The minutes hold sums, from which nobody can be taken out: they are not answered from memory any more.
+  else state.minuteVisitors -= dropMinutesBefore(countersOf(state, run), state.clockMs);
+}
+
+function forgetSite(state: PartitionState, projectId: string, run: string): void {
+  const counters = state.counters.get(run);
+  for (const { visitors } of counters?.minutes.values() ?? []) state.minuteVisitors -= visitors.size;
+  state.counters.delete(run);
+  for (const key of state.eventIds.keys()) if (key.startsWith(`${run}\n`)) state.eventIds.delete(key);
+  // The key of a device begins with its site, length first.
+  const start = deviceKeyOf(projectId, '').slice(0, -1);
+  for (const key of state.grants.keys()) if (key.startsWith(start)) state.grants.delete(key);
+}

@@ -1,0 +1,25 @@
+import type { Bus } from '../../infra/bus.ts';
+import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letter.ts';
+
+/**
+ * Removes the dead letters in which all of these texts occur, as a value: nobody could read those letters, so their bytes
+ * are searched. A text stands there with its length in front, or in quotes.
+ */
+export async function removeDeadLetters(bus: Bus, texts: readonly string[]): Promise<void> {
+  const needles = texts.map((text) => {
+    const bytes = Buffer.from(text);
+    return [Buffer.concat([lengthOf(bytes.length), bytes]), Buffer.from(JSON.stringify(text))] as const;
+  });
+  for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
+    const letter = Buffer.from(decodeDeadLetter(bytes).bytes);
+    if (needles.every((forms) => forms.some((form) => letter.includes(form))))
+      await bus.remove(DEAD_LETTERS_STREAM, sequence);
+  }
+}
+
+function lengthOf(length: number): Buffer {
+  const bytes: number[] = [];
+  let rest = length;
+  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.from([...bytes, rest]);
+}

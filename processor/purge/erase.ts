@@ -1,0 +1,171 @@
+import type { Store } from '../../infra/store.ts';
+import { partitionOf } from '../../ingest/event.ts';
+import { recordKeyOf } from '../../ingest/record-lookup.ts';
+import type { Erasure } from '../erasure.ts';
+import type { Roller } from '../rollups/roller.ts';
+import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
+import { type ForgettingParts, type ForgottenUpTo, forgetEverywhere } from './forget-everywhere.ts';
+import { deleteRows, sumTables } from './tables.ts';
+
+/** Rows removed, by table. */
+export type RowsRemoved = Record<string, number>;
+
+export interface ErasingParts extends ForgettingParts {
+  readonly store: Store;
+  readonly roller: Pick<Roller, 'withoutSums'>;
+}
+
+/**
+ * A restart of a lane between the forgetting and the deletion brings back to memory what is about to be deleted, and so
+ * does what is credited to a visit of long ago. A second round finds neither in the store any more.
+ */
+const ROUNDS = 2;
+
+const PERSONS = "SELECT profileId FROM erasing WHERE erasure = {erasure:String} AND profileId != ''";
+const VISITS = "SELECT sessionId FROM erasing WHERE erasure = {erasure:String} AND profileId = ''";
+const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UInt32)}[partition + 1]';
+const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
+
+/**
+ * Removes a person, known under all of `names`, from memory and store: the visits that are theirs (the last profile that a
+ * visit names), with all of their events; other events that name them; what is known of them; and their part in sums. What
+ * they do from now on is new. Doing it again is harmless.
+ */
+export async function erasePerson(
+  parts: ErasingParts,
+  { id, storedId }: Pick<Erasure, 'id' | 'storedId'>,
+  names: readonly string[],
+): Promise<RowsRemoved> {
+  const removed: RowsRemoved = {};
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    const upTo = await forgetEverywhere(
+      parts,
+      names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null })),
+    );
+    await noteErasing(parts, { id, storedId, names, upTo });
+    const touched = await touchedHours(parts.store, { id, storedId, upTo });
+    await parts.roller.withoutSums(storedId, touched, async (block) => {
+      add(removed, await deleteSums(parts.store, { storedId, touched, block }));
+      add(removed, await deletePerson(parts, { id, storedId, names, upTo }));
+    });
+    await deleteRows(parts.store, {
+      table: 'erasing',
+      condition: 'erasure = {erasure:String}',
+      parameters: { erasure: id },
+    });
+  }
+  return removed;
+}
+
+/** One round of an erasure: whom, and of which rows. */
+interface Round {
+  readonly id: string;
+  readonly storedId: string;
+  readonly names: readonly string[];
+  readonly upTo: ForgottenUpTo;
+}
+
+/** Notes the person's names and visits where deletions look them up. */
+async function noteErasing(
+  { store, partitions }: ErasingParts,
+  { id, storedId, names, upTo }: Round,
+): Promise<void> {
+  await store.command(
+    `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId)
+     SELECT {erasure:String}, {site:String}, tupleElement(person, 1), tupleElement(person, 2), toFixedString('', 16)
+     FROM (SELECT arrayJoin(arrayZip({names:Array(String)}, {homes:Array(UInt16)})) AS person)`,
+    {
+      erasure: id,
+      site: storedId,
+      names,
+      homes: names.map((name) => partitionOf(storedId, recordKeyOf('profile', name), partitions)),
+    },
+  );
+  await store.command(
+    `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId)
+     SELECT {erasure:String}, {site:String}, '', 0, id
+     FROM ${SESSIONS_TABLE}
+     WHERE ${FLUSHED} AND sign = 1
+       AND id IN (SELECT id FROM ${SESSIONS_TABLE} WHERE projectId = {site:String} AND profileId IN (${PERSONS}))
+     GROUP BY id HAVING argMax(profileId, version) IN (${PERSONS})`,
+    { erasure: id, site: storedId, flushes: upTo.flushes },
+  );
+}
+
+/** The hours and days in which the person did something, or began a visit: their beginnings, in milliseconds since 1970. */
+async function touchedHours(store: Store, { id, storedId, upTo }: Omit<Round, 'names'>) {
+  const rows = await store.query<{ hour: number }>(
+    `SELECT DISTINCT toUnixTimestamp(toStartOfHour(at)) AS hour FROM
+     (
+         SELECT createdAt AS at FROM ${EVENTS_TABLE} WHERE ${FLUSHED} AND ${ERASED_EVENTS}
+         UNION ALL
+         SELECT startedAt AS at FROM ${SESSIONS_TABLE} WHERE ${FLUSHED} AND id IN (${VISITS})
+     ) ORDER BY hour`,
+    { erasure: id, site: storedId, flushes: upTo.flushes },
+  );
+  const hour = rows.map((row) => row.hour * 1000);
+  const day = [...new Set(hour.map((ms) => startOfUnit('day', ms)))];
+  return { hour, day };
+}
+
+/** Removes sums of before `block`, which hold the person's hash. */
+async function deleteSums(
+  store: Store,
+  {
+    storedId,
+    touched,
+    block,
+  }: {
+    readonly storedId: string;
+    readonly touched: Readonly<Record<SumUnit, readonly number[]>>;
+    readonly block: number;
+  },
+): Promise<RowsRemoved> {
+  const removed: RowsRemoved = {};
+  for (const { table, column } of await sumTables(store)) {
+    removed[table] = await deleteRows(store, {
+      table,
+      condition: `projectId = {site:String} AND block < {block:UInt64} AND toUnixTimestamp(${column}) IN {starts:Array(UInt32)}`,
+      parameters: { site: storedId, block, starts: touched[column].map((ms) => ms / 1000) },
+    });
+  }
+  return removed;
+}
+
+async function deletePerson(
+  { store, partitions }: ErasingParts,
+  { id, storedId, names, upTo }: Round,
+): Promise<RowsRemoved> {
+  const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
+  const removed: RowsRemoved = {};
+  // Events first: they are found by visits, which are noted, and by names.
+  removed[EVENTS_TABLE] = await deleteRows(store, {
+    table: EVENTS_TABLE,
+    condition: `${FLUSHED} AND ${ERASED_EVENTS}`,
+    parameters,
+  });
+  removed[SESSIONS_TABLE] = await deleteRows(store, {
+    table: SESSIONS_TABLE,
+    condition: `${FLUSHED} AND id IN (${VISITS})`,
+    parameters,
+  });
+  const homes = new Set(names.map((name) => partitionOf(storedId, recordKeyOf('profile', name), partitions)));
+  for (const home of homes) {
+    const condition = `projectId = {site:String} AND version <= {version:UInt64} AND id IN (${PERSONS} AND partition = {home:UInt16})`;
+    const version = String(upTo.recordVersions[home] ?? 0n);
+    const count = await deleteRows(store, {
+      table: 'profiles',
+      condition,
+      parameters: { ...parameters, home, version },
+    });
+    removed.profiles = (removed.profiles ?? 0) + count;
+  }
+  return removed;
+}
+
+function add(removed: RowsRemoved, more: RowsRemoved): void {
+  for (const [table, rows] of Object.entries(more)) {
+    if (rows > 0) removed[table] = (removed[table] ?? 0) + rows;
+  }
+}

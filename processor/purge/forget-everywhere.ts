@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import type { Bus } from '../../infra/bus.ts';
+import type { Clock } from '../../infra/clock.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { subjectOf } from '../../ingest/event.ts';
+import { recordStreamOf, recordSubjectOf } from '../../ingest/record-update.ts';
+import { encodeForgetting, type Forgetting, forgettingIdOf } from '../forgetting.ts';
+import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
+import { recordVersionOf } from '../records/forgotten.ts';
+import { decodeRecordCheckpoint, recordCheckpointKeyOf } from '../records/record-checkpoint.ts';
+
+const PUBLISH_TIMEOUT_MS = 10_000;
+const LOOK_EVERY_MS = 100;
+
+/** What forgetting works on. */
+export interface ForgettingParts {
+  readonly bus: Bus;
+  /** The lanes' records. */
+  readonly lanes: KeyedBytes;
+  readonly partitions: number;
+  readonly clock: Clock;
+  /** Throws when it is time to stop. */
+  readonly refuseStop: () => void;
+}
+
+/** How far the rows reach that know of what was forgotten: by partition. */
+export interface ForgottenUpTo {
+  /** The last flush that may hold such rows. */
+  readonly flushes: readonly number[];
+  /** The version of the last document of a record that may. */
+  readonly recordVersions: readonly bigint[];
+}
+
+/**
+ * Has every partition forget, and brings what it knew before to the store: all rows that are about what was forgotten are
+ * in the store then, in flushes up to those that are returned, and no later flush will hold anything about it. Waits for
+ * owners that are away.
+ */
+export async function forgetEverywhere(
+  parts: ForgettingParts,
+  all: readonly Forgetting[],
+): Promise<ForgottenUpTo> {
+  const partitions = Array.from({ length: parts.partitions }, (_, partition) => partition);
+  const publisherId = randomBytes(8).readBigUInt64LE();
+  const message = encodeForgetting({ publisherId, sentAtMs: parts.clock.nowMs() }, all);
+  const told = await Promise.all(
+    partitions.map(async (partition) => ({
+      partition,
+      recordSequence: await parts.bus.publish(recordSubjectOf(partition), message, PUBLISH_TIMEOUT_MS),
+      eventSequence: await parts.bus.publish(subjectOf(partition), message, PUBLISH_TIMEOUT_MS),
+    })),
+  );
+  const id = forgettingIdOf(publisherId);
+  const flushes = await Promise.all(told.map(({ partition }) => flushBehind(parts, partition, id)));
+  const recordVersions = await Promise.all(
+    told.map(({ partition, recordSequence }) => recordsBehind(parts, partition, recordSequence)),
+  );
+  return { flushes, recordVersions };
+}
+
+/** The last flush of before the message, once that is in the store. */
+async function flushBehind(parts: ForgettingParts, partition: number, id: string): Promise<number> {
+  const { lanes } = parts;
+  return poll(parts, async () => {
+    const stored = await lanes.get(laneKeyOf(partition));
+    const checkpoint = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes).checkpoint;
+    return checkpoint?.forgettings.find(([known]) => known === id)?.[1];
+  });
+}
+
+/** The version that stands for a message of a partition's records, once everything up to it is in the store. */
+async function recordsBehind(parts: ForgettingParts, partition: number, sequence: number): Promise<bigint> {
+  const { lanes, bus } = parts;
+  await poll(parts, async () => {
+    const stored = await lanes.get(recordCheckpointKeyOf(partition));
+    const reached = stored?.bytes === undefined ? 0 : decodeRecordCheckpoint(stored.bytes).sequence;
+    return reached >= sequence ? true : undefined;
+  });
+  return recordVersionOf(await bus.streamCreatedMs(recordStreamOf(partition)), sequence);
+}
+
+async function poll<Found>(
+  { refuseStop }: ForgettingParts,
+  look: () => Promise<Found | undefined>,
+): Promise<Found> {
+  for (;;) {
+    refuseStop();
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}

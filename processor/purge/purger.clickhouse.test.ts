@@ -1,0 +1,402 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../infra/clock.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { encodeJson } from '../../infra/mirror.ts';
+import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { CONTROL_BUCKET, clientKeyOf, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
+import { ALIASES_BUCKET } from '../../ingest/alias-record.ts';
+import {
+  beginMessage,
+  type Event,
+  encodeEvent,
+  endMessage,
+  partitionKeyOf,
+  partitionOf,
+  subjectOf,
+} from '../../ingest/event.ts';
+import { recordKeyOf } from '../../ingest/record-lookup.ts';
+import { encodeRecordUpdate, type RecordUpdate, recordSubjectOf } from '../../ingest/record-update.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
+import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
+import { LANES_BUCKET } from '../lane-record.ts';
+import { group, identify, order } from '../records/testing/updates.ts';
+import { Roller } from '../rollups/roller.ts';
+import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
+import { HOUR_MS } from '../rollups/settled.ts';
+import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/rolled-sums.ts';
+import { messageOf } from '../testing/run.ts';
+import { recountSums } from '../testing/sums-recount.ts';
+import { createPurgeMetrics } from './purge-metrics.ts';
+import { Purger, type PurgerOptions } from './purger.ts';
+import { tracesOf } from './testing/traces.ts';
+
+const PARTITIONS = 2;
+const DAY_MS = 24 * HOUR_MS;
+const NOW_MS = Date.now();
+const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
+const log = createLogger('purge-test', 'silent');
+
+let world: LaneWorld;
+let control: KeyedBytes;
+let aliases: KeyedBytes;
+let published = 0;
+const running: Purger[] = [];
+
+beforeAll(async () => {
+  world = await startLaneWorld('purge_test');
+  control = await world.bus.keyed(CONTROL_BUCKET);
+  aliases = await world.bus.keyed(ALIASES_BUCKET);
+  for (let partition = 0; partition < PARTITIONS; partition += 1) await world.open(partition);
+  for (let partition = 0; partition < PARTITIONS; partition += 1)
+    await answering(await world.start({ partition, instance: 'one' }));
+  await passTime();
+  await stored('clock', 24);
+});
+
+afterEach(async () => {
+  for (const purger of running.splice(0)) await purger.stop();
+});
+
+afterAll(() => world.stop());
+
+/** A purger as the processor runs it, over parts that a test may have changed. */
+async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger> {
+  const lanes = await world.bus.keyed(LANES_BUCKET);
+  const purger = await Purger.start({
+    bus: world.bus,
+    store: world.store,
+    lanes,
+    control,
+    aliases,
+    partitions: PARTITIONS,
+    clock: systemClock,
+    roller: await roller(),
+    log,
+    metrics: createPurgeMetrics(new Metrics()),
+    isOurs: () => true,
+    ...changed,
+  });
+  running.push(purger);
+  return purger;
+}
+
+async function roller(): Promise<Roller> {
+  return new Roller({
+    store: world.store,
+    records: await world.bus.keyed(LANES_BUCKET),
+    partitions: PARTITIONS,
+    intervalMs: 1_000,
+    clock: systemClock,
+    log,
+    metrics: createRollupMetrics(new Metrics()),
+    isOurs: () => true,
+  });
+}
+
+interface Visit {
+  readonly projectId: string;
+  readonly device: string;
+  /** Since the first. */
+  readonly hours: number;
+  readonly profileId?: string;
+}
+
+/** A visit of three events a minute apart, the last two of which name the person. */
+async function visit({ projectId, device, hours, profileId = '' }: Visit): Promise<void> {
+  const deviceId = Buffer.from(device).toString('hex').padEnd(32, '0');
+  const startMs = FIRST_MS + hours * HOUR_MS;
+  const base: Partial<Event> = {
+    projectId,
+    deviceId,
+    sessionId: `${Math.floor(hours * 10)}`.padStart(6, '0') + deviceId.slice(0, 26),
+    path: `/of-${projectId}`,
+  };
+  for (const [index, name] of ['screen_view', 'screen_view', 'signup'].entries()) {
+    const occurredAtMs = startMs + index * 60_000;
+    const event = plainEvent({
+      ...base,
+      name,
+      occurredAtMs,
+      receivedAtMs: occurredAtMs,
+      eventId: `${projectId}-${device}-${hours}-${index}`,
+      profileId: index === 0 ? '' : profileId,
+      title: index === 0 ? '' : `seen by ${profileId}`,
+    });
+    published += 1;
+    const partition = partitionOf(projectId, partitionKeyOf(event), PARTITIONS);
+    await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
+  }
+}
+
+async function update(one: RecordUpdate, kind: 'profile' | 'group' | 'order'): Promise<void> {
+  published += 1;
+  const writer = new RowBinaryWriter(1_048_576);
+  beginMessage(writer, { publisherId: 8n, publisherSequence: published, sentAtMs: NOW_MS });
+  encodeRecordUpdate(writer, one);
+  endMessage(writer, 1);
+  const partition = partitionOf(one.projectId, recordKeyOf(kind, one.id), PARTITIONS);
+  await world.bus.publish(recordSubjectOf(partition), writer.take(), 5_000);
+}
+
+/** Moves the clocks of all partitions to now, by visits of another site: what was before is settled then. */
+async function passTime(): Promise<void> {
+  for (let device = 0; device < 8; device += 1)
+    await visit({ projectId: 'clock', device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
+}
+
+async function rowsOf(table: string, projectId: string): Promise<number> {
+  const rows = await world.store.query<{ rows: number }>(
+    `SELECT count() AS rows FROM ${table} WHERE projectId = {projectId:String}`,
+    { projectId },
+  );
+  return rows[0]?.rows ?? 0;
+}
+
+/** Resolves when the store has so many events of a site, without the synthetic ones. */
+async function stored(projectId: string, events: number): Promise<void> {
+  await until(`${events} events of ${projectId}`, async () => {
+    const rows = await world.store.query<{ rows: number }>(
+      "SELECT count() AS rows FROM events WHERE projectId = {projectId:String} AND name NOT LIKE 'session_%'",
+      { projectId },
+    );
+    return rows[0]?.rows === events ? true : undefined;
+  });
+}
+
+async function putSite(fields: Partial<Site> & { readonly id: string }): Promise<void> {
+  const at = new Date(NOW_MS - 60_000).toISOString();
+  const site = siteSchema.parse({ teamId: 'team', name: fields.id, createdAt: at, updatedAt: at, ...fields });
+  const before = await control.get(siteKeyOf(site.id));
+  await control.put(siteKeyOf(site.id), encodeJson(site), before?.revision ?? 0);
+}
+
+function deleted(): Site['deletion'] {
+  const at = new Date(NOW_MS - 60_000).toISOString();
+  const none = { startedAt: null, finishedAt: null, step: '', rowsRemoved: {} };
+  return { status: 'waiting', requestedAt: at, purgeAt: at, ...none };
+}
+
+async function siteOf(id: string): Promise<Site> {
+  const entry = await control.get(siteKeyOf(id));
+  return siteSchema.parse(JSON.parse(Buffer.from(entry?.bytes ?? '').toString('utf8')));
+}
+
+function purged(id: string): Promise<Site> {
+  return until(`${id} to be purged`, async () => {
+    const site = await siteOf(id);
+    return site.deletion?.status === 'purged' ? site : undefined;
+  });
+}
+
+/** A site with something in every table, bucket and stream that has anything of sites. */
+async function fill(projectId: string): Promise<void> {
+  for (const hours of [1, 2, 30]) {
+    await visit({ projectId, device: 'a', hours, profileId: `person-of-${projectId}` });
+    await visit({ projectId, device: 'b', hours });
+  }
+  await update(
+    identify({ projectId, id: `person-of-${projectId}`, email: `x@${projectId}.example` }),
+    'profile',
+  );
+  await update(group({ projectId, id: `group-of-${projectId}` }), 'group');
+  const paid = new RowBinaryWriter(65_536);
+  encodeEvent(
+    paid,
+    plainEvent({ projectId, name: 'revenue', revenue: 0n, currency: 'EUR', occurredAtMs: FIRST_MS }),
+  );
+  const orderId = `order-of-${projectId}`;
+  await update(order({ projectId, id: orderId, event: paid.take() }), 'order');
+  for (const kind of ['reference', 'dashboard', 'report'])
+    await control.put(`${kind}.${randomUUID()}`, encodeJson({ projectId, name: `of ${projectId}` }), 0);
+  const at = new Date(NOW_MS).toISOString();
+  const client = { name: `of ${projectId}`, type: 'read', projectId, teamId: 'team', secretHash: 'none' };
+  const id = randomUUID();
+  await control.put(clientKeyOf(id), encodeJson({ ...client, id, createdAt: at, updatedAt: at }), 0);
+  const alias = { projectId, alias: `nick-of-${projectId}`, profileId: `person-of-${projectId}` };
+  await aliases.put(
+    [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.'),
+    encodeJson(alias),
+    0,
+  );
+  const broken = messageOf([plainEvent({ projectId })], 1);
+  await world.bus.publish(subjectOf(0), Buffer.concat([broken, Buffer.of(1)]), 5_000);
+  // With what was paid.
+  await stored(projectId, 19);
+  await until('the records', async () => ((await rowsOf('orders', projectId)) > 0 ? true : undefined));
+}
+
+function traces(texts: readonly string[]) {
+  return tracesOf({ store: world.store, busUrl: world.busUrl }, texts);
+}
+
+test('a deleted site leaves nothing but the record that says so, and its neighbour keeps everything', async () => {
+  await putSite({ id: 'gone' });
+  await putSite({ id: 'stays' });
+  await fill('gone');
+  await fill('stays');
+  const sums = await roller();
+  await until('sums of both sites', async () => {
+    await sums.pass();
+    return (await rowsOf('daily_pages', 'gone')) * (await rowsOf('daily_pages', 'stays')) > 0
+      ? true
+      : undefined;
+  });
+  await until('a dead letter of each', async () =>
+    (await traces(['stays'])).some(({ place }) => place === DEAD_LETTERS_STREAM) ? true : undefined,
+  );
+  const placesOf = async (text: string) =>
+    [...new Set((await traces([text])).map(({ place }) => place))].sort();
+  const before = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
+  expect((await placesOf('gone')).length).toBeGreaterThan(14);
+  await putSite({ id: 'gone', cors: ['https://gone.example'], deletion: deleted() });
+
+  await startPurger();
+  const { deletion } = await purged('gone');
+  expect(deletion).toMatchObject({ step: '', finishedAt: expect.any(String), startedAt: expect.any(String) });
+  expect(deletion?.rowsRemoved).toMatchObject({
+    orders: 1,
+    groups: 1,
+    profiles: 1,
+    daily_pages: expect.any(Number),
+  });
+  expect(deletion?.rowsRemoved.events).toBeGreaterThanOrEqual(18);
+  const left = (await traces(['gone'])).filter(({ place }) => place !== 'mutations');
+  expect(left).toEqual([expect.objectContaining({ text: expect.stringContaining('$KV.control.site.gone') })]);
+  expect(left[0]?.text).not.toContain('gone.example');
+  const after = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
+  expect(after).toEqual(before);
+});
+
+test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the next one', async (call) => {
+  const projectId = `cut-${call}`;
+  await putSite({ id: projectId });
+  await visit({ projectId, device: 'a', hours: 40 });
+  await stored(projectId, 3);
+  await putSite({ id: projectId, deletion: deleted() });
+  let left = Number.POSITIVE_INFINITY;
+  const breaking = <Part extends object>(part: Part): Part =>
+    new Proxy(part, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]) => {
+          left -= 1;
+          if (left === 0) throw new Error('broken off here');
+          return member.apply(target, args);
+        };
+      },
+    });
+  const first = await startPurger({
+    store: breaking(world.store),
+    control: breaking(control),
+    // Not before it is looked for work.
+    isOurs: () => left < Number.POSITIVE_INFINITY,
+  });
+  left = call;
+  await until('the break', () => (left <= 0 ? true : undefined));
+  await first.stop();
+  expect((await siteOf(projectId)).deletion?.status).not.toBe('purged');
+  await startPurger();
+  await purged(projectId);
+  for (const table of ['events', 'sessions']) expect(await rowsOf(table, projectId)).toBe(0);
+});
+
+test('an erased person is nowhere any more, under any name, and all figures are a recount of the rest', async () => {
+  const projectId = 'erasing';
+  await putSite({ id: projectId });
+  const person = 'Ada Lovelace';
+  for (const hours of [1, 2, 30]) {
+    await visit({ projectId, device: 'a', hours, profileId: person });
+    await visit({ projectId, device: 'b', hours, profileId: 'somebody else' });
+    await visit({ projectId, device: 'c', hours });
+  }
+  await visit({ projectId, device: 'd', hours: 3, profileId: 'ada@old.example' });
+  await update(identify({ projectId, id: person, email: 'ada@example.org' }), 'profile');
+  await update(identify({ projectId, id: 'somebody else' }), 'profile');
+  const alias = { projectId, alias: 'ada@old.example', profileId: person };
+  const aliasKey = [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.');
+  await aliases.put(aliasKey, encodeJson(alias), 0);
+  await stored(projectId, 30);
+  const sums = await roller();
+  await until('sums', async () => {
+    await sums.pass();
+    return (await rowsOf('daily_pages', projectId)) > 0 ? true : undefined;
+  });
+  const id = randomUUID();
+  const erasure: Erasure = erasureSchema.parse({
+    id,
+    teamId: 'team',
+    projectId,
+    storedId: projectId,
+    status: 'waiting',
+    profileId: person,
+    profileDigest: profileDigest(id, person),
+    createdAt: new Date().toISOString(),
+    updatedAt: new Date().toISOString(),
+  });
+  await control.put(erasureKeyOf(id), encodeJson(erasure), 0);
+  await startPurger({ roller: sums });
+  const receipt = await until('the receipt', async () => {
+    const entry = await control.get(erasureKeyOf(id));
+    const now = erasureSchema.parse(JSON.parse(Buffer.from(entry?.bytes ?? '').toString('utf8')));
+    return now.status === 'done' ? now : undefined;
+  });
+  // Four visits of three events, each with its synthetic start, and its end where that was written.
+  expect(receipt).toMatchObject({ profileId: null, profileDigest: profileDigest(id, person) });
+  expect(receipt.rowsRemoved).toMatchObject({ profiles: 1, sessions: expect.any(Number) });
+  expect(receipt.rowsRemoved.events).toBeGreaterThanOrEqual(16);
+  expect(await traces([person, 'ada@old.example', 'ada@example.org'])).toEqual([]);
+  await stored(projectId, 18);
+  await sums.pass();
+  for (const unit of ['hour', 'day'] as const) {
+    const announced = (await announcedSums(world.store, unit, [projectId])).filter(
+      ({ block }) => block % 2 === 0,
+    );
+    const rows = await storedRows(world.store);
+    const own = (all: typeof rows.events) => all.filter(({ values }) => values.projectId === projectId);
+    const ofSite = { events: own(rows.events), sessions: own(rows.sessions) };
+    const names = await namesOfHashes(world.store, [...ofSite.events, ...ofSite.sessions]);
+    const starts = new Set(announced.map(({ startMs }) => startMs));
+    const recounted = Object.entries(recountSums(unit, ofSite)).map(([table, sumsOf]) => [
+      table,
+      sumsOf.filter(({ start }) => starts.has(Number(start))),
+    ]);
+    expect(await announcedRows(world.store, unit, announced, names)).toEqual(Object.fromEntries(recounted));
+    expect(starts.size).toBeGreaterThan(1);
+  }
+  // What they do now is new, and stays.
+  await visit({ projectId, device: 'a', hours: 50, profileId: person });
+  await stored(projectId, 21);
+});
+
+test('what is older than its site keeps it goes, with its sums, and nothing else does', async () => {
+  const projectId = 'short';
+  await putSite({ id: projectId, retentionDays: null });
+  for (const hours of [1, 26, 60]) await visit({ projectId, device: 'a', hours });
+  await stored(projectId, 9);
+  const sums = await roller();
+  await until('sums', async () => {
+    await sums.pass();
+    return (await rowsOf('hourly_totals', projectId)) >= 2 ? true : undefined;
+  });
+  await startPurger({ roller: sums });
+  await putSite({ id: projectId, retentionDays: 1 });
+  // Today less one day and the one that is on its way out: the visit of the first day goes, the second day's stays.
+  await stored(projectId, 6);
+  await until('its session and its sums', async () => {
+    const first = `startedAt < fromUnixTimestamp64Milli(${FIRST_MS + DAY_MS}, 'UTC')`;
+    const rows = await world.store.query<{ rows: number }>(
+      `SELECT count() AS rows FROM sessions WHERE projectId = {projectId:String} AND ${first}
+       UNION ALL SELECT count() AS rows FROM hourly_totals
+       WHERE projectId = {projectId:String} AND hour < toDateTime(${(FIRST_MS + DAY_MS) / 1000}, 'UTC')`,
+      { projectId },
+    );
+    return rows.every((row) => row.rows === 0) ? true : undefined;
+  });
+  expect(await rowsOf('hourly_totals', projectId)).toBeGreaterThan(0);
+});

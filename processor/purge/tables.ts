@@ -1,0 +1,51 @@
+import type { Store, StoreParameters } from '../../infra/store.ts';
+
+/** Deletions are done when the statement returns, on every replica. */
+const SYNC = { mutations_sync: 2 };
+
+/** The tables that hold rows of sites: all that have a column `projectId`, so that none is ever left out. */
+export async function tablesOfSites(store: Store): Promise<readonly string[]> {
+  const rows = await store.query<{ table: string }>(
+    `SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'projectId' ORDER BY table`,
+  );
+  return rows.map(({ table }) => table);
+}
+
+/** Tables with sums, by the column that says of which hour or day. */
+export interface SumTable {
+  readonly table: string;
+  readonly column: 'hour' | 'day';
+}
+
+/** The tables of sums, which have blocks and are not announcements themselves. */
+export async function sumTables(store: Store): Promise<readonly SumTable[]> {
+  const rows = await store.query<{ table: string; columns: string[] }>(
+    `SELECT table, groupArray(name) AS columns FROM system.columns
+     WHERE database = currentDatabase() GROUP BY table
+     HAVING has(columns, 'projectId') AND has(columns, 'block') AND NOT has(columns, 'flushed') ORDER BY table`,
+  );
+  return rows.map(({ table, columns }) => ({ table, column: columns.includes('hour') ? 'hour' : 'day' }));
+}
+
+/** Which rows of a table. The condition is our own text; values are bound. */
+export interface RowsOf {
+  readonly table: string;
+  readonly condition: string;
+  readonly parameters: StoreParameters;
+}
+
+export async function countRows(store: Store, { table, condition, parameters }: RowsOf): Promise<number> {
+  const rows = await store.query<{ rows: number }>(
+    `SELECT count() AS rows FROM ${table} WHERE ${condition}`,
+    parameters,
+  );
+  return rows[0]?.rows ?? 0;
+}
+
+/** Removes rows for good; returns how many there were. A table without such rows is not touched. */
+export async function deleteRows(store: Store, rows: RowsOf): Promise<number> {
+  const count = await countRows(store, rows);
+  if (count > 0)
+    await store.command(`ALTER TABLE ${rows.table} DELETE WHERE ${rows.condition}`, rows.parameters, SYNC);
+  return count;
+}

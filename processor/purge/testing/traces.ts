@@ -1,0 +1,52 @@
+import { connect } from 'nats';
+import type { Store } from '../../../infra/store.ts';
+
+/** What is searched: every table of the store, and every message of every stream of the bus, buckets included. */
+export interface Searched {
+  readonly store: Store;
+  readonly busUrl: string;
+}
+
+/** Where a text was found: a table's row, or a message's subject or bytes. */
+export interface Trace {
+  readonly place: string;
+  readonly text: string;
+}
+
+/**
+ * Everything that still says one of `texts`, as text anywhere in it: rows that are alive, mutations that the store
+ * remembers, messages, and names of keys, which may be in base64url.
+ */
+export async function tracesOf({ store, busUrl }: Searched, texts: readonly string[]): Promise<Trace[]> {
+  const needles = texts.flatMap((text) => [text, Buffer.from(text).toString('base64url')]);
+  const says = (bytes: string | Buffer) => needles.some((needle) => bytes.includes(needle));
+  const traces: Trace[] = [];
+  const tables = await store.query<{ name: string }>(
+    'SELECT name FROM system.tables WHERE database = currentDatabase()',
+  );
+  for (const { name } of tables) {
+    for await (const group of store.stream<Record<string, unknown>>(`SELECT * FROM ${name}`)) {
+      for (const row of group) {
+        const text = JSON.stringify(row);
+        if (says(text)) traces.push({ place: name, text });
+      }
+    }
+  }
+  for (const { command } of await store.query<{ command: string }>('SELECT command FROM system.mutations'))
+    if (says(command)) traces.push({ place: 'mutations', text: command });
+  const { hostname, port } = new URL(busUrl);
+  const connection = await connect({ servers: `${hostname}:${port}` });
+  const manager = await connection.jetstreamManager();
+  for await (const { config, state } of manager.streams.list()) {
+    for (let sequence = state.first_seq; sequence <= state.last_seq; sequence += 1) {
+      // A message that was removed leaves its number.
+      const message = await manager.streams.getMessage(config.name, { seq: sequence }).catch(() => undefined);
+      if (message === undefined) continue;
+      const bytes = Buffer.from(message.data);
+      if (says(message.subject) || says(bytes))
+        traces.push({ place: config.name, text: `${message.subject} ${bytes.toString('latin1')}` });
+    }
+  }
+  await connection.close();
+  return traces;
+}

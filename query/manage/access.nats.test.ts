@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Accounts } from '../../ingest/accounts.ts';
+import { createSecret } from '../../ingest/client-auth.ts';
+import { Catalog } from './catalog.ts';
+import { manageEndpoints } from './endpoints.ts';
+import { ControlRecords } from './records.ts';
+import { makeSiteWithAll, type SiteIds, type SiteWithAll } from './testing/fixtures.ts';
+import { type Answer, type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+
+/** What a request to an endpoint says beside its path, and which ids it says in that. */
+interface Case {
+  readonly body?: (ids: SiteIds) => unknown;
+  readonly query?: (ids: SiteIds) => string;
+  readonly names?: readonly (keyof SiteIds)[];
+}
+
+const DASHBOARDS = '/manage/projects/:projectId/dashboards';
+const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
+const named = { body: () => ({ name: 'Renamed' }) };
+const bySite: Case = { query: ({ projectId }) => `?projectId=${projectId}`, names: ['projectId'] };
+
+/** Every endpoint below `/manage`. */
+const CASES: Readonly<Record<string, Case>> = {
+  'get /manage/projects': {},
+  'post /manage/projects': named,
+  'get /manage/projects/:projectId': {},
+  'patch /manage/projects/:projectId': named,
+  'delete /manage/projects/:projectId': {},
+  'get /manage/clients': bySite,
+  'post /manage/clients': {
+    body: ({ projectId }) => ({ name: 'New', type: 'read', projectId }),
+    names: ['projectId'],
+  },
+  'get /manage/clients/:clientId': {},
+  'patch /manage/clients/:clientId': named,
+  'delete /manage/clients/:clientId': {},
+  'post /manage/clients/:clientId/rotate': {},
+  'get /manage/references': bySite,
+  'post /manage/references': {
+    body: ({ projectId }) => ({ projectId, title: 'New', date: '2026-03-01' }),
+    names: ['projectId'],
+  },
+  'get /manage/references/:referenceId': {},
+  'patch /manage/references/:referenceId': { body: () => ({ title: 'Renamed' }) },
+  'delete /manage/references/:referenceId': {},
+  [`get ${DASHBOARDS}`]: {},
+  [`post ${DASHBOARDS}`]: named,
+  [`get ${DASHBOARDS}/:dashboardId`]: {},
+  [`patch ${DASHBOARDS}/:dashboardId`]: named,
+  [`delete ${DASHBOARDS}/:dashboardId`]: {},
+  [`get ${REPORTS}`]: {},
+  [`post ${REPORTS}`]: { body: () => ({ name: 'New', series: [{ name: '*' }] }) },
+  [`get ${REPORTS}/:reportId`]: {},
+  [`patch ${REPORTS}/:reportId`]: named,
+  [`delete ${REPORTS}/:reportId`]: {},
+  'delete /manage/projects/:projectId/profiles/:profileId': {},
+  'get /manage/projects/:projectId/erasures': {},
+  'get /manage/projects/:projectId/erasures/:erasureId': {},
+};
+
+const UNKNOWN: SiteIds = {
+  projectId: 'nowhere',
+  clientId: randomUUID(),
+  referenceId: randomUUID(),
+  dashboardId: randomUUID(),
+  reportId: randomUUID(),
+  erasureId: randomUUID(),
+};
+/** Longer than the window in which failures to say who one is are counted. */
+const FAILURES_FORGOTTEN_MS = 11_000;
+
+const calls = (['get', 'put', 'remove', 'keys'] as const).map((name) => vi.spyOn(KeyedBytes.prototype, name));
+const busCalls = () => calls.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+
+let service: ManageService;
+let root: Key;
+let foreign: SiteWithAll;
+
+beforeAll(async () => {
+  service = await startManageService(['team', 'others']);
+  root = must(service.roots.team, 'the team has a root client');
+  foreign = await makeSiteWithAll(service, must(service.roots.others, 'so have the others'), 'Foreign');
+});
+afterAll(() => service.stop());
+
+test('every endpoint is in the table', async () => {
+  const log = createLogger('test', 'silent');
+  const accounts = await Accounts.open(service.bus, log);
+  const catalog = await Catalog.open(service.bus, log);
+  const records = new ControlRecords(service.control);
+  const endpoints = manageEndpoints({ accounts, catalog, records, clock: service.clock });
+  accounts.stop();
+  catalog.stop();
+  const mounted = endpoints.map(({ method, pattern }) => `${method} ${pattern}`);
+  expect(mounted.toSorted()).toEqual(Object.keys(CASES).toSorted());
+  expect(endpoints.map(({ area }) => area)).toEqual(endpoints.map(() => 'manage'));
+});
+
+test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
+  const { ids: own, read, write } = await makeSiteWithAll(service, root, 'Own');
+  const wrong = { id: root.id, secret: createSecret() };
+  const places = placesOf(endpoint, known, own);
+  const send = (key: Key | undefined, ids: SiteIds) => sendTo(endpoint, known, key, ids);
+  const before = await stored(foreign);
+
+  service.clock.advance(FAILURES_FORGOTTEN_MS);
+  const everywhere = [own, ...places.flatMap((place) => [place.foreign, place.unknown])];
+  for (const [key, status] of [
+    [undefined, 401],
+    [wrong, 401],
+    [read, 403],
+    [write, 403],
+  ] as const) {
+    const { answers, bus } = await observed(() => Promise.all(everywhere.map((ids) => send(key, ids))));
+    for (const answer of answers) {
+      expect(answer.status).toBe(status);
+      expect(answer.text).toBe(answers[0]?.text);
+    }
+    expect(bus).toBe(0);
+  }
+
+  for (const place of places) {
+    const foreignly = await observed(async () => [await send(root, place.foreign)]);
+    const unknownly = await observed(async () => [await send(root, place.unknown)]);
+    expect(foreignly.answers.map(({ status }) => status)).toEqual([404]);
+    expect(foreignly.answers.map((answer) => anonymous(answer, place.foreign))).toEqual(
+      unknownly.answers.map((answer) => anonymous(answer, place.unknown)),
+    );
+    expect([foreignly.bus, unknownly.bus]).toEqual([0, 0]);
+  }
+  expect(await stored(foreign)).toEqual(before);
+
+  const { answers, bus } = await observed(async () => [await send(root, own)]);
+  expect(answers.map(({ status }) => status)).toEqual([200]);
+  expect(bus > 0).toBe(!endpoint.startsWith('get '));
+});
+
+test('no answer had a hash in it, and each secret was in one answer', () => {
+  const secrets: string[] = [];
+  for (const text of service.answers) {
+    expect(text).not.toMatch(/secretHash|scrypt|storedId/);
+    secrets.push(...new Set(text.match(/sec_[0-9a-f]{40}/g)));
+  }
+  expect(secrets.length).toBeGreaterThan(Object.keys(CASES).length);
+  expect(new Set(secrets).size).toBe(secrets.length);
+});
+
+test('a client may manage twenty times in ten seconds', async () => {
+  const limited = await startManageService(['team'], { MANAGE_LIMIT_PER_10_S: '20' });
+  const ask = () => limited.ask(limited.roots.team, 'GET', '/manage/projects');
+  for (let request = 1; request <= 20; request += 1) expect((await ask()).status).toBe(200);
+  const refused = await ask();
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get('ratelimit-limit')).toBe('20');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  limited.clock.advance(10_001);
+  expect((await ask()).status).toBe(200);
+  await limited.stop();
+});
+
+interface Place {
+  readonly foreign: SiteIds;
+  readonly unknown: SiteIds;
+}
+
+/** The own ids, and from each name of a request on those of another team or of nobody. */
+function placesOf(endpoint: string, { names = [] }: Case, own: SiteIds): Place[] {
+  const all = [...[...endpoint.matchAll(/:(\w+)/g)].map(([, name = '']) => name), ...names].filter(
+    (name) => name !== 'profileId',
+  );
+  return all.map((_, from) => {
+    const replaced = all.slice(from);
+    const pick = (ids: SiteIds) => ({
+      ...own,
+      ...Object.fromEntries(Object.entries(ids).filter(([name]) => replaced.includes(name))),
+    });
+    return { foreign: pick(foreign.ids), unknown: pick(UNKNOWN) };
+  });
+}
+
+function sendTo(
+  endpoint: string,
+  { body, query }: Case,
+  key: Key | undefined,
+  ids: SiteIds,
+): Promise<Answer> {
+  const [method = '', pattern = ''] = endpoint.split(' ');
+  const byName = new Map(Object.entries(ids));
+  const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
+    // Whoever they are: any text names a person.
+    name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
+  );
+  const sent = body === undefined ? {} : { body: body(ids) };
+  return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);
+}
+
+/** The answers to some requests, and how often the bus was asked or told for them. */
+async function observed(
+  requests: () => Promise<Answer[]>,
+): Promise<{ readonly answers: Answer[]; readonly bus: number }> {
+  const before = busCalls();
+  const answers = await requests();
+  return { answers, bus: busCalls() - before };
+}
+
+/** Everything that an answer says, but for the ids. */
+function anonymous({ status, text, headers }: Answer, ids: SiteIds): unknown {
+  const without = Object.values(ids).reduce((rest, id) => rest.replaceAll(id, '<id>'), text);
+  return { status, text: without, headers: [...headers.keys()].toSorted() };
+}
+
+/** The revisions of the records of a site. */
+async function stored({ ids }: SiteWithAll): Promise<readonly unknown[]> {
+  const keys = [
+    `site.${ids.projectId}`,
+    `client.${ids.clientId}`,
+    `reference.${ids.referenceId}`,
+    `dashboard.${ids.dashboardId}`,
+    `report.${ids.reportId}`,
+  ];
+  const values = await Promise.all(keys.map((key) => service.control.get(key)));
+  return values.map((value) => must(value?.bytes && value.revision, 'it is stored'));
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { readArguments, UsageError } from './arguments.ts';
+
+const nothing = {
+  team: undefined,
+  site: undefined,
+  type: undefined,
+  name: undefined,
+  replace: false,
+  json: false,
+};
+
+describe('a command line', () => {
+  test.each([
+    ['team list', { command: 'team list', value: '' }],
+    ['team list --json', { command: 'team list', value: '', json: true }],
+    ['team create Acme', { command: 'team create', value: 'Acme' }],
+    ['site list --team=a', { command: 'site list', value: '', team: 'a' }],
+    ['client list --team a --site b', { command: 'client list', value: '', team: 'a', site: 'b' }],
+    [
+      'client create --team a --type read --site b --name c',
+      { command: 'client create', value: '', team: 'a', type: 'read', site: 'b', name: 'c' },
+    ],
+    ['--json client rotate x', { command: 'client rotate', value: 'x', json: true }],
+    ['client delete x', { command: 'client delete', value: 'x' }],
+    ['backup f.json', { command: 'backup', value: 'f.json' }],
+    ['restore --replace f.json', { command: 'restore', value: 'f.json', replace: true }],
+  ])('%s is understood', (line, asked) => {
+    expect(readArguments(line.split(' '))).toEqual({ ...nothing, ...asked });
+  });
+
+  test.each(['--help', '-h', 'team create --help', 'nonsense --help'])('%s asks for help', (line) => {
+    expect(readArguments(line.split(' '))).toBe('help');
+  });
+
+  test.each([
+    ['', 'a command is missing'],
+    ['team', 'there is no command "team"'],
+    ['teams list', 'there is no command "teams list"'],
+    ['toString', 'there is no command "toString"'],
+    ['team list now', 'team list takes no "now"'],
+    ['team create', 'team create needs <name>'],
+    ['team create My team', 'team create takes one <name>; one with spaces needs quotes'],
+    ['backup', 'backup needs <file>'],
+    ['backup f --replace', 'backup takes no --replace'],
+    ['team list --team a', 'team list takes no --team'],
+    ['client list --team', "Option '--team <value>' argument missing"],
+    ['client list --team --site a', "Option '--team' argument is ambiguous."],
+    ['restore f --force', "Unknown option '--force'"],
+  ])('%j is refused', (line, message) => {
+    const read = () => readArguments(line.split(' ').filter((word) => word !== ''));
+    expect(read).toThrow(UsageError);
+    expect(read).toThrow(message);
+  });
+});

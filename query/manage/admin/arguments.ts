@@ -1,0 +1,105 @@
+import { parseArgs } from 'node:util';
+
+export const USAGE = `usage: npm run admin -- <command> [--json]
+
+  team list                                the teams, with how many sites and clients they have
+  team create <name>                       makes a team and its root client; shows the secret, once
+  site list [--team ID]                    the sites, also those that were deleted
+  client list [--team ID] [--site ID]      the clients
+  client create --team ID --type root|read|write [--site ID] [--name NAME]
+                                           makes a client; shows the secret, once
+  client rotate <id>                       gives a client another secret and shows it, once
+  client delete <id>                       removes a client
+  backup <file>                            writes teams, sites, clients and all else that is managed to a new file
+  restore <file> [--replace]               puts such a file back; --replace: in the place of what is there
+
+  --json    one JSON document on standard output
+  --help    this text
+
+Works on the bus of NATS_URL, else on that of the service that runs on DATA_DIR (default .data).
+Exit code 0: done; 1: not done, and one line says why; 2: the command line cannot be followed.`;
+
+/** Each command: what it wants beside its name, and the options that it takes. */
+const COMMANDS = {
+  'team list': { value: '', options: [] },
+  'team create': { value: 'name', options: [] },
+  'site list': { value: '', options: ['team'] },
+  'client list': { value: '', options: ['team', 'site'] },
+  'client create': { value: '', options: ['team', 'type', 'site', 'name'] },
+  'client rotate': { value: 'id', options: [] },
+  'client delete': { value: 'id', options: [] },
+  backup: { value: 'file', options: [] },
+  restore: { value: 'file', options: ['replace'] },
+} as const satisfies Record<string, { readonly value: string; readonly options: readonly OptionName[] }>;
+export type CommandName = keyof typeof COMMANDS;
+
+const OPTIONS = {
+  team: { type: 'string' },
+  site: { type: 'string' },
+  type: { type: 'string' },
+  name: { type: 'string' },
+  replace: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+type OptionName = 'team' | 'site' | 'type' | 'name' | 'replace';
+
+/** What the command line asks for. */
+export interface Asked {
+  readonly command: CommandName;
+  /** The name, id or file behind the command; empty where it takes none. */
+  readonly value: string;
+  readonly team: string | undefined;
+  readonly site: string | undefined;
+  readonly type: string | undefined;
+  readonly name: string | undefined;
+  readonly replace: boolean;
+  readonly json: boolean;
+}
+
+/** Thrown for a command line that cannot be followed; the message is fit to be shown as it is. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Reads the arguments behind the program's name; throws a `UsageError`. */
+export function readArguments(args: readonly string[]): Asked | 'help' {
+  const { values, positionals } = parsed(args);
+  const { team, site, type, name, replace = false, json = false } = values;
+  if (values.help === true) return 'help';
+  const { command, rest } = commandOf(positionals);
+  const { value: wanted, options } = COMMANDS[command];
+  const taken: readonly string[] = [...options, 'json'];
+  const odd = Object.keys(values).find((option) => !taken.includes(option));
+  if (odd !== undefined) throw new UsageError(`${command} takes no --${odd}`);
+  const [value = '', another] = rest;
+  if (wanted === '' && value !== '') throw new UsageError(`${command} takes no ${JSON.stringify(value)}`);
+  if (wanted !== '' && value === '') throw new UsageError(`${command} needs <${wanted}>`);
+  if (another !== undefined) {
+    throw new UsageError(`${command} takes one <${wanted}>; one with spaces needs quotes`);
+  }
+  return { command, value, team, site, type, name, replace, json };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw new UsageError(message);
+  }
+}
+
+/** Names of commands have one word or two. */
+function commandOf(words: readonly string[]): { command: CommandName; rest: readonly string[] } {
+  for (const length of [2, 1]) {
+    const command = words.slice(0, length).join(' ');
+    if (isCommand(command)) return { command, rest: words.slice(length) };
+  }
+  if (words.length === 0) throw new UsageError('a command is missing');
+  throw new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`);
+}
+
+function isCommand(text: string): text is CommandName {
+  return Object.hasOwn(COMMANDS, text);
+}

@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { BUCKETS, type ControlEntry, placeOf } from './control-plane.ts';
+import { countByKind } from './record-kinds.ts';
+
+const FORMAT = 'footfall control plane';
+const VERSION = 1;
+const CHUNK_CHARACTERS = 1_048_576;
+
+const place = { bucket: z.enum(BUCKETS), key: z.string().regex(/^[\w=-]+(?:\.[\w=-]+)*$/) };
+const entrySchema = z.union([
+  z.strictObject({ ...place, json: z.custom<unknown>((value) => value !== undefined) }),
+  z.strictObject({ ...place, base64: z.base64() }),
+]);
+type FileEntry = z.output<typeof entrySchema>;
+
+/** What every version has, so that another one can be told from damage. */
+const anyVersion = z.object({ format: z.literal(FORMAT), version: z.number().int() });
+
+const headSchema = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(VERSION),
+  createdAt: z.iso.datetime(),
+  /** Entries by kind. */
+  counts: z.record(z.string(), z.number()),
+});
+const fileSchema = headSchema.extend({ sha256: z.string(), entries: z.array(entrySchema) });
+
+/** What a backup says of itself. */
+export type BackupHead = z.output<typeof headSchema> & { readonly sha256: string };
+
+/** A backup as it was read. */
+export interface Backup extends BackupHead {
+  readonly entries: readonly ControlEntry[];
+}
+
+/**
+ * Writes entries to a new file, which is there whole or not at all and which only its owner may read. A value that is
+ * JSON as this program writes it stands there as such, any other as base64: what is read back is the same, byte by byte.
+ */
+export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
+  refuseUnfit(path);
+  const encoded = entries.map(encodeEntry);
+  const head = headSchema.parse({
+    format: FORMAT,
+    version: VERSION,
+    createdAt,
+    counts: countByKind(entries),
+  });
+  const sha256 = digestOf(head, encoded);
+  const part = `${path}.${process.pid}.part`;
+  const file = openSync(part, 'wx', 0o600);
+  try {
+    try {
+      for (const chunk of chunksOf({ ...head, sha256 }, encoded)) writeFileSync(file, chunk);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(part, path);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+  return { ...head, sha256 };
+}
+
+/** Throws where no backup can be written. None is ever overwritten: the one that is wanted back may be the only one. */
+export function refuseUnfit(path: string): void {
+  if (existsSync(path)) throw new Error(`${path} exists already; name another file`);
+  if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}; make it first`);
+}
+
+/** Reads a backup and checks that it is whole and unchanged; throws an error that says what to do otherwise. */
+export function readBackup(path: string): Backup {
+  const raw = parseWhole(path);
+  const { data: told } = anyVersion.safeParse(raw);
+  if (told === undefined) throw new Error(`${path} is no backup of this program; name another file`);
+  if (told.version !== VERSION) {
+    throw new Error(
+      `${path} has version ${told.version}, this program reads ${VERSION}; restore it with the program that wrote it`,
+    );
+  }
+  const parsed = fileSchema.safeParse(raw);
+  if (!parsed.success) throw damaged(path);
+  const { entries, sha256, ...head } = parsed.data;
+  if (digestOf(head, entries) !== sha256) throw damaged(path);
+  if (new Set(entries.map(placeOf)).size !== entries.length) throw damaged(path);
+  return { ...head, sha256, entries: entries.map(decodeEntry) };
+}
+
+function parseWhole(path: string): unknown {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new Error(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw damaged(path);
+  }
+}
+
+function damaged(path: string): Error {
+  return new Error(`${path} is damaged or was changed by hand; take another backup`);
+}
+
+/** SHA-256 of all that the file says, line by line, so that no part of it can change unseen. */
+function digestOf(head: z.output<typeof headSchema>, entries: readonly FileEntry[]): string {
+  const hash = createHash('sha256').update(`${JSON.stringify(head)}\n`);
+  for (const entry of entries) hash.update(`${JSON.stringify(entry)}\n`);
+  return hash.digest('hex');
+}
+
+/** The file's text, an entry a line, in pieces that fit into memory beside the entries. */
+function* chunksOf(head: BackupHead, entries: readonly FileEntry[]): Generator<string> {
+  const fields = Object.entries(head).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  );
+  let chunk = `{\n${fields.join(',\n')},\n"entries": [`;
+  for (const [index, entry] of entries.entries()) {
+    chunk += `${index === 0 ? '' : ','}\n${JSON.stringify(entry)}`;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = '';
+  }
+  yield `${chunk}\n]\n}\n`;
+}
+
+function encodeEntry({ bucket, key, bytes }: ControlEntry): FileEntry {
+  const text = Buffer.from(bytes).toString('utf8');
+  const json = jsonOf(text);
+  const isExact = json !== undefined && JSON.stringify(json) === text && Buffer.from(text).equals(bytes);
+  return isExact ? { bucket, key, json } : { bucket, key, base64: Buffer.from(bytes).toString('base64') };
+}
+
+function decodeEntry(entry: FileEntry): ControlEntry {
+  const { bucket, key } = entry;
+  const bytes =
+    'base64' in entry ? Buffer.from(entry.base64, 'base64') : Buffer.from(JSON.stringify(entry.json));
+  return { bucket, key, bytes };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file's name is in its folder, which has to reach the disk, too. */
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

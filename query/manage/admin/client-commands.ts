@@ -1,0 +1,123 @@
+import { type Client, clientKeyOf, type Site } from '../../../ingest/accounts.ts';
+import { createSecret, hashSecret } from '../../../ingest/client-auth.ts';
+import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
+import { newClient } from '../clients.ts';
+import { type ManageParts, newestFirst, noSuch, nowText } from '../manage.ts';
+import { type Asked, UsageError } from './arguments.ts';
+import { knownClient, knownSite, knownTeam } from './known.ts';
+import { counted, type Said, table } from './table.ts';
+
+const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
+  name: '--name',
+  type: '--type',
+  projectId: '--site',
+};
+
+/** `client list` */
+export function listClients(parts: ManageParts, { team, site }: Asked): Said {
+  if (team !== undefined) knownTeam(parts, team);
+  if (site !== undefined) knownSite(parts, site);
+  const all = [...parts.accounts.clients.entries()].map(({ value }) => shownClient(value));
+  const clients = newestFirst(
+    all.filter(
+      ({ teamId, projectId }) =>
+        (team === undefined || teamId === team) && (site === undefined || projectId === site),
+    ),
+  );
+  const rows = clients.map(({ id, type, teamId, projectId, name, updatedAt }) => [
+    id,
+    type,
+    teamId,
+    projectId ?? 'all',
+    name,
+    updatedAt,
+  ]);
+  const heading = ['CLIENT', 'TYPE', 'TEAM', 'SITE', 'NAME', 'CHANGED'];
+  return { lines: [...table(heading, rows), counted(clients.length, 'client')], json: { data: clients } };
+}
+
+/** `client create` */
+export async function createClient(parts: ManageParts, { team, type, site, name }: Asked): Promise<Said> {
+  if (team === undefined || type === undefined) throw new UsageError('client create needs --team and --type');
+  const given = clientCreation.safeParse({ name: name ?? `${type} client`, type, projectId: site ?? null });
+  if (!given.success) {
+    const issue = given.error.issues[0];
+    const option = OPTION_OF_FIELD[String(issue?.path[0])] ?? 'client create';
+    throw new UsageError(`${option}: ${issue?.message ?? 'invalid'}`);
+  }
+  const { id } = knownTeam(parts, team);
+  if (site !== undefined) refuseOtherSite(knownSite(parts, site), id);
+  const made = await newClient(parts, id, {
+    name: given.data.name,
+    type: given.data.type,
+    projectId: site ?? null,
+  });
+  const { lines, shown } = withSecret(made.entry.value, made.secret);
+  return { lines: ['the client is made', ...lines], json: { data: shown } };
+}
+
+/** `client rotate <id>` */
+export async function rotateClient(parts: ManageParts, { value }: Asked): Promise<Said> {
+  const { accounts, records, clock } = parts;
+  const key = clientKeyOf(knownClient(parts, value).id);
+  const secret = createSecret();
+  const secretHash = await hashSecret(secret);
+  const entry = await records.change(accounts.clients, key, '', {
+    change: (current) => ({ ...current, secretHash, updatedAt: nowText(clock) }),
+    missing: () => noSuch('client', value),
+  });
+  const { lines, shown } = withSecret(entry.value, secret);
+  return {
+    lines: [
+      'the secret is another one; the one before stops working everywhere within two seconds',
+      ...lines,
+    ],
+    json: { data: shown },
+  };
+}
+
+/** `client delete <id>` */
+export async function deleteClient(parts: ManageParts, { value }: Asked): Promise<Said> {
+  const { accounts, records } = parts;
+  const client = knownClient(parts, value);
+  refuseLastRoot(parts, client);
+  const missing = () => noSuch('client', value);
+  const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
+  return {
+    lines: [`client ${removed.id} is deleted; its secret stops working everywhere within two seconds`],
+    json: { data: shownClient(removed) },
+  };
+}
+
+/** A client and its secret, which is nowhere else to be had. */
+export function withSecret(
+  client: Client,
+  secret: string,
+): { lines: string[]; shown: ClientShown & { readonly secret: string } } {
+  const { id, type, teamId, projectId } = client;
+  const lines = [
+    `  client  ${id}`,
+    `  secret  ${secret}`,
+    `  type    ${type}`,
+    `  team    ${teamId}`,
+    `  site    ${projectId ?? 'all'}`,
+    'The secret is shown this once: only a hash of it is kept.',
+  ];
+  return { lines, shown: { ...shownClient(client), secret } };
+}
+
+function refuseOtherSite({ id, teamId, deletion }: Site, team: string): void {
+  if (teamId !== team) throw new Error(`site ${id} is one of team ${teamId}; say --team ${teamId}`);
+  if (deletion !== null) throw new Error(`site ${id} is deleted; make another one first`);
+}
+
+/** As over HTTP: a team without one could only be managed from here. */
+function refuseLastRoot({ accounts }: ManageParts, { id, type, teamId }: Client): void {
+  if (type !== 'root') return;
+  for (const { value } of accounts.clients.entries()) {
+    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
+  }
+  throw new Error(
+    `client ${id} is the last root client of team ${teamId}; give it another secret: client rotate`,
+  );
+}

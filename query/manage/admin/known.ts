@@ -1,0 +1,21 @@
+import { type Client, type Site, siteKeyOf, type Team } from '../../../ingest/accounts.ts';
+import type { ManageParts } from '../manage.ts';
+
+/** The team of this id; the error says where to find the ids that there are. The others are alike. */
+export function knownTeam({ accounts }: ManageParts, id: string): Team {
+  return found(accounts.team(id), 'team', id);
+}
+
+/** A site, also one that was deleted. */
+export function knownSite({ accounts }: ManageParts, id: string): Site {
+  return found(accounts.sites.get(siteKeyOf(id)), 'site', id);
+}
+
+export function knownClient({ accounts }: ManageParts, id: string): Client {
+  return found(accounts.client(id.toLowerCase()), 'client', id);
+}
+
+function found<Known>(known: Known | undefined, what: string, id: string): Known {
+  if (known !== undefined) return known;
+  throw new Error(`there is no ${what} ${JSON.stringify(id)}; "${what} list" shows those that there are`);
+}

@@ -1,0 +1,90 @@
+import type { z } from 'zod';
+import {
+  CONTROL_BUCKET,
+  clientKeyOf,
+  clientSchema,
+  siteKeyOf,
+  siteSchema,
+  teamKeyOf,
+  teamSchema,
+} from '../../../ingest/accounts.ts';
+import { decodeAlias } from '../../../ingest/alias-record.ts';
+import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
+import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
+import { type ControlEntry, isSalt } from './control-plane.ts';
+
+/** What is wrong with a value under a key; undefined when nothing is. */
+type Check = (key: string, bytes: Uint8Array) => string | undefined;
+
+const WRONG_KEY = 'its id belongs under another key';
+
+/** Every kind of record that this program reads, by the prefix of its keys. */
+const CHECKS: ReadonlyMap<string, Check> = new Map([
+  ['team.', check(teamSchema, ({ id }) => teamKeyOf(id))],
+  ['site.', check(siteSchema, ({ id }) => siteKeyOf(id))],
+  ['client.', check(clientSchema, ({ id }) => clientKeyOf(id))],
+  ['reference.', check(referenceSchema, ({ id }) => `reference.${id}`)],
+  ['dashboard.', check(dashboardSchema, ({ id }) => `dashboard.${id}`)],
+  ['report.', check(reportSchema, ({ id }) => `report.${id}`)],
+  [ERASURE_PREFIX, check(erasureSchema, ({ id }) => erasureKeyOf(id))],
+]);
+
+/** The prefixes of the control bucket whose records are checked. */
+export const CHECKED_PREFIXES: readonly string[] = [...CHECKS.keys()];
+
+/** `team`, `site`, …, `alias`: what an entry is counted as. */
+export function kindOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
+  return bucket === CONTROL_BUCKET ? (key.split('.', 1)[0] ?? key) : 'alias';
+}
+
+/** True for a kind of record of which this program knows nothing; such are copied as they are. */
+export function isUnknownKind({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
+  return bucket === CONTROL_BUCKET && !CHECKS.has(`${kindOf({ bucket, key })}.`);
+}
+
+/** Why an entry can be of no use to the service, in words that show nothing of its value; undefined when it can. */
+export function problemOf(entry: ControlEntry): string | undefined {
+  const { bucket, key, bytes } = entry;
+  if (isSalt(entry)) return 'a salt belongs into no backup';
+  if (bucket !== CONTROL_BUCKET) return aliasProblem(key, bytes);
+  return CHECKS.get(`${kindOf(entry)}.`)?.(key, bytes);
+}
+
+/** How many entries there are of each kind, kinds in order. */
+export function countByKind(
+  entries: readonly Pick<ControlEntry, 'bucket' | 'key'>[],
+): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const entry of entries) counts.set(kindOf(entry), (counts.get(kindOf(entry)) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function check<Value>(schema: z.ZodType<Value>, keyOf: (value: Value) => string): Check {
+  return (key, bytes) => {
+    const parsed = schema.safeParse(jsonOf(bytes));
+    if (!parsed.success) {
+      const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'unreadable' };
+      return `${path.length === 0 ? '' : `${path.join('.')}: `}${message}`;
+    }
+    return keyOf(parsed.data) === key ? undefined : WRONG_KEY;
+  };
+}
+
+/** Keys are as ingest/aliases.ts makes them. */
+function aliasProblem(key: string, bytes: Uint8Array): string | undefined {
+  const alias = decodeAlias(bytes);
+  if (alias === undefined) return 'it is no alias';
+  return `${encoded(alias.projectId)}.${encoded(alias.alias)}` === key ? undefined : WRONG_KEY;
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch {
+    return undefined; // The schema refuses it with a message.
+  }
+}
+
+function encoded(text: string): string {
+  return Buffer.from(text).toString('base64url');
+}

@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import { CONTROL_BUCKET } from '../../../ingest/accounts.ts';
+import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
+import { readBackup } from './backup-file.ts';
+import {
+  type ControlEntry,
+  type ControlPlane,
+  placeOf,
+  progress,
+  readEntries,
+  type Step,
+  type StoredEntry,
+  takeSteps,
+} from './control-plane.ts';
+import { countByKind, isUnknownKind, problemOf } from './record-kinds.ts';
+import { counted, type Said, type Say, table } from './table.ts';
+
+/** What has to be done so that the control plane is what the file says, salts aside. */
+interface Plan {
+  /** Everything that differs but teams, then what the file does not have, then teams. */
+  readonly stages: readonly (readonly Step[])[];
+  readonly written: readonly Step[];
+  readonly removed: readonly StoredEntry[];
+  readonly unchanged: number;
+}
+
+/**
+ * `restore <file> [--replace]`: makes the control plane what the file says, salts aside. Nothing is written before all
+ * of the file was checked. Teams come last: only with them is it done, as the first start has it (ingest/first-start.ts),
+ * so one that was broken off can be repeated, also without `replace`.
+ */
+export async function restore(
+  plane: ControlPlane,
+  { file, replace, say }: { readonly file: string; readonly replace: boolean; readonly say: Say },
+): Promise<Said> {
+  const path = resolve(file);
+  const { entries, createdAt } = readBackup(path);
+  refuseUnusable(path, entries);
+  const present = await readEntries(plane, say);
+  const plan = planOf(entries, present);
+  if (!replace && present.some(isTeam) && !completesOnly(plan)) {
+    const teams = counted(present.filter(isTeam).length, 'team');
+    throw new Error(
+      `this bus has ${teams} already, so nothing was written; --replace puts the file in the place of ` +
+        `what is there (make a backup first)`,
+    );
+  }
+  // Before anything goes: what is named here could not be named by a second try.
+  const notes = notesOf(entries, plan);
+  for (const note of notes) say(note);
+  const done = progress('written', plan.written.length + plan.removed.length, say);
+  for (const stage of plan.stages) await takeSteps(plane, stage, done);
+  return {
+    lines: [
+      ...rowsOf(entries, plan),
+      `${path} of ${createdAt} is restored; running services follow by themselves`,
+    ],
+    json: {
+      file: path,
+      createdAt,
+      written: plan.written.length,
+      removed: plan.removed.length,
+      unchanged: plan.unchanged,
+      notes,
+    },
+  };
+}
+
+function refuseUnusable(path: string, entries: readonly ControlEntry[]): void {
+  for (const entry of entries) {
+    const problem = problemOf(entry);
+    if (problem === undefined) continue;
+    throw new Error(`${path}: ${placeOf(entry)}: ${problem}; nothing was written, take another backup`);
+  }
+  if (!entries.some(isTeam)) throw new Error(`${path} has no team; nothing was written, take another backup`);
+}
+
+function planOf(wanted: readonly ControlEntry[], present: readonly StoredEntry[]): Plan {
+  const before = new Map(present.map((entry) => [placeOf(entry), entry]));
+  const written = wanted.flatMap(({ bucket, key, bytes }): Step[] => {
+    const stored = before.get(placeOf({ bucket, key }));
+    if (stored !== undefined && Buffer.from(stored.bytes).equals(bytes)) return [];
+    return [{ bucket, key, bytes, revision: stored?.revision ?? 0 }];
+  });
+  const kept = new Set(wanted.map(placeOf));
+  const removed = present.filter((entry) => !kept.has(placeOf(entry)));
+  return {
+    stages: [
+      written.filter((step) => !isTeam(step)),
+      removed.map((entry) => ({ ...entry, bytes: undefined })),
+      written.filter(isTeam),
+    ],
+    written,
+    removed,
+    unchanged: wanted.length - written.length,
+  };
+}
+
+/** Nothing that is there changes: at the most some of the file's teams are missing, as where it was broken off. */
+function completesOnly({ written, removed }: Plan): boolean {
+  return removed.length === 0 && written.every((step) => step.revision === 0 && isTeam(step));
+}
+
+function isTeam({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
+  return bucket === CONTROL_BUCKET && key.startsWith('team.');
+}
+
+function rowsOf(entries: readonly ControlEntry[], { written, removed }: Plan): string[] {
+  const counts = [entries, written, removed].map(countByKind);
+  const kinds = [...new Set(counts.flatMap((count) => Object.keys(count)))].sort();
+  const rows = kinds.map((kind) => [kind, ...counts.map((count) => String(count[kind] ?? 0))]);
+  return table(['KIND', 'IN THE FILE', 'WRITTEN', 'REMOVED'], rows);
+}
+
+/** What whoever restores should know, and would not see. */
+function notesOf(entries: readonly ControlEntry[], { removed }: Plan): string[] {
+  const odd = countByKind(entries.filter(isUnknownKind));
+  const unfinished = removed.filter(isUnfinishedErasure);
+  return [
+    ...Object.entries(odd).map(
+      ([kind, count]) =>
+        `unchecked: ${counted(count, 'entry', 'entries')} of the kind ${kind}, which this program does not know`,
+    ),
+    ...unfinished.map(
+      ({ key }) => `not in the file, and not done: the request ${key}; the person has to be erased again`,
+    ),
+  ];
+}
+
+function isUnfinishedErasure({ bucket, key, bytes }: StoredEntry): boolean {
+  if (bucket !== CONTROL_BUCKET || !key.startsWith(ERASURE_PREFIX)) return false;
+  try {
+    return erasureSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8'))).status !== 'done';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,80 @@
+import { type Site, type Team, teamKeyOf } from '../../../ingest/accounts.ts';
+import { newClient } from '../clients.ts';
+import { type ManageParts, newestFirst, nowText } from '../manage.ts';
+import { nameField, projectOf } from '../project-api.ts';
+import { slugOf, slugsFor } from '../slug.ts';
+import { type Asked, UsageError } from './arguments.ts';
+import { withSecret } from './client-commands.ts';
+import { knownTeam } from './known.ts';
+import { counted, type Said, table } from './table.ts';
+
+/** `team list` */
+export function listTeams({ accounts }: ManageParts): Said {
+  const sites = [...accounts.sites.entries()].map(({ value }) => value);
+  const clients = [...accounts.clients.entries()].map(({ value }) => value);
+  const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
+    ...team,
+    sites: sites.filter(({ teamId, deletion }) => teamId === team.id && deletion === null).length,
+    clients: clients.filter(({ teamId }) => teamId === team.id).length,
+    rootClients: clients.filter(({ teamId, type }) => teamId === team.id && type === 'root').length,
+  }));
+  const rows = teams.map((team) => [
+    team.id,
+    team.name,
+    String(team.sites),
+    String(team.clients),
+    String(team.rootClients),
+    team.createdAt,
+  ]);
+  const heading = ['TEAM', 'NAME', 'SITES', 'CLIENTS', 'OF THESE ROOT', 'CREATED'];
+  return { lines: [...table(heading, rows), counted(teams.length, 'team')], json: { data: teams } };
+}
+
+/** `team create <name>` */
+export async function createTeam(parts: ManageParts, { value }: Asked): Promise<Said> {
+  const name = nameField.safeParse(value);
+  if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
+  // The team first: a client of an id that another team gets in the same moment would be let into that one.
+  const team = await newTeam(parts, name.data);
+  const made = await newClient(parts, team.id, {
+    name: `${team.name} root client`.slice(0, 100),
+    type: 'root',
+    projectId: null,
+  });
+  const { lines, shown } = withSecret(made.entry.value, made.secret);
+  return {
+    lines: [`team ${team.id} is made, with a root client`, ...lines],
+    json: { data: { ...team, client: shown } },
+  };
+}
+
+/** `site list` */
+export function listSites(parts: ManageParts, { team }: Asked): Said {
+  if (team !== undefined) knownTeam(parts, team);
+  const all = [...parts.accounts.sites.entries()].map(({ value }) => value);
+  const sites = newestFirst(all.filter(({ teamId }) => team === undefined || teamId === team));
+  const rows = sites.map((site) => [site.id, site.teamId, site.name, stateOf(site), site.createdAt]);
+  return {
+    lines: [...table(['SITE', 'TEAM', 'NAME', 'STATE', 'CREATED'], rows), counted(sites.length, 'site')],
+    json: { data: sites.map(projectOf) },
+  };
+}
+
+async function newTeam({ accounts, records, clock }: ManageParts, name: string): Promise<Team> {
+  // `slugOf` calls "site" what has neither letter nor digit.
+  const slug = /[a-z0-9]/i.test(name.normalize('NFKD')) ? slugOf(name) : 'team';
+  for (const id of slugsFor(slug)) {
+    if (accounts.team(id) !== undefined) continue;
+    const team = { id, name, createdAt: nowText(clock) };
+    const made = await records.create(accounts.teams, teamKeyOf(id), team);
+    if (made !== undefined) return made.value;
+  }
+  throw new Error(`there are too many teams of the name ${JSON.stringify(name)}; take another`);
+}
+
+function stateOf({ deletion }: Site): string {
+  if (deletion === null) return 'in use';
+  if (deletion.status === 'waiting') return `deleted, to be purged from ${deletion.purgeAt}`;
+  if (deletion.status === 'purged') return `purged ${deletion.finishedAt ?? ''}`;
+  return `being purged: ${deletion.step || 'begun'}`;
+}

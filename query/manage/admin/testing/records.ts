@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '../../../../infra/bus.ts';
+import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../ingest/accounts.ts';
+import { createSecret, hashSecret } from '../../../../ingest/client-auth.ts';
+import { erasureKeyOf } from '../../../../processor/erasure.ts';
+import type { Key } from '../../testing/manage-service.ts';
+import type { ControlEntry } from '../control-plane.ts';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const made = { createdAt: AT, updatedAt: AT };
+
+export function entry(bucket: ControlEntry['bucket'], key: string, value: unknown): ControlEntry {
+  return { bucket, key, bytes: Buffer.from(JSON.stringify(value)) };
+}
+
+export function teamEntry(id: string): ControlEntry {
+  return entry('control', teamKeyOf(id), { id, name: `Team ${id}`, createdAt: AT });
+}
+
+export function siteEntry(id: string, teamId: string, more: object = {}): ControlEntry {
+  return entry('control', siteKeyOf(id), siteSchema.parse({ id, teamId, name: id, ...made, ...more }));
+}
+
+export function aliasEntry(projectId: string, alias: string, profileId: string): ControlEntry {
+  const [site, name] = [projectId, alias].map((text) => Buffer.from(text).toString('base64url'));
+  return entry('aliases', `${site}.${name}`, { projectId, alias, profileId });
+}
+
+export function erasureEntry(id: string, projectId: string, status: 'waiting' | 'done'): ControlEntry {
+  const person = status === 'done' ? null : 'ada';
+  return entry('control', erasureKeyOf(id), {
+    id,
+    teamId: 'team',
+    projectId,
+    storedId: projectId,
+    status,
+    profileId: person,
+    profileDigest: '0'.repeat(64),
+    createdAt: AT,
+    updatedAt: AT,
+  });
+}
+
+/** A client and the secret that opens its doors. */
+export async function clientEntry(
+  type: 'root' | 'read' | 'write',
+  teamId: string,
+  projectId: string | null,
+): Promise<{ readonly key: Key; readonly entry: ControlEntry }> {
+  const id = randomUUID();
+  const secret = createSecret();
+  const client = { id, name: type, type, projectId, teamId, ...made, secretHash: await hashSecret(secret) };
+  return { key: { id, secret }, entry: entry('control', clientKeyOf(id), client) };
+}
+
+/** A reference, a dashboard and two of a kind that comes with some later version. */
+export function keptEntries(projectId: string): ControlEntry[] {
+  const [reference, dashboard] = [randomUUID(), randomUUID()];
+  const about = { projectId, storedId: projectId, ...made };
+  return [
+    entry('control', `reference.${reference}`, {
+      id: reference,
+      ...about,
+      title: 'Relaunch',
+      description: '„neu“ \u{1F680}',
+      date: AT,
+    }),
+    entry('control', `dashboard.${dashboard}`, { id: dashboard, ...about, name: 'Board' }),
+    entry('control', 'wish.1', { id: 1, of: ['later', null, 0.5] }),
+    { bucket: 'control', key: 'wish.2', bytes: Uint8Array.of(0, 255, 128, 10) },
+  ];
+}
+
+/** Writes entries over whatever is there. */
+export async function store(bus: Bus, entries: readonly ControlEntry[]): Promise<void> {
+  for (const { bucket: name, key, bytes } of entries) {
+    const bucket = await bus.keyed(name);
+    await bucket.put(key, bytes, (await bucket.get(key))?.revision ?? 0);
+  }
+}

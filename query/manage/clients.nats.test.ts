@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
+import { projectCreated } from './project-api.ts';
+import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+
+const ALL = '/manage/clients';
+const SITES = '/manage/projects';
+
+let service: ManageService;
+let root: Key;
+let others: Key;
+let secondUrl: string;
+
+beforeAll(async () => {
+  service = await startManageService(['team', 'others', 'single', 'pairs']);
+  root = must(service.roots.team, 'the team has a root client');
+  others = must(service.roots.others, 'so have the others');
+  await service.makeSite(root, 'Site');
+  await service.makeSite(others, 'Foreign');
+  secondUrl = await service.serve();
+});
+afterAll(() => service.stop());
+
+const one = (id: string) => `${ALL}/${id}`;
+const make = (body: unknown, key = root) => service.read(clientWithSecret, key, 'POST', ALL, { body });
+/** What a client gets that wants to see the sites: 200 for a root client, 403 for another, 401 for none. */
+const statusOf = async (key: Key, baseUrl?: string) =>
+  (await service.ask(key, 'GET', SITES, baseUrl === undefined ? {} : { baseUrl })).status;
+
+test('a new client works at once, and its secret is shown once', async () => {
+  const { data } = await make({ name: ' Reader ', type: 'read', projectId: 'site' });
+  const { secret, ...shown } = data;
+  expect(secret).toMatch(/^sec_[0-9a-f]{40}$/);
+  expect(shown).toMatchObject({
+    name: 'Reader',
+    type: 'read',
+    projectId: 'site',
+    teamId: 'team',
+    createdAt: shown.updatedAt,
+  });
+  // Nobody owns a partition here: that it is asked at all shows that the client was let in.
+  expect((await service.ask({ id: data.id, secret }, 'GET', '/insights/site/live')).status).toBe(503);
+  const read = await service.ask(root, 'GET', one(data.id));
+  expect(read.json).toEqual({ data: shown });
+  expect(read.text).not.toContain(secret.slice(4));
+  expect((await service.ask(root, 'GET', one(data.id.toUpperCase()))).json).toEqual({ data: shown });
+  expect((await make({ name: 'Default', projectId: 'site' })).data.type).toBe('write');
+  const { data: second } = await make({ name: 'Root', type: 'root' });
+  expect(second.projectId).toBeNull();
+  expect(await statusOf(second)).toBe(200);
+});
+
+test.each([
+  [{}, 'name'],
+  [{ name: '', projectId: 'site' }, 'name'],
+  [{ name: 'x'.repeat(101), projectId: 'site' }, 'name'],
+  [{ name: 'a', type: 'admin', projectId: 'site' }, 'type'],
+  [{ name: 'a' }, 'projectId'],
+  [{ name: 'a', type: 'read', projectId: null }, 'projectId'],
+  [{ name: 'a', type: 'root', projectId: 'site' }, 'projectId'],
+  [{ name: 'a', projectId: 7 }, 'projectId'],
+  [{ name: 'a', projectId: 'site', teamId: 'others' }, 'teamId'],
+  [{ name: 'a', projectId: 'site', secret: 'mine' }, 'secret'],
+])('a client cannot be made of %j', async (body, field) => {
+  const { status, json } = await service.ask(root, 'POST', ALL, { body });
+  expect(status).toBe(400);
+  expect(json).toMatchObject({ message: expect.stringMatching(`^${field}: `) });
+});
+
+test('the list has the clients of the team, or of one of its sites, newest first', async () => {
+  await service.makeSite(root, 'Listed');
+  const ids: string[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    service.clock.advance(1);
+    ids.unshift((await make({ name, type: 'read', projectId: 'listed' })).data.id);
+  }
+  const { data: ofSite } = await service.read(clientsAnswer, root, 'GET', `${ALL}?projectId=listed`);
+  expect(ofSite.map(({ name }) => name)).toEqual(['third', 'second', 'first', 'Listed write client']);
+  const { data: ofTeam } = await service.read(clientsAnswer, root, 'GET', ALL);
+  expect(ofTeam.slice(0, 3).map(({ id }) => id)).toEqual(ids);
+  expect(new Set(ofTeam.map(({ teamId }) => teamId))).toEqual(new Set(['team']));
+  expect(ofTeam.map(({ id }) => id)).toContain(root.id);
+});
+
+test('a client is renamed, by its tag if one is given, and nothing else of it can be changed', async () => {
+  const { data } = await make({ name: 'Before', projectId: 'site' });
+  const { etag } = await service.ask(root, 'GET', one(data.id));
+  const rename = (name: string) =>
+    service.ask(root, 'PATCH', one(data.id), { body: { name }, headers: { 'if-match': etag } });
+  const renamed = await rename('After');
+  expect(renamed.status).toBe(200);
+  expect(clientAnswer.parse(renamed.json).data).toMatchObject({ id: data.id, name: 'After' });
+  expect((await rename('Later')).status).toBe(412);
+  const tagged = { headers: { 'if-match': etag } };
+  expect((await service.ask(root, 'POST', `${one(data.id)}/rotate`, tagged)).status).toBe(412);
+  expect((await service.ask(root, 'DELETE', one(data.id), tagged)).status).toBe(412);
+  for (const [field, body] of [
+    ['type', { type: 'root' }],
+    ['projectId', { projectId: 'foreign' }],
+    ['name', { name: '' }],
+    ['secretHash', { secretHash: '' }],
+  ] as const) {
+    const refused = await service.ask(root, 'PATCH', one(data.id), { body });
+    expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(`^${field}: `) });
+  }
+  expect((await service.ask(root, 'GET', one(data.id))).etag).toBe(renamed.etag);
+  // Renaming leaves the secret as it was.
+  expect(await statusOf(data)).toBe(403);
+});
+
+test('a secret that was replaced stops working, and the next one works, on every server', async () => {
+  const { data: before } = await make({ name: 'Rotated', type: 'root' });
+  await expect.poll(() => statusOf(before, secondUrl), { timeout: 2_000 }).toBe(200);
+  const rotate = `${one(before.id)}/rotate`;
+  const { data: after } = await service.read(clientWithSecret, root, 'POST', rotate);
+  expect(after).toMatchObject({ id: before.id, name: 'Rotated', type: 'root' });
+  expect(after.secret).not.toBe(before.secret);
+  expect([await statusOf(before), await statusOf(after)]).toEqual([401, 200]);
+  await expect.poll(() => statusOf(before, secondUrl), { timeout: 2_000 }).toBe(401);
+  expect(await statusOf(after, secondUrl)).toBe(200);
+});
+
+test('a client that was deleted is unknown, on every server', async () => {
+  const { data } = await make({ name: 'Gone', type: 'root' });
+  await expect.poll(() => statusOf(data, secondUrl), { timeout: 2_000 }).toBe(200);
+  const removed = await service.read(clientAnswer, root, 'DELETE', one(data.id));
+  expect(removed.data).toMatchObject({ id: data.id, name: 'Gone' });
+  expect(await statusOf(data)).toBe(401);
+  await expect.poll(() => statusOf(data, secondUrl), { timeout: 2_000 }).toBe(401);
+  for (const [method, path, sent] of [
+    ['GET', one(data.id), {}],
+    ['PATCH', one(data.id), { body: { name: 'Back' } }],
+    ['DELETE', one(data.id), {}],
+    ['POST', `${one(data.id)}/rotate`, {}],
+    ['GET', one(randomUUID()), {}],
+    ['GET', one('site'), {}],
+  ] as const) {
+    expect((await service.ask(root, method, path, sent)).status).toBe(404);
+  }
+});
+
+test('the write client of a new site is one of its team, and goes as others do', async () => {
+  const { data } = await service.read(projectCreated, root, 'POST', SITES, { body: { name: 'Withdrawn' } });
+  expect(await statusOf(data.client)).toBe(403);
+  await service.read(clientAnswer, root, 'DELETE', one(data.client.id));
+  expect(await statusOf(data.client)).toBe(401);
+});
+
+test('the last root client of a team stays', async () => {
+  const single = must(service.roots.single, 'the team has a root client');
+  const before = await service.ask(single, 'GET', one(single.id));
+  const refused = await service.ask(single, 'DELETE', one(single.id));
+  expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(/^clientId: the last/) });
+  // Not even for a moment was it gone.
+  expect((await service.ask(single, 'GET', one(single.id))).etag).toBe(before.etag);
+  const { data: second } = await make({ name: 'Second', type: 'root' }, single);
+  expect((await service.ask(single, 'DELETE', one(single.id))).status).toBe(200);
+  expect(await statusOf(single)).toBe(401);
+  expect((await service.ask(second, 'DELETE', one(second.id))).status).toBe(400);
+});
+
+test('one root client stays also when two servers delete both in the same moment', async () => {
+  let keeper = must(service.roots.pairs, 'the team has a root client');
+  for (let round = 0; round < 10; round += 1) {
+    service.clock.advance(11_000); // Failures to say who one is are forgotten.
+    const { data: second } = await make({ name: 'Second', type: 'root' }, keeper);
+    await expect.poll(() => statusOf(second, secondUrl), { timeout: 2_000 }).toBe(200);
+    const pair = [keeper, second];
+    await Promise.all([
+      service.ask(keeper, 'DELETE', one(keeper.id)),
+      service.ask(second, 'DELETE', one(second.id), { baseUrl: secondUrl }),
+    ]);
+    // The first server may be a moment behind the second one, which brought its client back.
+    const kept = async () => {
+      const statuses = await Promise.all(pair.map((key) => statusOf(key)));
+      return pair.find((_, index) => statuses[index] === 200);
+    };
+    await expect.poll(kept, { timeout: 2_000 }).toBeDefined();
+    keeper = must(await kept(), 'nobody is left who may manage');
+    const other = pair.find(({ id }) => id !== keeper.id);
+    if (other !== undefined) await service.ask(keeper, 'DELETE', one(other.id));
+  }
+});

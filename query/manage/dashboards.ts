@@ -1,0 +1,123 @@
+import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import type { Dashboard } from './catalog.ts';
+import {
+  dashboardAnswer,
+  dashboardChange,
+  dashboardCreation,
+  dashboardsAnswer,
+  shownRecord,
+} from './catalog-api.ts';
+import { type ManageParts, noSuch, ownSite } from './manage.ts';
+import { noParameters } from './parameters.ts';
+import {
+  answerEntry,
+  changeRecord,
+  createRecord,
+  entryOf,
+  listOf,
+  type RecordKind,
+  refuseMoreThan,
+  removeRecord,
+} from './record-kind.ts';
+
+const ALL = '/manage/projects/:projectId/dashboards';
+const DASHBOARDS_MAX = 200;
+
+/** `/manage/projects/{projectId}/dashboards`: what people put together to look at. */
+export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
+  const kind = dashboardKind(parts);
+  const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
+  const one = {
+    pattern: `${ALL}/:dashboardId`,
+    kind: 'manage-dashboard',
+    area: 'manage' as const,
+    schema: noParameters,
+  };
+  return [
+    anyEndpoint({
+      ...all,
+      method: 'get',
+      about: { summary: 'The dashboards of a site, newest first', answer: dashboardsAnswer },
+      body: undefined,
+      answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
+    }),
+    anyEndpoint({
+      ...all,
+      method: 'post',
+      about: { summary: 'Make a dashboard', answer: dashboardAnswer },
+      body: dashboardCreation,
+      answer: async (call) => {
+        const site = ownSite(parts, call.client, call.path.projectId ?? '');
+        refuseMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
+        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+          id,
+          projectId: site.id,
+          storedId: site.storedId,
+          name: call.body.name,
+          ...times,
+        }));
+        return answerEntry(kind, entry);
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'get',
+      about: { summary: 'A dashboard', answer: dashboardAnswer },
+      body: undefined,
+      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'patch',
+      about: { summary: 'Rename a dashboard', answer: dashboardAnswer },
+      body: dashboardChange,
+      answer: async (call) => {
+        const entry = await changeRecord(parts, kind, call, (current) => ({
+          ...current,
+          name: call.body.name ?? current.name,
+        }));
+        return answerEntry(kind, entry);
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'delete',
+      about: { summary: 'Delete a dashboard and its reports', answer: dashboardAnswer },
+      body: undefined,
+      answer: async (call) => {
+        const { id } = entryOf(kind, call).value;
+        // The dashboard goes first: without it none of its reports is reached, wherever this is broken off.
+        const answered = await removeRecord(parts, kind, call);
+        await removeReports(parts, id);
+        return answered;
+      },
+    }),
+  ];
+}
+
+/** The dashboards of the site that a path names. */
+export function dashboardKind(parts: ManageParts): RecordKind<Dashboard> {
+  return {
+    what: 'dashboard',
+    mirror: parts.catalog.dashboards,
+    belongs: ({ client, path }) => {
+      const site = ownSite(parts, client, path.projectId ?? '');
+      return ({ storedId }) => storedId === site.storedId;
+    },
+    shown: shownRecord,
+  };
+}
+
+async function removeReports({ catalog, records }: ManageParts, dashboardId: string): Promise<void> {
+  const below = [...catalog.reports.entries()].filter(({ value }) => value.dashboardId === dashboardId);
+  await Promise.all(
+    below.map(async ({ key, value }) => {
+      const isGone = noSuch('report', value.id);
+      try {
+        await records.remove(catalog.reports, key, '', () => isGone);
+      } catch (error) {
+        if (error !== isGone) throw error;
+      }
+    }),
+  );
+}

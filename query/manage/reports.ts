@@ -1,0 +1,160 @@
+import { rangeOf } from '../range.ts';
+import { RefusalError } from '../refusal.ts';
+import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import { Zones } from '../zone.ts';
+import type { Report } from './catalog.ts';
+import {
+  type ReportChange,
+  reportAnswer,
+  reportChange,
+  reportCreation,
+  reportsAnswer,
+  shownRecord,
+} from './catalog-api.ts';
+import { dashboardKind } from './dashboards.ts';
+import { type ManageParts, ownSite } from './manage.ts';
+import { noParameters } from './parameters.ts';
+import {
+  type Asked,
+  answerEntry,
+  changeRecord,
+  createRecord,
+  entryOf,
+  listOf,
+  type RecordKind,
+  refuseMoreThan,
+  removeRecord,
+} from './record-kind.ts';
+
+const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
+const REPORTS_MAX = 200;
+
+/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: questions that people keep. */
+export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
+  const dashboards = dashboardKind(parts);
+  const kind: RecordKind<Report> = {
+    what: 'report',
+    mirror: parts.catalog.reports,
+    belongs: (asked) => {
+      const { value: dashboard } = entryOf(dashboards, asked);
+      return ({ dashboardId }) => dashboardId === dashboard.id;
+    },
+    shown: shownRecord,
+  };
+  const refuseRange = rangeRefusal(parts);
+  const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
+  const one = {
+    pattern: `${ALL}/:reportId`,
+    kind: 'manage-report',
+    area: 'manage' as const,
+    schema: noParameters,
+  };
+  return [
+    anyEndpoint({
+      ...all,
+      method: 'get',
+      about: { summary: 'The reports of a dashboard, newest first', answer: reportsAnswer },
+      body: undefined,
+      answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
+    }),
+    anyEndpoint({
+      ...all,
+      method: 'post',
+      about: {
+        summary: 'Make a report',
+        description:
+          'It is about the last 30 days unless it names a range, or dates, which make the range custom.',
+        answer: reportAnswer,
+      },
+      body: reportCreation,
+      answer: async (call) => {
+        const { value: dashboard } = entryOf(dashboards, call);
+        refuseMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
+        const { name, chartType, interval, series, breakdowns, formula } = call.body;
+        const span = { ...spanOf(call.body, { range: '30d' }), interval };
+        refuseRange(call, span);
+        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+          id,
+          projectId: dashboard.projectId,
+          storedId: dashboard.storedId,
+          dashboardId: dashboard.id,
+          name,
+          chartType,
+          ...span,
+          series,
+          breakdowns,
+          formula: formula ?? undefined,
+          ...times,
+        }));
+        return answerEntry(kind, entry);
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'get',
+      about: { summary: 'A report', answer: reportAnswer },
+      body: undefined,
+      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'patch',
+      about: {
+        summary: 'Change a report',
+        description: 'What is given replaces what was, lists as a whole; a formula of null takes it away.',
+        answer: reportAnswer,
+      },
+      body: reportChange,
+      answer: async (call) => {
+        const entry = await changeRecord(parts, kind, call, (current) => {
+          const next = changedReport(current, call.body);
+          refuseRange(call, next);
+          return next;
+        });
+        return answerEntry(kind, entry);
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'delete',
+      about: { summary: 'Delete a report', answer: reportAnswer },
+      body: undefined,
+      answer: (call) => removeRecord(parts, kind, call),
+    }),
+  ];
+}
+
+function changedReport(current: Report, given: ReportChange): Report {
+  return {
+    ...current,
+    ...spanOf(given, current),
+    name: given.name ?? current.name,
+    chartType: given.chartType ?? current.chartType,
+    interval: given.interval ?? current.interval,
+    series: given.series ?? current.series,
+    breakdowns: given.breakdowns ?? current.breakdowns,
+    formula: given.formula === undefined ? current.formula : (given.formula ?? undefined),
+  };
+}
+
+type ReportSpan = Pick<Report, 'range' | 'startDate' | 'endDate'>;
+
+/** What time a report is about: dates alone make a custom range, and a range with a name does away with dates. */
+function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan): ReportSpan {
+  const dated = startDate !== undefined || endDate !== undefined;
+  const name = range ?? (dated ? 'custom' : before.range);
+  const kept = name === 'custom' ? before : undefined;
+  return { range: name, startDate: startDate ?? kept?.startDate, endDate: endDate ?? kept?.endDate };
+}
+
+/** Refuses what no question could ask: a report that can never be answered helps nobody. */
+function rangeRefusal(
+  parts: ManageParts,
+): (asked: Asked, span: ReportSpan & Pick<Report, 'interval'>) => void {
+  const zones = new Zones();
+  return ({ client, path }, span) => {
+    const site = ownSite(parts, client, path.projectId ?? '');
+    const range = rangeOf(span, parts.clock.nowMs(), zones.of(site.timezone));
+    if ('kind' in range) throw new RefusalError('invalid', range.message);
+  };
+}

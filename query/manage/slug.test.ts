@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
+
+test.each([
+  ['Shop', 'shop'],
+  ['My Shop & Café', 'my-shop-cafe'],
+  ['  --Shop--  ', 'shop'],
+  ['example.com', 'example-com'],
+  ['Ünïcödé', 'unicode'],
+  ['ＦＵＬＬ　ＷＩＤＴＨ', 'full-width'],
+  ['北京', 'site'],
+  ['🛒', 'site'],
+  ['', 'site'],
+  ['a/b?c#d~2', 'a-b-c-d-2'],
+  [`${'x'.repeat(47)} y`, 'x'.repeat(47)],
+  ['x'.repeat(100), 'x'.repeat(48)],
+])('%j is called %s in paths', (name, slug) => {
+  expect(slugOf(name)).toBe(slug);
+});
+
+test('a slug of whatever name is letters and digits with single dashes between them', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 120 }), (name) => {
+      const slug = slugOf(name);
+      expect(slug).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
+      expect(slug.length).toBeLessThanOrEqual(48);
+      expect(slugOf(slug)).toBe(slug);
+    }),
+  );
+});
+
+test('those of the same name are numbered from two on, and end somewhere', () => {
+  const ids = [...slugsFor('shop')];
+  expect(ids.slice(0, 3)).toEqual(['shop', 'shop-2', 'shop-3']);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.at(-1)).toBe('shop-1000');
+});
+
+test('each site that takes an id over is stored under another name, which is no slug', () => {
+  expect(reusedStoredId({ id: 'shop', storedId: 'shop' })).toBe('shop~2');
+  expect(reusedStoredId({ id: 'shop', storedId: 'shop~2' })).toBe('shop~3');
+  expect(reusedStoredId({ id: 'shop-2', storedId: 'shop-2~10' })).toBe('shop-2~11');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      const id = slugOf(name);
+      expect(slugOf(reusedStoredId({ id, storedId: id }))).not.toBe(reusedStoredId({ id, storedId: id }));
+    }),
+  );
+});

@@ -1,0 +1,52 @@
+import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
+import { erasureAnswer } from '../erasures.ts';
+import type { Key, ManageService } from './manage-service.ts';
+
+/** What paths and bodies call the ids of one site and of what belongs to it. */
+export interface SiteIds {
+  readonly projectId: string;
+  readonly clientId: string;
+  readonly referenceId: string;
+  readonly dashboardId: string;
+  readonly reportId: string;
+  readonly erasureId: string;
+}
+
+export interface SiteWithAll {
+  readonly ids: SiteIds;
+  /** The one that `clientId` names. */
+  readonly read: Key;
+  readonly write: Key;
+}
+
+/** A site with one of everything that can belong to it. */
+export async function makeSiteWithAll(service: ManageService, key: Key, name: string): Promise<SiteWithAll> {
+  const { id: projectId, write } = await service.makeSite(key, name);
+  const read = await service.makeClient(key, { type: 'read', projectId });
+  const reference = { projectId, title: 'Launch', date: '2026-03-01' };
+  const dashboards = `/manage/projects/${projectId}/dashboards`;
+  const { data: referenceMade } = await service.read(referenceAnswer, key, 'POST', '/manage/references', {
+    body: reference,
+  });
+  const { data: dashboard } = await service.read(dashboardAnswer, key, 'POST', dashboards, {
+    body: { name: 'Overview' },
+  });
+  const { data: report } = await service.read(
+    reportAnswer,
+    key,
+    'POST',
+    `${dashboards}/${dashboard.id}/reports`,
+    { body: { name: 'Views', series: [{ name: 'screen_view' }] } },
+  );
+  const erasing = `/manage/projects/${projectId}/profiles/erased`;
+  const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
+  const ids = {
+    projectId,
+    clientId: read.id,
+    referenceId: referenceMade.id,
+    dashboardId: dashboard.id,
+    reportId: report.id,
+    erasureId: erasure.id,
+  };
+  return { ids, read, write };
+}

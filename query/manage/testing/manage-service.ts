@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import { Bus } from '../../../infra/bus.ts';
+import { ManualClock } from '../../../infra/clock.ts';
+import { readConfig } from '../../../infra/config.ts';
+import { HttpServer } from '../../../infra/http.ts';
+import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
+import { createLogger } from '../../../infra/log.ts';
+import { Metrics } from '../../../infra/metrics.ts';
+import { startNatsServer } from '../../../infra/testing/nats-server.ts';
+import {
+  type Client,
+  CONTROL_BUCKET,
+  clientKeyOf,
+  encodeRecord,
+  siteKeyOf,
+  siteSchema,
+  teamKeyOf,
+} from '../../../ingest/accounts.ts';
+import { createSecret, hashSecret } from '../../../ingest/client-auth.ts';
+import { mount } from '../../main.ts';
+import { clientWithSecret } from '../client-api.ts';
+import { projectAnswer, projectCreated } from '../project-api.ts';
+
+export const STARTED_AT_MS = Date.UTC(2026, 2, 1, 12);
+
+/** A client and its secret. */
+export interface Key {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** What one request was answered. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: unknown;
+  readonly etag: string;
+  readonly headers: Headers;
+}
+
+export interface Sent {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of another server than the first. */
+  readonly baseUrl?: string;
+}
+
+/** The real query service without a store, on a real bus, with a clock of its own; and whoever manages with it. */
+export interface ManageService {
+  readonly clock: ManualClock;
+  readonly bus: Bus;
+  readonly control: KeyedBytes;
+  /** The text of every answer so far. */
+  readonly answers: readonly string[];
+  /** The root client of each team that was asked for. */
+  readonly roots: Readonly<Record<string, Key>>;
+  /** One more server, on a connection of its own; returns where it is. */
+  serve(): Promise<string>;
+  ask(key: Key | undefined, method: string, path: string, sent?: Sent): Promise<Answer>;
+  /** The same where nothing but an answer of status 200 and of this schema will do. */
+  read<Shown>(schema: z.ZodType<Shown>, key: Key, method: string, path: string, sent?: Sent): Promise<Shown>;
+  /** A site of the key's team by this name; returns its id and its write client. */
+  makeSite(key: Key, name: string): Promise<{ readonly id: string; readonly write: Key }>;
+  makeClient(key: Key, client: Pick<Client, 'type' | 'projectId'>): Promise<Key>;
+  /** Writes what a purge leaves of a site: its record, which says so. Resolves once the first server knows. */
+  purge(key: Key, siteId: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts it with these teams, each of which has a root client; `env` replaces settings. */
+export async function startManageService(
+  teams: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ManageService> {
+  const log = createLogger('test', 'silent');
+  const clock = new ManualClock(STARTED_AT_MS);
+  const nats = await startNatsServer();
+  const bus = await Bus.connect({ url: nats.url, name: 'test' }, log);
+  const control = await bus.keyed(CONTROL_BUCKET);
+  const config = readConfig({
+    NATS_URL: nats.url,
+    CLICKHOUSE_URL: 'http://127.0.0.1:1',
+    PARTITIONS: '2',
+    MANAGE_LIMIT_PER_10_S: '0',
+    QUERY_LIMIT_PER_10_S: '0',
+    ...env,
+  });
+  const stops: (() => Promise<void>)[] = [];
+  const answers: string[] = [];
+  const roots: Record<string, Key> = {};
+  for (const team of teams) roots[team] = await storeTeam(control, team);
+
+  const serve = async () => {
+    const own = await Bus.connect({ url: nats.url, name: 'query' }, log);
+    const http = new HttpServer((error) => {
+      throw error;
+    });
+    const metrics = new Metrics();
+    const mounted = await mount({ config, log, metrics, bus: own, http, clock, crashPoint: () => {} });
+    stops.push(async () => {
+      await mounted.stop();
+      http.close();
+      await own.close();
+    });
+    return `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
+  };
+  const firstUrl = await serve();
+
+  const ask: ManageService['ask'] = async (key, method, path, { body, headers, baseUrl = firstUrl } = {}) => {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { 'service-client-id': key.id, 'service-client-secret': key.secret }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    answers.push(text);
+    return {
+      status: response.status,
+      text,
+      json: JSON.parse(text),
+      etag: response.headers.get('etag') ?? '',
+      headers: response.headers,
+    };
+  };
+  const read: ManageService['read'] = async (schema, key, method, path, sent) => {
+    const { status, text, json } = await ask(key, method, path, sent);
+    if (status !== 200) throw new Error(`${method} ${path}: ${text}`);
+    return schema.parse(json);
+  };
+  return {
+    clock,
+    bus,
+    control,
+    answers,
+    roots,
+    serve,
+    ask,
+    read,
+    makeSite: async (key, name) => {
+      const { data } = await read(projectCreated, key, 'POST', '/manage/projects', { body: { name } });
+      const { id, client } = data;
+      return { id, write: { id: client.id, secret: client.secret } };
+    },
+    makeClient: async (key, { type, projectId }) => {
+      const body = { name: type, type, projectId };
+      const { data } = await read(clientWithSecret, key, 'POST', '/manage/clients', { body });
+      return { id: data.id, secret: data.secret };
+    },
+    purge: async (key, siteId) => {
+      await ask(key, 'DELETE', `/manage/projects/${siteId}?now=true`);
+      const stored = await control.get(siteKeyOf(siteId));
+      if (stored?.bytes === undefined) throw new Error(`there is no site ${siteId}`);
+      const site = siteSchema.parse(JSON.parse(Buffer.from(stored.bytes).toString('utf8')));
+      if (site.deletion === null) throw new Error(`the site ${siteId} is not deleted`);
+      const deletion = { ...site.deletion, status: 'purged' as const, finishedAt: site.updatedAt };
+      await control.put(siteKeyOf(siteId), encodeRecord({ ...site, deletion }), stored.revision);
+      for (;;) {
+        const { data } = await read(projectAnswer, key, 'GET', `/manage/projects/${siteId}`);
+        if (data.deletion?.status === 'purged') return;
+      }
+    },
+    stop: async () => {
+      for (const stop of stops) await stop();
+      await bus.close();
+      await nats.stop();
+    },
+  };
+}
+
+async function storeTeam(control: KeyedBytes, id: string): Promise<Key> {
+  const at = new Date(STARTED_AT_MS).toISOString();
+  await control.put(teamKeyOf(id), encodeRecord({ id, name: id, createdAt: at }), 0);
+  const key = { id: randomUUID(), secret: createSecret() };
+  const root: Client = {
+    id: key.id,
+    name: 'root',
+    type: 'root',
+    projectId: null,
+    teamId: id,
+    createdAt: at,
+    updatedAt: at,
+    secretHash: await hashSecret(key.secret),
+  };
+  await control.put(clientKeyOf(root.id), encodeRecord(root), 0);
+  return key;
+}

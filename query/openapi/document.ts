@@ -1,0 +1,128 @@
+import { components, refTo } from './components.ts';
+import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
+import type { OpenApiDocument, OperationObject, ResponseObject } from './open-api.ts';
+import {
+  type AnswerHeader,
+  type Operation,
+  type OperationAnswer,
+  type OperationBody,
+  operationIdOf,
+  TAGS,
+  type Tag,
+} from './operation.ts';
+import { parametersOf } from './parameters.ts';
+import { HEADER_NAMES, HEADERS, REFUSALS, SECURITY, SECURITY_SCHEMES } from './shared-parts.ts';
+
+const ABOUT = [
+  'One address serves everything: events in, figures out, and the sites and clients that it is all about.',
+  'Bodies and answers are JSON in UTF-8. Times are ISO 8601 in UTC with milliseconds, but for the dates of buckets, which are those of the site. Amounts are in major units of their currency.',
+  'A refusal is JSON as well, with `status`, `error` and a `message` that names what is wrong.',
+  'There is no version in paths; the release is in the header `service-version` of this description and of what collects.',
+].join('\n\n');
+
+/** The description of operations: in the order of `TAGS`, else in theirs. */
+export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
+  const { schemas, named } = components();
+  const tags = Object.keys(TAGS).filter(isTag);
+  const ordered = tags.flatMap((tag) => operations.filter((operation) => operation.tag === tag));
+  const paths: Record<string, Record<string, OperationObject>> = {};
+  for (const operation of ordered) {
+    const path = operation.pattern.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [operation.method]: operationObject(operation, named) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'footfall', version, description: ABOUT },
+    servers: [{ url: '/' }],
+    tags: tags.map((name) => ({ name, description: TAGS[name] })),
+    paths,
+    components: {
+      schemas,
+      responses: sharedResponses(),
+      headers: HEADERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+function operationObject(operation: Operation, named: (schema: JsonSchema) => JsonSchema): OperationObject {
+  const { tag, summary, description, access, body, answers, errors } = operation;
+  return {
+    operationId: operationIdOf(operation),
+    tags: [tag],
+    summary,
+    description,
+    security: SECURITY[access],
+    parameters: parametersOf(operation, named),
+    ...(body === undefined ? {} : { requestBody: bodyObject(body, named) }),
+    responses: Object.fromEntries([
+      ...answers.map((answer) => [String(answer.status), answerObject(answer, named)]),
+      ...errors.map((status) => [
+        String(status),
+        { $ref: `#/components/responses/${REFUSALS[status].name}` },
+      ]),
+    ]),
+  };
+}
+
+function bodyObject(
+  { schema, shown, examples }: OperationBody,
+  named: (schema: JsonSchema) => JsonSchema,
+): NonNullable<OperationObject['requestBody']> {
+  const values = Object.values(examples);
+  const several = { examples: mapValues(examples, (value) => ({ value })) };
+  const one = values.length === 0 ? {} : { example: values[0] };
+  return {
+    required: true,
+    content: {
+      'application/json': {
+        schema: named(shown ?? jsonSchemaOf(schema, 'input')),
+        ...(values.length > 1 ? several : one),
+      },
+    },
+  };
+}
+
+function answerObject(
+  { description, contentType, schema, shown, headers, example }: OperationAnswer,
+  named: (schema: JsonSchema) => JsonSchema,
+): ResponseObject {
+  const json: JsonSchema =
+    shown ?? (schema === undefined ? { type: 'string' } : jsonSchemaOf(schema, 'output'));
+  return {
+    description,
+    ...headersObject(headers),
+    content: { [contentType]: { schema: named(json), ...(example === undefined ? {} : { example }) } },
+  };
+}
+
+function sharedResponses(): Record<string, ResponseObject> {
+  const refusals = Object.entries(REFUSALS).map(
+    ([status, { name, description, headers, error, message }]) => [
+      name,
+      {
+        description,
+        ...headersObject(headers),
+        content: {
+          'application/json': {
+            schema: { $ref: refTo('Error') },
+            example: { status: Number(status), error, message },
+          },
+        },
+      },
+    ],
+  );
+  return Object.fromEntries(refusals);
+}
+
+function headersObject(headers: readonly AnswerHeader[]): Pick<ResponseObject, 'headers'> {
+  const names = headers.flatMap((header) => HEADER_NAMES[header]);
+  if (names.length === 0) return {};
+  return {
+    headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+  };
+}
+
+function isTag(name: string): name is Tag {
+  return Object.hasOwn(TAGS, name);
+}

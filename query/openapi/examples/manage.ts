@@ -1,0 +1,183 @@
+import type { Examples } from './example.ts';
+
+/** Examples of managing sites, clients and what belongs to them. */
+
+const AT = '2026-01-05T09:00:00.000Z';
+const times = { createdAt: AT, updatedAt: AT };
+const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
+const REFERENCE = '0d2f8a64-17c5-4b39-9e70-c58f1a3b6d24';
+const DASHBOARD = '7c94e1b0-5a3d-4c68-b217-e0f6a9d8325c';
+const REPORT = 'b5a07f3e-2c81-4d96-a4f5-19d3c6e8720b';
+const ERASURE = '51e0c7b9-6f24-4a8d-b3e1-9d70f2a5c846';
+const SECRET = `sec_${'0123456789abcdef0123'.repeat(2)}`;
+
+const project = {
+  id: 'shop',
+  teamId: 'team',
+  name: 'Shop',
+  domain: 'https://shop.example',
+  cors: ['https://shop.example'],
+  timezone: 'Europe/Berlin',
+  currency: 'EUR',
+  types: ['website'],
+  screenViews: true,
+  outgoingLinks: false,
+  attributes: false,
+  hashChanges: false,
+  sessionReplay: false,
+  replaySampleRate: 1,
+  replayNeedsConsent: false,
+  paymentProviders: [],
+  filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
+  allowUnsafeRevenue: false,
+  publicWidget: false,
+  retentionDays: null,
+  ...times,
+  deletion: null,
+};
+const deleted = {
+  ...project,
+  deletion: {
+    status: 'waiting',
+    requestedAt: AT,
+    purgeAt: '2026-01-06T09:00:00.000Z',
+    startedAt: null,
+    finishedAt: null,
+    step: '',
+    rowsRemoved: {},
+  },
+};
+const client = {
+  id: CLIENT,
+  name: 'Shop server',
+  type: 'write',
+  projectId: 'shop',
+  teamId: 'team',
+  ...times,
+};
+const erasure = {
+  id: ERASURE,
+  projectId: 'shop',
+  status: 'waiting',
+  profileDigest: '6b1d0a5e9c37f2841e60b8d4a97c35f20d8b6e1947a3c5f0826d9b4e7150ca38',
+  ...times,
+  finishedAt: null,
+  rowsRemoved: {},
+};
+const erased = {
+  ...erasure,
+  status: 'done',
+  finishedAt: '2026-01-05T09:00:07.000Z',
+  rowsRemoved: { events: 120, sessions: 34, profiles: 1, daily_pages: 12 },
+};
+const reference = {
+  id: REFERENCE,
+  projectId: 'shop',
+  title: 'Spring campaign',
+  description: '',
+  date: '2026-02-28T23:00:00.000Z',
+  ...times,
+};
+const dashboard = { id: DASHBOARD, projectId: 'shop', name: 'Sales', ...times };
+const report = {
+  id: REPORT,
+  projectId: 'shop',
+  dashboardId: DASHBOARD,
+  name: 'Sign-ups by plan',
+  chartType: 'linear',
+  range: '30d',
+  interval: 'day',
+  series: [{ name: 'signup', segment: 'user' }],
+  breakdowns: [{ name: 'properties.plan' }],
+  ...times,
+};
+
+const inShop = { projectId: 'shop' };
+const ofClient = { clientId: CLIENT };
+const ofReference = { referenceId: REFERENCE };
+const ofDashboard = { ...inShop, dashboardId: DASHBOARD };
+const ofReport = { ...ofDashboard, reportId: REPORT };
+
+const DASHBOARDS = '/manage/projects/:projectId/dashboards';
+const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
+
+export const MANAGE_EXAMPLES: Examples = {
+  'get /manage/projects': { answer: { data: [project] } },
+  'post /manage/projects': {
+    body: { name: 'Shop', domain: 'https://shop.example', timezone: 'Europe/Berlin', currency: 'EUR' },
+    answer: { data: { ...project, client: { id: CLIENT, type: 'write', secret: SECRET } } },
+  },
+  'get /manage/projects/:projectId': { path: inShop, answer: { data: project } },
+  'patch /manage/projects/:projectId': {
+    path: inShop,
+    body: { outgoingLinks: true, filters: { paths: ['/internal/*'] } },
+    answer: { data: { ...project, outgoingLinks: true } },
+  },
+  'delete /manage/projects/:projectId': { path: inShop, answer: { data: deleted } },
+  'get /manage/clients': { query: { projectId: 'shop' }, answer: { data: [client] } },
+  'post /manage/clients': {
+    body: { name: 'Shop server', type: 'write', projectId: 'shop' },
+    answer: { data: { ...client, secret: SECRET } },
+  },
+  'get /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
+  'patch /manage/clients/:clientId': {
+    path: ofClient,
+    body: { name: 'Shop backend' },
+    answer: { data: { ...client, name: 'Shop backend' } },
+  },
+  'delete /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
+  'post /manage/clients/:clientId/rotate': {
+    path: ofClient,
+    answer: { data: { ...client, secret: SECRET } },
+  },
+  'get /manage/references': { query: { projectId: 'shop' }, answer: { data: [reference] } },
+  'post /manage/references': {
+    body: { projectId: 'shop', title: 'Spring campaign', date: '2026-03-01' },
+    answer: { data: reference },
+  },
+  'get /manage/references/:referenceId': { path: ofReference, answer: { data: reference } },
+  'patch /manage/references/:referenceId': {
+    path: ofReference,
+    body: { description: 'Banners and mail' },
+    answer: { data: { ...reference, description: 'Banners and mail' } },
+  },
+  'delete /manage/references/:referenceId': { path: ofReference, answer: { data: reference } },
+  'delete /manage/projects/:projectId/profiles/:profileId': {
+    path: { projectId: 'shop', profileId: 'user-1' },
+    answer: { data: erasure },
+  },
+  'get /manage/projects/:projectId/erasures': {
+    path: { projectId: 'shop' },
+    answer: { data: [erased] },
+  },
+  'get /manage/projects/:projectId/erasures/:erasureId': {
+    path: { projectId: 'shop', erasureId: ERASURE },
+    answer: { data: erased },
+  },
+  [`get ${DASHBOARDS}`]: { path: inShop, answer: [dashboard] },
+  [`post ${DASHBOARDS}`]: { path: inShop, body: { name: 'Sales' }, answer: { data: dashboard } },
+  [`get ${DASHBOARDS}/:dashboardId`]: { path: ofDashboard, answer: { data: dashboard } },
+  [`patch ${DASHBOARDS}/:dashboardId`]: {
+    path: ofDashboard,
+    body: { name: 'Sales and plans' },
+    answer: { data: { ...dashboard, name: 'Sales and plans' } },
+  },
+  [`delete ${DASHBOARDS}/:dashboardId`]: { path: ofDashboard, answer: { data: dashboard } },
+  [`get ${REPORTS}`]: { path: ofDashboard, answer: [report] },
+  [`post ${REPORTS}`]: {
+    path: ofDashboard,
+    body: {
+      name: 'Sign-ups by plan',
+      series: [{ name: 'signup', segment: 'user' }],
+      breakdowns: [{ name: 'properties.plan' }],
+    },
+    answer: { data: report },
+  },
+  [`get ${REPORTS}/:reportId`]: { path: ofReport, answer: { data: report } },
+  [`patch ${REPORTS}/:reportId`]: {
+    path: ofReport,
+    body: { chartType: 'bar' },
+    answer: { data: { ...report, chartType: 'bar' } },
+  },
+  [`delete ${REPORTS}/:reportId`]: { path: ofReport, answer: { data: report } },
+};

@@ -1,0 +1,70 @@
+import type { JsonSchema } from './json-schema.ts';
+import type { Tag } from './operation.ts';
+
+/** A reference to something among the components. */
+export interface Reference {
+  readonly $ref: string;
+}
+
+export interface MediaType {
+  readonly schema?: JsonSchema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+export interface ParameterObject {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema?: JsonSchema;
+  readonly content?: Readonly<Record<string, MediaType>>;
+  readonly example?: unknown;
+}
+
+export interface ResponseObject {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, Reference>>;
+  readonly content?: Readonly<Record<string, MediaType>>;
+}
+
+export interface HeaderObject {
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+/** A header that says who asks. */
+export interface SecurityScheme {
+  readonly type: 'apiKey';
+  readonly in: 'header';
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly Tag[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly ParameterObject[];
+  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaType>> };
+  /** By status. */
+  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+}
+
+/** An OpenAPI 3.1 document, as far as ours goes. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: Tag; readonly description: string }[];
+  /** By path, then by method. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
+    readonly headers: Readonly<Record<string, HeaderObject>>;
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
+  };
+}

@@ -1,0 +1,88 @@
+import { filterJson } from './filter-schema.ts';
+import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
+import type { ParameterObject } from './open-api.ts';
+import type { Operation } from './operation.ts';
+
+/** What stands for a `:name` of a path. */
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  projectId: "The site's id.",
+  clientId: "The client's id.",
+  profileId: "The person, by the site's own name for it.",
+  groupId: "The group, by the site's own name for it.",
+  referenceId: "The reference's id.",
+  dashboardId: "The dashboard's id.",
+  reportId: "The report's id.",
+  erasureId: "The receipt's id.",
+};
+
+/** What stands behind `?`, where its schema does not say it. */
+const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
+  projectId: 'Only those of this site.',
+  now: 'Purge at once, rather than after 24 hours.',
+};
+
+/** Parameters whose text is JSON, and of what kind. */
+const JSON_PARAMETERS: Readonly<Record<string, () => JsonSchema>> = {
+  filters: () => ({ type: 'array', items: filterJson() }),
+};
+
+/** The parameters of an operation: of the path, behind `?`, and headers. */
+export function parametersOf(
+  operation: Operation,
+  named: (schema: JsonSchema) => JsonSchema,
+): ParameterObject[] {
+  const inPath = [...operation.pattern.matchAll(/:(\w+)/g)].map(
+    ([, name = '']): ParameterObject => ({
+      name,
+      in: 'path',
+      required: true,
+      ...described(PATH_PARAMETERS[name]),
+      schema: { type: 'string' },
+      ...exampled(operation.path[name]),
+    }),
+  );
+  const { properties = {}, required = [] } = jsonSchemaOf(operation.parameters, 'input');
+  const inQuery = Object.entries(properties).map(
+    ([name, { description, ...schema }]): ParameterObject => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...described(description ?? QUERY_PARAMETERS[name]),
+      ...queryValue(name, schema, { example: operation.query[name], named }),
+    }),
+  );
+  const inHeaders = operation.headers.map(
+    ({ name, description }): ParameterObject => ({
+      name,
+      in: 'header',
+      required: false,
+      description,
+      schema: { type: 'string' },
+    }),
+  );
+  return [...inPath, ...inQuery, ...inHeaders];
+}
+
+function queryValue(
+  name: string,
+  schema: JsonSchema,
+  { example, named }: { readonly example: unknown; readonly named: (schema: JsonSchema) => JsonSchema },
+): Pick<ParameterObject, 'schema' | 'content' | 'example'> {
+  const json = JSON_PARAMETERS[name];
+  if (json === undefined) {
+    return {
+      schema,
+      ...exampled(schema.type === 'integer' && example !== undefined ? Number(example) : example),
+    };
+  }
+  const value = exampled(typeof example === 'string' ? JSON.parse(example) : undefined);
+  return { content: { 'application/json': { schema: named(json()), ...value } } };
+}
+
+function described(description: string | undefined): Pick<ParameterObject, 'description'> {
+  return description === undefined ? {} : { description };
+}
+
+function exampled(example: unknown): { example?: unknown } {
+  return example === undefined ? {} : { example };
+}

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Bus } from '../../infra/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { readConfig } from '../../infra/config.ts';
+import type { Mounted } from '../../infra/host.ts';
+import { HttpServer } from '../../infra/http.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { addOperations } from '../../infra/operations.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { mountCollector } from '../../ingest/testing/collector.ts';
+import { mount } from '../main.ts';
+import type { OpenApiDocument } from './open-api.ts';
+
+const log = createLogger('test', 'silent');
+
+let nats: NatsServer;
+let bus: Bus;
+let http: HttpServer;
+let mounted: readonly Mounted[] = [];
+let baseUrl = '';
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'test' }, log);
+  http = new HttpServer((error) => {
+    throw error;
+  });
+  const config = readConfig({
+    NATS_URL: nats.url,
+    CLICKHOUSE_URL: 'http://127.0.0.1:1',
+    PARTITIONS: '1',
+    BUS_BYTES_MAX: '67108864',
+  });
+  const metrics = new Metrics();
+  const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} };
+  mounted = [await mountCollector(context), await mount(context)];
+  addOperations(http, metrics, () => ({ ready: true, shown: {} }));
+  baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
+});
+
+afterAll(async () => {
+  for (const service of mounted) await service.stop();
+  http.close();
+  await bus.close();
+  await nats.stop();
+});
+
+test('every route is described, and everything that is described is a route', async () => {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument;
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+  );
+  const routes = http.routes().map(({ method, pattern }) => `${method} ${pattern}`);
+  expect(described.sort()).toEqual(routes.sort());
+  expect(routes.length).toBeGreaterThan(50);
+});
+
+describe.each([
+  ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1.0"'],
+  ['/documentation', 'text/html; charset=utf-8', '<!doctype html>'],
+])('%s', (path, contentType, beginning) => {
+  test('is there for everybody, and says of which release it is', async () => {
+    const response = await fetch(baseUrl + path);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe(contentType);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(response.headers.get('service-version')).toMatch(/^\d+\.\d+\.\d+/);
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+    expect((await response.text()).startsWith(beginning)).toBe(true);
+  });
+
+  test('is not sent again to who has it, in whichever encoding', async () => {
+    for (const encoding of ['gzip', 'identity']) {
+      const headers = { 'accept-encoding': encoding };
+      const first = await fetch(baseUrl + path, { headers });
+      const etag = first.headers.get('etag') ?? '';
+      expect(etag).toMatch(/^"[\w-]+"$/);
+      const again = await fetch(baseUrl + path, { headers: { ...headers, 'if-none-match': `W/${etag}` } });
+      expect(again.status).toBe(304);
+      expect(await again.text()).toBe('');
+      const other = await fetch(baseUrl + path, { headers: { ...headers, 'if-none-match': '"other"' } });
+      expect(other.status).toBe(200);
+    }
+  });
+
+  test('comes compressed to who takes that, under a tag of its own', async () => {
+    const get = (encoding: string) => fetch(baseUrl + path, { headers: { 'accept-encoding': encoding } });
+    const plain = await get('identity');
+    const zipped = await get('br, gzip');
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect(zipped.headers.get('content-encoding')).toBe('gzip');
+    expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'));
+    expect((await get('gzip;q=0')).headers.get('content-encoding')).toBeNull();
+    // `fetch` has undone the encoding.
+    expect(await zipped.text()).toBe(await plain.text());
+  });
+});
+
+test('the page may load and run nothing but its own', async () => {
+  const policy = (await fetch(`${baseUrl}/documentation`)).headers.get('content-security-policy');
+  expect(policy).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; img-src data:/,
+  );
+  expect(policy).not.toContain('unsafe');
+});
