@@ -32,7 +32,11 @@ export async function addNeighbour({ busUrl, credentials }: Groundwork): Promise
   const site = siteSchema.parse(JSON.parse(Buffer.from(must(bytes, 'it was removed')).toString('utf8')));
   const found = await bucket.get(siteKeyOf(NEIGHBOUR));
   if (found?.bytes === undefined)
-    await bucket.put(siteKeyOf(NEIGHBOUR), encodeRecord({ ...site, id: NEIGHBOUR }), found?.revision ?? 0);
+    await bucket.put(
+      siteKeyOf(NEIGHBOUR),
+      encodeRecord({ ...site, id: NEIGHBOUR, storedId: NEIGHBOUR }),
+      found?.revision ?? 0,
+    );
   await bus.close();
 }
 

@@ -10,6 +10,7 @@ import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
 import { addNeighbour, besideLongQuestions } from './neighbour.ts';
 import {
   type Asker,
+  answeringAgain,
   ask,
   emptyFileCache,
   emptyStoreCaches,
@@ -172,6 +173,8 @@ async function askAll(
           'raw/p95': rounded(raw / p95Ms),
         });
       } catch (error) {
+        // What a question that took too long leaves behind is not to be the next one's trouble.
+        await answeringAgain(asker);
         unanswered.push(`${title} ${name}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }

@@ -78,6 +78,19 @@ export async function ask(
   return answer.body;
 }
 
+/** Resolves once a short question is answered, or after a minute. */
+export async function answeringAgain(asker: Asker): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  while (performance.now() < endMs) {
+    try {
+      await ask(asker, 'country', '30min');
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 1_000)); // It will say so itself when it stays so.
+    }
+  }
+}
+
 /** Asks once cold and then again and again. Throws as `ask` does. */
 export async function timeQuestion(
   asker: Asker,

@@ -170,6 +170,11 @@ export const SETTINGS = {
     default: '4294967296',
     help: 'memory of the embedded store',
   },
+  SECRETS_KEY: {
+    schema: z.string().regex(/^(?:[0-9a-f]{64})?$/i, 'expected 64 hexadecimal digits'),
+    default: '',
+    help: 'key of 64 hexadecimal digits for the secrets that people leave here; the launcher makes one. With another one they have to be given again',
+  },
   CRASH_POINT: { schema: z.string(), default: '', help: 'for tests: die at this point' },
 } as const satisfies Record<string, { schema: z.ZodType; default: string; help: string }>;
 

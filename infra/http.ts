@@ -104,7 +104,7 @@ export class HttpServer {
       this.#answerOtherMethods(pattern, methods, cors);
     this.#app.any('/*', (response, request) => {
       const text = errorText(404, `no such path: ${request.getUrl()}`);
-      end(response, 404, text, JSON_HEADERS);
+      end(response, 404, isHead(request) ? undefined : text, JSON_HEADERS);
     });
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, (socket) => {
@@ -134,7 +134,8 @@ export class HttpServer {
     });
     this.#app.any(pattern, (response, request) => {
       const text = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
-      end(response, 405, text, [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])]);
+      const headers: HeaderList = [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])];
+      end(response, 405, isHead(request) ? undefined : text, headers);
     });
   }
 
@@ -289,15 +290,21 @@ class OpenReply implements Reply {
   }
 }
 
+/** Whatever stood behind the head of its answer would be taken for the beginning of the next one. */
+function isHead(request: uws.HttpRequest): boolean {
+  return request.getMethod() === 'head';
+}
+
+/** `body` is undefined for an answer that has none, whatever its status says. */
 function end(
   response: uws.HttpResponse,
   status: number,
-  body: string | Uint8Array,
+  body: string | Uint8Array | undefined,
   headers: HeaderList,
 ): void {
   response.writeStatus(STATUS_LINES[status] ?? String(status));
   for (const [name, value] of headers) response.writeHeader(name, value);
-  if (status === 204 || status === 304) response.endWithoutBody();
+  if (status === 204 || status === 304 || body === undefined) response.endWithoutBody();
   else response.end(body);
 }
 

@@ -7,7 +7,7 @@ import { encodeJson, followBucket, Mirror } from '../infra/mirror.ts';
  * CONTRACT with everybody who needs to know a team, a site or a client: JSON records in one bucket of named bytes.
  *
  *     team.<id>   site.<id>   client.<uuid>   salt.<YYYY-MM-DD> (salt.ts)
- *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)
+ *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)   gsc.<storedId>
  *
  * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known
  * everywhere within moments.

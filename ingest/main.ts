@@ -64,6 +64,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const tallies = new Tallies(records, clock, config.PARTITIONS);
   const tallying = setInterval(() => tallies.turn(), TALLY_EVERY_MS).unref();
   const sessions = sessionsOf(context);
+  const recent = new RecentAnswers();
+  accounts.sites.onChange((after, before) => {
+    if (before === undefined || after?.value.deletion === null) return;
+    sessions.forgetSite(before.value.storedId);
+    recent.forgetSite(before.value.storedId);
+  });
   const aliases = await Aliases.open(bus, log);
   const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
   showPlaces(places, metrics);
@@ -85,7 +91,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     questions: new RecordQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     publisher,
     records,
-    recent: new RecentAnswers(),
+    recent,
     enrichment: new Enrichment(places),
     clock,
     partitions: config.PARTITIONS,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../infra/cache-keys.ts';
 
 const KNOWN_MAX = 100_000;
 const KNOWN_MS = 86_400_000;
@@ -36,6 +37,11 @@ export class RecentAnswers {
     if (answer !== undefined && nowMs - answer.atMs < KNOWN_MS) return answer;
     this.#pending.set(key, []);
     return 'first';
+  }
+
+  /** Knows no answer of a site any more. */
+  forgetSite(siteId: string): void {
+    deleteKeys(this.#answers, keyOf(siteId, ''));
   }
 
   /** Ends what `begin` called the first; without an answer the id is free again. */

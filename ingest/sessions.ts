@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../infra/cache-keys.ts';
 import type { Clock } from '../infra/clock.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from './event.ts';
@@ -100,6 +101,11 @@ export class Sessions {
   forget(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
     const key = keyOf(siteId, deviceId);
     if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
+  }
+
+  /** Knows nothing of a site any more. */
+  forgetSite(siteId: string): void {
+    deleteKeys(this.#known, keyOf(siteId, ''));
   }
 
   /** Asks nobody any more. */

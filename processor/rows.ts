@@ -82,6 +82,21 @@ export function hashText(expression: string): string {
   return `bitAnd(sipHash64(${expression}), 281474976710655)`;
 }
 
+/** What search engines say of a site's pages by day; see `schema/010_search_console.sql`. The query room writes it. */
+export const SEARCH_CONSOLE_TABLE = 'search_console';
+export const SEARCH_CONSOLE_COLUMNS = [
+  'projectId',
+  'date',
+  'query',
+  'page',
+  'country',
+  'device',
+  'clicks',
+  'impressions',
+  'position',
+  'importedAt',
+] as const;
+
 /** ClickHouse types of the columns, for reading RowBinary rows that are not in a table yet. */
 export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   sign: 'Int8',
@@ -109,6 +124,11 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   entryIsView: 'UInt8',
   exitIsView: 'UInt8',
   ended: 'UInt8',
+  date: 'Date',
+  clicks: 'UInt32',
+  impressions: 'UInt32',
+  position: 'Float64',
+  importedAt: "DateTime64(3, 'UTC')",
   longitude: 'Float32',
   latitude: 'Float32',
   groups: 'Array(String)',

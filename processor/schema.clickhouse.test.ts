@@ -11,6 +11,8 @@ import {
   COLUMN_TYPES,
   EVENTS_COLUMNS,
   EVENTS_TABLE,
+  SEARCH_CONSOLE_COLUMNS,
+  SEARCH_CONSOLE_TABLE,
   SESSIONS_COLUMNS,
   SESSIONS_TABLE,
   structureOf,
@@ -37,6 +39,7 @@ afterAll(async () => {
 test.each([
   [EVENTS_TABLE, EVENTS_COLUMNS],
   [SESSIONS_TABLE, SESSIONS_COLUMNS],
+  [SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS],
 ])('the columns of %s are those of rows.ts, in its order and with its types', async (table, columns) => {
   const stored = await store.query<{ name: string; type: string }>(
     'SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String} ORDER BY position',

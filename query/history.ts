@@ -113,11 +113,18 @@ export class History {
         const statement = withHotRows(text, seam);
         return await this.#store.query<Row>(statement, bound, this.#settings(statement.length));
       } catch (error) {
-        throw refusalOf(error);
+        throw this.#refusalOf(error);
       } finally {
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
     });
+  }
+
+  /** The store's own limit may be overrun where it does not look at the time; then the connection is given up. */
+  #refusalOf(error: unknown): unknown {
+    const isGivenUp =
+      error instanceof StoreError && error.code === undefined && /timeout/i.test(error.message);
+    return isGivenUp && this.#isReachable() ? tooSlow(error) : refusalOf(error);
   }
 
   #settings(textBytes: number): Record<string, number> {
@@ -153,10 +160,12 @@ function refusalOf(error: unknown): unknown {
   if (error.kind !== 'retryable') return error;
   if (error.code === undefined) return new StoreAwayError(error);
   if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryRefusal(error);
-  if (error.code === TIMEOUT_EXCEEDED) {
-    return new RefusalError('too-slow', 'the question took too long; ask for a shorter range', error);
-  }
+  if (error.code === TIMEOUT_EXCEEDED) return tooSlow(error);
   return new RefusalError('busy', 'the store cannot answer now', error);
+}
+
+function tooSlow(error: StoreError): RefusalError {
+  return new RefusalError('too-slow', 'the question took too long; ask for a shorter range', error);
 }
 
 /** Over its own limit a question can only be made smaller; over that of the whole store it may try again later. */

@@ -12,6 +12,7 @@ import { ControlRecords } from './manage/records.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { questionEndpoints } from './routes.ts';
 import { SharedLimit } from './shared-limit.ts';
+import { SiteMemory } from './site-memory.ts';
 import { StoreWatch } from './store-watch.ts';
 
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
@@ -34,6 +35,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const catalog = await Catalog.open(bus, log);
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const watch = await StoreWatch.start(pinged, clock);
+  const memory = new SiteMemory();
+  accounts.sites.onChange((after, before) => {
+    if (before !== undefined && after?.value.deletion !== null) memory.forget(before.value.storedId);
+  });
+  // Whoever was erased is in sums that were kept before.
+  catalog.erasures.onChange((after) => {
+    if (after?.value.status === 'done') memory.forget(after.value.storedId);
+  });
   const questions = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manage = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
   const door = new Door({
@@ -52,12 +61,16 @@ export async function mount(context: HostContext): Promise<Mounted> {
       records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
       directory: accounts,
       clock,
+      memory,
     }),
     ...manageEndpoints({
       accounts,
       catalog,
       records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
       clock,
+      store,
+      isStoreReachable: () => watch.dependency.up,
+      secretsKey: config.SECRETS_KEY,
     }),
   ];
   for (const endpoint of endpoints) endpoint.addTo(http, door, metrics);

@@ -14,6 +14,7 @@ export const REFUSAL_REASONS = [
   'too-slow',
   'too-large',
   'busy',
+  'not-set-up',
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
@@ -32,6 +33,7 @@ const STATUS_BY_REASON: Readonly<Record<RefusalReason, number>> = {
   'too-slow': 503,
   'too-large': 400,
   busy: 503,
+  'not-set-up': 503,
 };
 
 /** A question that is not answered, and what to tell the one who asked. */

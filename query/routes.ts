@@ -29,12 +29,14 @@ import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from '.
 import { RefusalError } from './refusal.ts';
 import { KeptFigures } from './rollups/kept-sums.ts';
 import { type AnyEndpoint, anyEndpoint } from './serve.ts';
+import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './zone.ts';
 
 /** What questions are answered from, and whose they are. */
 export interface QuestionSources extends RecordSources {
   readonly directory: Directory;
   readonly clock: Clock;
+  readonly memory: SiteMemory;
 }
 
 /** Every question that this room answers: insights and export. */
@@ -47,6 +49,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   };
   const endpoint = <Parameters>(question: Insight<Parameters>) => anyEndpoint(insight(askedOf, question));
   const kept = new KeptFigures();
+  sources.memory.keeps((storedId) => kept.forget(storedId));
   return [
     endpoint({
       path: 'live',
@@ -71,7 +74,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     }),
     ...breakdownInsights(sources).map(endpoint),
     ...trafficInsights(sources).map(endpoint),
-    endpoint(pagesInsight(sources)),
+    endpoint(pagesInsight(sources, sources.memory)),
     endpoint(entryExitInsight(sources)),
     endpoint(eventListInsight(sources)),
     endpoint(eventNamesInsight(sources)),

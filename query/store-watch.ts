@@ -3,13 +3,21 @@ import type { Dependency } from '../infra/host.ts';
 import type { Store } from '../infra/store.ts';
 
 const INTERVAL_MS = 1_000;
+/** Whoever is not there says so sooner. */
+const SLOW_MS = 1_000;
+/** A store that has all hands full with one question may miss its turn to answer, and is there nevertheless. */
+const SLOW_MAX = 2;
 
-/** Knows whether the store can be reached, and since when, by asking it once a second. */
+/**
+ * Knows whether the store can be reached, and since when, by asking it once a second. A store that refuses is away at
+ * once; one that says nothing is away when it did so twice in a row.
+ */
 export class StoreWatch {
   readonly #store: Pick<Store, 'ping'>;
   readonly #clock: Clock;
   readonly #timer: NodeJS.Timeout;
   #asking = false;
+  #slow = 0;
   #dependency: Dependency;
 
   private constructor(store: Pick<Store, 'ping'>, clock: Clock) {
@@ -38,8 +46,12 @@ export class StoreWatch {
   async #ask(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
+    const startedAt = performance.now();
     // An error is an answer too: the store is not there.
-    const up = await this.#store.ping().catch(() => false);
+    const answered = await this.#store.ping().catch(() => false);
+    const isSlow = !answered && performance.now() - startedAt >= SLOW_MS;
+    this.#slow = isSlow ? this.#slow + 1 : 0;
+    const up = answered || (isSlow && this.#slow < SLOW_MAX && this.#dependency.up);
     this.#asking = false;
     if (up !== this.#dependency.up) this.#dependency = { name: 'store', up, since: this.#clock.nowMs() };
   }

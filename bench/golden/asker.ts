@@ -35,7 +35,11 @@ export async function makeAccounts(
     JSON.parse(Buffer.from(must(await bucket.get(key), key).bytes ?? []).toString('utf8'));
   const site = siteSchema.parse(await recordOf(siteKeyOf(credentials.projectId)));
   for (const { id, zone, currency } of sites) {
-    await bucket.put(siteKeyOf(id), encodeRecord({ ...site, id, timezone: zone, currency, cors: ['*'] }), 0);
+    await bucket.put(
+      siteKeyOf(id),
+      encodeRecord({ ...site, id, storedId: id, timezone: zone, currency, cors: ['*'] }),
+      0,
+    );
   }
   const root = clientSchema.parse(await recordOf(clientKeyOf(credentials.clients.root.id)));
   const ids = Array.from({ length: CLIENTS }, () => randomUUID());

@@ -8,19 +8,22 @@ import { writeWhole } from './write-whole.mjs';
 /**
  * What the launcher keeps in DATA_DIR beside the parts' own folders:
  *   footfall.json    format of the folder and number of partitions, written once
- *   secrets.json     passwords of bus and store, made once
+ *   secrets.json     passwords of bus and store, and the key that secrets are sealed with; made once
  *   run.json         processes of the current or the last run
  *   lock             the launcher that owns the folder
  */
-/** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string }} Secrets */
+/** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string }} Secrets */
 /**
  * What a file of ours may hold when it was damaged: every field has to be looked at before it is used.
  * @typedef {{ format?: unknown, partitions?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
- *   storePassword?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } | undefined> }} Stored
+ *   storePassword?: unknown, secretsKey?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } | undefined> }} Stored
  */
 /** @typedef {{ readonly isFirstStart: boolean, readonly secrets: Secrets, readonly lock: import('./lock.mjs').Lock }} DataFolder */
 
 const FORMAT = 1;
+const PASSWORD = /^[\w-]+$/;
+const SEALING_KEY = /^[0-9a-f]{64}$/i;
+const SEALING_KEY_BYTES = 32;
 // What may stand in a folder before it has a footfall.json: left by a first start that was broken off.
 const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)$/;
 
@@ -150,18 +153,27 @@ function checkCredentials(dataDir) {
 
 /**
  * The passwords protect bus and store from other users of this machine. They are stored so that a part can be started
- * by hand; if the file is lost, new ones do as well.
+ * by hand; if the file is lost, new ones do as well. Another key does not: what was sealed with the one that is lost
+ * stays shut, and says so where it is asked for. So what is whole is kept, whatever became of the rest.
  * @param {string} dataDir
  * @returns {Secrets}
  */
 function readSecrets(dataDir) {
   const path = join(dataDir, 'secrets.json');
   const found = existsSync(path) ? readJson(path) : undefined;
-  const names = /** @type {const} */ (['busUser', 'busPassword', 'storePassword']);
-  if (names.every((name) => /^[\w-]+$/.test(String(found?.[name] ?? ''))))
-    return /** @type {Secrets} */ (found);
-  const secrets = { busUser: 'footfall', busPassword: randomSecret(), storePassword: randomSecret() };
-  writeWhole(path, `${JSON.stringify(secrets, null, 2)}\n`);
+  const whole = (/** @type {keyof Secrets} */ name, /** @type {RegExp} */ pattern) => {
+    const value = found?.[name];
+    return typeof value === 'string' && pattern.test(value) ? value : undefined;
+  };
+  const secrets = {
+    busUser: whole('busUser', PASSWORD) ?? 'footfall',
+    busPassword: whole('busPassword', PASSWORD) ?? randomSecret(),
+    storePassword: whole('storePassword', PASSWORD) ?? randomSecret(),
+    secretsKey: whole('secretsKey', SEALING_KEY) ?? randomBytes(SEALING_KEY_BYTES).toString('hex'),
+  };
+  const names = /** @type {(keyof Secrets)[]} */ (Object.keys(secrets));
+  if (names.some((name) => found?.[name] !== secrets[name]))
+    writeWhole(path, `${JSON.stringify(secrets, null, 2)}\n`);
   return secrets;
 }
 

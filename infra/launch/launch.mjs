@@ -50,7 +50,7 @@ export class Launch {
 
   /** Starts every part in order and prints the last lines; stops early, without an error, when a drain began. */
   async start() {
-    const { settings, env, terminal } = this.#options;
+    const { settings, secrets, env, terminal } = this.#options;
     const base = {
       ...env,
       [RUN_VARIABLE]: this.#record.id,
@@ -64,7 +64,10 @@ export class Launch {
     await this.#startPart('processor', planProgram(['dist/processor/main.js'], full), () => 'ready');
     const facts = await this.#startPart(
       'http',
-      planProgram(['dist/infra/host.js', 'ingest', 'query'], full),
+      planProgram(['dist/infra/host.js', 'ingest', 'query'], {
+        ...full,
+        SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey,
+      }),
       (ready) => String(ready.url),
     );
     if (this.#isStopping || first === undefined || facts === undefined) return;

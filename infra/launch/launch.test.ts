@@ -254,7 +254,26 @@ describe('a data folder', () => {
     prepare({ 'footfall.json': marker, 'secrets.json': 'x', 'credentials.json': credentials, 'a.part': '' });
     const opened = open();
     expect(opened.secrets.busPassword).toMatch(/^s[0-9a-f]{48}$/);
+    expect(opened.secrets.secretsKey).toMatch(/^[0-9a-f]{64}$/);
     opened.lock.release();
+  });
+
+  test.each([
+    ['of a service that had no key', ['secretsKey'], { secretsKey: undefined }],
+    ['whose key is damaged', ['secretsKey'], { secretsKey: 'ab' }],
+    ['that lost a password', ['busPassword'], { busPassword: undefined }],
+    ['with a password that needs quoting', ['storePassword'], { storePassword: 'a"b' }],
+  ])('with secrets %s keeps the others', (_name, made, changed) => {
+    const whole = { busUser: 'u', busPassword: 'p', storePassword: 's' };
+    const before: Record<string, unknown> = { ...whole, secretsKey: 'ab'.repeat(32), ...changed };
+    prepare({ 'footfall.json': marker, 'secrets.json': JSON.stringify(before) });
+    const first = open();
+    first.lock.release();
+    const differing = Object.entries(first.secrets).filter(([name, value]) => before[name] !== value);
+    expect(differing.map(([name]) => name)).toEqual(made);
+    const second = open();
+    second.lock.release();
+    expect(second.secrets).toEqual(first.secrets);
   });
 
   test('that is a file is refused', () => {

@@ -213,6 +213,13 @@ async function fill(projectId: string): Promise<void> {
   await update(order({ projectId, id: orderId, event: paid.take() }), 'order');
   for (const kind of ['reference', 'dashboard', 'report'])
     await control.put(`${kind}.${randomUUID()}`, encodeJson({ projectId, name: `of ${projectId}` }), 0);
+  const searched = { projectId, storedId: projectId, siteUrl: `sc-domain:${projectId}.example`, sealed: 'x' };
+  await control.put(`gsc.${projectId}`, encodeJson(searched), 0);
+  await world.store.command(
+    `INSERT INTO search_console (projectId, date, query, page, clicks)
+     VALUES ({projectId:String}, '2026-03-01', 'shoes', '/', 1), ({projectId:String}, '2026-03-02', 'shoes', '/', 2)`,
+    { projectId },
+  );
   const at = new Date(NOW_MS).toISOString();
   const client = { name: `of ${projectId}`, type: 'read', projectId, teamId: 'team', secretHash: 'none' };
   const id = randomUUID();
@@ -263,11 +270,15 @@ test('a deleted site leaves nothing but the record that says so, and its neighbo
     groups: 1,
     profiles: 1,
     daily_pages: expect.any(Number),
+    search_console: 2,
   });
   expect(deletion?.rowsRemoved.events).toBeGreaterThanOrEqual(18);
   const left = (await traces(['gone'])).filter(({ place }) => place !== 'mutations');
-  expect(left).toEqual([expect.objectContaining({ text: expect.stringContaining('$KV.control.site.gone') })]);
-  expect(left[0]?.text).not.toContain('gone.example');
+  // Of a key that was removed its name is left, and nothing that it held.
+  const [emptied, record, ...more] = left.map(({ text }) => text).sort();
+  expect([emptied, more]).toEqual(['$KV.control.gsc.gone ', []]);
+  expect(record).toMatch(/^\$KV\.control\.site\.gone /);
+  expect(record).not.toContain('gone.example');
   const after = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
   expect(after).toEqual(before);
 });

@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
 const FAILED_WAIT_MS = 10_000;
 /** Records about a site, besides its own. */
-const OF_SITES = ['client.', 'reference.', 'dashboard.', 'report.', 'erasure.'] as const;
+const OF_SITES = ['client.', 'reference.', 'dashboard.', 'report.', 'erasure.', 'gsc.'] as const;
 
 export interface PurgerOptions extends Omit<ErasingParts, 'refuseStop'> {
   readonly control: KeyedBytes;

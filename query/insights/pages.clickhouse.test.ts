@@ -5,6 +5,7 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { History } from '../history.ts';
 import { readParameters } from '../parameters.ts';
 import { rangeOf } from '../range.ts';
+import { SiteMemory } from '../site-memory.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
@@ -168,7 +169,7 @@ test('a page keeps its title when a later view has none, and pages of two origin
   own.add(0, { ...view, id: '8', path: '/unknown', sessionId: '', deviceId: '' });
   const asked = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const sources = { history: held.history, hot: own.hotView() };
-  const { answer, schema } = pagesInsight(sources);
+  const { answer, schema } = pagesInsight(sources, new SiteMemory());
   const rows = await answer(asked, readParameters('', schema));
   const rest = { bounce_rate: 0, avg_duration: 0, revenue: 0 };
   const one = { ...rest, title: '', sessions: 1, pageviews: 1, visitors: 1 };

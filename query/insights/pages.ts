@@ -4,6 +4,7 @@ import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
 import type { PageRow } from '../rollups/kept-pages.ts';
 import { SummedPages } from '../rollups/summed-pages.ts';
+import type { SiteMemory } from '../site-memory.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
 import type { ListSources } from './list-question.ts';
 import {
@@ -68,8 +69,9 @@ export async function answerEntryExit(
 }
 
 /** `GET /insights/{projectId}/pages` */
-export function pagesInsight(sources: ListSources): Insight<ListQuery> {
+export function pagesInsight(sources: ListSources, memory: SiteMemory): Insight<ListQuery> {
   const pages = new SummedPages();
+  memory.keeps((storedId) => pages.forget(storedId));
   return {
     path: 'pages',
     about: { summary: 'The pages that were seen most', answer: pagesAnswer },

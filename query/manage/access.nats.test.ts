@@ -3,12 +3,13 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { KeyedBytes } from '../../infra/keyed-bytes.ts';
 import { createLogger } from '../../infra/log.ts';
+import { Store } from '../../infra/store.ts';
 import { Accounts } from '../../ingest/accounts.ts';
 import { createSecret } from '../../ingest/client-auth.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
 import { ControlRecords } from './records.ts';
-import { makeSiteWithAll, type SiteIds, type SiteWithAll } from './testing/fixtures.ts';
+import { makeSiteWithAll, OAUTH, type SiteIds, type SiteWithAll } from './testing/fixtures.ts';
 import { type Answer, type Key, type ManageService, startManageService } from './testing/manage-service.ts';
 
 /** What a request to an endpoint says beside its path, and which ids it says in that. */
@@ -16,10 +17,14 @@ interface Case {
   readonly body?: (ids: SiteIds) => unknown;
   readonly query?: (ids: SiteIds) => string;
   readonly names?: readonly (keyof SiteIds)[];
+  /** It needs the store, which is not there: who may is told so, with 503. */
+  readonly needsStore?: boolean;
 }
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
 const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
+const GSC = '/manage/projects/:projectId/gsc';
+const ROW = { date: '2026-03-01', query: 'shoes', page: '/', clicks: 1, impressions: 2, position: 3 };
 const named = { body: () => ({ name: 'Renamed' }) };
 const bySite: Case = { query: ({ projectId }) => `?projectId=${projectId}`, names: ['projectId'] };
 
@@ -60,6 +65,10 @@ const CASES: Readonly<Record<string, Case>> = {
   'delete /manage/projects/:projectId/profiles/:profileId': {},
   'get /manage/projects/:projectId/erasures': {},
   'get /manage/projects/:projectId/erasures/:erasureId': {},
+  [`get ${GSC}`]: { needsStore: true },
+  [`put ${GSC}`]: { body: () => ({ siteUrl: 'https://site.example/', auth: OAUTH }) },
+  [`delete ${GSC}`]: {},
+  [`post ${GSC}/rows`]: { body: () => ({ rows: [ROW] }), needsStore: true },
 };
 
 const UNKNOWN: SiteIds = {
@@ -92,7 +101,10 @@ test('every endpoint is in the table', async () => {
   const accounts = await Accounts.open(service.bus, log);
   const catalog = await Catalog.open(service.bus, log);
   const records = new ControlRecords(service.control);
-  const endpoints = manageEndpoints({ accounts, catalog, records, clock: service.clock });
+  const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
+  const parts = { accounts, catalog, records, clock: service.clock };
+  const endpoints = manageEndpoints({ ...parts, store, isStoreReachable: () => false, secretsKey: '' });
+  await store.close();
   accounts.stop();
   catalog.stop();
   const mounted = endpoints.map(({ method, pattern }) => `${method} ${pattern}`);
@@ -135,8 +147,8 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   expect(await stored(foreign)).toEqual(before);
 
   const { answers, bus } = await observed(async () => [await send(root, own)]);
-  expect(answers.map(({ status }) => status)).toEqual([200]);
-  expect(bus > 0).toBe(!endpoint.startsWith('get '));
+  expect(answers.map(({ status }) => status)).toEqual([known.needsStore ? 503 : 200]);
+  expect(bus > 0).toBe(!known.needsStore && !endpoint.startsWith('get '));
 });
 
 test('no answer had a hash in it, and each secret was in one answer', () => {
@@ -221,6 +233,7 @@ async function stored({ ids }: SiteWithAll): Promise<readonly unknown[]> {
     `reference.${ids.referenceId}`,
     `dashboard.${ids.dashboardId}`,
     `report.${ids.reportId}`,
+    `gsc.${ids.projectId}`,
   ];
   const values = await Promise.all(keys.map((key) => service.control.get(key)));
   return values.map((value) => must(value?.bytes && value.revision, 'it is stored'));

@@ -5,6 +5,7 @@ import { followBucket, Mirror } from '../../infra/mirror.ts';
 import { CONTROL_BUCKET } from '../../ingest/accounts.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
+import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc-api.ts';
 
 export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;
@@ -16,6 +17,8 @@ export class Catalog {
   readonly dashboards = new Mirror<Dashboard>('dashboard.', dashboardSchema);
   readonly reports = new Mirror<Report>('report.', reportSchema);
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
+  /** Of sites with their search consoles. */
+  readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
   #stop: () => void = () => {};
 
   private constructor() {}
@@ -23,9 +26,9 @@ export class Catalog {
   /** Resolves once everything that is stored now is known. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
-    const { references, dashboards, reports, erasures } = catalog;
+    const { references, dashboards, reports, erasures, connections } = catalog;
     const bucket = await bus.keyed(CONTROL_BUCKET);
-    catalog.#stop = await followBucket(bucket, [references, dashboards, reports, erasures], log);
+    catalog.#stop = await followBucket(bucket, [references, dashboards, reports, erasures, connections], log);
     return catalog;
   }
 

@@ -2,13 +2,14 @@ import type { AnyEndpoint } from '../serve.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
-import type { ManageParts } from './manage.ts';
+import { gscEndpoints } from './gsc.ts';
+import type { EndpointParts } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';
 import { reportEndpoints } from './reports.ts';
 
 /** Everything below `/manage`. */
-export function manageEndpoints(parts: ManageParts): AnyEndpoint[] {
+export function manageEndpoints(parts: EndpointParts): AnyEndpoint[] {
   return [
     ...projectEndpoints(parts),
     ...clientEndpoints(parts),
@@ -16,5 +17,6 @@ export function manageEndpoints(parts: ManageParts): AnyEndpoint[] {
     ...dashboardEndpoints(parts),
     ...reportEndpoints(parts),
     ...erasureEndpoints(parts),
+    ...gscEndpoints(parts),
   ];
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../infra/clock.ts';
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../ingest/accounts.ts';
 import { RefusalError } from '../refusal.ts';
 import type { Catalog } from './catalog.ts';
+import type { RowStore } from './gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
 
 /** What managing works on. */
@@ -10,6 +11,12 @@ export interface ManageParts {
   readonly catalog: Catalog;
   readonly records: ControlRecords;
   readonly clock: Clock;
+}
+
+/** What the endpoints work on besides. */
+export interface EndpointParts extends ManageParts, RowStore {
+  /** What secrets that people leave here are sealed with; empty: none can be kept. See infra/sealed.ts. */
+  readonly secretsKey: string;
 }
 
 /** The time as records have it. */

@@ -2,13 +2,26 @@ import type { Site } from '../../ingest/accounts.ts';
 
 const SLUG_MAX = 48;
 const SAME_NAME_MAX = 1_000;
+/** Letters that are no other one with a mark; those decompose by themselves. */
+const LETTERS: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+};
 
 /** What a site is called in paths: the letters and digits of its name, with dashes between them. */
 export function slugOf(name: string): string {
   const plain = name
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
-    .toLowerCase();
+    .toLowerCase()
+    .replace(/[ßæœøłđðþı]/g, (letter) => LETTERS[letter] ?? letter);
   const slug = plain
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, SLUG_MAX)

@@ -5,6 +5,7 @@ import { pagesAnswer } from '../insights/pages-api.ts';
 import { listedSession } from '../insights/session-list-api.ts';
 import { dashboardShown, referenceShown, reportShown } from '../manage/catalog-api.ts';
 import { clientShown } from '../manage/client-api.ts';
+import { connectionShown } from '../manage/gsc-api.ts';
 import { projectShown } from '../manage/project-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
@@ -37,6 +38,7 @@ const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Reference: referenceShown,
   Dashboard: dashboardShown,
   Report: reportShown,
+  SearchConsoleConnection: connectionShown,
 };
 
 /** Schemas by name, and the way to say a name instead of the schema that it stands for. */

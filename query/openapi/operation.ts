@@ -127,7 +127,7 @@ const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'repor
 
 /** Whether it is about one record that has versions. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
-  const last = /:(\w+)(?:\/rotate)?$/.exec(pattern)?.[1];
+  const last = /:(\w+)(?:\/(?:rotate|gsc))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
@@ -138,8 +138,11 @@ function changesOne(endpoint: AnyEndpoint): boolean {
 
 /** Whether the answer is one such record, which goes on being there. */
 function isTagged(endpoint: AnyEndpoint): boolean {
-  const { method, area } = endpoint;
-  return method !== 'delete' && (namesOne(endpoint) || (area === 'manage' && method === 'post'));
+  const { method, area, pattern } = endpoint;
+  return (
+    method !== 'delete' &&
+    (namesOne(endpoint) || (area === 'manage' && method === 'post' && !pattern.endsWith('/rows')))
+  );
 }
 
 function errorsOf(endpoint: AnyEndpoint, isChange: boolean): ErrorStatus[] {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache-keys.ts';
 import type { StoreParameters } from '../../infra/store.ts';
 import type { History } from '../history.ts';
 import type { Figures, SummedRow } from '../insights/figures.ts';
@@ -33,6 +34,12 @@ export class KeptFigures {
 
   constructor(visitorsMax?: number) {
     this.sums = new Kept(visitorsMax);
+  }
+
+  /** Lets go of what is kept of a site. */
+  forget(storedId: string): void {
+    deleteKeys(this.spans, `${storedId} `);
+    this.sums.forget(storedId);
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache-keys.ts';
 import { ROW_HASHES_MAX, SETTLED_HASHES_MAX } from './summed-texts.ts';
 
 /** Hashes that the answers to one kind of question may keep, eight bytes each, and how many answers. */
@@ -43,6 +44,11 @@ export class Kept<Answer> {
       maxSize: HASHES_MAX,
       sizeCalculation: ({ hashes }) => 1 + hashes,
     });
+  }
+
+  /** Lets go of a site's answers, whose keys begin with what it is stored under and a space. */
+  forget(storedId: string): void {
+    deleteKeys(this.#answers, `${storedId} `);
   }
 
   /** Whether it is known that there are too many under this key. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache-keys.ts';
 import type { StoreParameters } from '../../infra/store.ts';
 import type { History } from '../history.ts';
 import type { Seam } from '../seam.ts';
@@ -66,6 +67,12 @@ export class SummedPages {
 
   constructor(hashesMax?: number) {
     this.#pages = new Kept(hashesMax);
+  }
+
+  /** Lets go of what is kept of a site. */
+  forget(storedId: string): void {
+    deleteKeys(this.#rankings, `${storedId} `);
+    this.#pages.forget(storedId);
   }
 
   async ask(history: Asks, parameters: PagedParameters, seam: Seam): Promise<readonly PageRow[]> {

@@ -11,6 +11,7 @@ import {
 import { decodeAlias } from '../../../ingest/alias-record.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
+import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
 /** What is wrong with a value under a key; undefined when nothing is. */
@@ -27,6 +28,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['dashboard.', check(dashboardSchema, ({ id }) => `dashboard.${id}`)],
   ['report.', check(reportSchema, ({ id }) => `report.${id}`)],
   [ERASURE_PREFIX, check(erasureSchema, ({ id }) => erasureKeyOf(id))],
+  [CONNECTION_PREFIX, check(connectionSchema, ({ storedId }) => connectionKeyOf(storedId))],
 ]);
 
 /** The prefixes of the control bucket whose records are checked. */

@@ -1,6 +1,15 @@
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
 import { erasureAnswer } from '../erasures.ts';
+import { connectionAnswer } from '../gsc-api.ts';
 import type { Key, ManageService } from './manage-service.ts';
+
+/** What a search console may be connected by; whatever in it is secret says so. */
+export const OAUTH = {
+  type: 'oauth',
+  clientId: 'client.apps.example',
+  clientSecret: 'secret-of-client',
+  refreshToken: 'secret-to-refresh',
+} as const;
 
 /** What paths and bodies call the ids of one site and of what belongs to it. */
 export interface SiteIds {
@@ -40,6 +49,8 @@ export async function makeSiteWithAll(service: ManageService, key: Key, name: st
   );
   const erasing = `/manage/projects/${projectId}/profiles/erased`;
   const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
+  const connection = { siteUrl: 'sc-domain:site.example', auth: OAUTH };
+  await service.read(connectionAnswer, key, 'PUT', `/manage/projects/${projectId}/gsc`, { body: connection });
   const ids = {
     projectId,
     clientId: read.id,

@@ -23,6 +23,8 @@ import { clientWithSecret } from '../client-api.ts';
 import { projectAnswer, projectCreated } from '../project-api.ts';
 
 export const STARTED_AT_MS = Date.UTC(2026, 2, 1, 12);
+/** What the service seals secrets with. */
+export const SECRETS_KEY = '0123456789abcdef'.repeat(4);
 
 /** A client and its secret. */
 export interface Key {
@@ -84,6 +86,7 @@ export async function startManageService(
     PARTITIONS: '2',
     MANAGE_LIMIT_PER_10_S: '0',
     QUERY_LIMIT_PER_10_S: '0',
+    SECRETS_KEY,
     ...env,
   });
   const stops: (() => Promise<void>)[] = [];

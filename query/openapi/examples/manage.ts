@@ -92,6 +92,20 @@ const report = {
   ...times,
 };
 
+const connection = {
+  connected: true,
+  siteUrl: 'sc-domain:shop.example',
+  authType: 'oauth',
+  account: '123456.apps.shop.example',
+  state: 'connected',
+};
+const disconnected = {
+  connected: false,
+  siteUrl: null,
+  authType: null,
+  account: null,
+  state: 'not-connected',
+};
 const inShop = { projectId: 'shop' };
 const ofClient = { clientId: CLIENT };
 const ofReference = { referenceId: REFERENCE };
@@ -100,6 +114,7 @@ const ofReport = { ...ofDashboard, reportId: REPORT };
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
 const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
+const GSC = '/manage/projects/:projectId/gsc';
 
 export const MANAGE_EXAMPLES: Examples = {
   'get /manage/projects': { answer: { data: [project] } },
@@ -180,4 +195,48 @@ export const MANAGE_EXAMPLES: Examples = {
     answer: { data: { ...report, chartType: 'bar' } },
   },
   [`delete ${REPORTS}/:reportId`]: { path: ofReport, answer: { data: report } },
+  [`get ${GSC}`]: {
+    path: inShop,
+    answer: {
+      data: {
+        ...connection,
+        lastImportAt: AT,
+        firstDate: '2025-12-01',
+        lastDate: '2026-01-03',
+        rows: 18_204,
+      },
+    },
+  },
+  [`put ${GSC}`]: {
+    path: inShop,
+    body: {
+      siteUrl: 'sc-domain:shop.example',
+      auth: {
+        type: 'oauth',
+        clientId: '123456.apps.shop.example',
+        clientSecret: 'the secret of the client',
+        refreshToken: 'the refresh token',
+      },
+    },
+    answer: { data: connection },
+  },
+  [`delete ${GSC}`]: { path: inShop, answer: { data: disconnected } },
+  [`post ${GSC}/rows`]: {
+    path: inShop,
+    body: {
+      rows: [
+        {
+          date: '2026-01-03',
+          query: 'blue shoes',
+          page: 'https://shop.example/shoes/blue',
+          country: 'deu',
+          device: 'mobile',
+          clicks: 12,
+          impressions: 340,
+          position: 4.2,
+        },
+      ],
+    },
+    answer: { data: { imported: 1 } },
+  },
 };

@@ -1,5 +1,5 @@
 import { manageEndpoints } from '../../manage/endpoints.ts';
-import type { ManageParts } from '../../manage/manage.ts';
+import type { EndpointParts } from '../../manage/manage.ts';
 import { type QuestionSources, questionEndpoints } from '../../routes.ts';
 import type { AnyEndpoint } from '../../serve.ts';
 
@@ -8,5 +8,5 @@ const NOTHING: object = new Proxy(() => NOTHING, { get: () => NOTHING });
 
 /** Every endpoint of this room, to be described and not to be asked. */
 export function describedEndpoints(): readonly AnyEndpoint[] {
-  return [...questionEndpoints(NOTHING as QuestionSources), ...manageEndpoints(NOTHING as ManageParts)];
+  return [...questionEndpoints(NOTHING as QuestionSources), ...manageEndpoints(NOTHING as EndpointParts)];
 }
