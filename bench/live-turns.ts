@@ -11,7 +11,7 @@ export interface LiveOptions {
   readonly secondsPerTurn: number;
   readonly turns: number;
   readonly connections: number;
-  /** Clients of the site that share a secret; the service lets each ask a hundred times in ten seconds. */
+  /** Clients of the site that share a secret and take turns. */
   readonly clientIds: readonly string[];
 }
 

@@ -8,6 +8,7 @@ test.each([
   ['  --Shop--  ', 'shop'],
   ['example.com', 'example-com'],
   ['Ünïcödé', 'unicode'],
+  ['Größe & Œuvre', 'grosse-oeuvre'],
   ['ＦＵＬＬ　ＷＩＤＴＨ', 'full-width'],
   ['北京', 'site'],
   ['🛒', 'site'],
