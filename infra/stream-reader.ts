@@ -45,6 +45,7 @@ export class StreamReader {
    * nothing came in time, `take` answers false, or the reader is closed. Throws a retryable BusError when the server is away.
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
+    const from = this.#nextSequence;
     try {
       const consumer = await this.#open();
       if (this.#closed) return;
@@ -60,6 +61,7 @@ export class StreamReader {
           break;
         }
       }
+      if (this.#nextSequence - from < messagesMax && !this.#closed) await this.#letGoOfSent(consumer);
     } catch (error) {
       this.#consumer = undefined;
       throw busError('read', error);
@@ -77,6 +79,15 @@ export class StreamReader {
     if (name === '') return;
     // The server drops an idle reader by itself, so a failure here costs nothing.
     await this.#manager.consumers.delete(this.#stream, name).catch(() => false);
+  }
+
+  /**
+   * The server may have sent more than was taken, and sends nothing twice: what was not waited for would come only behind
+   * the next message of the stream, whenever that is. So it is asked for anew, by another reader on the server.
+   */
+  async #letGoOfSent(consumer: Consumer): Promise<void> {
+    const { delivered } = await consumer.info();
+    if (delivered.stream_seq >= this.#nextSequence) this.#consumer = undefined;
   }
 
   /** True when `message` is the next one. A repeat is passed over; a hole means the reader on the server is wrong. */

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Bus } from './bus.ts';
+import { createLogger } from './log.ts';
+import { type NatsServer, startNatsServer } from './testing/nats-server.ts';
+
+const STREAM = 'read';
+const MESSAGES = 50;
+
+let nats: NatsServer;
+let bus: Bus;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'reader' }, createLogger('test', 'silent'));
+  await bus.ensureStream(STREAM, STREAM, 1_048_576);
+  for (let count = 1; count <= MESSAGES; count += 1)
+    await bus.publish(STREAM, Buffer.from(String(count)), 5_000);
+});
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+/** Reads until all were read, `atOnce` of those that are asked for at the most; returns them in their order. */
+async function readAll(atOnce: number): Promise<string[]> {
+  const reader = bus.reader(STREAM, 1);
+  const read: string[] = [];
+  for (let reads = 0; read.length < MESSAGES && reads < 2 * MESSAGES; reads += 1) {
+    let taken = 0;
+    await reader.read(MESSAGES, 1_000, ({ bytes }) => {
+      read.push(Buffer.from(bytes).toString());
+      taken += 1;
+      return taken < atOnce;
+    });
+  }
+  await reader.close();
+  return read;
+}
+
+test.each([1, 7, MESSAGES])(
+  'a reader that takes %i at once reads everything once and in order, though nothing new comes',
+  async (atOnce) => {
+    expect(await readAll(atOnce)).toEqual(Array.from({ length: MESSAGES }, (_, index) => String(index + 1)));
+  },
+);
