@@ -104,7 +104,7 @@ export class HttpServer {
       this.#answerOtherMethods(pattern, methods, cors);
     this.#app.any('/*', (response, request) => {
       const text = errorText(404, `no such path: ${request.getUrl()}`);
-      end(response, 404, isHead(request) ? undefined : text, JSON_HEADERS);
+      end(response, 404, text, JSON_HEADERS, isHead(request));
     });
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, (socket) => {
@@ -135,7 +135,7 @@ export class HttpServer {
     this.#app.any(pattern, (response, request) => {
       const text = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
       const headers: HeaderList = [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])];
-      end(response, 405, isHead(request) ? undefined : text, headers);
+      end(response, 405, text, headers, isHead(request));
     });
   }
 
@@ -295,17 +295,21 @@ function isHead(request: uws.HttpRequest): boolean {
   return request.getMethod() === 'head';
 }
 
-/** `body` is undefined for an answer that has none, whatever its status says. */
+/** `headOnly` leaves the body out and says how long it would be. */
 function end(
   response: uws.HttpResponse,
   status: number,
-  body: string | Uint8Array | undefined,
+  body: string | Uint8Array,
   headers: HeaderList,
+  headOnly = false,
 ): void {
   response.writeStatus(STATUS_LINES[status] ?? String(status));
   for (const [name, value] of headers) response.writeHeader(name, value);
-  if (status === 204 || status === 304 || body === undefined) response.endWithoutBody();
-  else response.end(body);
+  if (status === 204 || status === 304) response.endWithoutBody();
+  else if (headOnly) {
+    response.writeHeader('content-length', String(Buffer.byteLength(body)));
+    response.endWithoutBody();
+  } else response.end(body);
 }
 
 /** Gathers a body; `done` gets undefined as soon as it is over `maxBytes`. One chunk is passed on without a copy. */

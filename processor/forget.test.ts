@@ -177,14 +177,17 @@ describe('what is forgotten', () => {
     expect(live).toMatchObject({ head: { visitors: 0 } });
   });
 
-  test('of a person is a live visitor the less, and minutes that hold them are not answered for', () => {
+  test('of a person is a live visitor the less, and a visitor of each minute, whose counts stay', () => {
     const run = new FoldRun();
     run.take(messageOf([view({ profileId: PERSON }), view({ deviceId: 'e'.repeat(32) })], 1));
     run.take(messageToForget({ projectId: 'demo', profileId: PERSON, beforeMs: null }));
     const live = run.ask({ kind: 'live', projectId: 'demo', nowMs: START_MS });
     expect(live).toMatchObject({ head: { visitors: 1 } });
     const minutes = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: START_MS - 60_000 });
-    expect(minutes).toMatchObject({ head: { kind: 'unavailable' } });
+    expect(minutes).toMatchObject({
+      head: { minutes: [{ screenViews: 2, visitors: [expect.any(Number)] }] },
+    });
+    expect(run.state.minuteVisitors).toBe(1);
   });
 
   test('before a time are the sessions that ended before it', () => {

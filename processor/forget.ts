@@ -1,12 +1,12 @@
 import type { Batch } from './batch.ts';
-import { countersOf } from './counting.ts';
+import { countersOf, visitorHash } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import type { Forgetting } from './forgetting.ts';
 import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { letGo } from './session.ts';
 import { oldestSlot } from './session-table.ts';
-import { dropMinutesBefore, unseeDevice } from './site-counters.ts';
+import { unseeDevice } from './site-counters.ts';
 
 /**
  * Forgets sessions, and whatever else is known of a site. The store gets their last state, by which a purge finds them
@@ -37,8 +37,15 @@ export function forget(
   }
   if (beforeMs !== null) return;
   if (profileId === null) forgetSite(state, projectId, run);
-  // The minutes hold sums, from which nobody can be taken out: they are not answered from memory any more.
-  else state.minuteVisitors -= dropMinutesBefore(countersOf(state, run), state.clockMs);
+  else forgetVisitor(state, run, profileId);
+}
+
+/** The minutes keep their counts, which say nothing of anybody, and lose the one who is a visitor the less. */
+function forgetVisitor(state: PartitionState, run: string, profileId: string): void {
+  const name = Buffer.from(profileId);
+  const visitor = visitorHash(name, 0, name.length);
+  for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
+    if (visitors.delete(visitor)) state.minuteVisitors -= 1;
 }
 
 function forgetSite(state: PartitionState, projectId: string, run: string): void {

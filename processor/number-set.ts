@@ -24,6 +24,16 @@ export class NumberSet {
     return true;
   }
 
+  /** Removes `value`; false when it was not there. Makes the table anew, so it is for rare occasions. */
+  delete(value: number): boolean {
+    if (!this.has(value)) return false;
+    const rest = new Float64Array(this.#slots.length);
+    for (const other of this.#slots) if (other !== 0 && other !== value) rest[placeOf(rest, other)] = other;
+    this.#slots = rest;
+    this.#size -= 1;
+    return true;
+  }
+
   has(value: number): boolean {
     return this.#slots[placeOf(this.#slots, value)] === value;
   }

@@ -4,7 +4,14 @@ import { projectShown } from '../manage/project-api.ts';
 import { TRACK_EXAMPLES } from './examples/track.ts';
 import { withMeanings } from './field-meanings.ts';
 import { jsonSchemaOf } from './json-schema.ts';
-import type { ErrorStatus, Operation, OperationAnswer, RequestHeader } from './operation.ts';
+import {
+  type ErrorStatus,
+  IF_NONE_MATCH,
+  type Operation,
+  type OperationAnswer,
+  type RequestHeader,
+  UNCHANGED,
+} from './operation.ts';
 import { trackBatch, trackBody } from './track-body.ts';
 
 /** The endpoints of the room that collects, which are described here since they have no list of their own. */
@@ -185,7 +192,7 @@ function script(pattern: string, summary: string): Operation {
       'For a page: `<script async src="/script.js" data-client-id="…"></script>`. It sets no cookies. Kept for an hour, and compressed for who takes that.',
     access: 'public',
     parameters: NOTHING,
-    headers: [],
+    headers: [IF_NONE_MATCH],
     body: undefined,
     answers: [
       {
@@ -193,9 +200,10 @@ function script(pattern: string, summary: string): Operation {
         description: 'The script.',
         contentType: 'text/javascript',
         schema: undefined,
-        headers: ['service-version'],
+        headers: ['service-version', 'ETag'],
         example: undefined,
       },
+      UNCHANGED,
     ],
     errors: [500],
     path: {},

@@ -87,6 +87,7 @@ function answerObject(
   { description, contentType, schema, shown, headers, example }: OperationAnswer,
   named: (schema: JsonSchema) => JsonSchema,
 ): ResponseObject {
+  if (contentType === undefined) return { description, ...headersObject(headers) };
   const json: JsonSchema =
     shown ?? (schema === undefined ? { type: 'string' } : jsonSchemaOf(schema, 'output'));
   return {

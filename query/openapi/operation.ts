@@ -36,7 +36,8 @@ export type AnswerHeader = 'RateLimit' | 'Retry-After' | 'ETag' | 'service-versi
 export interface OperationAnswer {
   readonly status: number;
   readonly description: string;
-  readonly contentType: string;
+  /** Undefined for an answer without a body. */
+  readonly contentType: string | undefined;
   /** Undefined for what is not JSON. */
   readonly schema: z.ZodType | undefined;
   /** What is shown in the place of what can be made of `schema`. */
@@ -46,6 +47,20 @@ export interface OperationAnswer {
 }
 
 export type ErrorStatus = 400 | 401 | 403 | 404 | 412 | 413 | 415 | 429 | 500 | 503;
+
+/** What is said to who names the `ETag` that is still right. */
+export const UNCHANGED: OperationAnswer = {
+  status: 304,
+  description: 'It is as the `ETag` that `If-None-Match` names says.',
+  contentType: undefined,
+  schema: undefined,
+  headers: ['ETag'],
+  example: undefined,
+};
+export const IF_NONE_MATCH: RequestHeader = {
+  name: 'If-None-Match',
+  description: 'The `ETag` of an answer that is kept: 304 if it is still right.',
+};
 
 /** A body that is read. */
 export interface OperationBody {

@@ -96,7 +96,7 @@ function answerShown({ status, response }: Answer): Html {
   const [[type, media] = ['', {}]] = Object.entries(response.content ?? {});
   const isJson = type === 'application/json';
   return html`<h4>Answer ${status}</h4>
-<p>${inline(response.description)}${isJson ? undefined : html` <code>${type}</code>`}</p>
+<p>${inline(response.description)}${isJson || type === '' ? undefined : html` <code>${type}</code>`}</p>
 ${mediaShown(isJson ? media : {}, bodyOf(media))}`;
 }
 

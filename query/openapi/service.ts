@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Operation, OperationAnswer } from './operation.ts';
+import { IF_NONE_MATCH, type Operation, type OperationAnswer, UNCHANGED } from './operation.ts';
 
 /** What every process answers about itself, and these descriptions. */
 
@@ -49,11 +49,14 @@ export const SERVICE: readonly Operation[] = [
   }),
   operation('/openapi.json', 'This description, for programs', {
     description: 'OpenAPI 3.1. Has an `ETag`.',
-    answers: [json(200, 'The document.', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' })],
+    answers: [
+      json(200, 'The document.', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+      UNCHANGED,
+    ],
   }),
   operation('/documentation', 'This description, for people', {
     description: 'One page that asks for nothing else. Has an `ETag`.',
-    answers: [text('text/html', '<!doctype html>…')],
+    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
   }),
 ];
 
@@ -70,7 +73,7 @@ function operation(
     description,
     access: 'public',
     parameters: z.object({}),
-    headers: [],
+    headers: answers.includes(UNCHANGED) ? [IF_NONE_MATCH] : [],
     body: undefined,
     answers,
     errors: [500],

@@ -1,0 +1,121 @@
+import { connect, type Socket } from 'node:net';
+
+/** What came back, byte for byte but for the headers' names, which are in lower case. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const TIMEOUT_MS = 20_000;
+const HEAD_END = '\r\n\r\n';
+
+/**
+ * One kept connection that sends exactly the bytes it is given, also such as no HTTP library lets out, and one request
+ * at a time.
+ */
+export class RawConnection {
+  readonly #port: number;
+  readonly #localAddress: string;
+  #socket: Socket | undefined;
+
+  /** `localAddress` is who the service takes us for: any of 127.0.0.0/8. */
+  constructor(port: number, localAddress: string) {
+    this.#port = port;
+    this.#localAddress = localAddress;
+  }
+
+  /** Rejects when nothing comes in time, or when the connection ends before the answer does. */
+  async exchange(bytes: Buffer, isHead = false): Promise<RawAnswer> {
+    const kept = this.#socket !== undefined && !this.#socket.destroyed;
+    try {
+      return await this.#exchangeOnce(bytes, isHead);
+    } catch (error) {
+      // The server closes what was silent for long, maybe in this very moment.
+      if (!kept || !(error instanceof UnheardError)) throw error;
+      return await this.#exchangeOnce(bytes, isHead);
+    }
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+  }
+
+  #exchangeOnce(bytes: Buffer, isHead: boolean): Promise<RawAnswer> {
+    const socket = this.#opened();
+    return new Promise((resolve, reject) => {
+      let received = Buffer.alloc(0);
+      const settle = (finish: () => void) => {
+        clearTimeout(timer);
+        socket.off('data', onData).off('close', onClose).off('error', onClose);
+        finish();
+      };
+      const fail = (error: Error) => {
+        socket.destroy();
+        settle(() => reject(error));
+      };
+      const timer = setTimeout(() => fail(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
+      const onData = (chunk: Buffer) => {
+        received = Buffer.concat([received, chunk]);
+        try {
+          const answer = answerIn(received, isHead);
+          if (answer === undefined) return;
+          // Nothing may come behind the head of an answer to HEAD; if it does, nobody knows what it is.
+          if (answer.headers.connection === 'close' || isHead) socket.destroy();
+          settle(() => resolve(answer));
+        } catch (error) {
+          fail(error instanceof Error ? error : new Error(String(error)));
+        }
+      };
+      const onClose = () =>
+        fail(
+          received.length === 0
+            ? new UnheardError('the connection was closed without an answer')
+            : new Error(`the connection was closed after ${JSON.stringify(received.toString('latin1'))}`),
+        );
+      socket.on('data', onData).on('close', onClose).on('error', onClose);
+      socket.write(bytes);
+    });
+  }
+
+  #opened(): Socket {
+    const { destroyed = true } = this.#socket ?? {};
+    if (destroyed || this.#socket === undefined) {
+      this.#socket = connect({ host: '127.0.0.1', port: this.#port, localAddress: this.#localAddress });
+      // Whoever waits for an answer hears of it; with nobody waiting it is of no concern.
+      this.#socket.on('error', () => {});
+      this.#socket.setNoDelay(true);
+    }
+    return this.#socket;
+  }
+}
+
+class UnheardError extends Error {}
+
+/** The answer, once all of it is there. Throws where there is more than one, or none that HTTP knows. */
+function answerIn(received: Buffer, isHead: boolean): RawAnswer | undefined {
+  const headEnd = received.indexOf(HEAD_END);
+  if (headEnd === -1) return undefined;
+  const [first = '', ...lines] = received.toString('latin1', 0, headEnd).split('\r\n');
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]);
+  if (Number.isNaN(status)) throw new Error(`no status line: ${JSON.stringify(first)}`);
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  const begin = headEnd + HEAD_END.length;
+  if (isHead) return { status, headers, body: received.subarray(begin) };
+  const announced = headers['content-length'];
+  const bytes = announced === undefined ? 0 : Number(announced);
+  const isEmpty = status === 204 || status === 304;
+  if (announced === undefined && !isEmpty && headers.connection !== 'close')
+    throw new Error(`neither a length nor an end: ${JSON.stringify(first)}`);
+  const length = isEmpty ? 0 : bytes;
+  if (received.length < begin + length) return undefined;
+  if (received.length > begin + length)
+    throw new Error(
+      `more than one answer: ${JSON.stringify(received.toString('latin1', begin + length).slice(0, 200))}`,
+    );
+  return { status, headers, body: received.subarray(begin) };
+}
