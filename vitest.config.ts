@@ -2,12 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores.
-// `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill. Those of them
-// that drive a browser, whose pages tell by the clock what stays and what passes, are `browser`: nothing runs beside them.
-const inBrowser = [
-  'ingest/tracker/*.fault.test.ts',
-  'bench/{drop-in-browser,documentation-page}.fault.test.ts',
-];
+// `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 
 export default defineConfig({
@@ -51,19 +46,7 @@ export default defineConfig({
           name: 'fault',
           sequence: { groupOrder: 3 },
           include: ['**/*.fault.test.ts'],
-          exclude: ['node_modules/**', 'dist/**', ...inBrowser],
-          testTimeout: 240_000,
-          hookTimeout: 180_000,
-          // Much of a fault test is waiting.
-          maxWorkers: 2,
-          ...servers,
-        },
-      },
-      {
-        test: {
-          name: 'browser',
-          sequence: { groupOrder: 4 },
-          include: inBrowser,
+          exclude: ['node_modules/**', 'dist/**'],
           testTimeout: 240_000,
           hookTimeout: 180_000,
           fileParallelism: false,

@@ -68,8 +68,8 @@ test.each(points)(
     const dying = dieAt(`${point}:after=${point === 'records:after-publish' ? 10 : 1}`);
     const sending = Array.from({ length: 1_000 }, async (_, index) => {
       const payload = { profileId, property: 'count', value: index % 2 === 0 ? 0.5 : 1.5 };
-      // A moment for each, so that the death falls between them.
-      await new Promise((resolve) => setTimeout(resolve, index * 3));
+      // A moment for each, so that the death falls between them, however long the processor takes to start.
+      await new Promise((resolve) => setTimeout(resolve, index * 5));
       await sendSurely(HOSTS[index % 2] ?? 'first', `${profileId}-${index}`, { type: 'increment', payload });
     });
     await Promise.all([...sending, dying]);
