@@ -21,3 +21,11 @@ export function createLogger(component: string, level: string): Logger {
     pino.destination({ dest: 2, sync: true }),
   );
 }
+
+const REASON_LENGTH = 300;
+
+/** An error in one line of a log. The store's own messages repeat the whole statement, which is of no use there. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.replace(/\s+/g, ' ').slice(0, REASON_LENGTH);
+}

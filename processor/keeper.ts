@@ -1,5 +1,7 @@
 import { backoffMs } from '../infra/backoff.ts';
 import type { KeyedBytes } from '../infra/keyed-bytes.ts';
+import { reasonOf } from '../infra/log.ts';
+import { Naps } from '../infra/naps.ts';
 import { RowBinaryWriter } from '../infra/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../ingest/event.ts';
 import { sessionLookupSubjectOf } from '../ingest/session-lookup.ts';
@@ -15,7 +17,6 @@ const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
 const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
-const REASON_LENGTH = 300;
 
 export interface KeeperOptions extends Omit<LaneOptions, 'ownership'> {
   readonly records: KeyedBytes;
@@ -30,7 +31,7 @@ export class Keeper {
   #answering = false;
   #stopping = false;
   #running: Promise<void> = Promise.resolve();
-  #wake: () => void = () => {};
+  readonly #naps = new Naps();
   #tickSequence = 0;
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
@@ -52,7 +53,7 @@ export class Keeper {
   /** Finishes what was folded, and gives the partition up. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     await this.#lane?.stop();
     await this.#running;
   }
@@ -62,7 +63,7 @@ export class Keeper {
     for (let attempt = 0; !this.#stopping; ) {
       const startedMs = clock.nowMs();
       try {
-        if (!(await this.#own())) await this.#sleep(TAKE_EVERY_MS);
+        if (!(await this.#own())) await this.#naps.sleep(TAKE_EVERY_MS);
         continue;
       } catch (error) {
         if (this.#stopping) {
@@ -84,7 +85,7 @@ export class Keeper {
         }
       }
       if (clock.nowMs() - startedMs > HEALTHY_AFTER_MS) attempt = 0;
-      await this.#sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
+      await this.#naps.sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
       attempt += 1;
     }
   }
@@ -192,20 +193,4 @@ export class Keeper {
       log.info({ partition, reason: reasonOf(error) }, 'lane: a tick was not published'); // The next one will do.
     }
   }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-}
-
-/** An error in one line. The store's own messages repeat the whole statement, which is of no use here. */
-function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.replace(/\s+/g, ' ').slice(0, REASON_LENGTH);
 }

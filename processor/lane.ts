@@ -1,6 +1,7 @@
 import { backoffMs } from '../infra/backoff.ts';
 import { BusError } from '../infra/bus-error.ts';
 import type { Config } from '../infra/config.ts';
+import { Naps } from '../infra/naps.ts';
 import type { StreamMessage, StreamReader } from '../infra/stream-reader.ts';
 import { streamOf } from '../ingest/event.ts';
 import { buryDeadLetter } from './dead-letter.ts';
@@ -65,7 +66,8 @@ export class Lane {
   #stopping = false;
   #flushRequested = false;
   #failure: unknown;
-  #wake: () => void = () => {};
+  /** Waits, unless something needs the lane sooner. */
+  readonly #naps = new Naps();
   #foldWaiters: FoldWaiter[] = [];
 
   readonly #flushOptions: FlushOptions;
@@ -185,7 +187,7 @@ export class Lane {
   /** Reads no more, flushes what was folded, and returns. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     this.#settleWaiters(new Error(STOPPING));
     await this.#reader?.close();
   }
@@ -233,7 +235,7 @@ export class Lane {
         if (this.#stopping) break;
         if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
           throw error;
-        await this.#sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
+        await this.#naps.sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
         attempt += 1;
       }
       await this.#room();
@@ -261,7 +263,7 @@ export class Lane {
   async #room(): Promise<void> {
     while (this.#failure === undefined && this.#pendingBytes >= PENDING_BYTES_MAX / 2) await this.#folding;
     while (this.#failure === undefined && !this.#stopping && this.#batchFull()) {
-      await (this.#flushing ?? this.#sleep(20));
+      await (this.#flushing ?? this.#naps.sleep(20));
     }
   }
 
@@ -269,7 +271,7 @@ export class Lane {
   async #flushNow(): Promise<void> {
     await this.#flushing;
     this.#flushRequested = true;
-    this.#wake();
+    this.#naps.wake();
     while (this.#flushRequested && !this.#stopping) await new Promise((resolve) => setTimeout(resolve, 5));
     await this.#flushing;
   }
@@ -346,7 +348,7 @@ export class Lane {
       waiter.settle(undefined);
       return false;
     });
-    if (this.#batchFull()) this.#wake();
+    if (this.#batchFull()) this.#naps.wake();
     return report;
   }
 
@@ -371,7 +373,7 @@ export class Lane {
     try {
       for (;;) {
         const dueMs = this.#lastFlushMs + config.FLUSH_INTERVAL_MS - clock.nowMs();
-        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#sleep(dueMs);
+        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#naps.sleep(dueMs);
         if (this.#failure !== undefined) return;
         const isLast = this.#stopping;
         if (isLast) await this.#folding;
@@ -392,7 +394,7 @@ export class Lane {
       if (ownership.leaseUntilMs - clock.nowMs() < (config.LEASE_MS * 2) / 3) {
         await persist(this.#flushOptions, () => ownership.renew());
       }
-      await this.#sleep(config.FLUSH_INTERVAL_MS);
+      await this.#naps.sleep(config.FLUSH_INTERVAL_MS);
       return;
     }
     this.#flushRequested = false;
@@ -427,19 +429,8 @@ export class Lane {
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     this.#settleWaiters(error);
     void this.#reader?.close(); // It only stops waiting; the lane is over either way.
-  }
-
-  /** Waits, unless something needs the lane sooner. */
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -1,7 +1,8 @@
 import { BusError } from '../../infra/bus-error.ts';
 import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import type { Logger } from '../../infra/log.ts';
+import { type Logger, reasonOf } from '../../infra/log.ts';
 import { encodeJson, followBucket, Mirror } from '../../infra/mirror.ts';
+import { Naps } from '../../infra/naps.ts';
 import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../ingest/accounts.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
@@ -45,7 +46,7 @@ export class Purger {
   #retainedAtMs = 0;
   #retained = '';
   #isStopping = false;
-  #wake: () => void = () => {};
+  readonly #naps = new Naps();
   #running: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -79,7 +80,7 @@ export class Purger {
   /** Ends after the statement that runs. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#wake();
+    this.#naps.end();
     await this.#running;
     this.#stopFollowing();
     this.#accounts.stop();
@@ -95,12 +96,11 @@ export class Purger {
         } catch (error) {
           if (error instanceof StoppingError) return;
           metrics.failures.add();
-          const reason = error instanceof Error ? error.message : String(error);
-          log.warn({ reason: reason.replace(/\s+/g, ' ').slice(0, 300) }, 'purge: it failed; again');
+          log.warn({ reason: reasonOf(error) }, 'purge: it failed; again');
           waitMs = FAILED_WAIT_MS;
         }
       }
-      await this.#sleep(waitMs);
+      await this.#naps.sleep(waitMs);
     }
   }
 
@@ -222,17 +222,6 @@ export class Purger {
     }
     this.#retained = asked;
     this.#retainedAtMs = nowMs;
-  }
-
-  #sleep(ms: number): Promise<void> {
-    if (this.#isStopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

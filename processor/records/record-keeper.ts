@@ -1,4 +1,6 @@
 import { backoffMs } from '../../infra/backoff.ts';
+import { reasonOf } from '../../infra/log.ts';
+import { Naps } from '../../infra/naps.ts';
 import {
   decodeRecordQuestion,
   encodeRecordAnswer,
@@ -9,15 +11,13 @@ import type { RecordDocument } from './document.ts';
 import { RECORD_RETRY, type RecordParts } from './record-flush.ts';
 import { RecordLane } from './record-lane.ts';
 
-const REASON_LENGTH = 300;
-
 /** Keeps the records of a partition going for as long as its events are ours: answers, and starts again on errors. */
 export class RecordKeeper {
   readonly #options: RecordParts;
   #lane: RecordLane | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopping = false;
-  #wake: () => void = () => {};
+  readonly #naps = new Naps();
 
   constructor(options: RecordParts) {
     this.#options = options;
@@ -29,7 +29,7 @@ export class RecordKeeper {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     await this.#lane?.stop();
     await this.#running;
   }
@@ -42,10 +42,10 @@ export class RecordKeeper {
       try {
         await this.#lane.run();
       } catch (error) {
-        const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH);
+        const reason = reasonOf(error);
         metrics.failures.add();
         log.error({ partition, reason }, 'records: stopped; starting again from the checkpoint');
-        await this.#sleep(backoffMs(RECORD_RETRY, attempt, random()));
+        await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
       }
     }
     stopAnswering();
@@ -58,21 +58,10 @@ export class RecordKeeper {
       if (document === 'absent') answer = { kind: 'absent' };
       else if (document !== undefined && document !== 'unavailable') answer = shown(document);
     } catch (error) {
-      const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH);
+      const reason = reasonOf(error);
       this.#options.log.warn({ partition: this.#options.partition, reason }, 'records: a question failed');
     }
     return encodeRecordAnswer(answer);
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#wake = done;
-    });
   }
 }
 

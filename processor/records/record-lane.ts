@@ -1,5 +1,6 @@
 import { backoffMs } from '../../infra/backoff.ts';
 import { BusError } from '../../infra/bus-error.ts';
+import { Naps } from '../../infra/naps.ts';
 import { StoreError } from '../../infra/store.ts';
 import type { StreamMessage, StreamReader } from '../../infra/stream-reader.ts';
 import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
@@ -85,7 +86,7 @@ export class RecordLane {
   #storeAway = false;
   #stopping = false;
   #failure: unknown;
-  #wakes = new Set<() => void>();
+  readonly #naps = new Naps();
   #waiters: Waiter[] = [];
 
   constructor(options: RecordParts) {
@@ -110,7 +111,7 @@ export class RecordLane {
   /** Reads no more, brings what is in memory to the store once, and returns. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     await this.#reader?.close();
   }
 
@@ -149,7 +150,7 @@ export class RecordLane {
       } catch (error) {
         if (this.#stopping) break;
         if (!(error instanceof BusError) || !error.retryable) throw error;
-        await this.#sleep(backoffMs(RECORD_RETRY, attempt, random()));
+        await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
         attempt += 1;
       }
       while (this.#pendingBytes >= PENDING_BYTES_MAX && !this.#stopping) await this.#working;
@@ -173,7 +174,7 @@ export class RecordLane {
         await this.#work(taken);
         for (const { bytes } of taken) this.#pendingBytes -= bytes.length;
         this.#options.gauges.lagMessages.set(this.#pending.length);
-        while (this.#isFull() && !this.#stopping) await this.#sleep(FLUSH_AFTER_MS);
+        while (this.#isFull() && !this.#stopping) await this.#naps.sleep(FLUSH_AFTER_MS);
       }
     } catch (error) {
       this.#fail(error);
@@ -271,7 +272,7 @@ export class RecordLane {
       } catch (error) {
         if (!(error instanceof BusError) || !error.retryable) throw error;
       }
-      await this.#sleep(backoffMs(RECORD_RETRY, attempt, random()));
+      await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
     }
     return false;
   }
@@ -288,7 +289,7 @@ export class RecordLane {
         return known;
       }
       this.#options.metrics.storeRetries.add();
-      await this.#sleep(backoffMs(RECORD_RETRY, attempt, this.#options.random()));
+      await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, this.#options.random()));
     }
     return undefined;
   }
@@ -328,7 +329,7 @@ export class RecordLane {
   #scheduleFlush(): void {
     if (this.#flushDueMs !== 0) return;
     this.#flushDueMs = this.#options.clock.nowMs() + FLUSH_AFTER_MS;
-    this.#wake();
+    this.#naps.wake();
   }
 
   async #flushLoop(): Promise<void> {
@@ -336,7 +337,7 @@ export class RecordLane {
       while (this.#failure === undefined) {
         const restMs =
           this.#flushDueMs === 0 ? IDLE_CHECKPOINT_MS : this.#flushDueMs - this.#options.clock.nowMs();
-        if (!this.#stopping && restMs > 0) await this.#sleep(restMs);
+        if (!this.#stopping && restMs > 0) await this.#naps.sleep(restMs);
         const isLast = this.#stopping;
         if (isLast) await this.#working;
         if (isLast || this.#flushDueMs === 0 || this.#flushDueMs <= this.#options.clock.nowMs())
@@ -361,7 +362,7 @@ export class RecordLane {
     };
     const revision = await bringRecords(this.#options, flush, {
       isStopping: () => this.#stopping,
-      sleep: (ms) => this.#sleep(ms),
+      sleep: (ms) => this.#naps.sleep(ms),
     });
     if (revision === undefined) return;
     this.#revision = revision;
@@ -411,24 +412,8 @@ export class RecordLane {
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#stopping = true;
-    this.#wake();
+    this.#naps.wake();
     void this.#reader?.close(); // The read loop ends with it; a failed close costs nothing.
-  }
-
-  #wake(): void {
-    for (const wake of this.#wakes) wake();
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        this.#wakes.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#wakes.add(done);
-    });
   }
 }
 

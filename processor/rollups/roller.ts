@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../../infra/clock.ts';
 import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import type { Logger } from '../../infra/log.ts';
+import { type Logger, reasonOf } from '../../infra/log.ts';
+import { Naps } from '../../infra/naps.ts';
 import type { Store } from '../../infra/store.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
 import { lateStarts, unrolledStarts } from './pending.ts';
@@ -56,7 +57,7 @@ export class Roller {
   /** Marks of before were seen; 0 when none was. */
   readonly #marksSeenMs: Record<SumUnit, number> = { hour: 0, day: 0 };
   #isStopping = false;
-  #wake: () => void = () => {};
+  readonly #naps = new Naps();
   #running: Promise<void> = Promise.resolve();
   /** The last of those that want no other at work beside them. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -72,7 +73,7 @@ export class Roller {
   /** Ends after the statement that runs. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#wake();
+    this.#naps.end();
     await this.#running;
   }
 
@@ -84,12 +85,10 @@ export class Roller {
           await this.pass();
         } catch (error) {
           metrics.failures.add();
-          const reason =
-            error instanceof Error ? error.message.replace(/\s+/g, ' ').slice(0, 300) : String(error);
-          log.warn({ reason }, 'rollups: a pass failed; again');
+          log.warn({ reason: reasonOf(error) }, 'rollups: a pass failed; again');
         }
       }
-      await this.#sleep(intervalMs);
+      await this.#naps.sleep(intervalMs);
     }
   }
 
@@ -130,7 +129,7 @@ export class Roller {
       }
       await work(block - 1);
     });
-    this.#wake();
+    this.#naps.wake();
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -217,16 +216,5 @@ export class Roller {
     const rows = await this.#options.store.query<{ block: number }>(tables.join(' UNION ALL '));
     const lastMs = Math.max(...rows.map(({ block }) => Math.floor(block / BLOCKS_PER_MS)));
     this.#blockMs = Math.max(this.#blockMs, lastMs);
-  }
-
-  #sleep(ms: number): Promise<void> {
-    if (this.#isStopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -1,0 +1,30 @@
+/** Waits that can be cut short, all of them at once. */
+export class Naps {
+  readonly #wakes = new Set<() => void>();
+  #isOver = false;
+
+  /** Resolves after `ms`, or sooner by `wake`. */
+  sleep(ms: number): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#wakes.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#wakes.add(wake);
+    });
+  }
+
+  /** Ends the waits of now. */
+  wake(): void {
+    for (const wake of [...this.#wakes]) wake();
+  }
+
+  /** Ends the waits of now, and those to come before they begin. */
+  end(): void {
+    this.#isOver = true;
+    this.wake();
+  }
+}
