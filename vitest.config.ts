@@ -3,7 +3,10 @@ import { defineConfig } from 'vitest/config';
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
+// Fault tests that count what came of long load, and bear company: two of them at a time take two thirds of the time.
+const sturdy = ['bench/{fuzz,golden,processor-crash,seam,server-kill,tiny}.fault.test.ts'];
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
+const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
 
 export default defineConfig({
   test: {
@@ -46,11 +49,18 @@ export default defineConfig({
           name: 'fault',
           sequence: { groupOrder: 3 },
           include: ['**/*.fault.test.ts'],
-          exclude: ['node_modules/**', 'dist/**'],
-          testTimeout: 240_000,
-          hookTimeout: 180_000,
+          exclude: ['node_modules/**', 'dist/**', ...sturdy],
+          ...faults,
           fileParallelism: false,
-          ...servers,
+        },
+      },
+      {
+        test: {
+          name: 'fault-sturdy',
+          sequence: { groupOrder: 4 },
+          include: sturdy,
+          ...faults,
+          maxWorkers: 2,
         },
       },
     ],

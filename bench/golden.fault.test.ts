@@ -267,7 +267,10 @@ async function expectRefusals(site: string): Promise<void> {
   ];
   const filtered = 'metrics?range=30min&filters=[{"name":"path","operator":"is","value":["/"]}]';
   const paths = [...refused, filtered].map((path) => `/insights/${site}/${encodeURI(path)}`);
-  for (const path of [...paths, `/export/events?projectId=${site}`]) {
+  const exports = ['events?', 'charts?series=[{"name":"*"}]&'].map(
+    (path) => `/export/${encodeURI(path)}projectId=${site}`,
+  );
+  for (const path of [...paths, ...exports]) {
     expect([path, (await asker.get(path)).status]).toEqual([path, 503]);
   }
   const { status, body } = await asker.get(`/insights/${site}/metrics?range=7d&partial=true`);

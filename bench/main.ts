@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { serveEcho } from './echo.ts';
+import { exportBench } from './export-bench.ts';
 import { ingestBench } from './ingest-bench.ts';
 import { countOption, numberOption, readOptions, UsageError } from './options.ts';
 import { pipelineBench } from './pipeline-bench.ts';
@@ -12,8 +13,9 @@ const USAGE = `npm run bench -- NAME [--seconds N] [--events N] [--data D] [--ti
   pipeline  CPU time of an event through all processes; then \`sessions\`
   sessions  memory of an open session, and restart with many of them
   query     questions about a year of a large site, against scans of its events; bytes per event; live
-  --events N   query: how many events the site has, such as 20M; default 20M
-  --data D     query: keeps the site in the folder D, and uses the one that is there
+  export    all events of that site in each format, against the store's own; deep pages; memory
+  --events N   query, export: how many events the site has, such as 20M; default 20M
+  --data D     query, export: keeps the site in the folder D, and uses the one that is there
   --seconds N  length of one stretch of load; default 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
   --tiny       just enough to see that it works; writes no result
@@ -56,18 +58,23 @@ async function main(args: readonly string[]): Promise<void> {
         secondsPerTurn: seconds,
         nodeArguments,
       }),
+    export: () =>
+      exportBench({
+        events: countOption(options, '--events', isTiny ? 50_000 : 20_000_000),
+        data: options.values.get('--data'),
+        isTiny,
+        nodeArguments,
+      }),
     sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
   };
-  const chosen: readonly (() => Promise<Finding>)[] =
-    name === 'ingest'
-      ? [findings.ingest]
-      : name === 'pipeline'
-        ? [findings.pipeline, findings.sessions]
-        : name === 'sessions'
-          ? [findings.sessions]
-          : name === 'query'
-            ? [findings.query]
-            : [];
+  const named: Readonly<Record<string, readonly (() => Promise<Finding>)[]>> = {
+    ingest: [findings.ingest],
+    pipeline: [findings.pipeline, findings.sessions],
+    sessions: [findings.sessions],
+    query: [findings.query],
+    export: [findings.export],
+  };
+  const chosen = Object.hasOwn(named, name) ? (named[name] ?? []) : [];
   // Leaving through `exit` is what ends the processes that were started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);

@@ -106,6 +106,10 @@ function answerIn(received: Buffer, isHead: boolean): RawAnswer | undefined {
   }
   const begin = headEnd + HEAD_END.length;
   if (isHead) return { status, headers, body: received.subarray(begin) };
+  if (headers['transfer-encoding'] === 'chunked') {
+    const body = chunkedBody(received, begin);
+    return body === undefined ? undefined : { status, headers, body };
+  }
   const announced = headers['content-length'];
   const bytes = announced === undefined ? 0 : Number(announced);
   const isEmpty = status === 204 || status === 304;
@@ -118,4 +122,24 @@ function answerIn(received: Buffer, isHead: boolean): RawAnswer | undefined {
       `more than one answer: ${JSON.stringify(received.toString('latin1', begin + length).slice(0, 200))}`,
     );
   return { status, headers, body: received.subarray(begin) };
+}
+
+/** A body in chunks, once the last one is there. */
+function chunkedBody(received: Buffer, begin: number): Buffer | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = begin; ; ) {
+    const lineEnd = received.indexOf('\r\n', at);
+    if (lineEnd === -1) return undefined;
+    const size = received.toString('latin1', at, lineEnd);
+    if (!/^[0-9a-f]+$/i.test(size)) throw new Error(`no chunk: ${JSON.stringify(size)}`);
+    const from = lineEnd + 2;
+    const to = from + Number.parseInt(size, 16);
+    if (received.length < to + 2) return undefined;
+    if (to === from) {
+      if (received.length > to + 2) throw new Error('more than one answer behind the last chunk');
+      return Buffer.concat(chunks);
+    }
+    chunks.push(received.subarray(from, to));
+    at = to + 2;
+  }
 }

@@ -14,15 +14,16 @@ import { credentialIn, KnownThings } from './openapi-known.ts';
 import { operationsIn } from './openapi-operations.ts';
 import type { Cast } from './openapi-requests.ts';
 
-/** A part of the 50,000 that `FUZZ_REQUESTS=50000` sends, which take four minutes. */
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 50_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
-/** Too few say nothing: what is to be deleted has to be there by chance. */
-const OFTEN = 100;
 const EACH_OPERATION = Math.floor(REQUESTS / 250);
+/** A question takes the store ten times as long as anything else takes the service. */
+const EACH_QUESTION = Math.floor(REQUESTS / 1_250);
 const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;
 const DECOYS = 6;
+/** A bucket is tried out by one at a time: the only thing that may be refused as busy. */
+const BUSY = /tested in this moment/;
 /** Of good requests, those that have to be answered as such: a document cannot say everything, but most of it. */
 const DONE_SHARE_MIN = 0.05;
 
@@ -42,6 +43,8 @@ beforeAll(async () => {
       QUERY_LIMIT_PER_10_S: '0',
       MANAGE_LIMIT_PER_10_S: '0',
       SECRETS_KEY: '5'.repeat(64),
+      // Trials of buckets go nowhere.
+      ENDPOINTS_ALLOWED: 'none',
     },
     envOf: {
       limited: { QUERY_LIMIT_PER_10_S: '40', MANAGE_LIMIT_PER_10_S: '40', TRACK_LIMIT_PER_10_S: '1000' },
@@ -180,6 +183,7 @@ test('requests made from the document alone: every answer is as the document say
     seed: SEED,
     requests: REQUESTS,
     eachOperation: EACH_OPERATION,
+    eachQuestion: EACH_QUESTION,
     inFlight: 32,
     say,
     breachesMax: BREACHES_MAX,
@@ -188,13 +192,11 @@ test('requests made from the document alone: every answer is as the document say
   expect(breaches, `FUZZ_SEED=${SEED}:\n${breaches.join('\n')}`).toEqual([]);
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
   // Nothing was away and no question was heavy.
-  expect([...unavailable]).toEqual([]);
+  expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
   for (const status of [200, 204, 400, 401, 403, 404, 405, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
   // The generator did not go blind: every operation that was asked for often was really done, many times.
-  const blind = [...good].filter(
-    ([, { sent: asked, done }]) => asked >= OFTEN && done < DONE_SHARE_MIN * asked,
-  );
+  const blind = [...good].filter(([, { sent: asked, done }]) => done < DONE_SHARE_MIN * asked);
   expect(blind).toEqual([]);
 
   await cluster.ready('web');
@@ -224,6 +226,7 @@ test('with limits, every answer that lists the headers of limits says them, and 
     seed: SEED,
     requests: 0,
     eachOperation: 6,
+    eachQuestion: 6,
     inFlight: 8,
     say,
     breachesMax: BREACHES_MAX,

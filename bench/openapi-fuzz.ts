@@ -34,6 +34,8 @@ export interface FuzzOptions {
   readonly requests: number;
   /** Requests of each operation; the others are of those that cost little. */
   readonly eachOperation: number;
+  /** Of each question, which the store has to answer. */
+  readonly eachQuestion: number;
   readonly inFlight: number;
   /** Told how far it is, every few seconds. */
   readonly say: (line: string) => void;
@@ -54,6 +56,9 @@ export interface FuzzOutcome {
 }
 
 const PROGRESS_EVERY_MS = 5_000;
+/** Of the requests that come on top of those of each operation. */
+const STRANGERS = 0.02;
+const SENT = 0.6;
 const OWN_ADDRESS = '127.0.0.1';
 /** Strangers come from few addresses, so that some of them are shut out and others are not. */
 const STRAY_ADDRESSES = [
@@ -155,26 +160,24 @@ async function sendOne(
 }
 
 /** Every operation in its turn, and what costs little again and again, in an order of its own. */
-function planOf({ law, seed, requests, eachOperation }: FuzzOptions): readonly Planned[] {
+function planOf({ law, seed, requests, eachOperation, eachQuestion }: FuzzOptions): readonly Planned[] {
   const random = new SeededRandom(seed);
   const { operations } = law;
   const plan: Planned[] = [];
   const add = (operation: ListedOperation, manner: Manner) =>
     plan.push({ operation, manner, seed: (seed + plan.length * 7919) >>> 0 });
-  for (const operation of operations)
-    for (let index = 0; index < eachOperation; index += 1) add(operation, mannerOf(operation, index));
+  for (const operation of operations) {
+    const count = isQuestion(operation) ? eachQuestion : eachOperation;
+    for (let index = 0; index < count; index += 1) add(operation, mannerOf(operation, index));
+  }
   const sending = operations.filter(({ tag, body }) => tag === 'Track' && body !== undefined);
   const cheap = operations.filter(({ tag }) => tag === 'Track' || tag === 'Manage');
   const guarded = operations.filter(({ access }) => access === 'secret');
   while (plan.length < requests) {
-    const [among, manner] = oneOf(random, [
-      [sending, 'spoilt'],
-      [sending, 'good'],
-      [cheap, 'spoilt'],
-      [cheap, 'spoilt'],
-      [guarded, 'stranger'],
-    ] as const);
-    add(oneOf(random, among), manner);
+    // To learn that a secret is wrong takes the service as long as a thousand other refusals.
+    if (random.chance(STRANGERS)) add(oneOf(random, guarded), 'stranger');
+    else if (random.chance(SENT)) add(oneOf(random, sending), random.chance(0.3) ? 'good' : 'spoilt');
+    else add(oneOf(random, cheap), 'spoilt');
   }
   return shuffled(random, plan);
 }
@@ -188,11 +191,14 @@ function draftOf({ law, known, cast, site }: FuzzOptions, { operation, manner, s
   return draft;
 }
 
-/** Half are good; of questions, each of which the store has to answer, a quarter, and half come from strangers. */
-function mannerOf({ tag }: ListedOperation, index: number): Manner {
-  const isQuestion = tag === 'Insights' || tag === 'Export';
-  if (isQuestion && index % 2 === 1) return 'stranger';
-  return index % (isQuestion ? 4 : 2) === 0 ? 'good' : 'spoilt';
+/** Half are good; one of eight questions comes from a stranger. */
+function mannerOf(operation: ListedOperation, index: number): Manner {
+  if (isQuestion(operation) && index % 8 === 1) return 'stranger';
+  return index % 2 === 0 ? 'good' : 'spoilt';
+}
+
+function isQuestion({ tag }: ListedOperation): boolean {
+  return tag === 'Insights' || tag === 'Export';
 }
 
 /** In any order, but things are made rather early and deleted rather late, so that there are some to ask about. */

@@ -16,6 +16,8 @@ const ERROR: ListedAnswer = {
   content: [['application/json', { $ref: '#/components/schemas/Error' }]],
   headers: [],
 };
+/** What is not there has no version, and the last page no next one. */
+const SOMETIMES: ReadonlySet<string> = new Set(['etag', 'x-next-cursor']);
 const STACK = /\bat .{1,200}:\d+:\d+|node_modules|\.[tj]s:\d+|\bError: |DB::Exception/;
 const SECRET = /sec_[0-9a-f]{40}|scrypt:/;
 const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
@@ -49,10 +51,10 @@ function contentBreach(law: Law, answer: RawAnswer, listed: ListedAnswer): strin
   if (content === undefined) return `${status} is ${mediaType || 'of no type'}: ${shown(answer)}`;
   for (const name of listed.headers) {
     const isWanted = law.limited || !name.startsWith('ratelimit');
-    // What is not there has no version.
-    if (isWanted && name !== 'etag' && !Object.hasOwn(headers, name))
+    if (isWanted && !SOMETIMES.has(name) && !Object.hasOwn(headers, name))
       return `${status} has no header ${name}`;
   }
+  if (mediaType === 'application/x-ndjson') return lineBreach(body);
   if (mediaType !== 'application/json') return body.length > 0 ? undefined : `${status} is empty`;
   const text = utf8Of(body);
   if (text === undefined) return `${status} is not UTF-8`;
@@ -61,6 +63,13 @@ function contentBreach(law: Law, answer: RawAnswer, listed: ListedAnswer): strin
   const breaches = schemaBreaches(value, content[1], law.named);
   if (breaches.length > 0) return `${status} breaks its schema: ${breaches.slice(0, 5).join('; ')}`;
   return status >= 400 ? errorBreach(status, value, { text, schema: content[1] as JsonSchema }) : undefined;
+}
+
+function lineBreach(body: Buffer): string | undefined {
+  const lines = (utf8Of(body) ?? 'not UTF-8\n').split('\n');
+  if (lines.pop() !== '') return 'the last line has no end';
+  const wrong = lines.find((line) => parsed(line)[0] === undefined);
+  return wrong === undefined ? undefined : `a line is no JSON: ${wrong.slice(0, 200)}`;
 }
 
 function errorBreach(

@@ -50,7 +50,7 @@ export interface Draft {
 export const CLIENT_ID = 'service-client-id';
 export const CLIENT_SECRET = 'service-client-secret';
 
-/** Filters cannot be made from their schema alone: a field's name is a text there. */
+/** Filters and breakdowns cannot be made from their schema alone: a field's name is a text there. */
 const FILTERED = [
   'path',
   'country',
@@ -207,20 +207,23 @@ function pairsOf(
   const { random } = values;
   const known = values.known(name);
   if (known !== undefined) return [[name, known]];
-  if (content !== undefined)
-    return [[name, JSON.stringify(filtersOf(values, content['application/json']?.schema))]];
+  if (content !== undefined) {
+    const { schema: inner = {}, example: told } = content['application/json'] ?? {};
+    const isTold = told !== undefined && random.chance(0.4);
+    return [[name, JSON.stringify(isTold ? told : withFields(values, name, madeValue(values, inner)))]];
+  }
   const value = example !== undefined && random.chance(0.7) ? example : madeValue(values, schema ?? {});
   return (Array.isArray(value) ? value : [value]).map((one) => [name, wellFormed(String(one))]);
 }
 
-function filtersOf(values: ValueSources, schema: JsonSchema | undefined): unknown {
-  const made = madeValue(values, schema ?? {});
+/** What was made of a schema of filters, breakdowns or series, with fields that there are. */
+function withFields(values: ValueSources, name: string, made: unknown): unknown {
   if (!Array.isArray(made)) return made;
-  return made.map((filter: object) => ({
-    ...filter,
-    name: oneOf(values.random, FILTERED),
-    value: ['/', 'a'],
-  }));
+  return made.map((one: { readonly filters?: unknown }) => {
+    if (name === 'series') return { ...one, filters: withFields(values, 'filters', one.filters) };
+    const named = { ...one, name: oneOf(values.random, FILTERED) };
+    return name === 'filters' ? { ...named, value: ['/', 'a'] } : named;
+  });
 }
 
 function wellFormed(text: string): string {

@@ -1,6 +1,7 @@
 import {
   connect,
   DiscardPolicy,
+  headers as headersOf,
   type JetStreamClient,
   type JetStreamManager,
   type NatsConnection,
@@ -31,6 +32,21 @@ export interface BucketOptions {
 }
 
 const KEPT: BucketOptions = { storage: 'file' };
+
+/** What becomes of the messages of a stream that has no room: the oldest go, and any of this age. */
+export interface OldestGo {
+  readonly oldestGo: true;
+  readonly ageMaxMs: number;
+}
+
+/** A message that may only stand behind another one. */
+export interface FollowingMessage {
+  readonly bytes: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sequence of the last message of its subject; 0: there is none. */
+  readonly after: number;
+  readonly timeoutMs: number;
+}
 
 /** JetStream and core NATS as this program uses them. Reconnects for ever; nothing is lost by a lost connection. */
 export class Bus {
@@ -81,16 +97,21 @@ export class Bus {
 
   /**
    * Makes sure that a file stream with this one subject exists. A full stream refuses new messages instead of
-   * forgetting old ones: what was acknowledged stays.
+   * forgetting old ones, so that what was acknowledged stays; unless it is said that the oldest go.
    */
-  async ensureStream(name: string, subject: string, bytesMax: number): Promise<void> {
-    const limits = { max_bytes: bytesMax, discard: DiscardPolicy.New };
+  async ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
+    const limits = {
+      max_bytes: bytesMax,
+      discard: oldestGo === undefined ? DiscardPolicy.New : DiscardPolicy.Old,
+      max_age: nanos(oldestGo?.ageMaxMs ?? 0),
+    };
     try {
       const { config } = await this.#manager.streams.info(name);
-      if (config.max_bytes !== bytesMax) await this.#manager.streams.update(name, { ...config, ...limits });
+      if (config.max_bytes !== bytesMax || config.max_age !== limits.max_age)
+        await this.#manager.streams.update(name, { ...config, ...limits });
       return;
     } catch (error) {
-      if (!(error instanceof NatsError) || error.api_error?.code !== 404) throw busError('stream', error);
+      if (!isAbsent(error)) throw busError('stream', error);
     }
     try {
       await this.#manager.streams.add({
@@ -114,6 +135,42 @@ export class Bus {
       return ack.seq;
     } catch (error) {
       throw busError('publish', error);
+    }
+  }
+
+  /**
+   * Appends to a stream if the subject's last message is still `after`, else throws a conflict; resolves with its sequence
+   * once the server has it durably.
+   */
+  async append(subject: string, { bytes, headers, after, timeoutMs }: FollowingMessage): Promise<number> {
+    const named = headersOf();
+    for (const [name, value] of Object.entries(headers)) named.set(name, value);
+    try {
+      const ack = await this.#jetstream.publish(subject, bytes, {
+        headers: named,
+        expect: { lastSubjectSequence: after },
+        timeout: timeoutMs,
+      });
+      return ack.seq;
+    } catch (error) {
+      throw busError('append', error);
+    }
+  }
+
+  /** Sequence and headers of the last message of a subject; undefined when it has none, or there is no such stream. */
+  async lastOf(
+    name: string,
+    subject: string,
+  ): Promise<{ readonly sequence: number; readonly headers: Readonly<Record<string, string>> } | undefined> {
+    try {
+      const { seq, header } = await this.#manager.streams.getMessage(name, { last_by_subj: subject });
+      return {
+        sequence: seq,
+        headers: Object.fromEntries(header.keys().map((key) => [key, header.get(key)])),
+      };
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw busError('get', error);
     }
   }
 
@@ -144,6 +201,15 @@ export class Bus {
     }
   }
 
+  /** Lets a stream, if it is there, forget every message on subjects that `subject` matches. */
+  async forgetSubject(name: string, subject: string): Promise<void> {
+    try {
+      await this.#manager.streams.purge(name, { filter: subject });
+    } catch (error) {
+      if (!isAbsent(error)) throw busError('forget', error);
+    }
+  }
+
   /** Removes one message of a stream. */
   async remove(name: string, sequence: number): Promise<void> {
     try {
@@ -162,7 +228,26 @@ export class Bus {
         yield { sequence, bytes: message.data };
       } catch (error) {
         // A message that was removed leaves its number.
-        if (!(error instanceof NatsError) || error.api_error?.code !== 404) throw busError('get', error);
+        if (!isAbsent(error)) throw busError('get', error);
+      }
+    }
+  }
+
+  /** The messages on subjects that `subject` matches, of a stream that may be missing, one after the other to the end. */
+  async *messagesOf(name: string, subject: string): AsyncGenerator<StreamMessage> {
+    for (let sequence = 1; ; ) {
+      // The library's type of a request leaves this kind out.
+      const next: { readonly seq: number; readonly next_by_subj: string } = {
+        seq: sequence,
+        next_by_subj: subject,
+      };
+      try {
+        const message = await this.#manager.streams.getMessage(name, next);
+        sequence = message.seq + 1;
+        yield { sequence: message.seq, bytes: message.data };
+      } catch (error) {
+        if (isAbsent(error)) return;
+        throw busError('get', error);
       }
     }
   }
@@ -231,4 +316,9 @@ export class Bus {
       }
     }
   }
+}
+
+/** Whether there is no such stream, or no such message in it. */
+function isAbsent(error: unknown): boolean {
+  return error instanceof NatsError && error.api_error?.code === 404;
 }

@@ -67,6 +67,11 @@ export const SETTINGS = {
     default: '60000',
     help: 'how often hours and days that are over are summed up for questions about long times',
   },
+  DELIVERY_INTERVAL_MS: {
+    schema: integer(100, 86_400_000),
+    default: '300000',
+    help: "how often new events are brought to customers' buckets; longer makes fewer and larger files",
+  },
   SESSION_HOLD_MS: {
     schema: integer(1_800_000, 86_400_000),
     default: '3600000',
@@ -101,6 +106,16 @@ export const SETTINGS = {
     schema: integer(1_048_576, 1_099_511_627_776),
     default: '2147483648',
     help: "bytes the bus keeps of a partition's events, and of its records, while the store is away; above it, 503",
+  },
+  FEED_BYTES_MAX: {
+    schema: integer(1_048_576, 1_099_511_627_776),
+    default: '1073741824',
+    help: 'bytes the bus keeps of the events of sites with a feed; the oldest go first. Above 4 GiB, with a bus of your own',
+  },
+  FEED_AGE_MAX_S: {
+    schema: integer(60, 315_360_000),
+    default: '604800',
+    help: 'seconds the bus keeps an event of a feed',
   },
   SESSION_LOOKUP_TIMEOUT_MS: {
     schema: integer(10, 10_000),
@@ -174,6 +189,11 @@ export const SETTINGS = {
     schema: z.string().regex(/^(?:[0-9a-f]{64})?$/i, 'expected 64 hexadecimal digits'),
     default: '',
     help: 'key of 64 hexadecimal digits for the secrets that people leave here; the launcher makes one. With another one they have to be given again',
+  },
+  ENDPOINTS_ALLOWED: {
+    schema: z.string(),
+    default: '',
+    help: 'addresses or CIDR ranges, comma-separated, to which connections on behalf of customers may go besides the public ones; `none` for those alone that are listed, `any` for all',
   },
   CRASH_POINT: { schema: z.string(), default: '', help: 'for tests: die at this point' },
 } as const satisfies Record<string, { schema: z.ZodType; default: string; help: string }>;

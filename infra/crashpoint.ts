@@ -8,6 +8,7 @@ export const CRASH_POINTS = [
   'flush:before-intent',
   'flush:after-intent',
   'flush:after-events',
+  'flush:after-feed',
   'flush:after-sessions',
   'flush:after-checkpoint',
   'flush:after-ack',
@@ -16,6 +17,11 @@ export const CRASH_POINTS = [
   'records:after-publish',
   'records:after-insert',
   'records:after-checkpoint',
+  'delivery:after-declare',
+  'delivery:after-file',
+  'delivery:after-decide',
+  'delivery:after-manifest',
+  'delivery:after-commit',
 ] as const;
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 

@@ -45,6 +45,13 @@ export interface Reply {
   json(status: number, text: string, headers?: HeaderList): void;
   /** Sends any body with exactly these headers. */
   send(status: number, body: string | Uint8Array, headers: HeaderList): void;
+  /**
+   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than it takes. Nothing is sent before
+   * the first chunk is there: an error until then is thrown, and another answer can be given. Later the connection is cut,
+   * so that nobody takes the part for the whole, and the error thrown. `chunks` is ended when the peer goes away, or takes
+   * nothing for a minute.
+   */
+  stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   /** Runs when the peer goes away before the answer. */
   onAbort(listener: () => void): void;
 }
@@ -63,6 +70,8 @@ export interface Route<Head> {
 }
 
 const EMPTY_BODY = new Uint8Array(0);
+/** A peer that takes nothing of a body for so long is given up. */
+const STALL_MAX_MS = 60_000;
 
 /** The one HTTP server of a process; every service in it adds its routes before `listen`. */
 export class HttpServer {
@@ -278,6 +287,61 @@ class OpenReply implements Reply {
     this.#response.cork(() => end(this.#response, status, body, headers));
   }
 
+  async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const pieces = chunks[Symbol.asyncIterator]();
+    let isBegun = false;
+    try {
+      for (let next = await pieces.next(); this.open; next = await pieces.next()) {
+        if (!isBegun) begin(this.#response, status, headers);
+        isBegun = true;
+        if (next.done) {
+          this.#close(() => this.#response.end());
+          return;
+        }
+        if (!this.#write(next.value)) await this.#drained();
+      }
+    } catch (error) {
+      if (isBegun) this.#close(() => this.#response.close());
+      throw error;
+    } finally {
+      await pieces.return?.();
+    }
+  }
+
+  /** Whether the peer takes more at once. */
+  #write(bytes: Uint8Array): boolean {
+    let isTaken = true;
+    this.#response.cork(() => {
+      isTaken = this.#response.write(bytes);
+    });
+    return isTaken;
+  }
+
+  /** Resolves when the peer took what was written, and when it went away or is given up. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const over = () => {
+        clearTimeout(patience);
+        resolve();
+      };
+      const patience = setTimeout(() => this.#close(() => this.#response.close()), STALL_MAX_MS);
+      this.#aborted = over;
+      this.#response.onWritable(() => {
+        // Once it has returned: a listener that is set before that is put aside again for this one.
+        setImmediate(over);
+        return true;
+      });
+    });
+  }
+
+  #close(act: () => void): void {
+    if (!this.open) return;
+    this.open = false;
+    this.#settled();
+    this.#response.cork(act);
+    this.#aborted?.();
+  }
+
   onAbort(listener: () => void): void {
     this.#aborted = listener;
   }
@@ -293,6 +357,13 @@ class OpenReply implements Reply {
 /** Whatever stood behind the head of its answer would be taken for the beginning of the next one. */
 function isHead(request: uws.HttpRequest): boolean {
   return request.getMethod() === 'head';
+}
+
+function begin(response: uws.HttpResponse, status: number, headers: HeaderList): void {
+  response.cork(() => {
+    response.writeStatus(STATUS_LINES[status] ?? String(status));
+    for (const [name, value] of headers) response.writeHeader(name, oneLine(value));
+  });
 }
 
 /** `headOnly` leaves the body out and says how long it would be. */

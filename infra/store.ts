@@ -155,12 +155,20 @@ export class Store {
     }
   }
 
-  /** The bytes of an answer as they come; the statement names its own format. */
-  async *bytes(sql: string, parameters?: StoreParameters): AsyncGenerator<Buffer> {
+  /**
+   * The bytes of an answer as they come; the statement names its own format. The store waits while nobody takes them,
+   * and stops when `return` is called before the end.
+   */
+  async *bytes(
+    sql: string,
+    parameters?: StoreParameters,
+    settings?: StoreSettings,
+  ): AsyncGenerator<Buffer, void, void> {
     const { stream } = await told(() =>
       this.#client.exec({
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+        clickhouse_settings: { max_query_size: String(QUERY_TEXT_MAX_BYTES), ...settings },
       }),
     );
     const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;

@@ -8,6 +8,7 @@ import { encodeJson, followBucket, Mirror } from '../infra/mirror.ts';
  *
  *     team.<id>   site.<id>   client.<uuid>   salt.<YYYY-MM-DD> (salt.ts)
  *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)   gsc.<storedId>
+ *     integration.<uuid> (integration.ts)
  *
  * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known
  * everywhere within moments.
@@ -82,6 +83,8 @@ export const siteSchema = z
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
     publicWidget: z.boolean().default(false),
+    /** Whether its events go to a stream for whoever follows them; see `feedSubjectOf`. */
+    feed: z.boolean().default(false),
     /** Null: history is kept for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
     filters: filtersSchema.default(() => filtersSchema.parse({})),
@@ -124,6 +127,14 @@ export function siteKeyOf(id: string): string {
 /** Where a client's record lies in the bucket. */
 export function clientKeyOf(id: string): string {
   return `client.${keySafe(id)}`;
+}
+
+/**
+ * Where on the bus the events of a site go that has a feed, by partition; with `>` what whoever follows all of them listens
+ * to. See "Feed" in processor/README.md.
+ */
+export function feedSubjectOf(storedId: string, partition: number | '>'): string {
+  return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${partition}`;
 }
 
 /** The bytes of a record. */

@@ -6,6 +6,7 @@ import type { CrashPoint } from '../infra/crashpoint.ts';
 import type { Logger } from '../infra/log.ts';
 import { type KeyedInsert, type Store, StoreError } from '../infra/store.ts';
 import { streamOf } from '../ingest/event.ts';
+import type { PartitionFeed } from './feed/partition-feed.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import type { Ownership } from './ownership.ts';
 import { markLateHours } from './rollups/late-hours.ts';
@@ -19,6 +20,7 @@ const TRIES_WHILE_STOPPING = 3;
 export interface FlushOptions {
   readonly partition: number;
   readonly ownership: Ownership;
+  readonly feed: PartitionFeed;
   readonly bus: Bus;
   readonly store: Store;
   readonly worker: WorkerHandle;
@@ -41,7 +43,7 @@ export async function bringToStore(
   batch: CutBatch,
   isDeclared: boolean,
 ): Promise<void> {
-  const { worker, partition, ownership, metrics, gauges, crashPoint, bus, clock } = options;
+  const { worker, partition, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
@@ -69,6 +71,12 @@ export async function bringToStore(
         present: { sql: ofFlush, parameters },
       });
     crashPoint('flush:after-events');
+    // In front of the sessions: with these in the store a flush is complete and is never done again.
+    if (batch.eventRows > 0)
+      await feed.publish({ flushNumber, events: Buffer.from(batch.events) }, (error, attempt) =>
+        untilBusWorks(options, error, attempt),
+      );
+    crashPoint('flush:after-feed');
     await insert(options, {
       ...common,
       table: SESSIONS_TABLE,
@@ -100,6 +108,13 @@ export async function persist(options: FlushOptions, write: () => Promise<void>)
       await pause(options, attempt);
     }
   }
+}
+
+/** Waits after a failed write until the bus takes our record, which also says that the partition is still ours. */
+async function untilBusWorks(options: FlushOptions, error: BusError, attempt: number): Promise<void> {
+  if (isEnough(options, attempt)) throw error;
+  await pause(options, attempt);
+  await persist(options, () => options.ownership.renew());
 }
 
 function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {

@@ -5,6 +5,7 @@ import { Naps } from '../infra/naps.ts';
 import type { StreamMessage, StreamReader } from '../infra/stream-reader.ts';
 import { streamOf } from '../ingest/event.ts';
 import { buryDeadLetter } from './dead-letter.ts';
+import { type FeedParts, PartitionFeed } from './feed/partition-feed.ts';
 import { bringToStore, type FlushOptions, persist, RETRY_BACKOFF } from './flush.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from './hot.ts';
 import type { Checkpoint } from './lane-record.ts';
@@ -30,8 +31,9 @@ const CATCH_UP_MAX_MS = 2_000;
 const TOO_LARGE_TRIES = 3;
 const STOPPING = 'the lane is stopping';
 
-export interface LaneOptions extends Omit<FlushOptions, 'hurry'> {
+export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
   readonly config: Config;
+  readonly feeds: FeedParts;
   readonly limits: PartitionLimits;
 }
 
@@ -46,7 +48,7 @@ interface FoldWaiter {
  * One partition from the bus to the store, for as long as this process owns it. The thread holds the state; this is
  * everything that touches the world, and the order in which it does.
  *
- *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ sessions ─▶ checkpoint ─▶ forget
+ *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ forget
  *                                     └─▶ the next batch fills meanwhile
  */
 export class Lane {
@@ -76,6 +78,7 @@ export class Lane {
     this.#options = options;
     this.#flushOptions = {
       ...options,
+      feed: new PartitionFeed(options),
       hurry: () => (this.#failure !== undefined ? 'at once' : this.#stopping ? 'soon' : 'no'),
     };
   }

@@ -17,7 +17,13 @@ import { CONTROL_BUCKET } from '../ingest/accounts.ts';
 import { ALIASES_BUCKET } from '../ingest/alias-record.ts';
 import { streamOf, subjectOf } from '../ingest/event.ts';
 import { recordStreamOf, recordSubjectOf } from '../ingest/record-update.ts';
+import { bucketOf, readEndpointsAllowed } from './bucket-of.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letter.ts';
+import { Deliverer } from './delivery/deliverer.ts';
+import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
+import { createFeedMetrics } from './feed/feed-metrics.ts';
+import { Feeds } from './feed/feeds.ts';
+import { DELIVERIES_BUCKET } from './integration.ts';
 import { Keeper } from './keeper.ts';
 import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
 import { LANES_BUCKET } from './lane-record.ts';
@@ -34,6 +40,7 @@ const PUBLISHERS_MAX = 4_096;
 const MINUTE_VISITORS_MAX = 1_000_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;
+const BUCKET_TIMEOUT_MS = 60_000;
 const DRAIN_MAX_MS = 18_000;
 
 /** Runs a processor: one keeper for each partition, their states spread over single-thread pools. */
@@ -66,6 +73,12 @@ async function main(): Promise<void> {
   const laneMetrics = createLaneMetrics(metrics);
   const recordMetrics = createRecordMetrics(metrics);
   const crashPoint = crashPoints(config.CRASH_POINT);
+  const feeds = await Feeds.open({
+    bus,
+    log,
+    limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
+    metrics: createFeedMetrics(metrics),
+  });
   const keepers = Array.from({ length: config.PARTITIONS }, (_, partition) => {
     const worker = workers[partition % workers.length];
     if (worker === undefined) throw new Error('a processor needs a worker');
@@ -74,6 +87,7 @@ async function main(): Promise<void> {
       config,
       limits: limitsOf(config),
       bus,
+      feeds,
       records,
       store,
       worker,
@@ -114,6 +128,28 @@ async function main(): Promise<void> {
     // Beside the roller, whose sums it declares void.
     isOurs: () => keepers[0]?.answering === true,
   });
+  const endpointsAllowed = readEndpointsAllowed(config.ENDPOINTS_ALLOWED);
+  const deliverer = await Deliverer.start({
+    bus,
+    lanes: records,
+    control: await bus.keyed(CONTROL_BUCKET),
+    deliveries: await bus.keyed(DELIVERIES_BUCKET),
+    partitions: config.PARTITIONS,
+    intervalMs: config.DELIVERY_INTERVAL_MS,
+    openBucket: (integration) =>
+      bucketOf(integration, {
+        secretsKey: config.SECRETS_KEY,
+        endpointsAllowed,
+        timeoutMs: BUCKET_TIMEOUT_MS,
+      }),
+    store,
+    clock: systemClock,
+    random: Math.random,
+    log,
+    metrics: createDeliveryMetrics(metrics),
+    crashPoint,
+    isOurs: () => keepers[0]?.answering === true,
+  });
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   addOperations(http, metrics, () => {
     const answering = keepers.filter((keeper) => keeper.answering).length;
@@ -128,7 +164,13 @@ async function main(): Promise<void> {
     if (draining) return;
     draining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    await Promise.all([purger.stop(), roller.stop(), ...keepers.map((keeper) => keeper.stop())]);
+    await Promise.all([
+      deliverer.stop(),
+      purger.stop(),
+      roller.stop(),
+      ...keepers.map((keeper) => keeper.stop()),
+    ]);
+    feeds.stop();
     await Promise.all(workers.map((worker) => worker.stop()));
     http.close();
     await store.close();

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { EXPORT_GROUPS } from '../processor/event-export.ts';
 import { INTERVALS } from './buckets.ts';
+import { cursorField, rowCursorField } from './cursor.ts';
 import { readFilters } from './filters/filter.ts';
 import { RANGES } from './range.ts';
 
@@ -72,22 +74,8 @@ export const excludedQuery = z.object({
 /** `GET /insights/{projectId}/profiles/{profileId}` and `…/groups/{groupId}` take no parameters. */
 export const recordQuery = z.object({});
 
-/** Groups of fields that an exported event can have besides those that it always has. */
-export const INCLUDES = [
-  'profile',
-  'meta',
-  'properties',
-  'referrer',
-  'geo',
-  'device',
-  'revenue',
-  'utm',
-  'sdk',
-] as const;
-export type Include = (typeof INCLUDES)[number];
-
-/** `GET /export/events`; `limit` above its maximum is clamped. */
-export const exportQuery = z.object({
+/** Which events of which site are exported, in whatever form. */
+export const exportSelection = z.object({
   projectId: z
     .string()
     .optional()
@@ -106,11 +94,6 @@ export const exportQuery = z.object({
     ),
   end: z.string().optional().describe('The last day, included, or the instant before which to end.'),
   profileId: z.string().optional().describe('Only events of this profile.'),
-  page: wholeNumber(1, PAGE_MAX).default(1).describe('Which page, from 1.'),
-  limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
-    .default(50)
-    .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX))
-    .describe(`Events of a page; more than ${EXPORT_LIMIT_MAX} count as ${EXPORT_LIMIT_MAX}.`),
   /** Each event by its own columns. */
   filters,
   includes: z
@@ -118,11 +101,33 @@ export const exportQuery = z.object({
     .default([])
     .transform((text) => (typeof text === 'string' ? [text] : text).flatMap((part) => part.split(',')))
     .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''))
-    .pipe(z.array(z.enum(INCLUDES)))
-    .describe(`Further fields by their groups, separated by commas or repeated: ${INCLUDES.join(', ')}.`),
+    .pipe(z.array(z.enum(EXPORT_GROUPS)))
+    .describe(
+      `Further fields by their groups, separated by commas or repeated: ${EXPORT_GROUPS.join(', ')}.`,
+    ),
   partial: common.partial,
 });
+export type ExportSelection = z.output<typeof exportSelection>;
+
+/** `GET /export/events`; `limit` above its maximum is clamped. */
+export const exportQuery = exportSelection.extend({
+  page: wholeNumber(1, PAGE_MAX).optional().describe('Which page, from 1.'),
+  limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+    .default(50)
+    .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX))
+    .describe(`Events of a page; more than ${EXPORT_LIMIT_MAX} count as ${EXPORT_LIMIT_MAX}.`),
+  cursor: cursorField,
+});
 export type ExportQuery = z.output<typeof exportQuery>;
+
+/** `GET /export/events.ndjson`, `.csv` and `.parquet`. */
+export const streamQuery = exportSelection.omit({ partial: true }).extend({
+  limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('At most so many events; all without it.'),
+  cursor: rowCursorField,
+});
+export type StreamQuery = z.output<typeof streamQuery>;
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
@@ -295,6 +300,12 @@ export const exportAnswer = z.object({
     totalCount: z.number().describe('Events of all pages.'),
     pages: z.number(),
     current: z.number().describe('Which page this is, from 1.'),
+    nextCursor: z
+      .string()
+      .nullable()
+      .describe(
+        'The `cursor` of the next page, of which arriving events shift nothing; null behind the last.',
+      ),
   }),
   data: z.array(exportedEvent).describe('The newest first, ties by id.'),
   partial,

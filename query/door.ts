@@ -76,8 +76,11 @@ export class Door {
       if (client === undefined) throw unauthorized();
       if (area === 'manage' && client.type !== 'root')
         throw new RefusalError('forbidden', 'only a root client may manage');
-      const { json, headers: further = NO_HEADERS } = await answer(client);
-      reply.json(200, JSON.stringify(json), further.length === 0 ? headers : [...headers, ...further]);
+      const answered = await answer(client);
+      const { headers: further = NO_HEADERS } = answered;
+      const all = further.length === 0 ? headers : [...headers, ...further];
+      if ('json' in answered) reply.json(200, JSON.stringify(answered.json), all);
+      else await reply.stream(200, all, answered.chunks);
     } catch (error) {
       this.#refuse(error, reply, headers);
     }

@@ -25,8 +25,8 @@ export interface About {
   readonly summary: string;
   /** What the summary leaves open; empty for nothing. Plain text, paragraphs apart by empty lines. */
   readonly description?: string;
-  /** The JSON of an answer of status 200. */
-  readonly answer: z.ZodType;
+  /** The JSON of an answer of status 200, or of which other kind it is. */
+  readonly answer: z.ZodType | { readonly contentType: string };
 }
 
 /** One request of a client that was let in. */
@@ -40,9 +40,17 @@ export interface Call<Parameters, Body> {
 }
 
 /** An answer of status 200. */
-export interface Answered {
+export type Answered = JsonAnswer | StreamedAnswer;
+
+export interface JsonAnswer {
   readonly json: unknown;
   readonly headers?: HeaderList;
+}
+
+/** A body that is sent as it comes; its headers say what it is. */
+export interface StreamedAnswer {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly headers: HeaderList;
 }
 
 /** One path and method: who may, what may be said, and how it is answered. */
@@ -60,6 +68,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly body: z.ZodType<Body> | undefined;
   /** 64 KiB where not given. */
   readonly bodyMaxBytes?: number;
+  /** Whether `x-next-cursor` says where the next page begins. */
+  readonly isPaged?: boolean;
   readonly answer: (call: Call<Parameters, Body>) => Promise<Answered>;
 }
 
@@ -67,18 +77,24 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
 export type AskedOf = (client: Client, projectId: string) => Asked;
 
 /** A question below `/insights/{projectId}`, whose answer needs no more than the site and the parameters. */
-export interface Insight<Parameters> {
+export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<unknown>;
+  readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
+  /** Of a list that is answered by pages: the `cursor` behind this one, for `x-next-cursor`; undefined behind the last. */
+  next?(parameters: Parameters, answer: Answer): string | undefined;
 }
 
+/** The header that says where a list goes on. A bare array has no other place for it. */
+export const NEXT_CURSOR = 'x-next-cursor';
+
 /** The endpoint of such a question. */
-export function insight<Parameters>(
+export function insight<Parameters, Answer>(
   askedOf: AskedOf,
-  { path, about, schema, answer }: Insight<Parameters>,
+  question: Insight<Parameters, Answer>,
 ): Endpoint<Parameters, undefined> {
+  const { path, about, schema, answer } = question;
   return {
     method: 'get',
     pattern: `/insights/:projectId/${path}`,
@@ -87,8 +103,11 @@ export function insight<Parameters>(
     about,
     schema,
     body: undefined,
-    answer: async ({ client, path: named, parameters }) => ({
-      json: await answer(askedOf(client, named.projectId ?? ''), parameters, named),
-    }),
+    isPaged: question.next !== undefined,
+    answer: async ({ client, path: named, parameters }) => {
+      const json = await answer(askedOf(client, named.projectId ?? ''), parameters, named);
+      const next = question.next?.(parameters, json);
+      return next === undefined ? { json } : { json, headers: [[NEXT_CURSOR, next]] };
+    },
   };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { must } from '../infra/assert.ts';
 import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
-import { type Store, StoreError, type StoreParameters } from '../infra/store.ts';
+import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../infra/store.ts';
 import { RefusalError } from './refusal.ts';
 import { withSummedTexts } from './rollups/summed-texts.ts';
 import { type Seam, withHotRows } from './seam.ts';
@@ -18,6 +18,8 @@ const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
 const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+/** A stream takes a thread of the store for as long as its reader takes, so there are always some left for questions. */
+const STREAM_TURNS = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
 
 /** Conditions on the rows of a statement; our own text, with its values bound. One that is left out always holds. */
 export interface Conditions {
@@ -37,6 +39,15 @@ export interface Pieces extends Conditions {
   readonly sums?: string;
 }
 
+/** The same for a statement that answers in bytes. */
+export interface StreamedPieces extends Pieces {
+  /** Columns of the tables, for `$SOURCES$`. */
+  readonly sources: string;
+  /** For `$FORMAT$`. */
+  readonly format: string;
+  readonly settings: StoreSettings;
+}
+
 /** What one statement may use up in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
@@ -44,7 +55,7 @@ export interface QuestionLimits {
 }
 
 export interface HistoryOptions {
-  readonly store: Pick<Store, 'query'>;
+  readonly store: Pick<Store, 'query' | 'bytes'>;
   /** False when the store is known to be away: a store that hangs is then not waited for by every question anew. */
   readonly isReachable: () => boolean;
   readonly limits: QuestionLimits;
@@ -68,13 +79,14 @@ interface Measures {
  * bound parameters; the statement's text is ours. Errors come as `RefusalError`s that say what to do.
  */
 export class History {
-  readonly #store: Pick<Store, 'query'>;
+  readonly #store: Pick<Store, 'query' | 'bytes'>;
   readonly #isReachable: () => boolean;
   readonly #limits: QuestionLimits;
   /** One statement for each question, by the name of its file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
   readonly #turns = new Turns(TURNS);
+  readonly #streams = new Turns(STREAM_TURNS);
 
   constructor({ store, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
@@ -95,14 +107,9 @@ export class History {
     question: string,
     parameters: StoreParameters,
     seam: Seam,
-    { columns = '', sums = '', events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Pieces = {},
+    pieces: Pieces = {},
   ): Promise<Row[]> {
-    const text = must(this.#texts.get(question), `no statement ${question}`)
-      .replaceAll('$COLUMNS$', () => columns)
-      .replaceAll('$SUMS$', () => sums)
-      .replaceAll('$FILTER$', () => events)
-      .replaceAll('$HOT_FILTER$', () => hotEvents)
-      .replaceAll('$SESSION_FILTER$', () => sessions);
+    const text = this.#textOf(question, pieces);
     const measures = this.#measures.get(question);
     this.refuseAway();
     return this.#turns.take(String(parameters.site), async () => {
@@ -120,6 +127,49 @@ export class History {
     });
   }
 
+  /**
+   * The bytes of an answer in a format that the statement names, as the store makes them and no faster than they are taken,
+   * for as long as that takes. Few run at once; see `ask` for errors.
+   */
+  async *stream(
+    question: string,
+    parameters: StoreParameters,
+    seam: Seam,
+    pieces: StreamedPieces,
+  ): AsyncGenerator<Buffer, void, void> {
+    const text = this.#textOf(question, pieces)
+      .replaceAll('$SOURCES$', () => pieces.sources)
+      .replaceAll('$FORMAT$', () => pieces.format);
+    const measures = this.#measures.get(question);
+    this.refuseAway();
+    const end = await this.#streams.begin(String(parameters.site));
+    const startedAt = performance.now();
+    measures?.asked.add();
+    try {
+      const bound = { ...parameters, flushed: seam.flushed };
+      const statement = withHotRows(text, seam);
+      const settings = { ...this.#settings(statement.length), ...pieces.settings, max_execution_time: 0 };
+      yield* this.#store.bytes(statement, bound, settings);
+    } catch (error) {
+      throw this.#refusalOf(error);
+    } finally {
+      end();
+      measures?.seconds.observe((performance.now() - startedAt) / 1000);
+    }
+  }
+
+  #textOf(
+    question: string,
+    { columns = '', sums = '', events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Pieces,
+  ): string {
+    return must(this.#texts.get(question), `no statement ${question}`)
+      .replaceAll('$COLUMNS$', () => columns)
+      .replaceAll('$SUMS$', () => sums)
+      .replaceAll('$FILTER$', () => events)
+      .replaceAll('$HOT_FILTER$', () => hotEvents)
+      .replaceAll('$SESSION_FILTER$', () => sessions);
+  }
+
   /** The store's own limit may be overrun where it does not look at the time; then the connection is given up. */
   #refusalOf(error: unknown): unknown {
     const isGivenUp =
@@ -133,6 +183,9 @@ export class History {
       max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
       max_memory_usage: this.#limits.memoryMaxBytes,
+      // Rather slow than refused: many groups, and what is sorted, go to the disk before the limit is met.
+      max_bytes_before_external_group_by: Math.floor(this.#limits.memoryMaxBytes / 3),
+      max_bytes_before_external_sort: Math.floor(this.#limits.memoryMaxBytes / 3),
       // A filter compares texts as numbers; by default the last digit may be wrong.
       precise_float_parsing: 1,
       // Sets of sessions are large, and sorting one to look its ids up in an index takes longer than reading the rows.

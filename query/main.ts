@@ -1,13 +1,22 @@
 import type { HostContext, Mounted } from '../infra/host.ts';
+import { followBucket, Mirror } from '../infra/mirror.ts';
 import { Store } from '../infra/store.ts';
 import { Accounts, CONTROL_BUCKET } from '../ingest/accounts.ts';
 import { SecretVerifier } from '../ingest/client-auth.ts';
 import { RecordQuestions } from '../ingest/record-questions.ts';
+import { bucketOf, readEndpointsAllowed } from '../processor/bucket-of.ts';
+import {
+  DELIVERIES_BUCKET,
+  type Delivery,
+  deliverySchema,
+  INTEGRATION_PREFIX,
+} from '../processor/integration.ts';
 import { Door } from './door.ts';
 import { History } from './history.ts';
 import { HotView } from './hot-view.ts';
 import { Catalog } from './manage/catalog.ts';
 import { manageEndpoints } from './manage/endpoints.ts';
+import { TRIAL_STEP_MAX_MS } from './manage/integration-trial.ts';
 import { ControlRecords } from './manage/records.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { questionEndpoints } from './routes.ts';
@@ -33,6 +42,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const pinged = new Store({ ...place, requestTimeoutMs: PING_TIME_MAX_MS });
   const accounts = await Accounts.open(bus, log);
   const catalog = await Catalog.open(bus, log);
+  const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
+  const stopDeliveries = await followBucket(await bus.keyed(DELIVERIES_BUCKET), [deliveries], log);
+  const bucketOptions = {
+    secretsKey: config.SECRETS_KEY,
+    endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
+    timeoutMs: TRIAL_STEP_MAX_MS,
+  };
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const watch = await StoreWatch.start(pinged, clock);
   const memory = new SiteMemory();
@@ -71,6 +87,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
       store,
       isStoreReachable: () => watch.dependency.up,
       secretsKey: config.SECRETS_KEY,
+      deliveries,
+      bucketOf: (integration) => bucketOf(integration, bucketOptions),
     }),
   ];
   for (const endpoint of endpoints) endpoint.addTo(http, door, metrics);
@@ -80,6 +98,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
     stop: async () => {
       watch.stop();
+      stopDeliveries();
       catalog.stop();
       accounts.stop();
       await store.close();

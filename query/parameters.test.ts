@@ -31,7 +31,6 @@ test('what is not given or empty has its default', () => {
   expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({ filters: [], partial: false });
   expect(readParameters('', exportQuery)).toEqual({
     event: [],
-    page: 1,
     limit: 50,
     filters: [],
     includes: [],

@@ -150,6 +150,29 @@ test('who may ask what', async () => {
   expect(await statuses(write)).toEqual([403, 403, 403, 403]);
 });
 
+const CHART = 'series=[{"name":"*"}]';
+test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}&`])(
+  'who may ask %s of which site',
+  async (path) => {
+    // Who is let in is told that the store is away.
+    const statuses = async (key: Key) =>
+      Promise.all(
+        [
+          '',
+          'projectId=site',
+          'project_id=site',
+          'projectId=sister',
+          'projectId=foreign',
+          'projectId=none',
+        ].map(async (site) => (await get(path + site, key)).status),
+      );
+    expect(await statuses(root)).toEqual([400, 503, 503, 503, 404, 404]);
+    expect(await statuses(read)).toEqual([503, 503, 503, 403, 403, 403]);
+    expect(await statuses(write)).toEqual([403, 403, 403, 403, 403, 403]);
+    expect((await get(`${path}projectId=site`)).status).toBe(401);
+  },
+);
+
 test('both families of headers let a client in', async () => {
   expect((await get('/insights/site/live', read, 'openpanel')).status).toBe(200);
 });
@@ -219,6 +242,12 @@ test.each([
   ['/export/events?projectId=site&project_id=sister', 'project_id'],
   ['/export/events?projectId=site&page=0', 'page'],
   ['/export/events?projectId=site&start=2026-13-01', 'start'],
+  [`/export/charts?${CHART}`, 'projectId'],
+  [`/export/charts?${CHART}&projectId=site&project_id=sister`, 'project_id'],
+  ['/export/charts?projectId=site', 'series'],
+  ['/export/charts?projectId=site&series=[{}]', 'series.0.name'],
+  [`/export/charts?projectId=site&${CHART}&formula=B`, 'formula'],
+  [`/export/charts?projectId=site&${CHART}&breakdowns=[{"name":"profile.email"}]`, 'breakdowns.0.name'],
 ])('%s is 400 and names %s', async (path, name) => {
   const response = await get(path, root);
   expect(response.status).toBe(400);

@@ -13,9 +13,14 @@ import {
   metricsQuery,
   profileAnswer,
   recordQuery,
+  type StreamQuery,
+  streamQuery,
 } from './api.ts';
 import { type AskedOf, type Endpoint, type Insight, insight } from './endpoint.ts';
+import { answerCharts } from './export/charts.ts';
+import { type ChartsQuery, chartsAnswer, chartsQuery } from './export/charts-api.ts';
 import { answerExport } from './export/events.ts';
+import { STREAM_FORMS, type StreamForm, streamExport } from './export/streams.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
 import { eventListInsight } from './insights/event-list.ts';
@@ -47,7 +52,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     const site = siteFor(client, projectId, directory);
     return { site, zone: zones.of(site.timezone), nowMs: clock.nowMs() };
   };
-  const endpoint = <Parameters>(question: Insight<Parameters>) => anyEndpoint(insight(askedOf, question));
+  const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
+    anyEndpoint(insight(askedOf, question));
   const kept = new KeptFigures();
   sources.memory.keeps((storedId) => kept.forget(storedId));
   return [
@@ -72,8 +78,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       schema: metricsQuery,
       answer: (asked, query) => answerMetrics(sources, asked, query, kept),
     }),
-    ...breakdownInsights(sources).map(endpoint),
-    ...trafficInsights(sources).map(endpoint),
+    ...breakdownInsights(sources).map((question) => endpoint(question)),
+    ...trafficInsights(sources).map((question) => endpoint(question)),
     endpoint(pagesInsight(sources, sources.memory)),
     endpoint(entryExitInsight(sources)),
     endpoint(eventListInsight(sources)),
@@ -106,6 +112,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       answer: (asked, _query, { groupId = '' } = {}) => answerGroup(sources, asked, groupId),
     }),
     anyEndpoint(exportEndpoint(sources, askedOf)),
+    anyEndpoint(chartsEndpoint(sources, askedOf)),
+    ...STREAM_FORMS.map((form) => anyEndpoint(streamEndpoint(sources, askedOf, form))),
   ];
 }
 
@@ -130,7 +138,52 @@ function exportEndpoint(sources: QuestionSources, askedOf: AskedOf): Endpoint<Ex
   };
 }
 
-function namedSite({ projectId, project_id }: ExportQuery): string | undefined {
+function chartsEndpoint(sources: QuestionSources, askedOf: AskedOf): Endpoint<ChartsQuery, undefined> {
+  return {
+    method: 'get',
+    pattern: '/export/charts',
+    kind: 'export-charts',
+    area: 'export',
+    about: { summary: 'Figures of series of events over time', answer: chartsAnswer },
+    schema: chartsQuery,
+    body: undefined,
+    answer: async ({ client, parameters }) => {
+      const site = siteForExport(client, namedSite(parameters), sources.directory);
+      return { json: await answerCharts(sources, askedOf(client, site.id), parameters) };
+    },
+  };
+}
+
+function streamEndpoint(
+  sources: QuestionSources,
+  askedOf: AskedOf,
+  form: StreamForm,
+): Endpoint<StreamQuery, undefined> {
+  const { extension, summary, mediaType } = form;
+  return {
+    method: 'get',
+    pattern: `/export/events.${extension}`,
+    kind: `export-${extension}`,
+    area: 'export',
+    about: {
+      summary,
+      description:
+        'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.',
+      answer: { contentType: mediaType },
+    },
+    schema: streamQuery,
+    body: undefined,
+    answer: async ({ client, parameters }) => {
+      const site = siteForExport(client, namedSite(parameters), sources.directory);
+      return streamExport(sources, askedOf(client, site.id), parameters, form);
+    },
+  };
+}
+
+function namedSite({
+  projectId,
+  project_id,
+}: Pick<ExportQuery, 'projectId' | 'project_id'>): string | undefined {
   if (projectId !== undefined && project_id !== undefined && projectId !== project_id) {
     throw new RefusalError('invalid', 'project_id: it contradicts projectId');
   }

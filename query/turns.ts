@@ -44,6 +44,13 @@ export class Turns {
     }
   }
 
+  /** The same for what ends by a call, which is to be made once. */
+  async begin(site: string): Promise<() => void> {
+    if (this.#mayRun(site)) this.#begin(site);
+    else await this.#wait(site);
+    return () => this.#end(site);
+  }
+
   #mayRun(site: string): boolean {
     const { runningMax, siteRunningMax } = this.#limits;
     return this.#count < runningMax && (this.#running.get(site) ?? 0) < siteRunningMax;

@@ -1,3 +1,4 @@
+import { chartAnswer, chartRangeOf } from './charts.ts';
 import { activeUsersAnswer, liveAnswer, metricsAnswer } from './counted.ts';
 import type { AskedFilter } from './filters.ts';
 import {
@@ -14,7 +15,7 @@ import {
 import type { SiteModel } from './model.ts';
 import { type Parameters, rangeOf, type Span } from './ranges.ts';
 
-/** A question below `/insights/{site}/`. */
+/** A question below `/insights/{site}/`, or `export/charts`. */
 export interface Question {
   readonly route: string;
   readonly parameters: Parameters;
@@ -41,6 +42,8 @@ export function expectedOf(model: SiteModel, question: Question, nowMs: number):
       return answered(metricsAnswer(model, rangeOf(parameters, model.calendar, nowMs), filters));
     case 'active_users':
       return answered(activeUsersAnswer(model, parameters, filters, nowMs));
+    case 'export/charts':
+      return answered(chartAnswer(model, parameters, filters, nowMs));
     default: {
       const { span } = rangeOf(parameters, model.calendar, nowMs);
       const cursor = Number(parameters.cursor ?? 0);
@@ -53,7 +56,8 @@ export function expectedOf(model: SiteModel, question: Question, nowMs: number):
 /** What of the model's answer goes by the time of the question: while it is the same, so is the answer. */
 export function momentOf(model: SiteModel, { route, parameters }: Question, nowMs: number): string {
   if (route === 'live') return String(Math.floor(nowMs / 1000));
-  const { span, previous } = rangeOf(parameters, model.calendar, nowMs);
+  const rangeIn = route === 'export/charts' ? chartRangeOf : rangeOf;
+  const { span, previous } = rangeIn(parameters, model.calendar, nowMs);
   return JSON.stringify([span, previous, model.calendar.dateOf(nowMs)]);
 }
 

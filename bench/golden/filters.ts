@@ -104,7 +104,7 @@ function isKept({ name, operator, value = [] }: AskedFilter, row: Row, records: 
 }
 
 /** A text that is no number compares with nothing. */
-function numberOf(one: Value): number {
+export function numberOf(one: Value): number {
   if (typeof one === 'number') return one;
   return NUMBER.test(one) ? Number(one) : Number.NaN;
 }

@@ -33,7 +33,9 @@ export async function differenceOf(
 
 export function pathOf(site: string, { route, parameters, filters }: Question): string {
   const filtered = filters.length === 0 ? {} : { filters: JSON.stringify(filters) };
-  return `/insights/${site}/${route}?${queryOf({ ...parameters, ...filtered })}`;
+  return route.startsWith('export/')
+    ? `/${route}?${queryOf({ projectId: site, ...parameters, ...filtered })}`
+    : `/insights/${site}/${route}?${queryOf({ ...parameters, ...filtered })}`;
 }
 
 function queryOf(parameters: Parameters): string {

@@ -2,6 +2,7 @@ import { must } from '../../infra/assert.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Question } from './answers.ts';
 import { addDays, DAY_MS, MINUTE_MS } from './calendar.ts';
+import { chartParameters } from './chart-questions.ts';
 import { type AskedFilter, camelCase, SESSION_FIELDS, valuesOf } from './filters.ts';
 import { DIMENSIONS } from './lists.ts';
 import type { SiteModel } from './model.ts';
@@ -26,6 +27,8 @@ const ROUTES = [
   'events/properties',
   'events/property_values',
   'sessions',
+  'export/charts',
+  'export/charts',
 ] as const;
 
 const BREAKDOWNS: Readonly<Record<string, readonly [string, ...string[]]>> = {
@@ -101,7 +104,8 @@ export function anyQuestion(random: SeededRandom, model: SiteModel, nowMs: numbe
 function rangeParameters(random: SeededRandom, model: SiteModel, route: string, nowMs: number): Parameters {
   if (route === 'active_users' && random.chance(0.5))
     return random.chance(0.3) ? {} : { days: String(random.integer(1, 100)) };
-  const interval = route === 'metrics' && random.chance(0.4) ? { interval: random.one(INTERVALS) } : {};
+  const isSeries = route === 'metrics' || route === 'export/charts';
+  const interval = isSeries && random.chance(0.4) ? { interval: random.one(INTERVALS) } : {};
   if (random.chance(0.1)) return interval;
   if (random.chance(0.6)) return { range: random.one(NAMED_RANGES), ...interval };
   return {
@@ -138,6 +142,7 @@ function customDates(random: SeededRandom, { calendar }: SiteModel, nowMs: numbe
 
 function ownParameters(random: SeededRandom, model: SiteModel, route: string): Parameters {
   if (route === 'metrics' || route === 'active_users') return {};
+  if (route === 'export/charts') return chartParameters(random, () => anyFilter(random, model));
   const row = anyRow(random, model);
   const limit = random.chance(0.6) ? { limit: String(random.one([1, 3, 20, 100, 1_000])) } : {};
   const page = random.chance(0.3) ? { ...limit, cursor: String(random.one([0, 1, 5, 40, 900])) } : limit;
@@ -270,6 +275,10 @@ export function everyQuestion(): Question[] {
   return routes.map((route) => ({
     route,
     filters: [],
-    parameters: { range: '30d', ...(route === 'events/property_values' ? { property: 'kind' } : {}) },
+    parameters: {
+      range: '30d',
+      ...(route === 'events/property_values' ? { property: 'kind' } : {}),
+      ...(route === 'export/charts' ? { series: JSON.stringify([{ name: 'screen_view' }]) } : {}),
+    },
   }));
 }

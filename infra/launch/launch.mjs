@@ -60,14 +60,16 @@ export class Launch {
     const NATS_URL = await this.#startBus(base);
     const CLICKHOUSE_URL = await this.#startStore(base);
     const full = { ...base, NATS_URL, CLICKHOUSE_URL };
+    const sealing = { SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey };
     const first = await this.#makeAccount(full);
-    await this.#startPart('processor', planProgram(['dist/processor/main.js'], full), () => 'ready');
+    await this.#startPart(
+      'processor',
+      planProgram(['dist/processor/main.js'], { ...full, ...sealing }),
+      () => 'ready',
+    );
     const facts = await this.#startPart(
       'http',
-      planProgram(['dist/infra/host.js', 'ingest', 'query'], {
-        ...full,
-        SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey,
-      }),
+      planProgram(['dist/infra/host.js', 'ingest', 'query'], { ...full, ...sealing }),
       (ready) => String(ready.url),
     );
     if (this.#isStopping || first === undefined || facts === undefined) return;

@@ -7,7 +7,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 const CONTRACTS = [
   /^infra\/[^/]+\.ts$/,
   /^ingest\/(event|session-lookup|accounts|address-range|alias-record|client-auth|money|record-update|record-lookup|record-questions|track-schema)\.ts$/,
-  /^processor\/(rows|hot|erasure)\.ts$/,
+  /^processor\/(rows|hot|erasure|amount-text|event-export|integration|bucket-of)\.ts$/,
 ];
 
 // Adapters: exactly one file knows the package. The bench may measure against the bare package.

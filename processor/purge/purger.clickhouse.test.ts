@@ -15,6 +15,7 @@ import {
   endMessage,
   partitionKeyOf,
   partitionOf,
+  streamOf,
   subjectOf,
 } from '../../ingest/event.ts';
 import { recordKeyOf } from '../../ingest/record-lookup.ts';
@@ -22,6 +23,7 @@ import { encodeRecordUpdate, type RecordUpdate, recordSubjectOf } from '../../in
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
+import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { LANES_BUCKET } from '../lane-record.ts';
 import { group, identify, order } from '../records/testing/updates.ts';
 import { Roller } from '../rollups/roller.ts';
@@ -173,6 +175,7 @@ async function putSite(fields: Partial<Site> & { readonly id: string }): Promise
   const site = siteSchema.parse({ teamId: 'team', name: fields.id, createdAt: at, updatedAt: at, ...fields });
   const before = await control.get(siteKeyOf(site.id));
   await control.put(siteKeyOf(site.id), encodeJson(site), before?.revision ?? 0);
+  if (site.feed) await until('its feed', () => world.feeds.sites.has(site.id) || undefined);
 }
 
 function deleted(): Site['deletion'] {
@@ -211,7 +214,7 @@ async function fill(projectId: string): Promise<void> {
   );
   const orderId = `order-of-${projectId}`;
   await update(order({ projectId, id: orderId, event: paid.take() }), 'order');
-  for (const kind of ['reference', 'dashboard', 'report'])
+  for (const kind of ['reference', 'dashboard', 'report', 'integration'])
     await control.put(`${kind}.${randomUUID()}`, encodeJson({ projectId, name: `of ${projectId}` }), 0);
   const searched = { projectId, storedId: projectId, siteUrl: `sc-domain:${projectId}.example`, sealed: 'x' };
   await control.put(`gsc.${projectId}`, encodeJson(searched), 0);
@@ -242,8 +245,8 @@ function traces(texts: readonly string[]) {
 }
 
 test('a deleted site leaves nothing but the record that says so, and its neighbour keeps everything', async () => {
-  await putSite({ id: 'gone' });
-  await putSite({ id: 'stays' });
+  await putSite({ id: 'gone', feed: true });
+  await putSite({ id: 'stays', feed: true });
   await fill('gone');
   await fill('stays');
   const sums = await roller();
@@ -256,10 +259,18 @@ test('a deleted site leaves nothing but the record that says so, and its neighbo
   await until('a dead letter of each', async () =>
     (await traces(['stays'])).some(({ place }) => place === DEAD_LETTERS_STREAM) ? true : undefined,
   );
+  // What cannot be read is forgotten with the flush behind it.
+  await passTime();
+  for (let partition = 0; partition < PARTITIONS; partition += 1)
+    await until('the bus to forget what is flushed', async () => {
+      const { first, last } = await world.bus.streamBounds(streamOf(partition));
+      return first > last || undefined;
+    });
   const placesOf = async (text: string) =>
     [...new Set((await traces([text])).map(({ place }) => place))].sort();
   const before = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
   expect((await placesOf('gone')).length).toBeGreaterThan(14);
+  expect(await placesOf('gone')).toContain(FEED_STREAM);
   await putSite({ id: 'gone', cors: ['https://gone.example'], deletion: deleted() });
 
   await startPurger();
@@ -319,7 +330,7 @@ test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the
 
 test('an erased person is nowhere any more, under any name, and all figures are a recount of the rest', async () => {
   const projectId = 'erasing';
-  await putSite({ id: projectId });
+  await putSite({ id: projectId, feed: true });
   const person = 'Ada Lovelace';
   for (const hours of [1, 2, 30]) {
     await visit({ projectId, device: 'a', hours, profileId: person });
@@ -338,6 +349,9 @@ test('an erased person is nowhere any more, under any name, and all figures are 
     await sums.pass();
     return (await rowsOf('daily_pages', projectId)) > 0 ? true : undefined;
   });
+  const feedOf = async (text: string) =>
+    (await traces([text])).filter(({ place }) => place === FEED_STREAM).length;
+  expect(await feedOf(person)).toBeGreaterThan(0);
   const id = randomUUID();
   const erasure: Erasure = erasureSchema.parse({
     id,
@@ -365,8 +379,9 @@ test('an erased person is nowhere any more, under any name, and all figures are 
   await stored(projectId, 18);
   await sums.pass();
   for (const unit of ['hour', 'day'] as const) {
+    // Also of sites of other tests, where what came late was summed up once more.
     const announced = (await announcedSums(world.store, unit, [projectId])).filter(
-      ({ block }) => block % 2 === 0,
+      (sum) => sum.block % 2 === 0 && sum.projectId === projectId,
     );
     const rows = await storedRows(world.store);
     const own = (all: typeof rows.events) => all.filter(({ values }) => values.projectId === projectId);

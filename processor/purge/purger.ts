@@ -5,6 +5,8 @@ import { encodeJson, followBucket, Mirror } from '../../infra/mirror.ts';
 import { Naps } from '../../infra/naps.ts';
 import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../ingest/accounts.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
+import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
+import { INTEGRATION_PREFIX } from '../integration.ts';
 import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type ErasingParts, erasePerson } from './erase.ts';
@@ -17,7 +19,15 @@ const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
 const FAILED_WAIT_MS = 10_000;
 /** Records about a site, besides its own. */
-const OF_SITES = ['client.', 'reference.', 'dashboard.', 'report.', 'erasure.', 'gsc.'] as const;
+const OF_SITES = [
+  'client.',
+  'reference.',
+  'dashboard.',
+  'report.',
+  'erasure.',
+  'gsc.',
+  INTEGRATION_PREFIX,
+] as const;
 
 export interface PurgerOptions extends Omit<ErasingParts, 'refuseStop'> {
   readonly control: KeyedBytes;
@@ -134,6 +144,7 @@ export class Purger {
     });
     await removeAliases(aliases, await aliasesOf(aliases, storedId));
     await removeDeadLetters(bus, [storedId]);
+    await removeFeed(bus, storedId);
     for (const other of await control.keys()) {
       if (OF_SITES.some((prefix) => other.startsWith(prefix)) && (await this.#isOf(other, id)))
         await control.remove(other);
@@ -186,6 +197,7 @@ export class Purger {
     const theirs: AliasRecord[] = known.filter(({ alias }) => names.includes(alias));
     await removeAliases(aliases, theirs);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
+    await removePersonFromFeed(bus, storedId, names);
     const at = new Date(clock.nowMs()).toISOString();
     await this.#changeErasure(key, (current) => ({
       ...current,

@@ -15,6 +15,8 @@ import { type StoreServer, startStoreServer } from '../../infra/testing/store-se
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { recordStreamOf, recordSubjectOf } from '../../ingest/record-update.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
+import { createFeedMetrics } from '../feed/feed-metrics.ts';
+import { Feeds } from '../feed/feeds.ts';
 import { Keeper } from '../keeper.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane-metrics.ts';
 import { LANES_BUCKET } from '../lane-record.ts';
@@ -47,6 +49,7 @@ export interface LaneWorld {
   readonly bus: Bus;
   readonly busUrl: string;
   readonly store: Store;
+  readonly feeds: Feeds;
   readonly server: StoreServer;
   /** Makes the streams of a partition. */
   open(partition: number): Promise<void>;
@@ -66,6 +69,12 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   const store = new Store({ url: server.url, database: name, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
+  const feeds = await Feeds.open({
+    bus,
+    log,
+    limits: { bytesMax: BUS_BYTES_MAX, ageMaxMs: 3_600_000 },
+    metrics: createFeedMetrics(new Metrics()),
+  });
   const running: RunningLane[] = [];
   const stopLanes = async () => {
     for (const lane of running.splice(0)) await lane.stop();
@@ -74,6 +83,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     bus,
     busUrl: nats.url,
     store,
+    feeds,
     server,
     open: async (partition) => {
       await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
@@ -89,6 +99,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,
         bus: watched(bus, beforeEach),
+        feeds,
         records: watched(await bus.keyed(LANES_BUCKET), beforeEach),
         store: watched(store, beforeEach),
         worker: watched(worker, beforeEach),
@@ -109,6 +120,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     stopLanes,
     stop: async () => {
       await stopLanes();
+      feeds.stop();
       await bus.close();
       await store.close();
       await server.stop();

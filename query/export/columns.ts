@@ -1,5 +1,5 @@
+import type { ExportGroup } from '../../processor/event-export.ts';
 import type { EVENTS_COLUMNS } from '../../processor/rows.ts';
-import type { Include } from '../api.ts';
 
 type Column = (typeof EVENTS_COLUMNS)[number];
 
@@ -26,7 +26,7 @@ const ALWAYS: readonly Column[] = [
 ];
 
 /** What each of the `includes` reads besides. */
-const BY_INCLUDE: Readonly<Record<Include, readonly Column[]>> = {
+const BY_INCLUDE: Readonly<Record<ExportGroup, readonly Column[]>> = {
   profile: [],
   meta: ['eventId', 'query', 'hash'],
   properties: ['properties'],
@@ -39,7 +39,7 @@ const BY_INCLUDE: Readonly<Record<Include, readonly Column[]>> = {
 };
 
 /** The columns of a page with these `includes`, as a list for a statement. All of it is our own text. */
-export function columnsText(includes: readonly Include[]): string {
+export function columnsText(includes: readonly ExportGroup[]): string {
   const columns = new Set([...ALWAYS, ...includes.flatMap((include) => BY_INCLUDE[include])]);
   return [...columns].join(', ');
 }

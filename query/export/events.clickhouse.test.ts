@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
-import { exportAnswer, exportedEvent, exportQuery, INCLUDES } from '../api.ts';
+import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
 import { HotView } from '../hot-view.ts';
 import { readParameters } from '../parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
@@ -134,8 +135,34 @@ test.each([
 test('pages follow each other, and one beyond the last is empty', async () => {
   const { data, meta } = await ask('page=2&limit=4');
   expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
-  expect(meta).toEqual({ count: 2, totalCount: 6, pages: 2, current: 2 });
-  expect((await ask('page=3&limit=4')).meta).toEqual({ count: 0, totalCount: 6, pages: 2, current: 3 });
+  expect(meta).toEqual({ count: 2, totalCount: 6, pages: 2, current: 2, nextCursor: null });
+  const beyond = { count: 0, totalCount: 6, pages: 2, current: 3, nextCursor: null };
+  expect((await ask('page=3&limit=4')).meta).toEqual(beyond);
+});
+
+test('pages that follow the cursor hold every event that was there once, whatever arrives meanwhile', async () => {
+  const arriving: Row<EventColumn>[] = [];
+  const seen: string[] = [];
+  let cursor: string | null = '';
+  for (let page = 1; cursor !== null; page += 1) {
+    const { data, meta } = await ask(`limit=1&cursor=${cursor}`, [...fewHotRows, ...arriving]);
+    seen.push(...data.map(({ id }) => id.replace(/^0+/, '')));
+    expect(meta).toMatchObject({ current: page, totalCount: 6 + arriving.length });
+    cursor = meta.nextCursor;
+    // One that is newer than all, and one of a moment that was passed.
+    const from = { ...plain, flushNumber: 3 };
+    arriving.push({ ...from, id: `f${page}`, createdAt: DAY + 2 * DAY_MS + page });
+    arriving.push({ ...from, id: `e${page}`, createdAt: DAY + DAY_MS + page });
+  }
+  expect(seen.join(' ')).toBe('3 6 4 ab 1 2');
+});
+
+test('a number is a cursor, too; beside a page either is refused', async () => {
+  const { data, meta } = await ask('cursor=4&limit=4');
+  expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
+  expect(meta).toMatchObject({ current: 2, nextCursor: null });
+  await expect(ask('cursor=4&page=1')).rejects.toThrow(/^cursor: it contradicts page/);
+  expect(() => ask('cursor=next')).toThrow(/^cursor: /);
 });
 
 test('an event has the fields that are always there, and no others unless included', async () => {
@@ -163,7 +190,7 @@ test('an event has the fields that are always there, and no others unless includ
 });
 
 test('everything that can be included is as it was stored', async () => {
-  const answer = await ask(`event=revenue&includes=${INCLUDES.join(',')}`);
+  const answer = await ask(`event=revenue&includes=${EXPORT_GROUPS.join(',')}`);
   expect(exportAnswer.parse(answer)).toEqual(answer);
   expect(Object.keys(answer.data[0] ?? {}).sort()).toEqual(Object.keys(exportedEvent.shape).sort());
   expect(answer.data[0]).toMatchObject({

@@ -1,4 +1,5 @@
-import type { ExportAnswer, ExportQuery } from '../api.ts';
+import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
+import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import { type Asked, refuseAway, type Sources } from '../question.ts';
 import { pointOf, type Span } from '../range.ts';
@@ -6,56 +7,76 @@ import { RefusalError } from '../refusal.ts';
 import { seamOf } from '../seam.ts';
 import type { Zone } from '../zone.ts';
 import { columnsText } from './columns.ts';
-import { type ExportRow, exportedEventOf } from './row.ts';
+import { type EventPage, readEventPage } from './event-page.ts';
+import { exportedEventOf } from './row.ts';
 
 // The years 1900 and 2299 are the ends of what the store's times can hold.
 const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
 
-/**
- * `GET /export/events`. Page and count are two statements over one seam: rows of the events table never change, and
- * both read exactly those up to the seam's flush numbers and the same hot rows.
- */
+/** `GET /export/events`. */
 export async function answerExport(
   { history, hot }: Sources,
   { site, zone }: Asked,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
-  const { fromMs, toMs } = spanOf(query, zone);
-  const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
+  const selection = selectionOf(query, { site, zone });
+  const cursor = cursorOf(query);
   history.refuseAway();
   const answers = await hot.rows(site.storedId);
   refuseAway(answers, query.partial);
   const seam = seamOf(answers);
-  const held = { events: condition, hotEvents: condition };
-  const conditions = {
-    ...parameters,
-    site: site.storedId,
-    from: fromMs,
-    to: toMs,
-    names: query.event,
-    profileId: query.profileId ?? '',
-  };
-  const page = { ...conditions, limit: query.limit, offset: (query.page - 1) * query.limit };
-  const [rows, counts] = await Promise.all([
-    history.ask<ExportRow>('export-events', page, seam, { ...held, columns: columnsText(query.includes) }),
-    history.ask<{ readonly total: number }>('export-count', conditions, seam, held),
-  ]);
-  const totalCount = counts[0]?.total ?? 0;
+  const { rows, total } = await readEventPage(history, seam, {
+    ...selection,
+    cursor,
+    limit: query.limit,
+    columns: columnsText(query.includes),
+  });
   const includes = new Set(query.includes);
+  const data = rows.map((row) => exportedEventOf(row, site.id, includes));
+  const current = cursor.kind === 'behind' ? cursor.page : Math.floor(cursor.rows / query.limit) + 1;
+  const last = data.length < query.limit ? undefined : data.at(-1);
   return {
     meta: {
-      count: rows.length,
-      totalCount,
-      pages: Math.ceil(totalCount / query.limit),
-      current: query.page,
+      count: data.length,
+      totalCount: total,
+      pages: Math.ceil(total / query.limit),
+      current,
+      nextCursor: last === undefined ? null : cursorBehind({ at: last.createdAt, id: last.id }, current + 1),
     },
-    data: rows.map((row) => exportedEventOf(row, site.id, includes)),
+    data,
     ...(seam.partial ? { partial: true as const } : {}),
   };
 }
 
+/** Which events are exported, whatever the form: what `EventPage` needs of it. */
+export function selectionOf(
+  query: Omit<ExportSelection, 'partial'>,
+  { site, zone }: Pick<Asked, 'site' | 'zone'>,
+): Pick<EventPage, 'span' | 'conditions' | 'held'> {
+  const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
+  return {
+    span: spanOf(query, zone),
+    conditions: {
+      ...parameters,
+      site: site.storedId,
+      names: query.event,
+      // All that is stored is exported, also what marks a session's begin and end.
+      synthetic: [],
+      profileId: query.profileId ?? '',
+      sessionId: '',
+    },
+    held: { events: condition, hotEvents: condition },
+  };
+}
+
+function cursorOf({ page, cursor, limit }: ExportQuery): Cursor {
+  if (cursor === undefined) return { kind: 'rows', rows: ((page ?? 1) - 1) * limit };
+  if (page !== undefined) throw new RefusalError('invalid', 'cursor: it contradicts page; leave one out');
+  return cursor;
+}
+
 /** From the begin of `start` to the end of `end`, in the site's time zone; without them, from or to ever. */
-function spanOf({ start, end }: ExportQuery, zone: Zone): Span {
+function spanOf({ start, end }: Pick<ExportSelection, 'start' | 'end'>, zone: Zone): Span {
   const from = start === undefined ? EVER.fromMs : pointOf(start, zone)?.fromMs;
   const to = end === undefined ? EVER.toMs : pointOf(end, zone)?.toMs;
   if (from === undefined) throw new RefusalError('invalid', 'start: expected YYYY-MM-DD or an ISO time');

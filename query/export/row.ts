@@ -1,9 +1,10 @@
 import { majorUnits } from '../../ingest/money.ts';
-import type { ExportedEvent, Include } from '../api.ts';
+import type { ExportGroup } from '../../processor/event-export.ts';
+import type { ExportedEvent } from '../api.ts';
 
 const NO_ID = '0'.repeat(32);
 
-/** One row of `export-events.sql`; the columns below `currency` are there when they are included. */
+/** One row of `event-list.sql`; the columns below `currency` are there when they are included. */
 export interface ExportRow {
   readonly id: string;
   readonly name: string;
@@ -52,7 +53,7 @@ export interface ExportRow {
 export function exportedEventOf(
   row: ExportRow,
   projectId: string,
-  includes: ReadonlySet<Include>,
+  includes: ReadonlySet<ExportGroup>,
 ): ExportedEvent {
   const { receivedAt, revenue, currency, eventId, query, hash, longitude, latitude, orderId, ...rest } = row;
   return {

@@ -1,5 +1,5 @@
 import type { StoreParameters } from '../../infra/store.ts';
-import { amountText } from './amounts.ts';
+import { amountText } from '../../processor/amount-text.ts';
 import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner } from './names.ts';
 
@@ -106,13 +106,13 @@ function someOf(
   }
 }
 
-/** 16 zero bytes are no id. */
-function idText(column: string): string {
+/** The 32 hexadecimal digits of an id; 16 zero bytes are no id. */
+export function idText(column: string): string {
   return `if(${column} = toFixedString('', 16), '', lower(hex(${column})))`;
 }
 
-/** Nobody lives at 0, 0. */
-function coordinateText(qualifier: string, column: string): string {
+/** The degrees of a row; null at 0, 0, where nobody lives. */
+export function coordinateText(qualifier: string, column: string): string {
   return `if(${qualifier}longitude = 0 AND ${qualifier}latitude = 0, NULL, ${qualifier}${column})`;
 }
 
@@ -126,6 +126,11 @@ function mayFitNothing(field: Field, test: Test): boolean {
 const ORDERS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 // The same numbers as a filter can have, see filter.ts.
 const NUMBER = "'^-?[0-9]{1,100}([.][0-9]{1,100})?([eE][+-]?[0-9]{1,2})?$'";
+
+/** The number that a text is; null where it is none. */
+export function numberText(text: string): string {
+  return `toFloat64OrNull(if(match(${text}, ${NUMBER}), ${text}, ''))`;
+}
 
 function fitsOf(field: Field, test: Test, bind: Bind): Fits {
   switch (test.kind) {
@@ -145,8 +150,7 @@ function fitsOf(field: Field, test: Test, bind: Bind): Fits {
       const bound = bind('bound', numberType(field), heldBy(field)(test.bound));
       const order = ORDERS[test.comparison];
       if (isNumeric(field)) return (value) => `ifNull(${value} ${order} ${bound}, 0)`;
-      return (value) =>
-        `ifNull(toFloat64OrNull(if(match(${value}, ${NUMBER}), ${value}, '')) ${order} ${bound}, 0)`;
+      return (value) => `ifNull(${numberText(value)} ${order} ${bound}, 0)`;
     }
   }
 }

@@ -202,7 +202,8 @@ test('pages of filtered events follow each other, and their count is that of all
   const all = expectedIds(filters);
   const { data, meta } = await ask(filters, { limit: '7', page: '3' });
   expect(data.map(({ id }) => id.replace(/^0+/, ''))).toEqual(all.slice(14, 21));
-  expect(meta).toEqual({ count: 7, totalCount: all.length, pages: Math.ceil(all.length / 7), current: 3 });
+  const pages = Math.ceil(all.length / 7);
+  expect(meta).toMatchObject({ count: 7, totalCount: all.length, pages, current: 3 });
 });
 
 test('as many values as there may be are answered', async () => {

@@ -1,3 +1,4 @@
+import { nextRows } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
 import {
@@ -48,17 +49,18 @@ export async function answerBreakdown(
 }
 
 /** `GET /insights/{projectId}/{dimension}`, of every dimension. */
-export function breakdownInsights(sources: ListSources): readonly Insight<ListQuery>[] {
+export function breakdownInsights(sources: ListSources): readonly Insight<ListQuery, BreakdownAnswer>[] {
   return DIMENSION_NAMES.map((name) => ({
     path: name,
     about: { summary: `Sessions by ${name}`, answer: breakdownAnswer },
     schema: listQuery,
     answer: (asked, query) => answerBreakdown(sources, asked, query, name),
+    next: nextRows,
   }));
 }
 
 /** `GET /insights/{projectId}/traffic/referrers`, `…/geo` and `…/devices`: the same rows, by what `breakdown` says. */
-export function trafficInsights(sources: ListSources): readonly Insight<TrafficQuery>[] {
+export function trafficInsights(sources: ListSources): readonly Insight<TrafficQuery, BreakdownAnswer>[] {
   const answer = (asked: Asked, query: TrafficQuery) =>
     answerBreakdown(sources, asked, query, query.breakdown);
   const about = (summary: string) => ({ summary, answer: breakdownAnswer });
@@ -68,13 +70,21 @@ export function trafficInsights(sources: ListSources): readonly Insight<TrafficQ
       about: about('Sessions by where they came from'),
       schema: trafficQueries.referrers,
       answer,
+      next: nextRows,
     },
-    { path: 'traffic/geo', about: about('Sessions by place'), schema: trafficQueries.geo, answer },
+    {
+      path: 'traffic/geo',
+      about: about('Sessions by place'),
+      schema: trafficQueries.geo,
+      answer,
+      next: nextRows,
+    },
     {
       path: 'traffic/devices',
       about: about('Sessions by what they were made with'),
       schema: trafficQueries.devices,
       answer,
+      next: nextRows,
     },
   ];
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { exportedEvent, type Include } from '../api.ts';
-import { eventNames, hexId, listFields, pageLimit } from './list-api.ts';
+import type { ExportGroup } from '../../processor/event-export.ts';
+import { exportedEvent } from '../api.ts';
+import { eventNames, hexId, pageLimit, timeListFields } from './list-api.ts';
 
 /** `GET /insights/{projectId}/events`; without `event`, all but `session_start` and `session_end`. */
 export const eventListQuery = z.object({
-  ...listFields,
+  ...timeListFields,
   limit: pageLimit(10),
   event: eventNames,
   profileId: z.string().optional().describe('Only events of this profile.'),
@@ -13,7 +14,7 @@ export const eventListQuery = z.object({
 export type EventListQuery = z.output<typeof eventListQuery>;
 
 /** The groups of fields that listed events have, as of the export. */
-export const LISTED_INCLUDES: readonly Include[] = [
+export const LISTED_INCLUDES: readonly ExportGroup[] = [
   'properties',
   'referrer',
   'geo',

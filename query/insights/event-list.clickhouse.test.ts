@@ -8,7 +8,7 @@ import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-ev
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { Zones } from '../zone.ts';
-import { answerEventList } from './event-list.ts';
+import { answerEventList, eventListInsight } from './event-list.ts';
 import { eventListAnswer, eventListQuery } from './event-list-api.ts';
 
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
@@ -58,6 +58,19 @@ async function allPages(known: number, limit: number): Promise<readonly string[]
   }
 }
 
+/** The same by what each page says of the next one. */
+async function followedPages(known: number, limit: number): Promise<readonly string[]> {
+  const { next, schema } = eventListInsight({ history: held.history, hot: model.hotView(known) });
+  const ids: string[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const query: string = `limit=${limit}&cursor=${cursor}`;
+    const page = await ask(query, known);
+    ids.push(...page.map(({ id }) => id));
+    cursor = next?.(readParameters(query, schema), page);
+  }
+  return ids;
+}
+
 test('the pages hold every event once and in order, whatever of it is hot, stored, or both', async () => {
   const expected = expectedIds(isReal);
   expect(expected.length).toBeGreaterThan(300);
@@ -67,6 +80,7 @@ test('the pages hold every event once and in order, whatever of it is hot, store
     for (let known = 0; known <= stored; known += 1) {
       expect(await allPages(known, 97), `known ${known} of ${stored}`).toEqual(expected);
     }
+    expect(await followedPages(stored >> 1, 89), `of ${stored}`).toEqual(expected);
   }
 });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { common, exportQuery, wholeNumber } from '../api.ts';
+import { cursorField } from '../cursor.ts';
 
 const LIMIT_MAX = 1_000;
 const CURSOR_MAX = 1_000_000_000;
@@ -12,6 +13,9 @@ export const listFields = {
   ...common,
   cursor: wholeNumber(0, CURSOR_MAX).default(0).describe('How many rows come before the page.'),
 };
+
+/** The same of lists that go back in time, whose rows have a place that others do not shift. */
+export const timeListFields = { ...common, cursor: cursorField };
 
 /** How many rows a page has when nobody says it; `limit` out of range is refused. */
 export function pageLimit(rows: number) {

@@ -126,7 +126,10 @@ test.each([
   [{ max_execution_time: 0.001 }, 'too-slow', 503],
   [{ max_memory_usage: 100_000 }, 'too-large', 400],
 ])('a question over its limits %o is refused with the reason', async (settings, reason, status) => {
-  const refused = { query: (_sql: string) => held.store.query(HEAVY, {}, settings) } as Pick<Store, 'query'>;
+  const refused = {
+    query: (_sql: string) => held.store.query(HEAVY, {}, settings),
+    bytes: held.store.bytes.bind(held.store),
+  } as Pick<Store, 'query' | 'bytes'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
   const history = new History({ store: refused, isReachable: () => true, limits, metrics: new Metrics() });
   const error = await ask('range=7d', 'UTC', history).catch((cause: unknown) => cause);

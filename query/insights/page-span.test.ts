@@ -28,7 +28,7 @@ test('the rows of a part from its offset on are those of the whole span from the
           const edge = edges.findLast((from) => from <= atMs) ?? Number.NaN;
           rowsByEdge.set(edge, (rowsByEdge.get(edge) ?? 0) + 1);
         }
-        const part = pageSpanOf(span, edges, rowsByEdge, { offset, limit });
+        const part = pageSpanOf(span, edges, rowsByEdge, { cursor: { kind: 'rows', rows: offset }, limit });
         const found =
           part === undefined
             ? []
@@ -42,16 +42,52 @@ test('the rows of a part from its offset on are those of the whole span from the
   );
 });
 
+test('the rows of a part behind a row are those that follow it, as many as a page has', () => {
+  fc.assert(
+    fc.property(
+      spans,
+      fc.array(fc.nat({ max: 99 }), { minLength: 1, maxLength: 60 }),
+      fc.nat({ max: 59 }),
+      fc.integer({ min: 1, max: 20 }),
+      (span, places, picked, limit) => {
+        const lengthMs = span.toMs - span.fromMs;
+        const rows = places
+          .map((place, id) => ({ atMs: span.fromMs + Math.floor((place / 100) * lengthMs), id }))
+          .sort((a, b) => b.atMs - a.atMs || a.id - b.id);
+        const edges = edgesOf(span);
+        const rowsByEdge = new Map<number, number>();
+        for (const { atMs } of rows) {
+          const edge = edges.findLast((from) => from <= atMs) ?? Number.NaN;
+          rowsByEdge.set(edge, (rowsByEdge.get(edge) ?? 0) + 1);
+        }
+        const at = picked % rows.length;
+        const last = rows[at];
+        if (last === undefined) return;
+        const cursor = { kind: 'behind', atMs: last.atMs, id: String(last.id), page: 1 } as const;
+        const part = pageSpanOf(span, edges, rowsByEdge, { cursor, limit });
+        const found =
+          part === undefined
+            ? []
+            : rows
+                .filter(({ atMs }) => atMs >= part.fromMs && atMs < part.toMs)
+                .filter(({ atMs, id }) => atMs < last.atMs || id > last.id)
+                .slice(part.offset, part.offset + limit);
+        expect(found).toEqual(rows.slice(at + 1, at + 1 + limit));
+      },
+    ),
+  );
+});
+
 test('a page near the newest row is read from the newest piece alone', () => {
   const span = { fromMs: 0, toMs: 10 * HOUR_MS };
   const edges = edgesOf(span);
   const rowsByEdge = new Map(edges.map((edge) => [edge, 100]));
-  expect(pageSpanOf(span, edges, rowsByEdge, { offset: 0, limit: 10 })).toEqual({
+  expect(pageSpanOf(span, edges, rowsByEdge, { cursor: { kind: 'rows', rows: 0 }, limit: 10 })).toEqual({
     fromMs: 9 * HOUR_MS,
     toMs: 10 * HOUR_MS,
     offset: 0,
   });
-  expect(pageSpanOf(span, edges, rowsByEdge, { offset: 195, limit: 10 })).toEqual({
+  expect(pageSpanOf(span, edges, rowsByEdge, { cursor: { kind: 'rows', rows: 195 }, limit: 10 })).toEqual({
     fromMs: 7 * HOUR_MS,
     toMs: 9 * HOUR_MS,
     offset: 95,

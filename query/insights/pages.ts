@@ -1,5 +1,6 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
+import { nextRows } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';
 import type { Asked } from '../question.ts';
 import type { PageRow } from '../rollups/kept-pages.ts';
@@ -69,23 +70,25 @@ export async function answerEntryExit(
 }
 
 /** `GET /insights/{projectId}/pages` */
-export function pagesInsight(sources: ListSources, memory: SiteMemory): Insight<ListQuery> {
+export function pagesInsight(sources: ListSources, memory: SiteMemory): Insight<ListQuery, PagesAnswer> {
   const pages = new SummedPages();
   memory.keeps((storedId) => pages.forget(storedId));
   return {
     path: 'pages',
     about: { summary: 'The pages that were seen most', answer: pagesAnswer },
     schema: listQuery,
+    next: nextRows,
     answer: (asked, query) => answerPages(sources, asked, query, pages),
   };
 }
 
 /** `GET /insights/{projectId}/pages/entry_exit` */
-export function entryExitInsight(sources: ListSources): Insight<EntryExitQuery> {
+export function entryExitInsight(sources: ListSources): Insight<EntryExitQuery, PagesAnswer> {
   return {
     path: 'pages/entry_exit',
     about: { summary: 'The pages on which most sessions began or ended', answer: pagesAnswer },
     schema: entryExitQuery,
+    next: nextRows,
     answer: (asked, query) => answerEntryExit(sources, asked, query),
   };
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { listFields, pageLimit } from './list-api.ts';
+import { pageLimit, timeListFields } from './list-api.ts';
 
 /** `GET /insights/{projectId}/sessions`: those that began in the range. */
 export const sessionListQuery = z.object({
-  ...listFields,
+  ...timeListFields,
   limit: pageLimit(10),
   profileId: z.string().optional().describe('Only sessions of this profile.'),
 });

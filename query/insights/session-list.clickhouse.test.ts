@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
+import { FIRST } from '../cursor.ts';
 import { readParameters } from '../parameters.ts';
 import { type Seam, seamOf } from '../seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import type { ModelSession } from '../testing/owner-model.ts';
 import { Zones } from '../zone.ts';
-import { answerSessionList, listSessions } from './session-list.ts';
+import { answerSessionList, listSessions, sessionListInsight } from './session-list.ts';
 import {
   type ListedSession,
   listedSession,
@@ -20,7 +21,7 @@ const HOUR_MS = 3_600_000;
 const FROM_MS = Date.parse('2026-05-02T18:30:00Z');
 const TO_MS = Date.parse('2026-05-04T18:30:00Z');
 const SPAN = { fromMs: FROM_MS, toMs: TO_MS };
-const EVERYTHING = { cursor: 0, limit: 1_000, profileId: undefined, filters: [] };
+const EVERYTHING = { cursor: FIRST, limit: 1_000, profileId: undefined, filters: [] };
 const ROUNDS = 2;
 const site = modelSite('site', 'Asia/Kolkata');
 
@@ -153,6 +154,23 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
   for (const seam of views) await holds(seam, sessions.expected());
 });
 
+/** All pages by what each says of the next one. */
+async function followed(sessions: Sessions, query: string): Promise<ListedSession[]> {
+  const { next, schema } = sessionListInsight({
+    history: held.history,
+    hot: sessions.partitions.hotView(),
+  });
+  const found: ListedSession[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const asked: string = `${query}&cursor=${cursor}`;
+    const page = await ask(sessions, asked);
+    found.push(...page);
+    const dates = 'startDate=2026-05-03&endDate=2026-05-04';
+    cursor = next?.(readParameters(`${dates}&${asked}`, schema), page);
+  }
+  return found;
+}
+
 test('the pages hold every session once and in order, while some of them are stored and changed since', async () => {
   const sessions = new Sessions(9);
   sessions.change(400);
@@ -169,6 +187,10 @@ test('the pages hold every session once and in order, while some of them are sto
     found.push(...page);
   }
   expect(found).toEqual(expected.map((session) => expect.objectContaining(session)));
+  expect(await followed(sessions, 'limit=31')).toEqual(found);
+  expect(await followed(sessions, 'limit=17&profileId=p2')).toEqual(
+    found.filter(({ profileId }) => profileId === 'p2'),
+  );
   expect(sessionListAnswer.safeParse(found).success).toBe(true);
   expect((await ask(sessions, '')).map(({ id }) => id)).toEqual(expected.slice(0, 10).map(({ id }) => id));
 });

@@ -1,5 +1,6 @@
 import { majorUnits } from '../../ingest/money.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
+import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';
 import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
@@ -71,12 +72,13 @@ interface PieceRow {
 }
 
 /** `GET /insights/{projectId}/sessions` */
-export function sessionListInsight(sources: Sources): Insight<SessionListQuery> {
+export function sessionListInsight(sources: Sources): Insight<SessionListQuery, SessionListAnswer> {
   return {
     path: 'sessions',
     about: { summary: 'Sessions, newest first', answer: sessionListAnswer },
     schema: sessionListQuery,
     answer: (asked, query) => answerSessionList(sources, asked, query),
+    next: (query, page) => nextBehind(query, page, ({ startedAt, id }) => ({ at: startedAt, id })),
   };
 }
 
@@ -88,11 +90,12 @@ export async function answerSessionList(
 ): Promise<SessionListAnswer> {
   const { span } = listRange(query, asked);
   const seam = await listSeam(sources, asked, query);
-  return listSessions(sources.history, asked, { ...query, span, seam });
+  return listSessions(sources.history, asked, { ...query, cursor: query.cursor ?? FIRST, span, seam });
 }
 
 /** Which sessions are listed: those that the filters leave of a profile's, or of all where it is undefined. */
-export interface SessionPage extends Pick<SessionListQuery, 'cursor' | 'limit' | 'profileId' | 'filters'> {
+export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId' | 'filters'> {
+  readonly cursor: Cursor;
   readonly span: Span;
   readonly seam: Seam;
 }
@@ -107,8 +110,8 @@ export async function listSessions(
   { span, seam, cursor, limit, profileId, filters }: SessionPage,
 ): Promise<SessionListAnswer> {
   const held = insightConditions(filters, { span });
-  const page = { offset: cursor, limit };
-  const whole: PageSpan = { ...span, offset: cursor };
+  const page = { cursor, limit };
+  const whole: PageSpan = { ...span, offset: cursor.kind === 'rows' ? cursor.rows : 0 };
   // The sessions of one profile are few: they need no narrower span.
   const part =
     profileId === undefined ? await countedSpan(history, site.storedId, { span, seam, page, held }) : whole;
@@ -118,6 +121,7 @@ export async function listSessions(
     {
       ...held.parameters,
       site: site.storedId,
+      ...cursorBounds(cursor, part.toMs),
       from: part.fromMs,
       to: part.toMs,
       profileId: profileId ?? '',

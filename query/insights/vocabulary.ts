@@ -1,5 +1,6 @@
 import type { StoreParameters } from '../../infra/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { nextRows } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Asked, Sources } from '../question.ts';
@@ -24,22 +25,24 @@ interface WordRow {
 }
 
 /** `GET /insights/{projectId}/events/names`: every name that events can be asked for by, the synthetic ones too. */
-export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery> {
+export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, NamesAnswer> {
   return {
     path: 'events/names',
     about: { summary: 'The names of events', answer: namesAnswer },
     schema: eventNamesQuery,
+    next: nextRows,
     answer: async (asked, query): Promise<NamesAnswer> =>
       namesOf(await askWords(sources, asked, query, { question: 'event-names', conditions: {} })),
   };
 }
 
 /** `GET /insights/{projectId}/events/properties`: the keys of properties. */
-export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery> {
+export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery, NamesAnswer> {
   return {
     path: 'events/properties',
     about: { summary: 'The keys of properties of events', answer: namesAnswer },
     schema: propertyKeysQuery,
+    next: nextRows,
     answer: async (asked, query): Promise<NamesAnswer> => {
       const conditions = namedConditions(query);
       return namesOf(await askWords(sources, asked, query, { question: 'property-keys', conditions }));
@@ -48,11 +51,12 @@ export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery
 }
 
 /** `GET /insights/{projectId}/events/property_values`: the values of one property. */
-export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQuery> {
+export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQuery, PropertyValuesAnswer> {
   return {
     path: 'events/property_values',
     about: { summary: 'The values of a property of events', answer: propertyValuesAnswer },
     schema: propertyValuesQuery,
+    next: nextRows,
     answer: async (asked, query): Promise<PropertyValuesAnswer> => {
       const conditions = { ...namedConditions(query), property: query.property };
       const rows = await askWords(sources, asked, query, { question: 'property-values', conditions });

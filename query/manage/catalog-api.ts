@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { INTERVALS } from '../buckets.ts';
-import { filterList, filterSchema } from '../filters/filter.ts';
-import { fieldOf } from '../filters/names.ts';
+import { breakdownList, formulaField, SEGMENTS, seriesList } from '../export/chart-fields.ts';
+import { filterSchema } from '../filters/filter.ts';
 import { RANGES } from '../range.ts';
 import { nameField } from './project-api.ts';
 
@@ -9,11 +9,6 @@ import { nameField } from './project-api.ts';
 
 const TITLE_MAX = 200;
 const DESCRIPTION_MAX = 2_000;
-const EVENT_NAME_MAX = 80;
-const PROPERTY_MAX = 200;
-const SERIES_MAX = 26;
-const BREAKDOWNS_MAX = 3;
-const FORMULA_MAX = 200;
 
 const instant = z.iso.datetime();
 
@@ -90,20 +85,6 @@ export const CHART_TYPES = [
   'conversion',
 ] as const;
 
-/** What is counted of the events of a series; those that begin with `property_` are about its `property`. */
-export const SEGMENTS = [
-  'event',
-  'user',
-  'session',
-  'group',
-  'user_average',
-  'one_event_per_user',
-  'property_sum',
-  'property_average',
-  'property_max',
-  'property_min',
-] as const;
-
 /** A question that somebody keeps: how its answer is drawn, about what time, and which events are counted how. */
 export const reportShown = z.object({
   ...ofSite,
@@ -131,26 +112,6 @@ export const reportSchema = reportShown.extend(stored);
 export const reportAnswer = z.object({ data: reportShown });
 export const reportsAnswer = z.array(reportShown);
 
-const series = z
-  .strictObject({
-    /** The name of an event, or `*` for every event. */
-    name: z
-      .string()
-      .min(1, 'expected a non-empty string')
-      .max(EVENT_NAME_MAX, `expected at most ${EVENT_NAME_MAX} characters`),
-    filters: filterList.optional(),
-    segment: z.enum(SEGMENTS).default('event'),
-    property: z.string().min(1, 'expected a non-empty string').max(PROPERTY_MAX).optional(),
-  })
-  .superRefine(({ segment, property }, context) => {
-    if (!segment.startsWith('property_') || property !== undefined) return;
-    context.addIssue({ code: 'custom', path: ['property'], message: `missing; ${segment} is about one` });
-  });
-
-const breakdown = z.strictObject({
-  name: z.string().refine((name) => fieldOf(name) !== undefined, 'there is no such field'),
-});
-
 const reportFields = {
   name: nameField,
   chartType: z.enum(CHART_TYPES),
@@ -158,20 +119,10 @@ const reportFields = {
   startDate: z.string().optional(),
   endDate: z.string().optional(),
   interval: z.enum(INTERVALS),
-  series: z
-    .array(series)
-    .min(1, 'expected at least one series')
-    .max(SERIES_MAX, `expected at most ${SERIES_MAX} series`),
-  breakdowns: z.array(breakdown).max(BREAKDOWNS_MAX, `expected at most ${BREAKDOWNS_MAX} breakdowns`),
+  series: seriesList,
+  breakdowns: breakdownList,
   /** Null: none. */
-  formula: z
-    .string()
-    .trim()
-    .min(1, 'expected a non-empty string')
-    .max(FORMULA_MAX, `expected at most ${FORMULA_MAX} characters`)
-    .regex(/^[A-Z\d+\-*/(). ]*$/, 'expected capital letters, digits, spaces and + - * / ( ) . only')
-    .nullable()
-    .optional(),
+  formula: formulaField.nullable().optional(),
 };
 
 /** `POST …/dashboards/{dashboardId}/reports`: of the last 30 days unless it names a range or dates. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { encodeJson } from '../../infra/mirror.ts';
+import { SEGMENTS } from '../export/chart-fields.ts';
 import {
   CHART_TYPES,
   dashboardAnswer,
@@ -10,7 +11,6 @@ import {
   referencesAnswer,
   reportAnswer,
   reportsAnswer,
-  SEGMENTS,
 } from './catalog-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
 import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
@@ -357,6 +357,7 @@ describe('reports', () => {
     [{ formula: 'a+b' }, 'formula'],
     [{ formula: '' }, 'formula'],
     [{ formula: 'A'.repeat(201) }, 'formula'],
+    [{ formula: 'A * (B + 1' }, 'formula'],
     [{ projectId: 'sister' }, 'projectId'],
     [{ dashboardId: randomUUID() }, 'dashboardId'],
   ])('are not made with %j', async (body, field) => {

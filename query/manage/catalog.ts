@@ -4,6 +4,7 @@ import type { Logger } from '../../infra/log.ts';
 import { followBucket, Mirror } from '../../infra/mirror.ts';
 import { CONTROL_BUCKET } from '../../ingest/accounts.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
+import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
 import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc-api.ts';
 
@@ -19,6 +20,8 @@ export class Catalog {
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
   /** Of sites with their search consoles. */
   readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
+  /** Of sites with buckets that their events are brought to. */
+  readonly integrations = new Mirror<Integration>(INTEGRATION_PREFIX, integrationSchema);
   #stop: () => void = () => {};
 
   private constructor() {}
@@ -26,9 +29,10 @@ export class Catalog {
   /** Resolves once everything that is stored now is known. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
-    const { references, dashboards, reports, erasures, connections } = catalog;
+    const { references, dashboards, reports, erasures, connections, integrations } = catalog;
+    const mirrors = [references, dashboards, reports, erasures, connections, integrations];
     const bucket = await bus.keyed(CONTROL_BUCKET);
-    catalog.#stop = await followBucket(bucket, [references, dashboards, reports, erasures, connections], log);
+    catalog.#stop = await followBucket(bucket, mirrors, log);
     return catalog;
   }
 

@@ -14,15 +14,8 @@ import {
 } from './client-api.ts';
 import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
-import {
-  answerEntry,
-  changeRecord,
-  createRecord,
-  entryOf,
-  listOf,
-  type RecordKind,
-  removeRecord,
-} from './record-kind.ts';
+import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
+import { changeRecord, createRecord, entryOf, type RecordKind, removeRecord } from './record-kind.ts';
 import { tagged } from './records.ts';
 
 const ALL = '/manage/clients';
@@ -39,25 +32,18 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
         teamId === client.teamId,
     shown: shownClient,
   };
-  const all = { pattern: ALL, kind: 'manage-clients', area: 'manage' as const };
-  const one = { pattern: ONE, kind: 'manage-client', area: 'manage' as const, schema: noParameters };
   return [
-    anyEndpoint({
-      ...all,
-      method: 'get',
+    teamListEndpoint(parts, kind, {
+      pattern: ALL,
+      name: 'manage-clients',
       about: { summary: 'The clients of the team, newest first', answer: clientsAnswer },
-      schema: clientsQuery,
-      body: undefined,
-      answer: async (call) => {
-        const { projectId } = call.parameters;
-        const site = projectId === undefined ? undefined : ownSite(parts, call.client, projectId);
-        const own = listOf(kind, call).filter((one) => site === undefined || one.projectId === site.id);
-        return { json: { data: own.map(kind.shown) } };
-      },
+      query: clientsQuery,
     }),
     anyEndpoint({
-      ...all,
       method: 'post',
+      pattern: ALL,
+      kind: 'manage-clients',
+      area: 'manage',
       about: {
         summary: 'Make a client',
         description: 'The secret is in this answer and nowhere else: only a hash of it is kept.',
@@ -72,37 +58,22 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
         return withSecret(entry, secret);
       },
     }),
-    anyEndpoint({
-      ...one,
-      method: 'get',
-      about: { summary: 'A client', answer: clientAnswer },
-      body: undefined,
-      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'patch',
-      about: { summary: 'Rename a client', answer: clientAnswer },
-      body: clientChange,
-      answer: async (call) => {
-        const entry = await changeRecord(parts, kind, call, (current) => ({
-          ...current,
-          name: call.body.name ?? current.name,
-        }));
-        return answerEntry(kind, entry);
-      },
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'delete',
+    ...oneRecordEndpoints(parts, kind, {
+      pattern: ONE,
+      name: 'manage-client',
       about: {
-        summary: 'Delete a client',
-        description:
-          'Its secret stops working everywhere within two seconds. The last root client of a team cannot be deleted.',
-        answer: clientAnswer,
+        get: { summary: 'A client' },
+        patch: { summary: 'Rename a client' },
+        delete: {
+          summary: 'Delete a client',
+          description:
+            'Its secret stops working everywhere within two seconds. The last root client of a team cannot be deleted.',
+        },
       },
-      body: undefined,
-      answer: async (call) => {
+      answer: clientAnswer,
+      change: clientChange,
+      changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
+      remove: async (call) => {
         const entry = entryOf(kind, call);
         refuseWithoutRoot(parts, entry.value);
         const answered = await removeRecord(parts, kind, call);

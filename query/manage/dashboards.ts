@@ -9,9 +9,9 @@ import {
 } from './catalog-api.ts';
 import { type ManageParts, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
+import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
   answerEntry,
-  changeRecord,
   createRecord,
   entryOf,
   listOf,
@@ -27,12 +27,6 @@ const DASHBOARDS_MAX = 200;
 export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
   const kind = dashboardKind(parts);
   const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
-  const one = {
-    pattern: `${ALL}/:dashboardId`,
-    kind: 'manage-dashboard',
-    area: 'manage' as const,
-    schema: noParameters,
-  };
   return [
     anyEndpoint({
       ...all,
@@ -59,32 +53,18 @@ export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    anyEndpoint({
-      ...one,
-      method: 'get',
-      about: { summary: 'A dashboard', answer: dashboardAnswer },
-      body: undefined,
-      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'patch',
-      about: { summary: 'Rename a dashboard', answer: dashboardAnswer },
-      body: dashboardChange,
-      answer: async (call) => {
-        const entry = await changeRecord(parts, kind, call, (current) => ({
-          ...current,
-          name: call.body.name ?? current.name,
-        }));
-        return answerEntry(kind, entry);
+    ...oneRecordEndpoints(parts, kind, {
+      pattern: `${ALL}/:dashboardId`,
+      name: 'manage-dashboard',
+      about: {
+        get: { summary: 'A dashboard' },
+        patch: { summary: 'Rename a dashboard' },
+        delete: { summary: 'Delete a dashboard and its reports' },
       },
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'delete',
-      about: { summary: 'Delete a dashboard and its reports', answer: dashboardAnswer },
-      body: undefined,
-      answer: async (call) => {
+      answer: dashboardAnswer,
+      change: dashboardChange,
+      changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
+      remove: async (call) => {
         const { id } = entryOf(kind, call).value;
         // The dashboard goes first: without it none of its reports is reached, wherever this is broken off.
         const answered = await removeRecord(parts, kind, call);

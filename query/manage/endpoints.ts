@@ -3,6 +3,7 @@ import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
 import { gscEndpoints } from './gsc.ts';
+import { integrationEndpoints } from './integrations.ts';
 import type { EndpointParts } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';
@@ -18,5 +19,6 @@ export function manageEndpoints(parts: EndpointParts): AnyEndpoint[] {
     ...reportEndpoints(parts),
     ...erasureEndpoints(parts),
     ...gscEndpoints(parts),
+    ...integrationEndpoints(parts),
   ];
 }

@@ -1,5 +1,5 @@
 import type { Entry } from '../../infra/mirror.ts';
-import { SealingKeyError, seal, unseal } from '../../infra/sealed.ts';
+import { unseal } from '../../infra/sealed.ts';
 import { RefusalError } from '../refusal.ts';
 import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
 import {
@@ -18,7 +18,9 @@ import { importedRows, insertRows } from './gsc-rows.ts';
 import { type EndpointParts, type ManageParts, noSuch, nowText, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { tagged } from './records.ts';
+import { sealedSecret } from './sealed-secret.ts';
 
+const PUT_TRIES_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
 /** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
@@ -115,17 +117,23 @@ async function putConnection(
   connection: Connection,
 ): Promise<Entry<Connection>> {
   const key = connectionKeyOf(connection.storedId);
-  if (ifMatch === '' && connections.entry(key) === undefined) {
-    const made = await records.create(connections, key, connection);
-    if (made !== undefined) return made;
+  const isGone = new RefusalError('changed', 'if-match: there is no connection');
+  // Others may connect and disconnect it meanwhile, each time between the two writes.
+  for (let tries = 0; tries < PUT_TRIES_MAX; tries += 1) {
+    if (ifMatch === '' && connections.entry(key) === undefined) {
+      const made = await records.create(connections, key, connection);
+      if (made !== undefined) return made;
+    }
+    try {
+      return await records.change(connections, key, ifMatch, {
+        change: () => connection,
+        missing: () => isGone,
+      });
+    } catch (error) {
+      if (error !== isGone || ifMatch !== '') throw error;
+    }
   }
-  return records.change(connections, key, ifMatch, {
-    change: () => connection,
-    missing: () =>
-      ifMatch === ''
-        ? new RefusalError('busy', 'somebody else connects or disconnects it in this moment')
-        : new RefusalError('changed', 'if-match: there is no connection'),
-  });
+  throw new RefusalError('busy', 'others connect and disconnect it in this moment');
 }
 
 function sealedSecrets(secretsKey: string, place: string, auth: Authentication): string {
@@ -133,12 +141,7 @@ function sealedSecrets(secretsKey: string, place: string, auth: Authentication):
     auth.type === 'oauth'
       ? { clientSecret: auth.clientSecret, refreshToken: auth.refreshToken }
       : { privateKey: auth.privateKey };
-  try {
-    return seal(secretsKey, place, JSON.stringify(secrets));
-  } catch (error) {
-    if (error instanceof SealingKeyError) throw new RefusalError('not-set-up', error.message, error);
-    throw error;
-  }
+  return sealedSecret(secretsKey, place, JSON.stringify(secrets));
 }
 
 /** A connection without its secrets, which are opened to see whether they still can be. */

@@ -1,5 +1,8 @@
 import type { Clock } from '../../infra/clock.ts';
+import type { Mirror } from '../../infra/mirror.ts';
+import type { ObjectStore } from '../../infra/object-store.ts';
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../ingest/accounts.ts';
+import type { Delivery, Integration } from '../../processor/integration.ts';
 import { RefusalError } from '../refusal.ts';
 import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc-rows.ts';
@@ -17,6 +20,10 @@ export interface ManageParts {
 export interface EndpointParts extends ManageParts, RowStore {
   /** What secrets that people leave here are sealed with; empty: none can be kept. See infra/sealed.ts. */
   readonly secretsKey: string;
+  /** How far the integrations are, by the keys of their records. */
+  readonly deliveries: Mirror<Delivery>;
+  /** The bucket of an integration, to be closed by the caller; undefined when its secret cannot be opened. */
+  readonly bucketOf: (integration: Integration) => ObjectStore | undefined;
 }
 
 /** The time as records have it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLIENT_TYPES, SITE_TYPES, type Site } from '../../ingest/accounts.ts';
+import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../ingest/accounts.ts';
 import { readAddressRange } from '../../ingest/address-range.ts';
 import { isCurrency } from '../../ingest/money.ts';
 
@@ -98,6 +98,7 @@ export const projectChange = z.strictObject({
   filters: z.strictObject(filters).partial().optional(),
   allowUnsafeRevenue: z.boolean().optional(),
   publicWidget: z.boolean().optional(),
+  feed: z.boolean().optional(),
   retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
 });
 export type ProjectChange = z.output<typeof projectChange>;
@@ -129,6 +130,9 @@ export const projectShown = z.object({
   }),
   allowUnsafeRevenue: z.boolean(),
   publicWidget: z.boolean(),
+  feed: z.boolean(),
+  /** What to listen to on the bus; null while there is no feed. */
+  feedSubject: z.string().nullable(),
   /** Null: kept for ever. */
   retentionDays: z.number().nullable(),
   createdAt: instant,
@@ -157,8 +161,9 @@ export const projectCreated = z.object({
   }),
 });
 
-export function projectOf({ storedId: _, tracking: settings, ...site }: Site): ProjectShown {
-  return { ...site, ...settings };
+export function projectOf({ storedId, tracking: settings, ...site }: Site): ProjectShown {
+  const isFed = site.feed && site.deletion === null;
+  return { ...site, ...settings, feedSubject: isFed ? feedSubjectOf(storedId, '>') : null };
 }
 
 function isTimezone(name: string): boolean {

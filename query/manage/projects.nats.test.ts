@@ -150,6 +150,8 @@ describe('a body that is wrong is refused, and its field is named', () => {
     [{ filters: { countries: ['DE'] } }, 'filters.countries'],
     [{ allowUnsafeRevenue: 1 }, 'allowUnsafeRevenue'],
     [{ publicWidget: null }, 'publicWidget'],
+    [{ feed: 'yes' }, 'feed'],
+    [{ feedSubject: 'feed.>' }, 'feedSubject'],
     [{ retentionDays: 0 }, 'retentionDays'],
     [{ retentionDays: 1.5 }, 'retentionDays'],
     [{ teamId: 'others' }, 'teamId'],
@@ -241,6 +243,7 @@ describe('a change', () => {
       paymentProviders: ['one'],
       allowUnsafeRevenue: true,
       publicWidget: true,
+      feed: true,
       retentionDays: 90,
     };
     const filters = { addresses: ['10.0.0.0/8'], profileIds: ['me'], names: ['debug'] };
@@ -248,12 +251,13 @@ describe('a change', () => {
       ...Object.entries(changes).map(([name, value]) => ({ [name]: value })),
       ...Object.entries(filters).map(([name, value]) => ({ filters: { [name]: value } })),
     ];
-    expect(bodies).toHaveLength(20);
+    expect(bodies).toHaveLength(21);
     const answers = await Promise.all(
       bodies.map((body, index) => patch('busy', body, index % 2 === 0 ? {} : { baseUrl: secondUrl })),
     );
     expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 200));
     expect((await site('busy')).data).toMatchObject({ ...changes, filters: { ...filters, paths: [] } });
+    expect((await site('busy')).data.feedSubject).toBe('feed.busy.>');
   });
 
   test('of several at once that name one tag, exactly one is made each time', async () => {

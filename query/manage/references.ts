@@ -13,16 +13,8 @@ import {
 } from './catalog-api.ts';
 import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
-import {
-  answerEntry,
-  changeRecord,
-  createRecord,
-  entryOf,
-  listOf,
-  type RecordKind,
-  refuseMoreThan,
-  removeRecord,
-} from './record-kind.ts';
+import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
+import { answerEntry, createRecord, listOf, type RecordKind, refuseMoreThan } from './record-kind.ts';
 
 const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
@@ -42,38 +34,26 @@ export function referenceEndpoints(parts: ManageParts): AnyEndpoint[] {
       },
     shown: shownRecord,
   };
-  const all = { pattern: ALL, kind: 'manage-references', area: 'manage' as const };
-  const one = {
-    pattern: `${ALL}/:referenceId`,
-    kind: 'manage-reference',
-    area: 'manage' as const,
-    schema: noParameters,
-  };
   const instantOf = (date: string, timezone: string) => {
     const point = pointOf(date, zones.of(timezone));
     if (point !== undefined) return new Date(point.fromMs).toISOString();
     throw new RefusalError('invalid', 'date: expected YYYY-MM-DD or an ISO time of the years 1902 to 2298');
   };
   return [
-    anyEndpoint({
-      ...all,
-      method: 'get',
+    teamListEndpoint(parts, kind, {
+      pattern: ALL,
+      name: 'manage-references',
       about: {
         summary: 'The references of all sites of the team, or of one, newest first',
         answer: referencesAnswer,
       },
-      schema: referencesQuery,
-      body: undefined,
-      answer: async (call) => {
-        const { projectId } = call.parameters;
-        const site = projectId === undefined ? undefined : ownSite(parts, call.client, projectId);
-        const own = listOf(kind, call).filter((one) => site === undefined || one.projectId === site.id);
-        return { json: { data: own.map(kind.shown) } };
-      },
+      query: referencesQuery,
     }),
     anyEndpoint({
-      ...all,
       method: 'post',
+      pattern: ALL,
+      kind: 'manage-references',
+      area: 'manage',
       about: {
         summary: 'Mark a date',
         description: "A date without a time is the midnight with which it begins on the site's clocks.",
@@ -99,38 +79,25 @@ export function referenceEndpoints(parts: ManageParts): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    anyEndpoint({
-      ...one,
-      method: 'get',
-      about: { summary: 'A reference', answer: referenceAnswer },
-      body: undefined,
-      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'patch',
-      about: { summary: 'Change a reference', answer: referenceAnswer },
-      body: referenceChange,
-      answer: async (call) => {
-        const { title, description, date } = call.body;
-        const entry = await changeRecord(parts, kind, call, (current) => ({
-          ...current,
-          title: title ?? current.title,
-          description: description ?? current.description,
-          date:
-            date === undefined
-              ? current.date
-              : instantOf(date, ownSite(parts, call.client, current.projectId).timezone),
-        }));
-        return answerEntry(kind, entry);
+    ...oneRecordEndpoints(parts, kind, {
+      pattern: `${ALL}/:referenceId`,
+      name: 'manage-reference',
+      about: {
+        get: { summary: 'A reference' },
+        patch: { summary: 'Change a reference' },
+        delete: { summary: 'Delete a reference' },
       },
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'delete',
-      about: { summary: 'Delete a reference', answer: referenceAnswer },
-      body: undefined,
-      answer: (call) => removeRecord(parts, kind, call),
+      answer: referenceAnswer,
+      change: referenceChange,
+      changed: (current, { client, body: { title, description, date } }) => ({
+        ...current,
+        title: title ?? current.title,
+        description: description ?? current.description,
+        date:
+          date === undefined
+            ? current.date
+            : instantOf(date, ownSite(parts, client, current.projectId).timezone),
+      }),
     }),
   ];
 }

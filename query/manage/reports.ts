@@ -14,16 +14,15 @@ import {
 import { dashboardKind } from './dashboards.ts';
 import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
+import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
   type Asked,
   answerEntry,
-  changeRecord,
   createRecord,
   entryOf,
   listOf,
   type RecordKind,
   refuseMoreThan,
-  removeRecord,
 } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
@@ -43,12 +42,6 @@ export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
   };
   const refuseRange = rangeRefusal(parts);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
-  const one = {
-    pattern: `${ALL}/:reportId`,
-    kind: 'manage-report',
-    area: 'manage' as const,
-    schema: noParameters,
-  };
   return [
     anyEndpoint({
       ...all,
@@ -89,37 +82,24 @@ export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    anyEndpoint({
-      ...one,
-      method: 'get',
-      about: { summary: 'A report', answer: reportAnswer },
-      body: undefined,
-      answer: async (call) => answerEntry(kind, entryOf(kind, call)),
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'patch',
+    ...oneRecordEndpoints(parts, kind, {
+      pattern: `${ALL}/:reportId`,
+      name: 'manage-report',
       about: {
-        summary: 'Change a report',
-        description: 'What is given replaces what was, lists as a whole; a formula of null takes it away.',
-        answer: reportAnswer,
+        get: { summary: 'A report' },
+        patch: {
+          summary: 'Change a report',
+          description: 'What is given replaces what was, lists as a whole; a formula of null takes it away.',
+        },
+        delete: { summary: 'Delete a report' },
       },
-      body: reportChange,
-      answer: async (call) => {
-        const entry = await changeRecord(parts, kind, call, (current) => {
-          const next = changedReport(current, call.body);
-          refuseRange(call, next);
-          return next;
-        });
-        return answerEntry(kind, entry);
+      answer: reportAnswer,
+      change: reportChange,
+      changed: (current, call) => {
+        const next = changedReport(current, call.body);
+        refuseRange(call, next);
+        return next;
       },
-    }),
-    anyEndpoint({
-      ...one,
-      method: 'delete',
-      about: { summary: 'Delete a report', answer: reportAnswer },
-      body: undefined,
-      answer: (call) => removeRecord(parts, kind, call),
     }),
   ];
 }

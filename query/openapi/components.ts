@@ -6,6 +6,7 @@ import { listedSession } from '../insights/session-list-api.ts';
 import { dashboardShown, referenceShown, reportShown } from '../manage/catalog-api.ts';
 import { clientShown } from '../manage/client-api.ts';
 import { connectionShown } from '../manage/gsc-api.ts';
+import { integrationShown } from '../manage/integration-api.ts';
 import { projectShown } from '../manage/project-api.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
@@ -39,6 +40,7 @@ const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Dashboard: dashboardShown,
   Report: reportShown,
   SearchConsoleConnection: connectionShown,
+  Integration: integrationShown,
 };
 
 /** Schemas by name, and the way to say a name instead of the schema that it stands for. */

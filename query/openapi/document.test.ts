@@ -130,7 +130,7 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
 
 test('a field below /manage says what it means, unless its name does', () => {
   const selfEvident = ['dashboardId', 'data', 'description', 'id', 'name', 'title'];
-  const { Project, Client, Reference, Dashboard, Report } = document.components.schemas;
+  const { Project, Client, Reference, Dashboard, Report, Integration } = document.components.schemas;
   const managed = operations.filter(({ operation }) => operation.tags[0] === 'Manage');
   const schemas = [
     Project,
@@ -138,6 +138,7 @@ test('a field below /manage says what it means, unless its name does', () => {
     Reference,
     Dashboard,
     Report,
+    Integration,
     ...managed.map(({ operation }) => operation),
   ];
   const fields = [...objectsIn(schemas)].flatMap(([, { properties }]) =>
@@ -162,6 +163,8 @@ test('a change of one record may be refused for its version, a question may not'
   const statuses = (method: string, path: string) => Object.keys(operationAt(method, path).responses);
   expect(statuses('patch', '/manage/projects/{projectId}')).toContain('412');
   expect(statuses('post', '/manage/clients/{clientId}/rotate')).toContain('412');
+  expect(statuses('post', '/manage/integrations/{integrationId}/backfill')).toContain('412');
+  expect(statuses('post', '/manage/integrations/{integrationId}/test')).not.toContain('412');
   expect(statuses('post', '/manage/projects')).not.toContain('412');
   expect(statuses('get', '/manage/projects/{projectId}')).not.toContain('412');
   const answer = operationAt('patch', '/manage/projects/{projectId}').responses['200'] as ResponseObject;

@@ -27,6 +27,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   paths: 'Paths; `*` stands for any text.',
   allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
   publicWidget: 'Whether everybody may see the live number.',
+  feed: 'Whether its events, enriched, go to a stream of the bus as well, for programs that follow them; from now on, as long as it is on.',
+  feedSubject:
+    'The subject of the stream `feed` that such a program listens to; null while there is no feed.',
   retentionDays: 'Days that events are kept; null for ever.',
   deletion: 'Null for a site that may be used; else how far its purge has come.',
   status:
@@ -51,7 +54,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   interval: 'The width of a bucket.',
   series: 'Which events are counted, and how. In formulas the first is A, the second B, and so on.',
   segment: 'What is counted of the events; those that begin with `property_` are about `property`.',
-  property: 'A dotted key, for the segments that are about one.',
+  property: 'A key of properties, `properties.<key>` or `revenue`, for the segments that are about one.',
   breakdowns: 'Fields by whose values each series is told apart.',
   formula: 'Arithmetic over the series, such as `A / B * 100`.',
   siteUrl:
@@ -82,6 +85,32 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'rows.impressions': 'How often it was shown.',
   'rows.position': 'The average place in the results, of all impressions; the first is 1.',
   imported: 'Rows that were stored.',
+  bucket: 'The name of the bucket.',
+  prefix: 'Folders that every key begins with, without a slash at either end; empty for none.',
+  region: 'The region of the bucket. A storage without regions takes any.',
+  endpoint:
+    'Where the storage is: `http://` or `https://`, a host and perhaps a port. Null for Amazon’s own of the region.',
+  pathStyle:
+    'Whether the name of the bucket stands in the path, rather than before the host; if not given, where there is an endpoint or the name has a dot.',
+  accessKeyId: 'The id of the access key, which is no secret.',
+  secretAccessKey: 'The secret of the access key. Kept encrypted, never answered.',
+  format: 'What the files are: Parquet, or one JSON object a line, gzipped.',
+  paused: 'Whether nothing more is begun.',
+  message: 'The same for people; it names no secret.',
+  since: 'When it failed first.',
+  attempts: 'Tries since then.',
+  nextTryAt: 'When it is tried again.',
+  lagSeconds:
+    'Seconds since `deliveredUntil`; null before the first time. An integration that keeps up is minutes behind at most.',
+  deliveredUntil: 'Everything that was stored by then is in committed files; null before the first time.',
+  committedAt: 'When the last manifest was committed; null before the first one.',
+  sequence: 'The number of the last manifest, which is how many there are.',
+  files: 'Files that manifests name.',
+  bytes: 'Bytes of those files.',
+  backfills:
+    'Those that were asked for, in the order in which they are brought; done ones are forgotten in time.',
+  daysDone: 'Days that were brought, or had been before.',
+  daysTotal: 'Days that there are from the first to the last.',
   'series.name': 'The name of an event; `*` is every event.',
   'series.filters': 'Only events for which all of these hold.',
   'breakdowns.name': 'A field, as filters name them.',

@@ -29,11 +29,16 @@ const NOTES: Readonly<Record<string, string>> = {
   '/insights/:projectId/profiles/:profileId':
     'With every update that was acknowledged, and its 20 newest events. 404 where nobody and no event names it.',
   '/insights/:projectId/groups/:groupId': 'With every update that was acknowledged. 404 where there is none.',
+  '/export/charts':
+    "`event` counts events; `user` distinct visitors, profiles or else devices; `session` distinct sessions, of events that have one; `group` distinct groups; `user_average` is the events of visitors for each of them; `one_event_per_user` counts each visitor once, where the first such event of the range is. `property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number, of the events where it is a decimal one: a key of properties, or `revenue` in major units of each event's own currency (filter by `currency` where there are several). `*` leaves out `session_start` and `session_end`, which are counted where they are named. Filters hold each event against its own columns. An answer has at most 500,000 figures.",
   '/manage/projects': 'Those that were deleted are left out.',
   '/manage/clients': 'Neither secrets nor what is stored of them are ever shown.',
   '/manage/projects/:projectId/erasures/:erasureId': 'One of this site.',
   '/manage/references': 'References are dates that matter to a site, to be marked on charts.',
   '/manage/references/:referenceId': 'One of a site of the team.',
+  '/manage/integrations':
+    'An integration brings the events of a site to a bucket, as files by site and hour.',
+  '/manage/integrations/:integrationId': 'One of a site of the team.',
   '/manage/projects/:projectId/dashboards': 'Dashboards hold reports; a site has at most 200.',
   '/manage/projects/:projectId/dashboards/:dashboardId': 'One of this site.',
   '/manage/projects/:projectId/dashboards/:dashboardId/reports':

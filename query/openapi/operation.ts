@@ -11,7 +11,7 @@ export const TAGS = {
   Track: 'Sending events. Every page may do so from a browser, where its origin is one that the site lists.',
   Insights:
     'Questions about a site: every event that was acknowledged half a second before is counted, once. A read client asks about its own site, a root client about all of its team.',
-  Export: 'Raw events.',
+  Export: 'Raw events, and charts of them.',
   Manage:
     'Sites, clients and what belongs to them. For root clients alone. An unknown field of a body is 400.',
   Operations: 'For those who run the service.',
@@ -30,7 +30,7 @@ export interface RequestHeader {
 }
 
 /** Headers of answers; what they say is in `shared-parts.ts`. */
-export type AnswerHeader = 'RateLimit' | 'Retry-After' | 'ETag' | 'service-version';
+export type AnswerHeader = 'RateLimit' | 'Retry-After' | 'ETag' | 'service-version' | 'x-next-cursor';
 
 /** An answer that is of its own; the usual refusals are `errors`. */
 export interface OperationAnswer {
@@ -124,10 +124,12 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
       {
         status: 200,
         description: 'Done.',
-        contentType: 'application/json',
-        schema: about.answer,
-        shown: shown(jsonSchemaOf(about.answer, 'output')),
-        headers: ['RateLimit', ...(isTagged(endpoint) ? (['ETag'] as const) : [])],
+        ...answerBody(about.answer, shown),
+        headers: [
+          'RateLimit',
+          ...(isTagged(endpoint) ? (['ETag'] as const) : []),
+          ...(endpoint.isPaged ? (['x-next-cursor'] as const) : []),
+        ],
         example: example?.answer,
       },
     ],
@@ -137,12 +139,20 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
   };
 }
 
+function answerBody(
+  answer: AnyEndpoint['about']['answer'],
+  shown: (json: JsonSchema) => JsonSchema,
+): Pick<OperationAnswer, 'contentType' | 'schema' | 'shown'> {
+  if ('contentType' in answer) return { contentType: answer.contentType, schema: undefined };
+  return { contentType: 'application/json', schema: answer, shown: shown(jsonSchemaOf(answer, 'output')) };
+}
+
 /** What in the end of a path names a record that has versions. */
-const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'reportId'];
+const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'reportId', 'integrationId'];
 
 /** Whether it is about one record that has versions. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
-  const last = /:(\w+)(?:\/(?:rotate|gsc))?$/.exec(pattern)?.[1];
+  const last = /:(\w+)(?:\/(?:rotate|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
@@ -156,7 +166,7 @@ function isTagged(endpoint: AnyEndpoint): boolean {
   const { method, area, pattern } = endpoint;
   return (
     method !== 'delete' &&
-    (namesOne(endpoint) || (area === 'manage' && method === 'post' && !pattern.endsWith('/rows')))
+    (namesOne(endpoint) || (area === 'manage' && method === 'post' && !/\/(?:rows|test)$/.test(pattern)))
   );
 }
 

@@ -1,3 +1,5 @@
+import { breakdownList, seriesList } from '../export/chart-fields.ts';
+import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
@@ -13,6 +15,7 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   dashboardId: "The dashboard's id.",
   reportId: "The report's id.",
   erasureId: "The receipt's id.",
+  integrationId: "The integration's id.",
 };
 
 /** What stands behind `?`, where its schema does not say it. */
@@ -24,6 +27,8 @@ const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
 /** Parameters whose text is JSON, and of what kind. */
 const JSON_PARAMETERS: Readonly<Record<string, () => JsonSchema>> = {
   filters: () => ({ type: 'array', items: filterJson() }),
+  series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
+  breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
 };
 
 /** The parameters of an operation: of the path, behind `?`, and headers. */

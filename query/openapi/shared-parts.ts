@@ -35,6 +35,7 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
   'Retry-After': ['Retry-After'],
   ETag: ['ETag'],
   'service-version': ['service-version'],
+  'x-next-cursor': ['x-next-cursor'],
 };
 
 /** Headers of answers. */
@@ -57,6 +58,10 @@ export const HEADERS = {
     schema: { type: 'string' },
   },
   'service-version': { description: 'The release of the service.', schema: { type: 'string' } },
+  'x-next-cursor': {
+    description: 'The `cursor` of the next page. It is not there where this is the last one.',
+    schema: { type: 'string' },
+  },
 } as const;
 
 /** A refusal: what it is called among the components, when it comes, with what, and one of them. */

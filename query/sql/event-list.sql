@@ -18,6 +18,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND (createdAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
         AND ($FILTER$)
     UNION ALL
     SELECT $COLUMNS$
@@ -28,6 +29,7 @@ FROM
         AND if(empty({names:Array(String)}), name NOT IN {synthetic:Array(String)}, has({names:Array(String)}, name))
         AND ({profileId:String} = '' OR profileId = {profileId:String})
         AND ({sessionId:String} = '' OR sessionId = unhex({sessionId:String}))
+        AND (createdAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
         AND ($HOT_FILTER$)
 )
 ORDER BY createdAt DESC, id

@@ -11,6 +11,7 @@ WITH found AS
             AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
             AND startedAt < fromUnixTimestamp64Milli({to:Int64})
             AND ({profileId:String} = '' OR profileId = {profileId:String})
+            AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
             AND ($SESSION_FILTER$)
     UNION ALL
     SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
@@ -19,6 +20,7 @@ WITH found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
         AND ($SESSION_FILTER$)
 )
 SELECT * EXCEPT (hotFlush, isMarker, partition, flushNumber, sign, version, inStore, currentStates)

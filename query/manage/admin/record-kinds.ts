@@ -10,6 +10,7 @@ import {
 } from '../../../ingest/accounts.ts';
 import { decodeAlias } from '../../../ingest/alias-record.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
+import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
 import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
@@ -29,6 +30,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['report.', check(reportSchema, ({ id }) => `report.${id}`)],
   [ERASURE_PREFIX, check(erasureSchema, ({ id }) => erasureKeyOf(id))],
   [CONNECTION_PREFIX, check(connectionSchema, ({ storedId }) => connectionKeyOf(storedId))],
+  [INTEGRATION_PREFIX, check(integrationSchema, ({ id }) => integrationKeyOf(id))],
 ]);
 
 /** The prefixes of the control bucket whose records are checked. */

@@ -1,6 +1,7 @@
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc-api.ts';
+import { integrationAnswer } from '../integration-api.ts';
 import type { Key, ManageService } from './manage-service.ts';
 
 /** What a search console may be connected by; whatever in it is secret says so. */
@@ -11,6 +12,15 @@ export const OAUTH = {
   refreshToken: 'secret-to-refresh',
 } as const;
 
+/** A bucket that nobody goes to: the service refuses its address. */
+export const BUCKET = {
+  type: 's3',
+  bucket: 'shop-events',
+  endpoint: 'http://127.0.0.1:1',
+  accessKeyId: 'key-of-bucket',
+  secretAccessKey: 'secret-of-bucket',
+} as const;
+
 /** What paths and bodies call the ids of one site and of what belongs to it. */
 export interface SiteIds {
   readonly projectId: string;
@@ -19,6 +29,7 @@ export interface SiteIds {
   readonly dashboardId: string;
   readonly reportId: string;
   readonly erasureId: string;
+  readonly integrationId: string;
 }
 
 export interface SiteWithAll {
@@ -51,6 +62,9 @@ export async function makeSiteWithAll(service: ManageService, key: Key, name: st
   const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
   const connection = { siteUrl: 'sc-domain:site.example', auth: OAUTH };
   await service.read(connectionAnswer, key, 'PUT', `/manage/projects/${projectId}/gsc`, { body: connection });
+  const { data: integration } = await service.read(integrationAnswer, key, 'POST', '/manage/integrations', {
+    body: { projectId, ...BUCKET },
+  });
   const ids = {
     projectId,
     clientId: read.id,
@@ -58,6 +72,7 @@ export async function makeSiteWithAll(service: ManageService, key: Key, name: st
     dashboardId: dashboard.id,
     reportId: report.id,
     erasureId: erasure.id,
+    integrationId: integration.id,
   };
   return { ids, read, write };
 }

@@ -5,7 +5,7 @@ import { ManualClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
 import { HttpServer } from '../../../infra/http.ts';
 import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
-import { createLogger } from '../../../infra/log.ts';
+import { createLogger, type Logger } from '../../../infra/log.ts';
 import { Metrics } from '../../../infra/metrics.ts';
 import { startNatsServer } from '../../../infra/testing/nats-server.ts';
 import {
@@ -70,12 +70,12 @@ export interface ManageService {
   stop(): Promise<void>;
 }
 
-/** Starts it with these teams, each of which has a root client; `env` replaces settings. */
+/** Starts it with these teams, each of which has a root client; `env` replaces settings, and `log` one that is silent. */
 export async function startManageService(
   teams: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  log: Logger = createLogger('test', 'silent'),
 ): Promise<ManageService> {
-  const log = createLogger('test', 'silent');
   const clock = new ManualClock(STARTED_AT_MS);
   const nats = await startNatsServer();
   const bus = await Bus.connect({ url: nats.url, name: 'test' }, log);

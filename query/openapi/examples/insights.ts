@@ -1,5 +1,7 @@
 import { DIMENSION_NAMES, type DimensionName } from '../../insights/dimensions.ts';
+import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
+import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples of what is asked about a site, and of the export. */
 
@@ -271,8 +273,10 @@ export const INSIGHT_EXAMPLES: Examples = {
       includes: 'properties',
     },
     answer: {
-      meta: { count: 1, totalCount: 1, pages: 1, current: 1 },
+      meta: { count: 1, totalCount: 1, pages: 1, current: 1, nextCursor: null },
       data: [{ ...event, properties: { plan: 'pro' } }],
     },
   },
+  ...CHART_EXAMPLES,
+  ...STREAM_EXAMPLES,
 };

@@ -1,4 +1,5 @@
 import type { Examples } from './example.ts';
+import { INTEGRATION_EXAMPLES } from './integrations.ts';
 
 /** Examples of managing sites, clients and what belongs to them. */
 
@@ -31,12 +32,15 @@ const project = {
   filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
   allowUnsafeRevenue: false,
   publicWidget: false,
+  feed: true,
+  feedSubject: 'feed.shop.>',
   retentionDays: null,
   ...times,
   deletion: null,
 };
 const deleted = {
   ...project,
+  feedSubject: null,
   deletion: {
     status: 'waiting',
     requestedAt: AT,
@@ -239,4 +243,5 @@ export const MANAGE_EXAMPLES: Examples = {
     },
     answer: { data: { imported: 1 } },
   },
+  ...INTEGRATION_EXAMPLES,
 };

@@ -1,0 +1,227 @@
+import { mkdirSync } from 'node:fs';
+import { get } from 'node:http';
+import { resolve } from 'node:path';
+import { must } from '../infra/assert.ts';
+import { EXPORT_GROUPS, EXPORT_SETTINGS, exportColumns } from '../processor/event-export.ts';
+import { STREAM_FORMS, type StreamForm } from '../query/export/streams.ts';
+import { Client, type Credential } from './client.ts';
+import { Cluster, DATABASE } from './cluster.ts';
+import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
+import { residentBytes } from './process-cost.ts';
+import { loadSite, type SitePlan, siteIn } from './query-site.ts';
+import { type Finding, median, percentile, rounded } from './results.ts';
+
+/**
+ * Question: how fast does everything about a large site come out, in each format, against the same columns straight from
+ * the store in the same run; how much memory does that take of the service; and how long does a deep page take of those
+ * who follow `nextCursor`? Both are read by the same reader, in turns, all of it. The store's own statement sorts nothing,
+ * knows no seam and uses the settings that the store has by itself, except for what the format looks like.
+ *
+ * Not compared: exports while events pour in, readers on another machine.
+ */
+export interface ExportBenchOptions {
+  readonly events: number;
+  /** As of the benchmark of questions: both use the same site. */
+  readonly data: string | undefined;
+  readonly isTiny: boolean;
+  readonly nodeArguments: readonly string[];
+}
+
+const SEED = 20_240_503;
+const CLIENTS = 5_000;
+const TINY_CLIENTS = 500;
+const HOST = 'web';
+const TURNS = 3;
+const SAMPLE_EVERY_MS = 100;
+const PAGE_ROWS = 1_000;
+const MEMORY_GOAL_MB = 64;
+const MB = 1_048_576;
+const RATIO_GOALS: Readonly<Record<StreamForm['extension'], number>> = { ndjson: 0.6, csv: 0, parquet: 0.8 };
+
+interface Reading {
+  readonly seconds: number;
+  readonly bytes: number;
+}
+
+export async function exportBench(options: ExportBenchOptions): Promise<Finding> {
+  const { isTiny } = options;
+  const plan: SitePlan = { seed: SEED, events: options.events, clients: isTiny ? TINY_CLIENTS : CLIENTS };
+  const folder = options.data === undefined ? undefined : resolve(options.data);
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  let site = folder === undefined ? undefined : siteIn(folder, plan);
+  await using cluster = await Cluster.start({
+    hosts: { [HOST]: ['ingest', 'query'] },
+    processors: ['processor'],
+    withStore: true,
+    env: {
+      LOG_LEVEL: 'warn',
+      QUERY_LIMIT_PER_10_S: '0',
+      PARTITIONS: String(PARTITIONS),
+      SESSION_HOLD_MS: String(SESSION_HOLD_MS),
+    },
+    nodeArguments: options.nodeArguments,
+    folder,
+    prepare: async (ground) => {
+      site ??= await loadSite(ground, plan, (line) => process.stdout.write(`${line}\n`));
+    },
+  });
+  const loaded = must(site, 'the site was not loaded');
+  await cluster.ready(HOST);
+  const rows = await rowCount(cluster);
+  const formats: Record<string, Record<string, number>> = {};
+  const goals: [isReached: boolean, words: string][] = [];
+  let isWhole = true;
+  for (const form of STREAM_FORMS) {
+    process.stdout.write(`reading ${form.extension}\n`);
+    const figures = await compare(cluster, form, rows, isTiny ? 1 : TURNS);
+    isWhole &&= figures.isWhole;
+    formats[form.extension] = figures.row;
+    const goal = RATIO_GOALS[form.extension];
+    const ratio = figures.row.ratio ?? 0;
+    goals.push([ratio >= goal, `${form.extension}: ${ratio} of the store's own rate, goal ${goal}`]);
+    const peak = Math.max(figures.row.hostPeakMB ?? 0, figures.row.storePeakMB ?? 0);
+    goals.push([
+      peak <= MEMORY_GOAL_MB,
+      `${form.extension}: ${peak} MB above idle, goal ${MEMORY_GOAL_MB} each`,
+    ]);
+  }
+  const pages = await followPages(cluster, isTiny ? 5 : 300);
+  const isReached = goals.every(([reached]) => reached);
+  return {
+    name: 'export',
+    config: { events: loaded.events, rows, seed: SEED, pageRows: PAGE_ROWS },
+    figures: pages,
+    tables: { formats },
+    verdict: !isWhole ? 'invalid' : isReached ? 'reached' : 'missed',
+    reasons: [
+      ...goals.map(([reached, words]) => `${reached ? 'reached' : 'missed '} ${words}`),
+      ...(isWhole ? [] : ['a stream did not hold every row']),
+    ],
+  };
+}
+
+async function compare(cluster: Cluster, form: StreamForm, rows: number, turns: number) {
+  const address = new URL(`${cluster.url(HOST)}/export/events.${form.extension}`);
+  address.searchParams.set('includes', EXPORT_GROUPS.join(','));
+  const { read } = cluster.credentials.clients;
+  const ours: Reading[] = [];
+  const raw: Reading[] = [];
+  const idle = memoryOf(cluster);
+  const peak = { host: 0, store: 0 };
+  for (let turn = 0; turn < turns; turn += 1) {
+    const sampling = setInterval(() => {
+      const now = memoryOf(cluster);
+      peak.host = Math.max(peak.host, now.host - idle.host);
+      peak.store = Math.max(peak.store, now.store - idle.store);
+    }, SAMPLE_EVERY_MS);
+    ours.push(await readAll(address, headersOf(read)));
+    clearInterval(sampling);
+    raw.push(await readAll(rawAddress(cluster, form), {}));
+  }
+  const rate = (readings: readonly Reading[]) => rows / median(readings.map(({ seconds }) => seconds));
+  const row: Record<string, number> = {
+    rowsPerSec: Math.round(rate(ours)),
+    rawRowsPerSec: Math.round(rate(raw)),
+    ratio: rounded(rate(ours) / rate(raw)),
+    mbPerSec: rounded(median(ours.map(({ seconds, bytes }) => bytes / MB / seconds))),
+    bytesPerRow: rounded(median(ours.map(({ bytes }) => bytes)) / rows),
+    hostPeakMB: rounded(peak.host / MB),
+    storePeakMB: rounded(peak.store / MB),
+  };
+  // Lines are told apart by their length; of Parquet the reader of a test says what it holds.
+  const isWhole = form.extension !== 'ndjson' || (await lineCount(address, headersOf(read))) === rows;
+  return { row, isWhole };
+}
+
+/** The statement that somebody would write who asks the store for the same columns. */
+function rawAddress(cluster: Cluster, form: StreamForm): URL {
+  const address = new URL(cluster.storeUrl);
+  const { projectId } = cluster.credentials;
+  const columns = exportColumns(form.shape, EXPORT_GROUPS);
+  const { date_time_output_format, output_format_json_named_tuples_as_objects, prefer_column_name_to_alias } =
+    EXPORT_SETTINGS;
+  const settings = {
+    date_time_output_format,
+    output_format_json_named_tuples_as_objects,
+    prefer_column_name_to_alias,
+  };
+  address.searchParams.set('database', DATABASE);
+  address.searchParams.set('param_projectId', projectId);
+  for (const [name, value] of Object.entries(settings)) address.searchParams.set(name, String(value));
+  address.searchParams.set(
+    'query',
+    `SELECT ${columns} FROM events AS row WHERE projectId = {projectId:String} FORMAT ${form.format}`,
+  );
+  return address;
+}
+
+async function rowCount(cluster: Cluster): Promise<number> {
+  await using store = cluster.openStore();
+  const answer = await store.query({ query: 'SELECT count() AS rows FROM events', format: 'JSONEachRow' });
+  const [first] = await answer.json<{ rows: string }>();
+  return Number(first?.rows ?? 0);
+}
+
+/** The first pages and the last ones of a walk. */
+async function followPages(cluster: Cluster, count: number) {
+  const client = new Client(1, 120_000);
+  const times: number[] = [];
+  let cursor: string | null = '';
+  while (times.length < count && cursor !== null) {
+    const address = new URL(`${cluster.url(HOST)}/export/events`);
+    address.searchParams.set('limit', String(PAGE_ROWS));
+    address.searchParams.set('cursor', cursor);
+    const startedAt = performance.now();
+    const { body } = await client.get(address.href, cluster.credentials.clients.read);
+    times.push(performance.now() - startedAt);
+    cursor = (body as { meta: { nextCursor: string | null } }).meta.nextCursor;
+  }
+  client.close();
+  const tenth = Math.ceil(times.length / 10);
+  return {
+    pagesFollowed: times.length,
+    firstPagesP50Ms: rounded(percentile(times.slice(0, tenth), 0.5)),
+    lastPagesP50Ms: rounded(percentile(times.slice(-tenth), 0.5)),
+  };
+}
+
+function memoryOf(cluster: Cluster): { readonly host: number; readonly store: number } {
+  return {
+    host: residentBytes(cluster.process(HOST).pid),
+    store: residentBytes(cluster.process('store').pid),
+  };
+}
+
+function readAll(address: URL, headers: Readonly<Record<string, string>>): Promise<Reading> {
+  const startedAt = performance.now();
+  return new Promise((done, fail) => {
+    get(address, { headers }, (incoming) => {
+      let bytes = 0;
+      incoming.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      incoming.once('error', fail);
+      incoming.once('end', () => {
+        if (incoming.statusCode !== 200) fail(new Error(`${address.pathname}: ${incoming.statusCode}`));
+        else done({ bytes, seconds: (performance.now() - startedAt) / 1_000 });
+      });
+    }).once('error', fail);
+  });
+}
+
+function lineCount(address: URL, headers: Readonly<Record<string, string>>): Promise<number> {
+  return new Promise((done, fail) => {
+    get(address, { headers }, (incoming) => {
+      let lines = 0;
+      incoming.on('data', (chunk: Buffer) => {
+        for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
+      });
+      incoming.once('error', fail);
+      incoming.once('end', () => done(lines));
+    }).once('error', fail);
+  });
+}
+
+function headersOf({ id, secret }: Credential): Readonly<Record<string, string>> {
+  return { 'service-client-id': id, 'service-client-secret': secret };
+}

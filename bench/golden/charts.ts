@@ -1,0 +1,313 @@
+import type { ChartFigures, ChartRow, ChartsAnswer } from '../../query/export/charts-api.ts';
+import { type AskedFilter, camelCase, holds, numberOf, valuesOf } from './filters.ts';
+import { byBytes, byTime, groupsOf, type SiteModel, visitorsOf } from './model.ts';
+import {
+  type AskedRange,
+  type Bucket,
+  bucketsOf,
+  isIn,
+  type Parameters,
+  rangeOf,
+  type Span,
+} from './ranges.ts';
+import type { Row } from './rows.ts';
+
+/** The answer of `/export/charts`, from the rows alone. */
+
+export const SEGMENTS = [
+  'event',
+  'user',
+  'session',
+  'group',
+  'user_average',
+  'one_event_per_user',
+  'property_sum',
+  'property_average',
+  'property_max',
+  'property_min',
+] as const;
+type Segment = (typeof SEGMENTS)[number];
+
+/** Formulas that are asked for, and what they mean. */
+export const FORMULAS: Readonly<Record<string, (values: readonly number[]) => number>> = {
+  'A / B * 100': ([a = 0, b = 0]) => (b === 0 ? 0 : a / b) * 100,
+  '(A - B) / (A + B)': ([a = 0, b = 0]) => (a + b === 0 ? 0 : (a - b) / (a + b)),
+  '-A + 2.5*B': ([a = 0, b = 0]) => -a + 2.5 * b,
+};
+
+interface Series {
+  readonly name: string;
+  readonly segment?: Segment;
+  readonly property?: string;
+  readonly filters?: readonly AskedFilter[];
+}
+
+/** A row of a chart before it is shown: the figures of the buckets, and that of the whole, of both spans. */
+interface Line {
+  readonly names: readonly string[];
+  readonly now: readonly number[];
+  readonly nowWhole: number;
+  readonly before: readonly number[];
+  readonly beforeWhole: number;
+  readonly isNow: boolean;
+}
+
+const POINTS_MAX = 500_000;
+const COMPUTED_MAX = 10_000;
+
+/** The range of a chart: 30d where none is named. */
+export function chartRangeOf(
+  parameters: Parameters,
+  calendar: SiteModel['calendar'],
+  nowMs: number,
+): AskedRange {
+  const isUnnamed = parameters.range === undefined && parameters.startDate === undefined;
+  return rangeOf(isUnnamed ? { ...parameters, range: '30d' } : parameters, calendar, nowMs);
+}
+
+/** Undefined where the answer would be too large. */
+export function chartAnswer(
+  model: SiteModel,
+  parameters: Parameters,
+  filters: readonly AskedFilter[],
+  nowMs: number,
+): ChartsAnswer | undefined {
+  const { span, previous, interval } = chartRangeOf(parameters, model.calendar, nowMs);
+  const showsPrevious = parameters.previous === 'true';
+  const buckets = bucketsOf(span, interval, model.calendar);
+  const bucketsBefore = showsPrevious ? bucketsOf(previous, interval, model.calendar) : [];
+  if (buckets === undefined || bucketsBefore === undefined) return undefined;
+  const series: Series[] = JSON.parse(String(parameters.series));
+  const breakdowns: { readonly name: string }[] = JSON.parse(String(parameters.breakdowns ?? '[]'));
+  const limit = Number(parameters.limit ?? 50);
+  const most = Math.floor(POINTS_MAX / (series.length * (buckets.length + bucketsBefore.length)));
+  const isTold = breakdowns.length > 0;
+  if (isTold && limit > most) return undefined;
+
+  const lines = series.map((one) => {
+    const held = heldRows(model, one, filters);
+    const spans = { now: { span, buckets }, before: { span: previous, buckets: bucketsBefore } };
+    const found = linesOf(one, held, { names: breakdowns.map(({ name }) => name), model, ...spans });
+    // A series that is not told apart has a line in any case.
+    return isTold || found.length > 0 ? found : [nothing(buckets, bucketsBefore)];
+  });
+  const rowsOf = (of: readonly Line[], event: ChartRow['event']) =>
+    of
+      .filter(({ isNow }) => isNow || !isTold)
+      .map((line) => ({ line, row: rowOf(line, event, { buckets, showsPrevious }) }))
+      .sort((a, b) => b.row.metrics.sum - a.row.metrics.sum || byNames(a.line, b.line))
+      .slice(0, limit)
+      .map(({ row }) => row);
+  const text = parameters.formula === undefined ? undefined : String(parameters.formula);
+  if (isTold && text !== undefined && lines.some(({ length }) => length > Math.min(most, COMPUTED_MAX)))
+    return undefined;
+  const rows =
+    text === undefined
+      ? series.flatMap((one, index) => rowsOf(lines[index] ?? [], eventOf(one, index)))
+      : rowsOf(computed(lines, text), { id: 'formula', name: text });
+  const before = rows.flatMap(({ metrics }) => metrics.previous ?? []);
+  const total = together(rows.map(({ metrics }) => metrics));
+  return { series: rows, metrics: showsPrevious ? { ...total, previous: together(before) } : total };
+}
+
+function heldRows(
+  { rows, records }: SiteModel,
+  { name, filters: own = [] }: Series,
+  filters: readonly AskedFilter[],
+): Row[] {
+  return rows.filter(
+    (row) =>
+      (name === '*' ? !row.isSynthetic : row.event.name === name) &&
+      holds([...filters, ...own], row, records),
+  );
+}
+
+interface Timed {
+  readonly span: Span;
+  readonly buckets: readonly Bucket[];
+}
+
+function linesOf(
+  series: Series,
+  rows: readonly Row[],
+  of: {
+    readonly names: readonly string[];
+    readonly model: SiteModel;
+    readonly now: Timed;
+    readonly before: Timed;
+  },
+): Line[] {
+  const places = [of.now, of.before].flatMap(({ span, buckets }, index) =>
+    buckets.length === 0
+      ? []
+      : counted(
+          series,
+          rows.filter(({ atMs }) => isIn(span, atMs)),
+        ).flatMap((row) =>
+          namesOf(row, of.names, of.model).map((names) => ({ names, row, isNow: index === 0 })),
+        ),
+  );
+  return groupsOf(places, ({ names }) => names).map(({ key, members }) => {
+    const now = members.flatMap(({ row, isNow }) => (isNow ? [row] : []));
+    const before = members.flatMap(({ row, isNow }) => (isNow ? [] : [row]));
+    return {
+      names: key,
+      now: of.now.buckets.map((bucket) => figureOf(series, within(now, bucket))),
+      nowWhole: figureOf(series, now),
+      before: of.before.buckets.map((bucket) => figureOf(series, within(before, bucket))),
+      beforeWhole: figureOf(series, before),
+      isNow: now.length > 0,
+    };
+  });
+}
+
+function within(rows: readonly Row[], bucket: Span): readonly Row[] {
+  return rows.length === 0 ? rows : rows.filter(({ atMs }) => isIn(bucket, atMs));
+}
+
+/** The rows that count for a segment. */
+function counted({ segment = 'event', property = '' }: Series, rows: readonly Row[]): readonly Row[] {
+  if (segment === 'session') return rows.filter(({ event }) => event.sessionId !== '');
+  if (segment === 'group') return rows.filter(({ event }) => event.groups.length > 0);
+  if (segment.startsWith('property_')) return rows.filter((row) => !Number.isNaN(measureOf(row, property)));
+  if (segment === 'event') return rows;
+  const known = rows.filter(({ visitor }) => visitor !== '');
+  if (segment !== 'one_event_per_user') return known;
+  // By time the newest are first, but ties by id are not turned round.
+  const first = new Map<string, Row>();
+  for (const row of [...known].sort(byTime)) {
+    const other = first.get(row.visitor);
+    if (other === undefined || row.atMs < other.atMs) first.set(row.visitor, row);
+  }
+  return [...first.values()];
+}
+
+function measureOf({ event }: Row, property: string): number {
+  if (property === 'revenue') return event.revenue ?? Number.NaN;
+  const key = property.replace(/^properties\./, '');
+  return Object.hasOwn(event.properties, key) ? numberOf(event.properties[key] ?? '') : Number.NaN;
+}
+
+function figureOf({ segment = 'event', property = '' }: Series, rows: readonly Row[]): number {
+  if (rows.length === 0) return 0;
+  const numbers = segment.startsWith('property_') ? rows.map((row) => measureOf(row, property)) : [];
+  // No number that is sent has more than three decimals.
+  const sum = () => numbers.reduce((whole, one) => whole + Math.round(one * 1000), 0) / 1000;
+  switch (segment) {
+    case 'event':
+    case 'one_event_per_user':
+      return rows.length;
+    case 'user':
+      return visitorsOf(rows);
+    case 'user_average':
+      return rows.length / visitorsOf(rows);
+    case 'session':
+      return new Set(rows.map(({ event }) => event.sessionId)).size;
+    case 'group':
+      return new Set(rows.flatMap(({ event }) => event.groups)).size;
+    case 'property_sum':
+      return sum();
+    case 'property_average':
+      return sum() / rows.length;
+    case 'property_max':
+      return Math.max(...numbers);
+    case 'property_min':
+      return Math.min(...numbers);
+  }
+}
+
+/** The names of the lines that a row is in: of a field of several values one for each, once. */
+function namesOf(row: Row, fields: readonly string[], { records }: SiteModel): string[][] {
+  return fields.reduce<string[][]>(
+    (lines, field) => {
+      const values = new Set(valuesOf(camelCase(field), row, records).map(String));
+      return lines.flatMap((names) =>
+        [...(values.size === 0 ? [''] : values)].map((value) => [...names, value]),
+      );
+    },
+    [[]],
+  );
+}
+
+function nothing(buckets: readonly Bucket[], before: readonly Bucket[]): Line {
+  const zeros = (of: readonly Bucket[]) => of.map(() => 0);
+  return { names: [], now: zeros(buckets), nowWhole: 0, before: zeros(before), beforeWhole: 0, isNow: false };
+}
+
+function computed(series: readonly (readonly Line[])[], text: string): Line[] {
+  const formula = FORMULAS[text];
+  if (formula === undefined) throw new Error(`the model has no ${text}`);
+  const [some] = series.flat();
+  return groupsOf(series.flat(), ({ names }) => names).map(({ key }) => {
+    const parts = series.map((lines) => lines.find(({ names }) => names.join('\n') === key.join('\n')));
+    const along = (side: 'now' | 'before') =>
+      (some?.[side] ?? []).map((_, index) => formula(parts.map((part) => part?.[side][index] ?? 0)));
+    return {
+      names: key,
+      now: along('now'),
+      nowWhole: formula(parts.map((part) => part?.nowWhole ?? 0)),
+      before: along('before'),
+      beforeWhole: formula(parts.map((part) => part?.beforeWhole ?? 0)),
+      isNow: parts.some((part) => part?.isNow === true),
+    };
+  });
+}
+
+function eventOf({ name, segment = 'event', property }: Series, index: number): ChartRow['event'] {
+  const event = { id: 'ABCDEF'.charAt(index), name, segment };
+  return property === undefined ? event : { ...event, property };
+}
+
+function rowOf(
+  { names, now, nowWhole, before, beforeWhole }: Line,
+  event: ChartRow['event'],
+  { buckets, showsPrevious }: { readonly buckets: readonly Bucket[]; readonly showsPrevious: boolean },
+): ChartRow {
+  const previous = (figures: object) => (showsPrevious ? figures : {});
+  return {
+    id: [event.id, ...names.map((name) => encodeURIComponent(name))].join(':'),
+    names: names.length === 0 ? [event.name] : names.map((name) => (name === '' ? null : name)),
+    event,
+    metrics: { ...figuresOf(now, nowWhole), ...previous({ previous: figuresOf(before, beforeWhole) }) },
+    data: buckets.map(({ label }, index) => ({
+      date: label,
+      count: digits(now[index] ?? 0),
+      ...previous({ previous: digits(before[index] ?? 0) }),
+    })),
+  };
+}
+
+function figuresOf(figures: readonly number[], whole: number): ChartFigures {
+  const sum = added(figures);
+  return {
+    sum: digits(sum),
+    average: digits(sum / Math.max(1, figures.length)),
+    min: digits(Math.min(...figures)),
+    max: digits(Math.max(...figures)),
+    count: digits(whole),
+  };
+}
+
+function together(all: readonly ChartFigures[]): ChartFigures {
+  if (all.length === 0) return { sum: 0, average: 0, min: 0, max: 0, count: 0 };
+  return {
+    sum: digits(added(all.map(({ sum }) => sum))),
+    average: digits(added(all.map(({ average }) => average)) / all.length),
+    min: Math.min(...all.map(({ min }) => min)),
+    max: Math.max(...all.map(({ max }) => max)),
+    count: digits(added(all.map(({ count }) => count))),
+  };
+}
+
+function added(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+/** As many digits as a double holds of a decimal number. */
+function digits(number: number): number {
+  return Number(number.toPrecision(15));
+}
+
+function byNames(a: Line, b: Line): number {
+  return a.names.map((name, index) => byBytes(name, b.names[index] ?? '')).find((order) => order !== 0) ?? 0;
+}

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HttpServer } from './http.ts';
+
+const CHUNK = new Uint8Array(65_536).fill(7);
+const CHUNKS = 1_000;
+/** What may be under way between a source and a reader who takes nothing: buffers of the sockets and of the library. */
+const UNDER_WAY_MAX = 200;
+
+interface Source {
+  given: number;
+  isOver: boolean;
+}
+
+let server: HttpServer;
+let port: number;
+const sources = new Map<string, Source>();
+const failures: unknown[] = [];
+
+beforeAll(async () => {
+  server = new HttpServer((error) => failures.push(error));
+  server.route({
+    method: 'get',
+    pattern: '/chunks/:name',
+    bodyMaxBytes: 0,
+    cors: undefined,
+    readHead: (head) => head.parameter(0),
+    answer: async (name, _body, reply) => {
+      const source = { given: 0, isOver: false };
+      sources.set(name, source);
+      await reply.stream(200, [['content-type', 'application/x-things']], chunksOf(name, source));
+    },
+  });
+  port = await server.listen('127.0.0.1', 0);
+});
+
+afterAll(() => server.close());
+
+async function* chunksOf(name: string, source: Source): AsyncGenerator<Uint8Array> {
+  try {
+    if (name === 'broken-at-once') throw new Error('nothing at all');
+    if (name === 'empty') return;
+    for (; source.given < CHUNKS; source.given += 1) {
+      if (name === 'broken' && source.given === 3) throw new Error('in the middle');
+      yield CHUNK;
+    }
+  } finally {
+    source.isOver = true;
+  }
+}
+
+async function open(name: string): Promise<{ outgoing: ClientRequest; incoming: IncomingMessage }> {
+  const outgoing = get({ host: '127.0.0.1', port, path: `/chunks/${name}` });
+  outgoing.on('error', () => {}); // Seen at `incoming`.
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return { outgoing, incoming };
+}
+
+async function bytesIn(incoming: IncomingMessage): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of incoming) bytes += (chunk as Buffer).length;
+  return bytes;
+}
+
+test('a body arrives whole, with the headers that were given', async () => {
+  const { incoming } = await open('whole');
+  expect(incoming.headers).toMatchObject({ 'content-type': 'application/x-things' });
+  expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
+  await expect.poll(() => server.inFlight).toBe(0);
+});
+
+test('no chunks are an empty body', async () => {
+  const { incoming } = await open('empty');
+  expect([incoming.statusCode, await bytesIn(incoming)]).toEqual([200, 0]);
+});
+
+test('while the reader takes nothing, next to nothing is asked of the source', async () => {
+  const { incoming } = await open('slow');
+  const source = sources.get('slow') ?? { given: 0 };
+  const seen: number[] = [];
+  // Until it stands still.
+  await expect
+    .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
+    .toBe(true);
+  expect(source.given).toBeLessThan(UNDER_WAY_MAX);
+  expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
+});
+
+test('a reader who goes away ends the source', async () => {
+  const { outgoing } = await open('left');
+  outgoing.destroy();
+  await expect.poll(() => sources.get('left')?.isOver).toBe(true);
+  expect(sources.get('left')?.given).toBeLessThan(UNDER_WAY_MAX);
+  await expect.poll(() => server.inFlight).toBe(0);
+});
+
+test('an error before the first chunk leaves room for another answer', async () => {
+  const { incoming } = await open('broken-at-once');
+  expect(incoming.statusCode).toBe(500);
+  expect(failures.splice(0).map(String)).toEqual(['Error: nothing at all']);
+});
+
+test('an error in the middle is seen by the reader, who must not take the part for the whole', async () => {
+  const { incoming } = await open('broken');
+  expect(incoming.statusCode).toBe(200);
+  await expect(bytesIn(incoming)).rejects.toThrow('aborted');
+  expect(failures.splice(0).map(String)).toEqual(['Error: in the middle']);
+  await expect.poll(() => server.inFlight).toBe(0);
+});

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Resolve } from './object-store/guarded-lookup.ts';
+import { type BucketAccess, BucketError, ObjectStore } from './object-store.ts';
+import { S3_KEY, S3_REGION, type S3Server, startS3, VIRTUAL_HOST } from './testing/s3-server.ts';
+
+const TEXT = { contentType: 'text/plain' };
+const PORT = /\d+$/;
+const toLoopback: Resolve = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+
+let s3: S3Server;
+let store: ObjectStore;
+const opened: ObjectStore[] = [];
+
+beforeAll(async () => {
+  s3 = await startS3({ buckets: ['events', 'many'] });
+  store = openStore();
+});
+
+afterAll(async () => {
+  for (const each of opened) each.close();
+  await s3.stop();
+});
+
+function openStore(changes: Partial<BucketAccess> = {}): ObjectStore {
+  const access = { endpoint: s3.endpoint, region: S3_REGION, bucket: 'events', pathStyle: true, ...S3_KEY };
+  const each = new ObjectStore({
+    access: { ...access, ...changes },
+    mayConnect: (address) => address === '127.0.0.1',
+    timeoutMs: 20_000,
+    resolve: toLoopback,
+  });
+  opened.push(each);
+  return each;
+}
+
+async function failureOf(work: Promise<unknown>): Promise<BucketError> {
+  const error = await work.then(
+    () => 'no error',
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(BucketError);
+  return error as BucketError;
+}
+
+test.each([
+  'plain.txt',
+  'events/site=shop/date=2026-03-01/hour=07/0d9f-000000001-0-abcdef.parquet',
+  'two words/and  more',
+  'a+b=c&d?e#f;g,h:i@j$k',
+  '100%/%2F/%',
+  '☂/über/日本/😀',
+  `quotes'"\``,
+  '(all)*!~[]{}|^<&>',
+  'back\\slash',
+  'line\nbreak\ttab',
+  '\u0001control',
+  '.hidden/...',
+  ' spaces at the ends ',
+])('the object %j is written, read, listed and removed', async (key) => {
+  const bytes = Buffer.from(`what ${key} holds`);
+  await store.put(key, bytes, TEXT);
+  expect((await s3.objects()).get(key)).toEqual(bytes);
+  expect(await store.get(key, 1000)).toEqual(bytes);
+  expect(await store.list(key, 10)).toEqual([key]);
+  await store.remove(key);
+  expect((await s3.objects()).has(key)).toBe(false);
+  expect(await store.get(key, 1000)).toBeUndefined();
+  expect(await store.list(key, 10)).toEqual([]);
+});
+
+test.each([0, 1, 262_144, 1_048_577, 20_000_000])(
+  'an object of %i bytes comes back as it was',
+  async (size) => {
+    const bytes = randomBytes(size);
+    await store.put(`sizes/${size}`, bytes, { contentType: 'application/octet-stream' });
+    expect(Buffer.compare((await s3.objects()).get(`sizes/${size}`) ?? Buffer.of(0), bytes)).toBe(0);
+    expect(Buffer.compare((await store.get(`sizes/${size}`, size)) ?? Buffer.of(0), bytes)).toBe(0);
+  },
+);
+
+test('writing an object again puts the second in place of the first', async () => {
+  await store.put('twice', Buffer.from('first and longer'), TEXT);
+  await store.put('twice', Buffer.from('second'), TEXT);
+  expect(await store.get('twice', 100)).toEqual(Buffer.from('second'));
+});
+
+test('removing what is not there does nothing', async () => {
+  await expect(store.remove('nobody/wrote/this')).resolves.toBeUndefined();
+});
+
+test('an object that is larger than wanted is not read', async () => {
+  await store.put('large', randomBytes(300_000), TEXT);
+  expect(await failureOf(store.get('large', 299_999))).toMatchObject({ failure: 'failed', status: 200 });
+  expect(await store.get('large', 300_000)).toHaveLength(300_000);
+});
+
+test('a list goes over as many pages as it takes, in order, and stops where it is told to', async () => {
+  const names = Array.from({ length: 2300 }, (_, index) => `p/${String(index).padStart(5, '0')} ☂&`);
+  mkdirSync(join(s3.folder, 'many/p'), { recursive: true });
+  for (const name of names) writeFileSync(join(s3.folder, 'many', `${name}._S3rver_object`), '');
+  const many = openStore({ bucket: 'many' });
+  expect(await many.list('p/', 10_000)).toEqual(names);
+  expect(await many.list('', 2300)).toEqual(names);
+  expect(await many.list('p/', 1000)).toEqual(names.slice(0, 1000));
+  expect(await many.list('p/', 1001)).toEqual(names.slice(0, 1001));
+  expect(await many.list('p/000', 2000)).toEqual(names.slice(0, 100));
+  expect(await many.list('p/', 0)).toEqual([]);
+  expect(await many.list('q', 10)).toEqual([]);
+});
+
+test('a bucket is reached by a host of its own, too', async () => {
+  const endpoint = `http://${VIRTUAL_HOST}:${PORT.exec(s3.endpoint)?.[0]}`;
+  const virtual = openStore({ endpoint, pathStyle: false });
+  await virtual.put('virtual host/a+b', Buffer.from('here'), TEXT);
+  expect(await store.get('virtual host/a+b', 10)).toEqual(Buffer.from('here'));
+  expect(await virtual.get('virtual host/a+b', 10)).toEqual(Buffer.from('here'));
+  expect(await virtual.get('virtual host/b', 10)).toBeUndefined();
+  await virtual.remove('virtual host/a+b');
+  expect(await store.list('virtual host/', 10)).toEqual([]);
+});
+
+test('many requests at once do not disturb each other', async () => {
+  const keys = Array.from({ length: 40 }, (_, index) => `at once/${index}`);
+  await Promise.all(keys.map((key) => store.put(key, Buffer.from(key), TEXT)));
+  const read = await Promise.all(keys.map((key) => store.get(key, 100)));
+  expect(read.map((bytes) => Buffer.from(bytes ?? []).toString())).toEqual(keys);
+  expect((await store.list('at once/', 100)).toSorted()).toEqual(keys.toSorted());
+});
+
+const wrong: [what: string, changes: Partial<BucketAccess>, failure: Partial<BucketError>][] = [
+  [
+    'an unknown key',
+    { accessKeyId: 'AKIDNOBODY' },
+    { failure: 'denied', code: 'InvalidAccessKeyId', status: 403 },
+  ],
+  [
+    'a wrong secret',
+    { secretAccessKey: 'guess' },
+    { failure: 'denied', code: 'SignatureDoesNotMatch', status: 403 },
+  ],
+  ['a key id that no header holds', { accessKeyId: '☂\n' }, { failure: 'denied', status: undefined }],
+  ['a missing bucket', { bucket: 'nowhere' }, { failure: 'no-bucket', code: 'NoSuchBucket', status: 404 }],
+  [
+    'an endpoint with a path',
+    { endpoint: 'http://127.0.0.1:9/base' },
+    { failure: 'failed', status: undefined },
+  ],
+  [
+    'a port where nobody listens',
+    { endpoint: 'http://127.0.0.1:1' },
+    { failure: 'unreachable', code: 'ECONNREFUSED' },
+  ],
+];
+test.each(wrong)('%s makes every request fail in the same way', async (_what, changes, failure) => {
+  const bad = openStore(changes);
+  const keys = [...(await s3.objects()).keys()];
+  const errors = [
+    await failureOf(bad.put('a', Buffer.from('a'), TEXT)),
+    await failureOf(bad.put('large', Buffer.alloc(2_000_000), TEXT)),
+    await failureOf(bad.get('a', 10)),
+    await failureOf(bad.remove('large')),
+    await failureOf(bad.list('', 10)),
+  ];
+  for (const error of errors) expect(error).toMatchObject(failure);
+  expect([...(await s3.objects()).keys()].toSorted()).toEqual(keys.toSorted());
+});
+
+test('a connection that speaks no TLS is none', async () => {
+  const endpoint = s3.endpoint.replace('http:', 'https:');
+  expect(await failureOf(openStore({ endpoint }).get('a', 10))).toMatchObject({ failure: 'unreachable' });
+});

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readListing } from './listing.ts';
+
+const page = (inner: string) =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${inner}</ListBucketResult>`;
+const object = (key: string) =>
+  `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;a&quot;</ETag><Size>1</Size><Owner><ID>Key</ID></Owner></Contents>`;
+
+test('the keys of a page are those of its objects, in order', () => {
+  const xml = page(
+    `<Name>b</Name><Prefix><Key>no</Key></Prefix><KeyCount>2</KeyCount>${object('b')}\n${object('a')}`,
+  );
+  expect(readListing(xml, 10)).toEqual({ keys: ['b', 'a'], next: undefined });
+  expect(readListing(page(''), 10)).toEqual({ keys: [], next: undefined });
+});
+
+test('a page that is not the last one tells how the next is asked for', () => {
+  const truncated = `<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b+/=</NextContinuationToken>`;
+  expect(readListing(page(truncated + object('a')), 10)).toEqual({ keys: ['a'], next: 'a&b+/=' });
+  const last = `<IsTruncated>false</IsTruncated><NextContinuationToken>a</NextContinuationToken>`;
+  expect(readListing(page(last + object('a')), 10)).toEqual({ keys: ['a'], next: undefined });
+});
+
+test('a key is read back, encoded as XML or as an address', () => {
+  const keys = fc.string({ unit: 'grapheme', minLength: 1 });
+  fc.assert(
+    fc.property(keys, (key) => {
+      const asXml = key.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&#62;');
+      const asAddress = encodeURIComponent(key).replaceAll('%20', '+');
+      expect(readListing(page(object(asXml)), 1)?.keys).toEqual([key]);
+      const encoded = page(`<EncodingType>url</EncodingType>${object(asAddress)}`);
+      expect(readListing(encoded, 1)?.keys).toEqual([key]);
+    }),
+  );
+});
+
+test.each([
+  ['no XML', 'hello'],
+  ['another document', '<Error><Code>A</Code></Error>'],
+  ['an object without a key', page('<Contents><Size>1</Size></Contents>')],
+  ['an object without an end', page('<Contents><Key>a</Key>')],
+  ['a key that is not encoded as it says', page(`<EncodingType>url</EncodingType>${object('100%')}`)],
+  ['more keys than were asked for', page(object('a') + object('b') + object('c'))],
+  ['the promise of more without a way', page(`<IsTruncated>true</IsTruncated>${object('a')}`)],
+  [
+    'the promise of more after nothing',
+    page('<IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>'),
+  ],
+])('%s is no page', (_what, xml) => {
+  expect(readListing(xml, 2)).toBeUndefined();
+});
+
+test.each([['&constructor;'], ['&#x110000;'], ['&nothing;'], ['a & b'], ['&;']])(
+  'what is no character, such as %j, stays as it is',
+  (key) => {
+    expect(readListing(page(object(key)), 1)?.keys).toEqual([key]);
+  },
+);
+
+test('a megabyte of openings is read like anything else', () => {
+  expect(readListing(page('<Contents>'.repeat(100_000)), 1000)).toBeUndefined();
+  expect(readListing(page('<Contents><Key>'.repeat(70_000)), 1000)).toBeUndefined();
+});

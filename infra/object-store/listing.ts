@@ -1,0 +1,66 @@
+/** One page of ListObjectsV2. */
+export interface ListedPage {
+  readonly keys: readonly string[];
+  /** What asks for the next page; undefined on the last one. */
+  readonly next: string | undefined;
+}
+
+// The elements of one object of the listing.
+const OBJECT = '<Contents>';
+const OBJECT_END = '</Contents>';
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['lt', '<'],
+  ['gt', '>'],
+  ['amp', '&'],
+  ['quot', '"'],
+  ['apos', "'"],
+]);
+
+/**
+ * Reads a page of `keysMax` keys at the most. The few elements that matter are picked out of the XML by their names: none
+ * of them holds elements, and a text cannot hold a `<`. Every character is looked at a few times at the most, whatever the
+ * other side sends. Undefined when it is no such page, or names a key that cannot be read.
+ */
+export function readListing(xml: string, keysMax: number): ListedPage | undefined {
+  if (!xml.includes('<ListBucketResult')) return undefined;
+  const isEncoded = textOf(xml, 'EncodingType') === 'url';
+  const keys: string[] = [];
+  for (let start = xml.indexOf(OBJECT); start !== -1; ) {
+    const end = xml.indexOf(OBJECT_END, start);
+    const key = end === -1 ? undefined : keyOf(textOf(xml.slice(start, end), 'Key'), isEncoded);
+    if (key === undefined || keys.length === keysMax) return undefined;
+    keys.push(key);
+    start = xml.indexOf(OBJECT, end);
+  }
+  const isTruncated = textOf(xml, 'IsTruncated') === 'true';
+  const next = textOf(xml, 'NextContinuationToken');
+  // More is promised, but nothing has come, or there is no way to ask for it.
+  if (isTruncated && (keys.length === 0 || next === undefined || next === '')) return undefined;
+  return { keys, next: isTruncated ? next : undefined };
+}
+
+/** The text of the first element of that name. */
+export function textOf(xml: string, name: string): string | undefined {
+  const opening = `<${name}>`;
+  const start = xml.indexOf(opening);
+  const end = start === -1 ? -1 : xml.indexOf('<', start + opening.length);
+  return end === -1 ? undefined : withoutEntities(xml.slice(start + opening.length, end));
+}
+
+function keyOf(text: string | undefined, isEncoded: boolean): string | undefined {
+  if (text === undefined || !isEncoded) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined; // Not encoded as it says it is.
+  }
+}
+
+function withoutEntities(text: string): string {
+  return text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi, (whole, hex, decimal, name) => {
+    const point = hex ? Number.parseInt(hex, 16) : Number(decimal ?? Number.NaN);
+    if (point <= 0x10ffff) return String.fromCodePoint(point);
+    return ENTITIES.get(String(name)) ?? whole;
+  });
+}

@@ -1,0 +1,212 @@
+import { unreachable } from '../../infra/assert.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { encodeJson } from '../../infra/mirror.ts';
+import { BucketError } from '../../infra/object-store.ts';
+import type { Delivery, DeliveryStep, Integration } from '../integration.ts';
+import { flushesInStore } from './delivered-rows.ts';
+import { firstDelivery, readDelivery, writeDelivery } from './delivery-records.ts';
+import { manifestKeyOf, manifestOf } from './manifest.ts';
+import { changeProgress, type PlanParts, planBackfill, planNew, rowsOfStep } from './plan.ts';
+import type { Slots } from './slots.ts';
+import { type Bucket, bringFiles, removeOrphans, type StepFileParts } from './step-files.ts';
+
+export interface DeliveryParts extends PlanParts, Omit<StepFileParts, 'bucket'> {
+  /** The bucket of `Delivery` records. */
+  readonly deliveries: KeyedBytes;
+  readonly planSlots: Slots;
+  /** The bucket of an integration, to be closed; undefined when its secret cannot be opened. */
+  readonly openBucket: (integration: Integration) => Bucket | undefined;
+}
+
+/** The secret of an integration was sealed with another key. */
+export class UnreadableError extends Error {
+  override readonly name = 'UnreadableError';
+}
+
+/**
+ * What became of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when the move began,
+ * or the one before it, is brought. `idle`: there is nothing to do.
+ */
+export type Moved = 'moved' | 'caught-up' | 'idle';
+
+/** What one process knows of its own tries; forgotten when it ends. */
+export interface Tries {
+  /** The step that was begun here and of which nothing failed: it can have left no orphans. */
+  clean: { readonly sequence: number; readonly beganMs: number } | undefined;
+}
+
+/**
+ * Makes the next move of an integration and notes it in its record, from which alone the move follows:
+ *
+ *     nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
+ *
+ * Whoever dies, or is overtaken by another process, leaves a record from which the same is done again. Files may be made
+ * twice, under names that hold their hash, and those that are decided upon are the step's for good: compare-and-set
+ * lets one list win. So everybody who writes a manifest writes the same bytes, however late, and no purge can come
+ * between a manifest and what it names.
+ *
+ * @param isDue whether to look for new events; else a backfill goes on
+ * @throws {OvertakenError} when another process moved it meanwhile
+ * @throws {UnreadableError}
+ * @throws {BucketError}
+ * @throws {StoreError}
+ * @throws {BusError}
+ */
+export async function advance(
+  parts: DeliveryParts,
+  integration: Integration,
+  tries: Tries,
+  isDue: boolean,
+): Promise<Moved> {
+  const { delivery, revision } = await readDelivery(parts.deliveries, integration.id);
+  if (delivery === undefined) {
+    const flushed = await flushesInStore(parts.lanes, parts.partitions);
+    await writeDelivery(parts.deliveries, firstDelivery(integration.id, flushed), revision);
+    return 'moved';
+  }
+  if (delivery.step !== null)
+    return finish(parts, integration, tries, { delivery, step: delivery.step, revision });
+  if (delivery.sequence === 0) {
+    const sequence = await sequenceInBucket(parts, integration);
+    if (sequence > 0) {
+      await writeDelivery(parts.deliveries, { ...delivery, sequence }, revision);
+      return 'moved';
+    }
+  }
+  const isNew = isDue || delivery.partial !== undefined;
+  const planned = await parts.planSlots.run(() =>
+    isNew ? planNew(parts, integration, delivery) : planBackfill(parts, integration, delivery),
+  );
+  if (planned === undefined) return 'idle';
+  const beganMs = performance.now();
+  await writeDelivery(parts.deliveries, planned, revision);
+  if (planned.step === null) return isNew ? 'caught-up' : 'moved';
+  tries.clean = { sequence: planned.step.sequence, beganMs };
+  parts.crashPoint('delivery:after-declare');
+  return 'moved';
+}
+
+/** Larger than a manifest can be. */
+const MANIFEST_MAX_BYTES = 67_108_864;
+
+/**
+ * The last manifest that an earlier delivery of the integration left in its bucket: its record was lost, or the integration
+ * was deleted and brought back from a backup. Nothing it wrote is written over. A key that may not look finds none.
+ */
+async function sequenceInBucket(
+  parts: Pick<DeliveryParts, 'openBucket'>,
+  integration: Integration,
+): Promise<number> {
+  const bucket = openedBucket(parts, integration);
+  const isThere = async (sequence: number) =>
+    (await bucket.get(manifestKeyOf(integration, sequence), MANIFEST_MAX_BYTES)) !== undefined;
+  try {
+    // There are no gaps.
+    let known = 0;
+    let beyond = 1;
+    while (await isThere(beyond)) [known, beyond] = [beyond, beyond * 2];
+    while (beyond - known > 1) {
+      const middle = Math.floor((known + beyond) / 2);
+      if (await isThere(middle)) known = middle;
+      else beyond = middle;
+    }
+    return known;
+  } catch (error) {
+    if (error instanceof BucketError && error.failure === 'denied') return 0;
+    throw error;
+  } finally {
+    bucket.close();
+  }
+}
+
+function openedBucket({ openBucket }: Pick<DeliveryParts, 'openBucket'>, integration: Integration): Bucket {
+  const bucket = openBucket(integration);
+  if (bucket === undefined) throw new UnreadableError('the secret was sealed with another key');
+  return bucket;
+}
+
+interface Begun {
+  readonly delivery: Delivery;
+  readonly step: DeliveryStep;
+  readonly revision: number;
+}
+
+async function finish(
+  parts: DeliveryParts,
+  integration: Integration,
+  tries: Tries,
+  { delivery, step, revision }: Begun,
+): Promise<Moved> {
+  const bucket = openedBucket(parts, integration);
+  const clean = tries.clean?.sequence === step.sequence ? tries.clean : undefined;
+  // Until it has gone well again.
+  tries.clean = undefined;
+  try {
+    if (step.files === null) {
+      const rows = rowsOfStep(integration, delivery);
+      const files = await bringFiles({ ...parts, bucket }, integration, step, rows);
+      await writeDelivery(
+        parts.deliveries,
+        { ...delivery, step: { ...step, files }, failure: null },
+        revision,
+      );
+      parts.crashPoint('delivery:after-decide');
+      tries.clean = clean;
+      return 'moved';
+    }
+    const manifest = encodeJson(manifestOf(integration, delivery));
+    await bucket.put(manifestKeyOf(integration, step.sequence), manifest, {
+      contentType: 'application/json',
+    });
+    parts.crashPoint('delivery:after-manifest');
+    if (clean === undefined) await removeOrphans(bucket, integration, step);
+    const committed = committedOf(delivery, step, new Date(parts.clock.nowMs()).toISOString());
+    await writeDelivery(parts.deliveries, committed, revision);
+    parts.crashPoint('delivery:after-commit');
+    parts.metrics.steps[step.kind].add();
+    parts.metrics.rows.add(committed.rows - delivery.rows);
+    if (clean !== undefined) parts.metrics.stepSeconds.observe((performance.now() - clean.beganMs) / 1000);
+    return step.kind === 'new' && step.restFrom === null ? 'caught-up' : 'moved';
+  } finally {
+    bucket.close();
+  }
+}
+
+/** The record once the manifest of its step is in the bucket. */
+function committedOf(delivery: Delivery, step: DeliveryStep, committedAt: string): Delivery {
+  const files = step.files ?? [];
+  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const { partial: _, ...rest } = delivery;
+  const committed = {
+    ...rest,
+    step: null,
+    failure: null,
+    sequence: step.sequence,
+    committedAt,
+    files: delivery.files + files.length,
+    rows: delivery.rows + rows,
+    bytes: delivery.bytes + bytes,
+  };
+  switch (step.kind) {
+    case 'new': {
+      const { flushed, until, restFrom } = step;
+      if (restFrom !== null) return { ...committed, partial: { flushed, until, fromHour: restFrom } };
+      return { ...committed, flushed, deliveredUntil: until };
+    }
+    case 'backfill': {
+      const backfilled = { ...committed, backfilledDays: [...delivery.backfilledDays, step.day] };
+      const progress = delivery.backfills.find(({ id }) => id === step.backfillId);
+      if (progress === undefined) return backfilled;
+      const daysDone = progress.daysDone + 1;
+      const finishedAt = daysDone === progress.daysTotal ? committedAt : null;
+      return changeProgress(backfilled, step.backfillId, {
+        daysDone,
+        finishedAt,
+        rows: progress.rows + rows,
+      });
+    }
+    default:
+      return unreachable(step);
+  }
+}

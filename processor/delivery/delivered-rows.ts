@@ -1,0 +1,89 @@
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import type { Store, StoreParameters } from '../../infra/store.ts';
+import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
+import { EVENTS_TABLE } from '../rows.ts';
+
+export const HOUR_MS = 3_600_000;
+
+/**
+ * Events of a site that came with flushes behind `after` and up to `upTo`, by partition. If `upTo` does not exceed the
+ * lanes' checkpoints, all of them are in the store and none joins them; a purge may take some away.
+ */
+export interface FlushedRows {
+  readonly storedId: string;
+  readonly after: readonly number[];
+  readonly upTo: readonly number[];
+}
+
+/** A condition over rows of `events` that are called `row`. Its text is ours, values are bound. */
+export interface Condition {
+  readonly sql: string;
+  readonly parameters: StoreParameters;
+}
+
+/** Half open, in milliseconds since 1970. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The last flush of each partition whose rows are in the store as a whole. */
+export async function flushesInStore(lanes: KeyedBytes, partitions: number): Promise<number[]> {
+  const flushed: number[] = [];
+  for (let partition = 0; partition < partitions; partition += 1) {
+    const stored = await lanes.get(laneKeyOf(partition));
+    const record = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+    flushed.push(record?.checkpoint.flushNumber ?? 0);
+  }
+  return flushed;
+}
+
+/**
+ * The condition of these rows in a span of time. Each partition has a term of its own, with constants, so that the index of
+ * flush numbers can pass over what is older.
+ */
+export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: Span): Condition {
+  const parameters: Record<string, unknown> = { site: storedId, fromMs, toMs };
+  const terms = upTo.flatMap((to, partition) => {
+    const from = after[partition] ?? 0;
+    if (to <= from) return [];
+    parameters[`partition${partition}`] = partition;
+    parameters[`after${partition}`] = from;
+    parameters[`upTo${partition}`] = to;
+    return [
+      `(row.partition = {partition${partition}:UInt16} AND row.flushNumber > {after${partition}:UInt32}
+        AND row.flushNumber <= {upTo${partition}:UInt32})`,
+    ];
+  });
+  return {
+    sql: `row.projectId = {site:String}
+      AND row.createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+      AND row.createdAt < fromUnixTimestamp64Milli({toMs:Int64}, 'UTC')
+      AND (${terms.length === 0 ? 'false' : terms.join(' OR ')})`,
+    parameters,
+  };
+}
+
+/** How many rows an hour has; `hour` in hours since 1970. */
+export interface HourRows {
+  readonly hour: number;
+  readonly rows: number;
+}
+
+/** The hours of rows in order, without empty ones and those of `exceptDays` (days since 1970); at most `max`. */
+export async function hoursOf(
+  store: Store,
+  rows: FlushedRows,
+  span: Span,
+  { max, exceptDays = [] }: { readonly max: number; readonly exceptDays?: readonly number[] },
+): Promise<HourRows[]> {
+  if (rows.upTo.every((to, partition) => to <= (rows.after[partition] ?? 0))) return [];
+  const { sql, parameters } = rowsCondition(rows, span);
+  return store.query<HourRows>(
+    `SELECT intDiv(toUnixTimestamp64Milli(row.createdAt), ${HOUR_MS}) AS hour, count() AS rows
+     FROM ${EVENTS_TABLE} AS row
+     WHERE ${sql} AND NOT has({exceptDays:Array(Int64)}, intDiv(toUnixTimestamp64Milli(row.createdAt), ${24 * HOUR_MS}))
+     GROUP BY hour ORDER BY hour LIMIT {hoursMax:UInt32}`,
+    { ...parameters, exceptDays, hoursMax: max },
+  );
+}

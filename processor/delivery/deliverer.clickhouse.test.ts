@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../infra/clock.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { encodeJson } from '../../infra/mirror.ts';
+import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
+import { type Delivery, type Integration, integrationKeyOf } from '../integration.ts';
+import { HOUR_MS } from './delivered-rows.ts';
+import { Deliverer } from './deliverer.ts';
+import { createDeliveryMetrics, type DeliveryMetrics } from './delivery-metrics.ts';
+import { readDelivery } from './delivery-records.ts';
+import { readBucket } from './testing/bucket-reader.ts';
+import {
+  type DeliveryWorld,
+  integrationOf,
+  LOW_LIMITS,
+  openBucket,
+  PARTITIONS,
+  startDeliveryWorld,
+} from './testing/delivery-world.ts';
+import { eventOf, putRecord, storeEvents, writeCheckpoint } from './testing/stored-events.ts';
+
+const FIRST_MS = Date.UTC(2026, 1, 27, 3);
+const DAY = '2026-02-27';
+const SOON = { timeout: 30_000, interval: 100 };
+
+let world: DeliveryWorld;
+let control: KeyedBytes;
+let lanes: KeyedBytes;
+let metrics: DeliveryMetrics;
+let flushNumber = 0;
+let isOurs = true;
+const running: Deliverer[] = [];
+
+beforeAll(async () => {
+  world = await startDeliveryWorld('deliverer_test');
+  control = await world.lane.bus.keyed(CONTROL_BUCKET);
+  lanes = await world.lane.bus.keyed('lanes-of-deliverer');
+});
+
+afterEach(async () => {
+  for (const deliverer of running.splice(0)) await deliverer.stop();
+  for (const key of await control.keys()) await control.remove(key);
+  isOurs = true;
+});
+
+afterAll(() => world.stop());
+
+async function startDeliverer(): Promise<Deliverer> {
+  metrics = createDeliveryMetrics(new Metrics());
+  const deliverer = await Deliverer.start({
+    bus: world.lane.bus,
+    store: world.lane.store,
+    control,
+    lanes,
+    deliveries: world.deliveries,
+    partitions: PARTITIONS,
+    intervalMs: 100,
+    openBucket: (integration) => openBucket(integration),
+    clock: systemClock,
+    random: Math.random,
+    log: createLogger('delivery-test', 'silent'),
+    metrics,
+    crashPoint: () => {},
+    isOurs: () => isOurs,
+    limits: LOW_LIMITS,
+    backoff: { firstMs: 50, maxMs: 200 },
+  });
+  running.push(deliverer);
+  return deliverer;
+}
+
+async function putSite(id: string, fields: Partial<Site> = {}): Promise<void> {
+  const at = new Date().toISOString();
+  const site = siteSchema.parse({ id, teamId: 'team', name: id, createdAt: at, updatedAt: at, ...fields });
+  await putRecord(control, siteKeyOf(id), site);
+}
+
+/** An integration with its site, whose delivery has begun. */
+async function begun(fields: Partial<Integration> = {}): Promise<Integration> {
+  const integration = integrationOf(world, fields);
+  await putSite(integration.projectId);
+  await change(integration);
+  await expect.poll(() => deliveryOf(integration), SOON).toBeDefined();
+  return integration;
+}
+
+function change(integration: Integration): Promise<void> {
+  return putRecord(control, integrationKeyOf(integration.id), integration);
+}
+
+async function deliveryOf({ id }: Integration): Promise<Delivery | undefined> {
+  return (await readDelivery(world.deliveries, id)).delivery;
+}
+
+/** One event of every site named, in a flush. */
+async function event(...integrations: readonly Integration[]): Promise<void> {
+  flushNumber += 1;
+  for (const { storedId } of integrations)
+    await storeEvents(world.lane.store, storedId, [
+      { number: flushNumber, partition: 0, flushNumber, createdAtMs: FIRST_MS + flushNumber },
+    ]);
+  await writeCheckpoint(lanes, 0, flushNumber);
+}
+
+async function numbersIn(integration: Integration): Promise<number[]> {
+  const { events } = await readBucket(await world.s3.objects(), integration);
+  return events.map(({ id }) => Number.parseInt(id.slice(1), 16)).sort((a, b) => a - b);
+}
+
+test('new events arrive by themselves, and a backfill brings those of before', async () => {
+  const before = integrationOf(world);
+  await event(before);
+  const first = flushNumber;
+  await startDeliverer();
+  const integration = await begun({ projectId: before.projectId });
+  await event(integration);
+  await expect.poll(() => numbersIn(integration), SOON).toEqual([first + 1]);
+  const asked = { id: randomUUID(), from: DAY, to: DAY, requestedAt: new Date().toISOString() };
+  await change({ ...integration, backfills: [asked] });
+  await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1]);
+  await event(integration);
+  await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1, first + 2]);
+  const { events } = await readBucket(await world.s3.objects(), integration);
+  expect(events).toContainEqual(
+    eventOf(
+      { number: first, partition: 0, flushNumber: first, createdAtMs: FIRST_MS + first },
+      integration.projectId,
+    ),
+  );
+  await expect
+    .poll(async () => (await deliveryOf(integration))?.backfills[0]?.finishedAt, SOON)
+    .toEqual(expect.any(String));
+  const until = Date.parse((await deliveryOf(integration))?.deliveredUntil ?? '');
+  expect(Date.now() - until).toBeLessThan(HOUR_MS);
+  expect(metrics.rows.value).toBe(3);
+});
+
+test('while an integration is paused nothing is brought, and then everything', async () => {
+  await startDeliverer();
+  const integration = await begun();
+  const other = await begun();
+  await change({ ...integration, paused: true });
+  const bringOneMore = async () => {
+    const count = (await numbersIn(other)).length + 1;
+    await event(integration, other);
+    await expect.poll(() => numbersIn(other), SOON).toHaveLength(count);
+  };
+  // What was under way when it was paused is done.
+  for (let events = 0; events < 2; events += 1) await bringOneMore();
+  const { sequence } = (await deliveryOf(integration)) ?? { sequence: 0 };
+  for (let events = 0; events < 3; events += 1) await bringOneMore();
+  expect((await deliveryOf(integration))?.sequence).toBe(sequence);
+  await change(integration);
+  await expect.poll(() => numbersIn(integration), SOON).toEqual(await numbersIn(other));
+});
+
+test.each([
+  ['denied', { sealed: 'wrong' }, { sealed: 'S3RVER' }],
+  ['denied', { accessKeyId: 'NOBODY' }, { accessKeyId: 'S3RVER' }],
+  ['no-bucket', { bucket: 'there-is-none' }, { bucket: 'events-of-customers' }],
+  ['unreachable', { endpoint: 'http://127.0.0.1:9' }, 'proxy'],
+  ['unreadable', { sealed: '' }, { sealed: 'S3RVER' }],
+] as const)(
+  '%s: it says so, others go on, and all of it is brought once that is mended',
+  async (reason, wrong, right) => {
+    await startDeliverer();
+    const integration = await begun(wrong);
+    const other = await begun();
+    await event(integration, other);
+    await expect.poll(async () => (await deliveryOf(integration))?.failure?.reason, SOON).toBe(reason);
+    await event(integration, other);
+    await expect.poll(() => numbersIn(other), SOON).toEqual([flushNumber - 1, flushNumber]);
+    await expect
+      .poll(async () => (await deliveryOf(integration))?.failure?.attempts, SOON)
+      .toBeGreaterThan(2);
+    const { failure } = (await deliveryOf(integration)) ?? {};
+    expect(Date.parse(failure?.nextTryAt ?? '')).toBeGreaterThan(Date.parse(failure?.since ?? ''));
+    expect(failure?.message).not.toContain('S3RVER');
+    expect(failure?.message).not.toBe('');
+    expect((await deliveryOf(other))?.failure).toBeNull();
+    expect(metrics.failures[reason].value).toBeGreaterThan(1);
+    await change({ ...integration, ...(right === 'proxy' ? { endpoint: world.proxy.endpoint } : right) });
+    await expect.poll(() => numbersIn(integration), SOON).toEqual([flushNumber - 1, flushNumber]);
+    await expect.poll(async () => (await deliveryOf(integration))?.failure, SOON).toBeNull();
+  },
+);
+
+test('a removed integration takes its position with it, and one of a site that goes stands still', async () => {
+  await startDeliverer();
+  const [removed, leaving, other] = [await begun(), await begun(), await begun()];
+  const at = new Date().toISOString();
+  const none = { startedAt: null, finishedAt: null, step: '', rowsRemoved: {} };
+  await putSite(leaving.projectId, {
+    deletion: { status: 'waiting', requestedAt: at, purgeAt: at, ...none },
+  });
+  await control.remove(integrationKeyOf(removed.id));
+  await expect.poll(() => deliveryOf(removed), SOON).toBeUndefined();
+  await event(removed, leaving, other);
+  await expect.poll(() => numbersIn(other), SOON).toHaveLength(1);
+  expect(await numbersIn(removed)).toEqual([]);
+  expect(await numbersIn(leaving)).toEqual([]);
+  expect(await deliveryOf(leaving)).toBeDefined();
+});
+
+test('a record that is left over goes, and one whose integration somebody else has just made stays', async () => {
+  const left = integrationOf(world);
+  const known = integrationOf(world);
+  const record = (integration: Integration) => ({
+    version: 1,
+    integrationId: integration.id,
+    first: [0],
+    flushed: [0],
+    sequence: 0,
+    step: null,
+    deliveredUntil: null,
+    committedAt: null,
+    files: 0,
+    rows: 0,
+    bytes: 0,
+    backfilledDays: [],
+    backfills: [],
+    failure: null,
+  });
+  for (const integration of [left, known])
+    await world.deliveries.put(integrationKeyOf(integration.id), encodeJson(record(integration)), 0);
+  // Its mirror does not take what it cannot read, as if it had not heard of it.
+  await putRecord(control, integrationKeyOf(known.id), { ...known, type: 'unheard of' });
+  await startDeliverer();
+  await expect.poll(() => deliveryOf(left), SOON).toBeUndefined();
+  expect(await deliveryOf(known)).toBeDefined();
+});
+
+test('whoever does not own the work leaves it alone, and two who think that they do bring everything once', async () => {
+  isOurs = false;
+  await startDeliverer();
+  const integration = integrationOf(world);
+  await putSite(integration.projectId);
+  await change(integration);
+  isOurs = true;
+  await expect.poll(() => deliveryOf(integration), SOON).toBeDefined();
+  await startDeliverer();
+  const first = flushNumber + 1;
+  for (let events = 0; events < 10; events += 1) {
+    await event(integration);
+    const last = flushNumber;
+    if (events % 3 === 0)
+      await expect.poll(async () => (await numbersIn(integration)).at(-1), SOON).toBe(last);
+  }
+  const all = Array.from({ length: 10 }, (_, index) => first + index);
+  await expect.poll(() => numbersIn(integration), SOON).toEqual(all);
+});
+
+test('while the store is away an integration fails with that reason, and goes on by itself', async () => {
+  await startDeliverer();
+  const integration = await begun();
+  await event(integration);
+  await expect.poll(() => numbersIn(integration), SOON).toHaveLength(1);
+  await world.lane.server.kill();
+  // A flush without events of this site: whether it has any, the store has to say.
+  await event();
+  await expect.poll(async () => (await deliveryOf(integration))?.failure?.reason, SOON).toBe('store-away');
+  await world.lane.server.restart();
+  await event(integration);
+  await expect.poll(() => numbersIn(integration), SOON).toEqual([flushNumber - 2, flushNumber]);
+  await expect.poll(async () => (await deliveryOf(integration))?.failure, SOON).toBeNull();
+});

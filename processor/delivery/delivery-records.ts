@@ -1,0 +1,60 @@
+import { BusError } from '../../infra/bus-error.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { encodeJson } from '../../infra/mirror.ts';
+import { type Delivery, deliverySchema, integrationKeyOf } from '../integration.ts';
+
+/** Somebody else wrote the record since it was read. What is to be done next is read from it again. */
+export class OvertakenError extends Error {
+  override readonly name = 'OvertakenError';
+}
+
+/** A record and the revision that its next write follows; none yet: undefined, and what a first write follows. */
+export interface StoredDelivery {
+  readonly delivery: Delivery | undefined;
+  readonly revision: number;
+}
+
+/** How far an integration is. Throws a `BusError`, or when the record is of a version that this program does not know. */
+export async function readDelivery(bucket: KeyedBytes, integrationId: string): Promise<StoredDelivery> {
+  const stored = await bucket.get(integrationKeyOf(integrationId));
+  if (stored?.bytes === undefined) return { delivery: undefined, revision: stored?.revision ?? 0 };
+  const delivery = deliverySchema.parse(JSON.parse(Buffer.from(stored.bytes).toString('utf8')));
+  return { delivery, revision: stored.revision };
+}
+
+/**
+ * Writes the record if nobody did since `revision`. A write whose answer is lost may have taken effect: the next read
+ * tells.
+ * @throws {OvertakenError}
+ * @throws {BusError}
+ */
+export async function writeDelivery(bucket: KeyedBytes, delivery: Delivery, revision: number): Promise<void> {
+  try {
+    await bucket.put(integrationKeyOf(delivery.integrationId), encodeJson(delivery), revision);
+  } catch (error) {
+    if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
+    throw new OvertakenError(`${delivery.integrationId}: somebody else writes its delivery`, {
+      cause: error,
+    });
+  }
+}
+
+/** The record of an integration that begins where the lanes' checkpoints are now. */
+export function firstDelivery(integrationId: string, flushed: readonly number[]): Delivery {
+  return {
+    version: 1,
+    integrationId,
+    first: [...flushed],
+    flushed: [...flushed],
+    sequence: 0,
+    step: null,
+    deliveredUntil: null,
+    committedAt: null,
+    files: 0,
+    rows: 0,
+    bytes: 0,
+    backfilledDays: [],
+    backfills: [],
+    failure: null,
+  };
+}

@@ -1,0 +1,25 @@
+import { BusError } from '../../infra/bus-error.ts';
+import { BucketError } from '../../infra/object-store.ts';
+import { StoreError } from '../../infra/store.ts';
+import type { DeliveryFailure } from '../integration.ts';
+import { UnreadableError } from './advance.ts';
+
+/** Why a move failed, in a word and in words for people. */
+export interface Failed {
+  readonly reason: DeliveryFailure;
+  readonly message: string;
+}
+
+/** What an error means for its integration; undefined where the bus is away, which keeps the record, too. */
+export function failedOf(error: unknown): Failed | undefined {
+  if (error instanceof BusError) return undefined;
+  if (error instanceof BucketError) return { reason: error.failure, message: error.message };
+  if (error instanceof UnreadableError)
+    return {
+      reason: 'unreadable',
+      message: 'The secret access key cannot be opened any more; set it again.',
+    };
+  if (error instanceof StoreError && error.kind === 'retryable')
+    return { reason: 'store-away', message: 'The store of events does not answer.' };
+  return { reason: 'failed', message: 'This service made a mistake, which its log tells.' };
+}

@@ -1,0 +1,110 @@
+import { must } from '../../infra/assert.ts';
+import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '../integration.ts';
+import { HOUR_MS } from './delivered-rows.ts';
+
+/**
+ * CONTRACT with whoever reads a bucket: what is where, and what a manifest says. Under the prefix of the integration:
+ *
+ *     events/site=<projectId>/date=YYYY-MM-DD/hour=HH/<integrationId>-<sequence>-<part>-<sha256, 16 digits>.parquet
+ *     manifests/<integrationId>/<sequence>.json
+ *
+ * Sequences start at 1 and have no gaps. An object that no manifest names does not count.
+ */
+export interface Manifest {
+  readonly version: 1;
+  readonly integrationId: string;
+  readonly projectId: string;
+  readonly sequence: number;
+  readonly kind: 'new' | 'backfill';
+  /** Of new events: the flushes that brought them, behind `from` and up to `to`, by partition. */
+  readonly flushed?: { readonly from: readonly number[]; readonly to: readonly number[] };
+  /** Of new events: everything that was stored then is in manifests up to this one; null if more are to come for that. */
+  readonly until?: string | null;
+  /** Of a backfill: the day in UTC. */
+  readonly day?: string;
+  readonly rows: number;
+  readonly files: readonly ManifestFile[];
+}
+
+export interface ManifestFile {
+  readonly key: string;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Of its bytes, in hexadecimal. */
+  readonly sha256: string;
+  /** In UTC: `YYYY-MM-DDTHH`. */
+  readonly hour: string;
+  /** The times of its first and of its last event. */
+  readonly from: string;
+  readonly to: string;
+}
+
+const ENDINGS: Readonly<Record<IntegrationFormat, string>> = { parquet: 'parquet', ndjson_gzip: 'ndjson.gz' };
+const HASH_DIGITS = 16;
+
+type Place = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
+
+/** The key of a file. Its name holds the hash of its content, so it can never come to hold another one. */
+export function fileKeyOf(
+  place: Place,
+  sequence: number,
+  file: Pick<DeliveredFile, 'hour' | 'part' | 'sha256'>,
+): string {
+  const part = String(file.part).padStart(3, '0');
+  return `${fileStartOf(place, sequence, file.hour)}${part}-${file.sha256.slice(0, HASH_DIGITS)}.${ENDINGS[place.format]}`;
+}
+
+/** What the keys of all files of a step in that hour, in hours since 1970, begin with. */
+export function fileStartOf(place: Place, sequence: number, hour: number): string {
+  const [date, hourOfDay] = hourText(hour).split('T');
+  const folder = `events/site=${encodeURIComponent(place.projectId)}/date=${date}/hour=${hourOfDay}`;
+  return `${start(place)}${folder}/${place.id}-${digits(sequence)}-`;
+}
+
+/** The key of a manifest. */
+export function manifestKeyOf(place: Place, sequence: number): string {
+  return `${start(place)}manifests/${place.id}/${digits(sequence)}.json`;
+}
+
+/** The manifest of the step whose files are in the bucket: the same bytes whoever writes it, however often. */
+export function manifestOf(place: Place, delivery: Delivery): Manifest {
+  const step = must(delivery.step, 'a manifest is of a step');
+  const files = must(step.files, 'a manifest is of files');
+  const { sequence, kind } = step;
+  return {
+    version: 1,
+    integrationId: place.id,
+    projectId: place.projectId,
+    sequence,
+    kind,
+    ...(step.kind === 'new'
+      ? {
+          flushed: { from: delivery.flushed, to: step.flushed },
+          until: step.restFrom === null ? step.until : null,
+        }
+      : { day: step.day }),
+    rows: files.reduce((sum, file) => sum + file.rows, 0),
+    files: files.map((file) => ({
+      key: fileKeyOf(place, sequence, file),
+      rows: file.rows,
+      bytes: file.bytes,
+      sha256: file.sha256,
+      hour: hourText(file.hour),
+      from: file.from,
+      to: file.to,
+    })),
+  };
+}
+
+/** `YYYY-MM-DDTHH` of hours since 1970. */
+export function hourText(hour: number): string {
+  return new Date(hour * HOUR_MS).toISOString().slice(0, 13);
+}
+
+function start({ prefix }: Place): string {
+  return prefix === '' ? '' : `${prefix}/`;
+}
+
+function digits(sequence: number): string {
+  return String(sequence).padStart(9, '0');
+}

@@ -1,0 +1,118 @@
+import { assert } from '../../infra/assert.ts';
+import type { CrashPoint } from '../../infra/crashpoint.ts';
+import { BucketError, type ObjectStore } from '../../infra/object-store.ts';
+import type { Store } from '../../infra/store.ts';
+import type { DeliveredFile, DeliveryStep, Integration } from '../integration.ts';
+import type { FlushedRows } from './delivered-rows.ts';
+import type { DeliveryMetrics } from './delivery-metrics.ts';
+import { cutBehind, type FileRows, makeFile, measure, notWhole } from './event-file.ts';
+import type { DeliveryLimits } from './limits.ts';
+import { fileKeyOf, fileStartOf } from './manifest.ts';
+import type { Slots } from './slots.ts';
+
+const ORPHANS_MAX = 1_000;
+
+export type Bucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
+
+export interface StepFileParts {
+  readonly store: Store;
+  readonly bucket: Bucket;
+  readonly limits: DeliveryLimits;
+  /** As many files are in memory at once as there are slots. */
+  readonly slots: Slots;
+  readonly metrics: DeliveryMetrics;
+  readonly crashPoint: (point: CrashPoint) => void;
+  /** Throws when it is time to stop. */
+  readonly refuseStop: () => void;
+}
+
+/** Brings the rows of a step to the bucket, hour by hour; returns the files. Done again, they are the same objects. */
+export async function bringFiles(
+  parts: StepFileParts,
+  integration: Integration,
+  { sequence, hours }: DeliveryStep,
+  rows: FlushedRows,
+): Promise<DeliveredFile[]> {
+  const files: DeliveredFile[] = [];
+  for (const hour of hours) {
+    let rest: FileRows | undefined = { rows, hour, lower: undefined, upper: undefined };
+    let rowsMax = parts.limits.fileRows;
+    for (let part = 0; rest !== undefined; ) {
+      parts.refuseStop();
+      const begun: FileRows = rest;
+      const place = { sequence, part, rowsMax };
+      const brought = await parts.slots.run(() => bringFile(parts, integration, begun, place));
+      if (brought === 'too-large') {
+        assert(rowsMax > 1, 'an event fits a file');
+        rowsMax = Math.floor(rowsMax / 2);
+      } else {
+        if (brought.file !== undefined) files.push(brought.file);
+        part += 1;
+        rest = brought.upper === undefined ? undefined : { ...begun, lower: brought.upper };
+      }
+    }
+  }
+  return files;
+}
+
+/**
+ * Brings the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile, and
+ * never join: if there are as many behind the making of a file as before it, those are what it holds.
+ */
+async function bringFile(
+  { store, bucket, limits, metrics, crashPoint, refuseStop }: StepFileParts,
+  integration: Integration,
+  rest: FileRows,
+  { sequence, part, rowsMax }: { readonly sequence: number; readonly part: number; readonly rowsMax: number },
+): Promise<{ readonly file: DeliveredFile | undefined; readonly upper: FileRows['upper'] } | 'too-large'> {
+  const left = await measure(store, rest);
+  const upper = left.rows > rowsMax ? await cutBehind(store, rest, rowsMax) : undefined;
+  const meant = { ...rest, upper };
+  for (let before = upper === undefined ? left : await measure(store, meant); ; ) {
+    if (before.rows === 0) return { file: undefined, upper };
+    const made = await makeFile(store, meant, integration, limits.fileBytes);
+    if (made === undefined) return 'too-large';
+    const after = await measure(store, meant);
+    if (after.rows === before.rows) {
+      if (made.isEmpty) throw notWhole();
+      const { bytes, sha256, contentType } = made;
+      const file = {
+        hour: rest.hour,
+        part,
+        rows: after.rows,
+        bytes: bytes.length,
+        sha256,
+        from: new Date(after.fromMs).toISOString(),
+        to: new Date(after.toMs).toISOString(),
+      };
+      await bucket.put(fileKeyOf(integration, sequence, file), bytes, { contentType });
+      metrics.files.add();
+      metrics.bytes.add(bytes.length);
+      crashPoint('delivery:after-file');
+      return { file, upper };
+    }
+    refuseStop();
+    before = after;
+  }
+}
+
+/**
+ * Removes what earlier tries of a step left in the bucket and its manifest does not name. A customer may have granted
+ * neither listing nor removal, and needs not: nobody reads such files.
+ */
+export async function removeOrphans(
+  bucket: Bucket,
+  integration: Integration,
+  step: DeliveryStep,
+): Promise<void> {
+  const files = step.files ?? [];
+  const named = new Set(files.map((file) => fileKeyOf(integration, step.sequence, file)));
+  try {
+    for (const hour of step.hours) {
+      const found = await bucket.list(fileStartOf(integration, step.sequence, hour), ORPHANS_MAX);
+      for (const key of found) if (!named.has(key)) await bucket.remove(key);
+    }
+  } catch (error) {
+    if (!(error instanceof BucketError) || error.failure !== 'denied') throw error;
+  }
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import { must } from '../../../infra/assert.ts';
+import { CRASH_POINTS, type CrashPoint } from '../../../infra/crashpoint.ts';
+import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
+import { BucketError } from '../../../infra/object-store.ts';
+import type { Delivery, Integration } from '../../integration.ts';
+import { advance, type DeliveryParts, type Moved, type Tries } from '../advance.ts';
+import { HOUR_MS } from '../delivered-rows.ts';
+import { OvertakenError, readDelivery } from '../delivery-records.ts';
+import type { DeliveryLimits } from '../limits.ts';
+import { type FoundInBucket, readBucket } from './bucket-reader.ts';
+import { type DeliveryWorld, integrationOf, openBucket, PARTITIONS, partsOf } from './delivery-world.ts';
+import { eventOf, purgeEvents, storeEvents, type WrittenEvent, writeCheckpoint } from './stored-events.ts';
+
+const DAY_MS = 24 * HOUR_MS;
+export const FIRST_DAY_MS: number = Date.UTC(2026, 1, 27);
+export const MOVES_MAX = 400;
+export const POINTS: readonly CrashPoint[] = CRASH_POINTS.filter((point) => point.startsWith('delivery:'));
+
+/** Thrown where a process dies. */
+class Death extends Error {}
+
+/** A process that brings events of one integration, move by move, and dies where it is told to. */
+export interface Process {
+  readonly parts: DeliveryParts;
+  tries: Tries;
+  dieAt: { readonly point: CrashPoint; left: number } | undefined;
+}
+
+/** A site with an integration and lanes of its own. */
+export interface Scene {
+  readonly world: DeliveryWorld;
+  integration: Integration;
+  readonly lanes: KeyedBytes;
+  readonly written: WrittenEvent[];
+  readonly purged: Set<number>;
+  /** The last flush of each partition. */
+  readonly flushes: number[];
+}
+
+export async function sceneOf(world: DeliveryWorld, fields: Partial<Integration> = {}): Promise<Scene> {
+  const integration = integrationOf(world, fields);
+  const lanes = await world.lane.bus.keyed(`lanes-${integration.id}`);
+  const flushes = Array.from({ length: PARTITIONS }, () => 0);
+  return { world, integration, lanes, written: [], purged: new Set(), flushes };
+}
+
+export function processOf(
+  scene: Scene,
+  { limits, timeoutMs }: { readonly limits?: DeliveryLimits; readonly timeoutMs?: number } = {},
+): Process {
+  const crashPoint = (point: CrashPoint) => {
+    const { dieAt } = process;
+    if (dieAt?.point !== point) return;
+    dieAt.left -= 1;
+    if (dieAt.left >= 0) return;
+    process.dieAt = undefined;
+    throw new Death(point);
+  };
+  const parts = partsOf(scene.world, {
+    lanes: scene.lanes,
+    crashPoint,
+    ...(limits === undefined ? {} : { limits }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  const process: Process = { parts, tries: { clean: undefined }, dieAt: undefined };
+  return process;
+}
+
+/** The same process, each of whose writes to the bucket waits for something first. */
+export function slowed(process: Process, beforePut: (key: string) => Promise<void>): Process {
+  const open = (integration: Integration) => {
+    const bucket = must(openBucket(integration), 'the secret is known');
+    return {
+      put: async (key: string, bytes: Uint8Array, about: { readonly contentType: string }) => {
+        await beforePut(key);
+        await bucket.put(key, bytes, about);
+      },
+      get: (key: string, maxBytes: number) => bucket.get(key, maxBytes),
+      list: (prefix: string, max: number) => bucket.list(prefix, max),
+      remove: (key: string) => bucket.remove(key),
+      close: () => bucket.close(),
+    };
+  };
+  return { ...process, parts: { ...process.parts, openBucket: open } };
+}
+
+/** A flush of events at these times; until it is complete no one may count on it. */
+export async function flush(
+  scene: Scene,
+  partition: number,
+  times: readonly number[],
+  isComplete = true,
+): Promise<void> {
+  const flushNumber = (scene.flushes[partition] ?? 0) + 1;
+  scene.flushes[partition] = flushNumber;
+  const events = times.map((createdAtMs, index) => {
+    return { number: scene.written.length + index + 1, partition, flushNumber, createdAtMs };
+  });
+  scene.written.push(...events);
+  if (events.length > 0) await storeEvents(scene.world.lane.store, scene.integration.storedId, events);
+  if (isComplete) await writeCheckpoint(scene.lanes, partition, flushNumber);
+}
+
+/** Times in that hour since the first day, the same for every second event. */
+export function timesIn(hour: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => FIRST_DAY_MS + hour * HOUR_MS + (index % 2) * 59_999);
+}
+
+export async function move(scene: Scene, process: Process, isDue: boolean): Promise<Moved | 'failed'> {
+  try {
+    return await advance(process.parts, scene.integration, process.tries, isDue);
+  } catch (error) {
+    if (error instanceof Death) process.tries = { clean: undefined };
+    else if (!(error instanceof BucketError) && !(error instanceof OvertakenError)) throw error;
+    return 'failed';
+  }
+}
+
+/** Moves on until everything is brought, backfills as well. */
+export async function settle(scene: Scene, process = processOf(scene)): Promise<void> {
+  let isCaughtUp = false;
+  for (let moves = 0; moves < MOVES_MAX; moves += 1) {
+    const moved = await move(scene, process, !isCaughtUp);
+    if (moved === 'caught-up') isCaughtUp = true;
+    if (moved === 'idle' && isCaughtUp) return;
+  }
+  throw new Error('there is no end to it');
+}
+
+export function backfill(scene: Scene, fromDay: number, days: number): void {
+  const dayOf = (day: number) => new Date(FIRST_DAY_MS + day * DAY_MS).toISOString().slice(0, 10);
+  const asked = {
+    id: randomUUID(),
+    from: dayOf(fromDay),
+    to: dayOf(fromDay + days - 1),
+    requestedAt: new Date(FIRST_DAY_MS + scene.integration.backfills.length).toISOString(),
+  };
+  scene.integration = { ...scene.integration, backfills: [...scene.integration.backfills, asked] };
+}
+
+export async function purge(scene: Scene, isMeant: (number: number) => boolean): Promise<void> {
+  const numbers = scene.written.map(({ number }) => number).filter((number) => isMeant(number));
+  const ids = scene.written.filter(({ number }) => isMeant(number)).map((event) => eventOf(event, '').id);
+  for (const number of numbers) scene.purged.add(number);
+  await purgeEvents(scene.world.lane.store, scene.integration.storedId, ids);
+}
+
+export async function deliveryOf({ world, integration }: Scene): Promise<Delivery> {
+  const { delivery } = await readDelivery(world.deliveries, integration.id);
+  if (delivery === undefined) throw new Error('nothing was begun');
+  return delivery;
+}
+
+export async function found({ world, integration }: Scene): Promise<FoundInBucket> {
+  return readBucket(await world.s3.objects(), integration);
+}
+
+/** Holds what is in the bucket against what was written; everything is brought. */
+export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
+  const { first, flushed, backfilledDays, ...delivery } = await deliveryOf(scene);
+  const isAsked = (atMs: number) =>
+    scene.integration.backfills.some(
+      ({ from, to }) => Date.parse(from) <= atMs && atMs < Date.parse(to) + DAY_MS,
+    );
+  const isMeant = ({ partition, flushNumber, createdAtMs }: WrittenEvent) =>
+    flushNumber > (first[partition] ?? 0) ? flushNumber <= (flushed[partition] ?? 0) : isAsked(createdAtMs);
+  const bucket = await found(scene);
+  const ids = bucket.events.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  const { projectId } = scene.integration;
+  const meant = scene.written.filter(isMeant);
+  // What was purged may have been brought before.
+  const expected = meant
+    .map((event) => ({ event: eventOf(event, projectId), isPurged: scene.purged.has(event.number) }))
+    .filter(({ event, isPurged }) => !isPurged || ids.includes(event.id))
+    .map(({ event }) => event);
+  const byId = <Event extends { readonly id: string }>(events: readonly Event[]) =>
+    [...events].sort((a, b) => a.id.localeCompare(b.id));
+  expect(byId(bucket.events)).toEqual(byId(expected));
+  const files = bucket.manifests.flatMap((manifest) => manifest.files);
+  expect(delivery).toMatchObject({
+    step: null,
+    failure: null,
+    sequence: bucket.manifests.length,
+    files: files.length,
+    rows: bucket.events.length,
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+  });
+  expect(delivery.partial).toBeUndefined();
+  expect(delivery.deliveredUntil).not.toBeNull();
+  expect(new Set(backfilledDays).size).toBe(backfilledDays.length);
+  return bucket;
+}

@@ -1,0 +1,164 @@
+import type { StoreSettings } from '../infra/store.ts';
+import { amountText } from './amount-text.ts';
+
+/**
+ * CONTRACT with whoever takes events out of the store in bulk: the columns of an exported event, in the formats that the
+ * store itself writes, so that no row is made twice. A test of the query room holds them equal to what `/export/events`
+ * answers.
+ *
+ *     json      one object a line, as a row of `/export/events`
+ *     parquet   flat: what is nested in `meta` stands by itself; times in milliseconds UTC, amounts as Decimal(38, 4),
+ *               `groups` a list, `properties` a map; null where nothing is known of a place or an amount
+ *     csv       flat; times in ISO 8601, `groups` and `properties` as JSON
+ */
+export type ExportShape = 'json' | 'parquet' | 'csv';
+
+/** Groups of fields that an exported event can have besides those that it always has. */
+export const EXPORT_GROUPS = [
+  'profile',
+  'meta',
+  'properties',
+  'referrer',
+  'geo',
+  'device',
+  'revenue',
+  'utm',
+  'sdk',
+] as const;
+export type ExportGroup = (typeof EXPORT_GROUPS)[number];
+
+/**
+ * What the columns of an exported event are made of, so that a subquery need read no others; `row` of the texts below
+ * has to have them.
+ */
+export function exportSources(groups: readonly ExportGroup[]): string[] {
+  return [...new Set(fieldsOf(groups).flatMap(({ sources }) => sources))];
+}
+
+/**
+ * The select list of an exported event over rows called `row`, with the columns of `exportSources`. Binds `projectId`,
+ * the site's id as people know it; all else is our own text.
+ */
+export function exportColumns(shape: ExportShape, groups: readonly ExportGroup[]): string {
+  return fieldsOf(groups)
+    .flatMap(({ name, texts }) => {
+      const text = texts[shape];
+      return text === undefined ? [] : [`${text} AS ${name}`];
+    })
+    .join(',\n    ');
+}
+
+/** The order in which the store keeps a site's events, over rows called `row`: by hour, visit, time and id. */
+export const EXPORT_ORDER =
+  'row.projectId, toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id';
+
+/** What the formats need to come out as said above, in little memory. */
+export const EXPORT_SETTINGS: StoreSettings = {
+  date_time_output_format: 'iso',
+  output_format_json_quote_64bit_integers: 0,
+  output_format_json_named_tuples_as_objects: 1,
+  output_format_json_escape_forward_slashes: 0,
+  allow_experimental_nullable_tuple_type: 1,
+  output_format_parquet_string_as_string: 1,
+  output_format_parquet_row_group_size: 50_000,
+  output_format_parquet_row_group_size_bytes: 8_388_608,
+  output_format_parquet_parallel_encoding: 0,
+  // A column's own name is meant, also where one that is made of it has the same.
+  prefer_column_name_to_alias: 1,
+};
+
+interface Field {
+  readonly name: string;
+  /** Undefined: every event has it. */
+  readonly group: ExportGroup | undefined;
+  readonly sources: readonly string[];
+  readonly texts: Readonly<Partial<Record<ExportShape, string>>>;
+}
+
+const FIELDS: readonly Field[] = [
+  same('id', undefined, 'lower(hex(row.id))'),
+  plain('name'),
+  plain('deviceId'),
+  plain('profileId'),
+  same('sessionId', undefined, "if(row.sessionId = toFixedString('', 16), '', lower(hex(row.sessionId)))"),
+  { ...same('projectId', undefined, '{projectId:String}'), sources: ['projectId'] },
+  plain('createdAt'),
+  plain('path'),
+  plain('origin'),
+  plain('title'),
+  plain('country'),
+  plain('city'),
+  plain('os'),
+  plain('browser'),
+  plain('device'),
+  {
+    ...plain('groups'),
+    texts: { json: 'row.groups', parquet: 'row.groups', csv: 'toJSONString(row.groups)' },
+  },
+  {
+    name: 'profile',
+    group: 'profile',
+    sources: ['profileId'],
+    texts: {
+      json: "if(row.profileId = '', NULL, CAST(tuple(row.profileId), 'Nullable(Tuple(id String))'))",
+    },
+  },
+  {
+    name: 'meta',
+    group: 'meta',
+    sources: ['eventId', 'receivedAt', 'query', 'hash'],
+    texts: {
+      json: `CAST(tuple(row.eventId, row.receivedAt, row.query, row.hash), 'Tuple(eventId String, receivedAt DateTime64(3, \\'UTC\\'), query String, hash String)')`,
+    },
+  },
+  ...['eventId', 'receivedAt', 'query', 'hash'].map((name) => flat(plain(name, 'meta'))),
+  {
+    ...plain('properties', 'properties'),
+    texts: { json: 'row.properties', parquet: 'row.properties', csv: 'toJSONString(row.properties)' },
+  },
+  ...['referrer', 'referrerName', 'referrerType'].map((name) => plain(name, 'referrer')),
+  plain('region', 'geo'),
+  coordinate('longitude'),
+  coordinate('latitude'),
+  ...['brand', 'model', 'browserVersion', 'osVersion'].map((name) => plain(name, 'device')),
+  {
+    name: 'revenue',
+    group: 'revenue',
+    sources: ['revenue', 'currency'],
+    texts: {
+      json: amountText('row.revenue', 'row.currency'),
+      parquet: amountText('row.revenue', 'row.currency', 'toDecimal128'),
+      csv: amountText('row.revenue', 'row.currency'),
+    },
+  },
+  plain('currency', 'revenue'),
+  plain('orderId', 'revenue'),
+  ...['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'channel'].map((name) =>
+    plain(name, 'utm'),
+  ),
+  plain('sdkName', 'sdk'),
+  plain('sdkVersion', 'sdk'),
+];
+
+function fieldsOf(groups: readonly ExportGroup[]): Field[] {
+  return FIELDS.filter(({ group }) => group === undefined || groups.includes(group));
+}
+
+function plain(name: string, group?: ExportGroup): Field {
+  return same(name, group, `row.${name}`);
+}
+
+function same(name: string, group: ExportGroup | undefined, text: string): Field {
+  return { name, group, sources: [name], texts: { json: text, parquet: text, csv: text } };
+}
+
+/** A field that the nested rows have elsewhere. */
+function flat({ texts: { json: _, ...texts }, ...field }: Field): Field {
+  return { ...field, texts };
+}
+
+/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+function coordinate(name: string): Field {
+  const text = `if(row.longitude = 0 AND row.latitude = 0, NULL, toFloat32(row.${name}))`;
+  return { ...same(name, 'geo', text), sources: ['longitude', 'latitude'] };
+}

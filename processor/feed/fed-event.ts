@@ -1,0 +1,171 @@
+import { majorUnits } from '../../ingest/money.ts';
+import type { RowReader } from './row-reader.ts';
+
+/**
+ * CONTRACT with whoever follows a site's feed: an event as it stands there, one JSON object a line. Besides `sequence` and
+ * `shortened` it is a row of `GET /export/events` with all `includes`. Fields are added, never renamed or removed. Texts
+ * are empty where nothing is known; times are ISO 8601 in UTC with milliseconds.
+ */
+export interface FedEvent {
+  /** 32 hexadecimal digits; no two events have the same. */
+  readonly id: string;
+  /**
+   * Partition, flush of that partition, place among the site's events of that flush, from 0. Rises within a partition,
+   * compared number by number; flushes without an event of the site are left out.
+   */
+  readonly sequence: readonly [partition: number, flushNumber: number, index: number];
+  readonly name: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  /** 32 hexadecimal digits; empty for an event of no session. */
+  readonly sessionId: string;
+  /** The site. */
+  readonly projectId: string;
+  /** When it happened. */
+  readonly createdAt: string;
+  readonly path: string;
+  readonly origin: string;
+  readonly title: string;
+  /** ISO 3166-1, two letters. */
+  readonly country: string;
+  readonly city: string;
+  readonly os: string;
+  readonly browser: string;
+  readonly device: string;
+  /** Ids of groups. */
+  readonly groups: readonly string[];
+  /** Texts by dotted keys. */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Null for an event of nobody known. */
+  readonly profile: { readonly id: string } | null;
+  /** The sender's id of it, when it was received, and the rest of the address. */
+  readonly meta: {
+    readonly eventId: string;
+    readonly receivedAt: string;
+    readonly query: string;
+    readonly hash: string;
+  };
+  readonly referrer: string;
+  readonly referrerName: string;
+  readonly referrerType: string;
+  readonly region: string;
+  /** Degrees; null where the place is unknown. */
+  readonly longitude: number | null;
+  readonly latitude: number | null;
+  readonly brand: string;
+  readonly model: string;
+  readonly browserVersion: string;
+  readonly osVersion: string;
+  /** Major units of `currency`, negative for a refund; null for an event without. */
+  readonly revenue: number | null;
+  /** ISO 4217. */
+  readonly currency: string;
+  readonly orderId: string;
+  readonly utmSource: string;
+  readonly utmMedium: string;
+  readonly utmCampaign: string;
+  readonly utmTerm: string;
+  readonly utmContent: string;
+  readonly channel: string;
+  readonly sdkName: string;
+  readonly sdkVersion: string;
+  /** There, and true, where the event was too long for a message: it lacks its properties. The export has them. */
+  readonly shortened?: true;
+}
+
+const NO_ID = '0'.repeat(32);
+
+/** Reads the row at the reader's offset: every column, in the order of `EVENTS_COLUMNS`. `projectId`: what people call the site. */
+export function readEvent(
+  row: RowReader,
+  { projectId, index }: { readonly projectId: string; readonly index: number },
+): FedEvent {
+  const partition = row.u16();
+  const flushNumber = row.u32();
+  const id = row.id();
+  const session = row.id();
+  row.text(); // What the site is stored under.
+  const deviceId = row.text();
+  const profileId = row.text();
+  const eventId = row.text();
+  const minorUnits = row.i64();
+  const currency = row.text();
+  const orderId = row.text();
+  const name = row.text();
+  const createdAt = timeText(row.timeMs());
+  const receivedAt = timeText(row.timeMs());
+  const page = { origin: row.text(), path: row.text() };
+  const rest = { query: row.text(), hash: row.text() };
+  const title = row.text();
+  const source = {
+    referrer: row.text(),
+    referrerName: row.text(),
+    referrerType: row.text(),
+    utmSource: row.text(),
+    utmMedium: row.text(),
+    utmCampaign: row.text(),
+    utmTerm: row.text(),
+    utmContent: row.text(),
+    channel: row.text(),
+  };
+  const place = { country: row.text(), region: row.text(), city: row.text() };
+  const coordinates = coordinatesOf(row.f32(), row.f32());
+  const machine = {
+    browser: row.text(),
+    browserVersion: row.text(),
+    os: row.text(),
+    osVersion: row.text(),
+    device: row.text(),
+    brand: row.text(),
+    model: row.text(),
+  };
+  return {
+    id,
+    sequence: [partition, flushNumber, index],
+    name,
+    deviceId,
+    profileId,
+    sessionId: session === NO_ID ? '' : session,
+    projectId,
+    createdAt,
+    ...page,
+    title,
+    ...place,
+    ...coordinates,
+    ...machine,
+    groups: row.texts(),
+    properties: Object.fromEntries(row.pairs()),
+    profile: profileId === '' ? null : { id: profileId },
+    meta: { eventId, receivedAt, ...rest },
+    ...source,
+    revenue: currency === '' ? null : majorUnits(minorUnits, currency),
+    currency,
+    orderId,
+    sdkName: row.text(),
+    sdkVersion: row.text(),
+  };
+}
+
+/** An event that is too long for a message, without what makes it so. */
+export function shortenedEvent(event: FedEvent): FedEvent {
+  return { ...event, properties: {}, shortened: true };
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+function coordinatesOf(longitude: number, latitude: number) {
+  if (longitude === 0 && latitude === 0) return { longitude: null, latitude: null };
+  return { longitude: shortestDecimal(longitude), latitude: shortestDecimal(latitude) };
+}
+
+/** The fewest digits that stand for the same single-precision number, as the store writes it: 13.41, not 13.40999984741211. */
+function shortestDecimal(single: number): number {
+  for (let digits = 6; digits < 9; digits += 1) {
+    const decimal = Number(single.toPrecision(digits));
+    if (Math.fround(decimal) === single) return decimal;
+  }
+  return Number(single.toPrecision(9));
+}

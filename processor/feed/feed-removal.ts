@@ -1,0 +1,39 @@
+import type { Bus } from '../../infra/bus.ts';
+import { feedSubjectOf } from '../../ingest/accounts.ts';
+import type { FedEvent } from './fed-event.ts';
+import { FEED_STREAM } from './feed-stream.ts';
+
+/** Removes everything that is in the feed of a site. */
+export async function removeFeed(bus: Bus, storedId: string): Promise<void> {
+  await bus.forgetSubject(FEED_STREAM, feedSubjectOf(storedId, '>'));
+}
+
+/**
+ * Removes from the feed of a site the messages that hold an event of a person, known under all of `names`: one that names
+ * them, or one of a visit of which an event in the feed does. What else is in those messages goes with them.
+ */
+export async function removePersonFromFeed(
+  bus: Bus,
+  storedId: string,
+  names: readonly string[],
+): Promise<void> {
+  const messages = () => bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
+  const visits = new Set<string>();
+  const isTheirs = ({ profileId, sessionId }: FedEvent) => names.includes(profileId) || visits.has(sessionId);
+  for await (const { bytes } of messages()) {
+    for (const { profileId, sessionId } of fedEventsIn(bytes))
+      if (names.includes(profileId) && sessionId !== '') visits.add(sessionId);
+  }
+  for await (const { sequence, bytes } of messages()) {
+    if (fedEventsIn(bytes).some(isTheirs)) await bus.remove(FEED_STREAM, sequence);
+  }
+}
+
+/** The events of a message. */
+export function fedEventsIn(bytes: Uint8Array): FedEvent[] {
+  const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    .toString()
+    .trimEnd()
+    .split('\n');
+  return lines.map((line) => JSON.parse(line) as FedEvent);
+}

@@ -1,0 +1,57 @@
+import type { Bus } from '../../infra/bus.ts';
+
+/**
+ * CONTRACT with whoever follows a site's feed; "Feed" in processor/README.md says it in words.
+ *
+ * One stream, `feed`. A message holds events of one site, of one flush of one partition, as lines of JSON (`FedEvent`), on
+ * `feed.<site>.<partition>`; its headers say which. Every message follows the one before it on its subject or is refused,
+ * and names it: `Nats-Expected-Last-Subject-Sequence`.
+ */
+export const FEED_STREAM = 'feed';
+const EVERY_FEED = `${FEED_STREAM}.>`;
+
+const PARTITION_HEADER = 'footfall-partition';
+const FLUSH_HEADER = 'footfall-flush';
+const FIRST_HEADER = 'footfall-first';
+const COUNT_HEADER = 'footfall-count';
+
+/** What the stream keeps. The oldest messages go first. */
+export interface FeedLimits {
+  readonly bytesMax: number;
+  readonly ageMaxMs: number;
+}
+
+/** Which events a message holds. */
+export interface FeedPlace {
+  readonly partition: number;
+  readonly flushNumber: number;
+  /** Place of its first event among the site's events of that flush, from 0. */
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Makes sure that the stream is there, and keeps as much as it should. */
+export function ensureFeedStream(bus: Bus, { bytesMax, ageMaxMs }: FeedLimits): Promise<void> {
+  return bus.ensureStream(FEED_STREAM, EVERY_FEED, bytesMax, { oldestGo: true, ageMaxMs });
+}
+
+export function feedHeadersOf({ partition, flushNumber, first, count }: FeedPlace): Record<string, string> {
+  return {
+    [PARTITION_HEADER]: String(partition),
+    [FLUSH_HEADER]: String(flushNumber),
+    [FIRST_HEADER]: String(first),
+    [COUNT_HEADER]: String(count),
+  };
+}
+
+/** What a message's headers say; undefined when they are not ours. */
+export function feedPlaceOf(headers: Readonly<Record<string, string>>): FeedPlace | undefined {
+  const number = (name: string) => Number(headers[name] ?? Number.NaN);
+  const place = {
+    partition: number(PARTITION_HEADER),
+    flushNumber: number(FLUSH_HEADER),
+    first: number(FIRST_HEADER),
+    count: number(COUNT_HEADER),
+  };
+  return Object.values(place).every(Number.isInteger) ? place : undefined;
+}

@@ -1,0 +1,268 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'nats';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { CRASH_POINTS, type CrashPoint } from '../../infra/crashpoint.ts';
+import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { encodeJson } from '../../infra/mirror.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { CONTROL_BUCKET, feedSubjectOf, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
+import { type Event, subjectOf } from '../../ingest/event.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { EXPORT_GROUPS, EXPORT_SETTINGS, exportColumns, exportSources } from '../event-export.ts';
+import { answering, type LaneStart, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { messageOf } from '../testing/run.ts';
+import type { FedEvent } from './fed-event.ts';
+import { fedEventsIn } from './feed-removal.ts';
+import { FEED_STREAM } from './feed-stream.ts';
+
+const PARTITION = 0;
+
+let world: LaneWorld;
+let control: KeyedBytes;
+let published = 0;
+
+beforeAll(async () => {
+  world = await startLaneWorld('feed_test');
+  control = await world.bus.keyed(CONTROL_BUCKET);
+  await world.open(PARTITION);
+});
+afterAll(() => world.stop());
+afterEach(() => world.stopLanes());
+
+const start = (instance: string, more: Partial<LaneStart> = {}) =>
+  world.start({ partition: PARTITION, instance, ...more });
+
+/** Writes a site's record, and waits until it is known whether it has a feed. */
+async function putSite(id: string, feed: boolean, storedId = id): Promise<void> {
+  const at = new Date().toISOString();
+  const site = siteSchema.parse({
+    id,
+    storedId,
+    teamId: 'team',
+    name: id,
+    createdAt: at,
+    updatedAt: at,
+    feed,
+  });
+  const before = await control.get(siteKeyOf(id));
+  await control.put(siteKeyOf(id), encodeJson(site), before?.revision ?? 0);
+  await until('the site', () => world.feeds.sites.has(storedId) === feed || undefined);
+}
+
+/** Some visits, with all that an event can say. */
+function eventOf(projectId: string, index: number): Event {
+  const nowMs = Date.now();
+  const deviceId = (index % 5).toString(16).repeat(32);
+  return plainEvent({
+    projectId,
+    deviceId,
+    sessionId: deviceId,
+    occurredAtMs: nowMs - (index % 3) * 1_000,
+    receivedAtMs: nowMs,
+    path: `/größe/${index}`,
+    title: 'a\u0001b"\\/',
+    query: 'q=1',
+    eventId: `${projectId}-${index}`,
+    ...(index % 4 === 0 ? { profileId: `päule ${index % 8}` } : {}),
+    ...(index % 6 === 1
+      ? { name: 'revenue', revenue: BigInt(index * 111), currency: 'JPY', orderId: 'A' }
+      : {}),
+    ...(index % 6 === 2 ? { name: 'revenue', revenue: BigInt(-index), currency: 'EUR' } : {}),
+    groups: index % 2 === 0 ? ['g 1', ''] : [],
+    properties: ['plan.name', `№ ${index}`, 'empty', ''],
+    source: { ...plainEvent().source, referrer: 'https://a.example/', utmSource: 'news', channel: 'Email' },
+    setting: {
+      ...plainEvent().setting,
+      city: 'Köln',
+      longitude: 6.95,
+      latitude: index % 2 === 0 ? 50.93 : 0,
+    },
+    sdkName: 'node',
+  });
+}
+
+async function publish(projectId: string, from: number, count: number): Promise<void> {
+  for (let index = from; index < from + count; index += 1) {
+    published += 1;
+    await world.bus.publish(subjectOf(PARTITION), messageOf([eventOf(projectId, index)], published), 5_000);
+  }
+}
+
+async function fedTo(storedId: string): Promise<FedEvent[]> {
+  const events: FedEvent[] = [];
+  const messages = world.bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
+  for await (const { bytes } of messages) events.push(...fedEventsIn(bytes));
+  return events;
+}
+
+/** The rows of the site in the store, as an export has them, by id. */
+async function exported(projectId: string, storedId: string): Promise<unknown[]> {
+  return world.store.query(
+    `SELECT ${exportColumns('json', EXPORT_GROUPS)}
+     FROM (SELECT ${exportSources(EXPORT_GROUPS).join(', ')} FROM events WHERE projectId = {storedId:String}) AS row
+     ORDER BY id`,
+    { projectId, storedId },
+    EXPORT_SETTINGS,
+  );
+}
+
+/** Holds that the feed is what is stored, once, and in order; returns how many events that are. */
+async function expectFeedIsStored(projectId: string, storedId = projectId): Promise<number> {
+  const fed = await fedTo(storedId);
+  const byId = [...fed].sort((a, b) => (a.id < b.id ? -1 : 1));
+  expect(byId.map(({ sequence: _, ...event }) => event)).toEqual(await exported(projectId, storedId));
+  const places = fed.map(({ sequence: [partition, flushNumber, index] }) => {
+    expect(partition).toBe(PARTITION);
+    return flushNumber * 1_000_000 + index;
+  });
+  expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
+  return fed.length;
+}
+
+/** Resolves when the store has so many events of the site, without the synthetic ones. */
+async function stored(storedId: string, events: number): Promise<void> {
+  await until(`${events} events of ${storedId}`, async () => {
+    const rows = await world.store.query<{ n: number }>(
+      "SELECT count() AS n FROM events WHERE projectId = {storedId:String} AND name NOT LIKE 'session_%'",
+      { storedId },
+    );
+    return Number(rows[0]?.n) >= events ? true : undefined;
+  });
+}
+
+let flushes = 0;
+
+/** Resolves when the flush that runs now is complete: the next one is in the store. */
+async function flushOver(): Promise<void> {
+  flushes += 1;
+  await publish('unfed', flushes, 1);
+  await stored('unfed', flushes);
+}
+
+test('a feed has what the export has, from when it is switched on until it is switched off', async () => {
+  await putSite('unfed', false);
+  await putSite('switched', false);
+  await putSite('called', true, 'called~2');
+  const lane = await start('one');
+  await answering(lane);
+  await publish('called~2', 0, 12);
+  await publish('switched', 0, 5);
+  await stored('switched', 5);
+  await flushOver();
+  await putSite('switched', true);
+  await publish('switched', 5, 5);
+  await stored('switched', 10);
+  await flushOver();
+  await putSite('switched', false);
+  await publish('switched', 10, 5);
+  await stored('switched', 15);
+  await lane.stop();
+  expect(await fedTo('unfed')).toEqual([]);
+  expect((await fedTo('switched')).map(({ path }) => path)).toEqual(
+    [5, 6, 7, 8, 9].map((index) => `/größe/${index}`),
+  );
+  expect(await fedTo('called')).toEqual([]);
+  expect(await expectFeedIsStored('called', 'called~2')).toBe(12 + 5);
+});
+
+const points = CRASH_POINTS.filter((point) => point.startsWith('flush:'));
+
+/** Of the visits to the point, those that are deaths: in a flush, and in the same or the next one after a restart. */
+const DEATHS = [2, 3, 5];
+
+test.each(points)('a lane that dies at %s again and again feeds every stored event once', async (point) => {
+  const site = `dies-${point.replace(/\W/g, '-')}`;
+  await putSite(site, true);
+  let visits = 0;
+  const lane = await start('two', {
+    crashPoint: (reached: CrashPoint) => {
+      if (reached !== point) return;
+      visits += 1;
+      if (DEATHS.includes(visits)) throw new Error(`dead at ${point}`);
+    },
+  });
+  let events = 0;
+  for (; visits <= Math.max(...DEATHS); events += 3) {
+    await publish(site, events, 3);
+    await stored(site, events + 3);
+  }
+  expect(lane.metrics.failures.value).toBe(DEATHS.length);
+  await until('the last one', async () =>
+    (await fedTo(site)).some(({ path }) => path === `/größe/${events - 1}`) ? true : undefined,
+  );
+  await lane.stop();
+  expect(await expectFeedIsStored(site)).toBe(events + 5);
+});
+
+test('two owners that take a partition from each other feed every stored event once', async () => {
+  await putSite('contended', true);
+  // Of one name, so that neither waits for the other.
+  const lanes = [await start('same'), await start('same')];
+  for (let index = 0; index < 60; index += 1) await publish('contended', index, 1);
+  await until(
+    'both to lose it',
+    () => lanes.every(({ metrics }) => metrics.depositions.value > 0) || undefined,
+  );
+  await lanes[0]?.stop();
+  await stored('contended', 60);
+  await until('the last one', async () =>
+    (await fedTo('contended')).filter(({ name }) => !name.startsWith('session_')).length >= 60
+      ? true
+      : undefined,
+  );
+  await lanes[1]?.stop();
+  expect(await expectFeedIsStored('contended')).toBe(60 + 5);
+});
+
+/** The lines that the README gives to whoever wants to follow a feed. */
+function readmeConsumer(): string {
+  const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
+  const section = must(readme.split('\n## Consume\n')[1], 'a section of that name');
+  return must(/```js\n(.*?)```/s.exec(section)?.[1], 'code in it');
+}
+
+test('the ten lines of the README follow the feed of a site, and go on where they stopped', async () => {
+  await putSite('demo', true);
+  const lane = await start('three');
+  await answering(lane);
+  const code = readmeConsumer();
+  expect(code.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('import'))).toHaveLength(
+    10,
+  );
+  const connection = await connect({ servers: new URL(world.busUrl).host });
+  const manager = await connection.jetstreamManager();
+  let said = '';
+  const run = async (last: string) => {
+    const program = spawn(process.execPath, ['--input-type=module', '-'], {
+      cwd: projectRoot,
+      env: { ...process.env, NATS_URL: world.busUrl },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    program.stdin.end(code);
+    program.stdout.on('data', (piece: Buffer) => {
+      said += piece.toString();
+    });
+    await until(`the program to say ${last}`, () => said.includes(`${last}'`) || undefined);
+    await until('everything to be acknowledged', async () => {
+      const { num_pending, num_ack_pending } = await manager.consumers.info(FEED_STREAM, 'warehouse');
+      return num_pending + num_ack_pending === 0 ? true : undefined;
+    });
+    const ended = new Promise((resolve) => program.once('exit', resolve));
+    program.kill();
+    await ended;
+  };
+  await publish('demo', 0, 10);
+  await run('/größe/9');
+  await publish('demo', 10, 10);
+  await run('/größe/19');
+  await connection.close();
+  await lane.stop();
+  const paths = [...said.matchAll(/path: '\/größe\/(\d+)'/g)].map(([, index]) => Number(index));
+  const starts = [...said.matchAll(/name: 'session_start'/g)];
+  expect(starts).toHaveLength(5);
+  expect(paths).toHaveLength(25);
+  expect([...new Set(paths)].sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index));
+});

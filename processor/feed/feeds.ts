@@ -1,0 +1,56 @@
+import type { Bus } from '../../infra/bus.ts';
+import { type Logger, reasonOf } from '../../infra/log.ts';
+import { Accounts } from '../../ingest/accounts.ts';
+import type { FeedMetrics } from './feed-metrics.ts';
+import { ensureFeedStream, type FeedLimits } from './feed-stream.ts';
+import type { FeedParts } from './partition-feed.ts';
+
+export interface FeedsOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly limits: FeedLimits;
+  readonly metrics: FeedMetrics;
+}
+
+/** The feeds of a process: knows at every moment which sites want one. */
+export class Feeds implements FeedParts {
+  readonly limits: FeedLimits;
+  readonly metrics: FeedMetrics;
+  readonly #accounts: Accounts;
+  #sites: ReadonlyMap<string, string> = new Map();
+
+  private constructor({ limits, metrics }: FeedsOptions, accounts: Accounts) {
+    this.limits = limits;
+    this.metrics = metrics;
+    this.#accounts = accounts;
+    accounts.sites.onChange(() => this.#look());
+    this.#look();
+  }
+
+  /** Resolves once it is known which sites want a feed. A bus that has no room for one is only told of. */
+  static async open(options: FeedsOptions): Promise<Feeds> {
+    const { bus, log, limits } = options;
+    const accounts = await Accounts.open(bus, log);
+    try {
+      await ensureFeedStream(bus, limits);
+    } catch (error) {
+      log.error({ reason: reasonOf(error) }, 'feed: the bus does not make its stream');
+    }
+    return new Feeds(options, accounts);
+  }
+
+  get sites(): ReadonlyMap<string, string> {
+    return this.#sites;
+  }
+
+  stop(): void {
+    this.#accounts.stop();
+  }
+
+  #look(): void {
+    const wanted = [...this.#accounts.sites.entries()].filter(
+      ({ value }) => value.feed && value.deletion === null,
+    );
+    this.#sites = new Map(wanted.map(({ value }) => [value.storedId, value.id]));
+  }
+}

@@ -1,0 +1,344 @@
+import { connect, type NatsConnection, type StreamAPI } from 'nats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { Bus } from '../../infra/bus.ts';
+import { BusError } from '../../infra/bus-error.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { feedSubjectOf } from '../../ingest/accounts.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { DeposedError } from '../ownership.ts';
+import { FoldRun, messageOf } from '../testing/run.ts';
+import type { FedEvent } from './fed-event.ts';
+import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';
+import { fedEventsIn, removeFeed, removePersonFromFeed } from './feed-removal.ts';
+import { ensureFeedStream, FEED_STREAM } from './feed-stream.ts';
+import { type FedFlush, PartitionFeed, type Recover } from './partition-feed.ts';
+
+const PARTITION = 3;
+const LIMITS = { bytesMax: 268_435_456, ageMaxMs: 3_600_000 };
+/** So long that an event in two goes into a message of its own. */
+const LONG = 'x'.repeat(100_000);
+const EVENTS = 12;
+const log = createLogger('feed-test', 'silent');
+
+let nats: NatsServer;
+let bus: Bus;
+/** What an operator sees of them. */
+let connection: NatsConnection;
+let streams: StreamAPI;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'feed-test' }, log);
+  await ensureFeedStream(bus, LIMITS);
+  connection = await connect({ servers: new URL(nats.url).host });
+  ({ streams } = await connection.jetstreamManager());
+});
+afterAll(async () => {
+  await connection.close();
+  await bus.close();
+  await nats.stop();
+});
+
+interface Fed {
+  readonly feed: PartitionFeed;
+  readonly metrics: FeedMetrics;
+}
+
+/** A feed as a lane has it, which finds nothing known; `over` is the bus that it uses. */
+function feedOf(site: string, over: Bus = bus): Fed {
+  const metrics = createFeedMetrics(new Metrics());
+  const feeds = { sites: new Map([[site, site]]), limits: LIMITS, metrics };
+  return { feed: new PartitionFeed({ partition: PARTITION, bus: over, log, feeds }), metrics };
+}
+
+/** The flushes of a site, each of so many events that they take several messages. */
+function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
+  const run = new FoldRun();
+  for (let flush = 0; flush < count; flush += 1) {
+    const events = Array.from({ length: EVENTS }, (_, index) =>
+      plainEvent({ projectId: site, path: `/${flush}/${index}`, properties: ['text', text] }),
+    );
+    run.take(messageOf(events, flush + 1));
+    run.flush();
+  }
+  return run.batches.map((batch) => ({
+    flushNumber: batch.flushNumber,
+    events: Buffer.from(batch.events.writer.bytes()),
+  }));
+}
+
+/** As of a lane whose partition stays its own. */
+const stillOurs: Recover = async () => {};
+
+async function fedTo(site: string): Promise<FedEvent[]> {
+  const events: FedEvent[] = [];
+  for await (const { bytes } of bus.messagesOf(FEED_STREAM, feedSubjectOf(site, '>')))
+    events.push(...fedEventsIn(bytes));
+  return events;
+}
+
+async function headersOf(sequence: number): Promise<Record<string, string>> {
+  const { header } = await streams.getMessage(FEED_STREAM, { seq: sequence });
+  return Object.fromEntries(header.keys().map((key) => [key, header.get(key)]));
+}
+
+/** The paths of all events of these flushes, in order: of the first with the start of their session. */
+function pathsOf(flushes: number): string[] {
+  const all = Array.from({ length: flushes }, (_, flush) =>
+    Array.from({ length: EVENTS }, (_unused, index) => `/${flush}/${index}`),
+  );
+  return ['/0/0', ...all.flat()];
+}
+
+async function expectAllOnce(site: string, flushes: number): Promise<void> {
+  const events = await fedTo(site);
+  expect(events.map(({ path }) => path)).toEqual(pathsOf(flushes));
+  for (let flush = 1; flush <= flushes; flush += 1) {
+    const places = events.filter(({ sequence }) => sequence[1] === flush).map(({ sequence }) => sequence[2]);
+    expect(places).toEqual(places.map((_, index) => index));
+  }
+}
+
+/** A bus whose `append` number `at` goes wrong: before it is sent, or after it took effect. */
+function failing(at: number, when: 'before' | 'after', error: Error): Bus {
+  let calls = 0;
+  return new Proxy(bus, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      if (name !== 'append') return member.bind(target);
+      return async (...args: Parameters<Bus['append']>) => {
+        calls += 1;
+        if (calls === at && when === 'before') throw error;
+        const sequence = await target.append(...args);
+        if (calls === at) throw error;
+        return sequence;
+      };
+    },
+  });
+}
+
+describe('a flush is in the feed once and in order', () => {
+  // The first flush has six messages, and so has each behind it.
+  const deaths = [1, 2, 6, 7, 9].flatMap((at) =>
+    (['before', 'after'] as const).map((when) => ({ at, when })),
+  );
+
+  test.each(deaths)(
+    'though its owner dies $when message $at, and the next one does it again',
+    async ({ at, when }) => {
+      const site = `death-${at}-${when}`;
+      const [first, second, third] = flushesOf(site, 3);
+      const dying = feedOf(site, failing(at, when, new Error('dead')));
+      const flushes = [must(first, 'first'), must(second, 'second'), must(third, 'third')];
+      let done = 0;
+      try {
+        for (; done < flushes.length; done += 1)
+          await dying.feed.publish(must(flushes[done], 'a flush'), stillOurs);
+      } catch (error) {
+        expect(error).toEqual(new Error('dead'));
+      }
+      expect(done).toBeLessThan(flushes.length);
+      const { feed } = feedOf(site);
+      for (const flush of flushes.slice(done)) await feed.publish(flush, stillOurs);
+      await expectAllOnce(site, 3);
+    },
+  );
+
+  test.each(deaths)(
+    'though the answer to message $at is lost, $when it took effect',
+    async ({ at, when }) => {
+      const site = `unheard-${at}-${when}`;
+      const { feed, metrics } = feedOf(
+        site,
+        failing(at, when, new BusError('no answer', 'timeout', undefined)),
+      );
+      for (const flush of flushesOf(site, 2)) await feed.publish(flush, stillOurs);
+      expect(metrics.retries.value).toBe(1);
+      expect(metrics.lost.value).toBe(0);
+      await expectAllOnce(site, 2);
+    },
+  );
+
+  test('though two owners do it at the same time', async () => {
+    const flushes = flushesOf('two', 3);
+    for (const flush of flushes) {
+      const both = [feedOf('two'), feedOf('two')];
+      await Promise.all(both.map(({ feed }) => feed.publish(flush, stillOurs)));
+    }
+    await expectAllOnce('two', 3);
+  });
+
+  test('and an owner who was deposed brings nothing of what others are past', async () => {
+    const [first, second] = flushesOf('deposed', 2);
+    const flushes = [must(first, 'first'), must(second, 'second')];
+    const late = feedOf('deposed');
+    await late.feed.publish(must(first, 'first'), stillOurs);
+    const next = feedOf('deposed');
+    for (const flush of flushes) await next.feed.publish(flush, stillOurs);
+    const deposed: Recover = async () => {
+      throw new DeposedError('somebody else has it');
+    };
+    // What it knows is too old; what it does not know it looks up.
+    await expect(late.feed.publish(must(second, 'second'), deposed)).rejects.toThrow(DeposedError);
+    await expect(feedOf('deposed').feed.publish(must(first, 'first'), deposed)).rejects.toThrow(DeposedError);
+    await expectAllOnce('deposed', 2);
+  });
+});
+
+test('every message names the one before it on its subject, and says which events it holds', async () => {
+  const { feed } = feedOf('chained');
+  for (const flush of flushesOf('chained', 2)) await feed.publish(flush, stillOurs);
+  let before = 0;
+  let messages = 0;
+  const subject = feedSubjectOf('chained', PARTITION);
+  for await (const { sequence, bytes } of bus.messagesOf(FEED_STREAM, subject)) {
+    const [first] = fedEventsIn(bytes);
+    const headers = await headersOf(sequence);
+    expect(headers).toEqual({
+      'footfall-partition': String(PARTITION),
+      'footfall-flush': String(first?.sequence[1]),
+      'footfall-first': String(first?.sequence[2]),
+      'footfall-count': String(fedEventsIn(bytes).length),
+      'Nats-Expected-Last-Subject-Sequence': String(before),
+    });
+    before = sequence;
+    messages += 1;
+  }
+  expect(messages).toBe(12);
+});
+
+test('a site without a feed costs no message, and a site beside it changes nothing', async () => {
+  const run = new FoldRun();
+  const events = ['fed', 'unfed'].map((projectId) => plainEvent({ projectId, path: `/${projectId}` }));
+  run.take(messageOf(events, 1));
+  run.flush();
+  const [batch] = run.batches;
+  const rows = Buffer.from(must(batch, 'a flush').events.writer.bytes());
+  await feedOf('fed').feed.publish({ flushNumber: 1, events: rows }, stillOurs);
+  expect((await fedTo('fed')).map(({ path }) => path)).toEqual(['/fed', '/fed']);
+  expect(await fedTo('unfed')).toEqual([]);
+});
+
+test('a feed goes on behind what was removed from it', async () => {
+  const [first, second, third] = flushesOf('removed', 3);
+  const { feed, metrics } = feedOf('removed');
+  await feed.publish(must(first, 'first'), stillOurs);
+  await removeFeed(bus, 'removed');
+  await feed.publish(must(second, 'second'), stillOurs);
+  const sequences: number[] = [];
+  const messages = bus.messagesOf(FEED_STREAM, feedSubjectOf('removed', '>'));
+  for await (const { sequence } of messages) sequences.push(sequence);
+  await bus.remove(FEED_STREAM, must(sequences.at(-1), 'the last one'));
+  await feed.publish(must(third, 'third'), stillOurs);
+  const paths = (await fedTo('removed')).map(({ path }) => path);
+  expect(paths.length).toBeGreaterThan(EVENTS);
+  expect(paths).toEqual([
+    ...pathsOf(2).slice(1 + EVENTS, 1 + EVENTS + (paths.length - EVENTS)),
+    ...pathsOf(3).slice(-EVENTS),
+  ]);
+  expect(metrics.retries.value).toBe(2);
+});
+
+test('of a person the messages go that name them, and those of a visit that does', async () => {
+  const site = 'erased';
+  const { feed } = feedOf(site);
+  const run = new FoldRun();
+  const message = (device: string, path: string, profileId: string) =>
+    messageOf(
+      [
+        plainEvent({
+          projectId: site,
+          deviceId: device.repeat(32),
+          sessionId: device.repeat(32),
+          path,
+          profileId,
+        }),
+      ],
+      run.messages.length + 1,
+    );
+  for (const [device, path, profileId] of [
+    ['a', '/before', ''],
+    ['b', '/other', 'Somebody else'],
+    ['a', '/named', 'Ada "A" Lovelace'],
+    ['c', '/nobody', ''],
+    ['a', '/after', ''],
+  ] as const) {
+    run.take(message(device, path, profileId));
+    run.flush();
+  }
+  for (const batch of run.batches) {
+    const events = Buffer.from(batch.events.writer.bytes());
+    await feed.publish({ flushNumber: batch.flushNumber, events }, stillOurs);
+  }
+  await removePersonFromFeed(bus, site, ['Ada "A" Lovelace', 'ada@old.example']);
+  expect(new Set((await fedTo(site)).map(({ path }) => path))).toEqual(new Set(['/other', '/nobody']));
+});
+
+test('an odd name of a site makes a subject that only its own followers hear', async () => {
+  for (const site of ['größe', 'a.b', 'a b', 'a*', '>', 'shop', 'shop~2']) {
+    const [flush] = flushesOf(site, 1, '');
+    await feedOf(site).feed.publish(must(flush, 'a flush'), stillOurs);
+  }
+  for (const site of ['größe', 'a.b', 'a b', 'a*', '>', 'shop', 'shop~2']) {
+    const sites = (await fedTo(site)).map(({ projectId }) => projectId);
+    expect(new Set(sites)).toEqual(new Set([site]));
+  }
+  expect(feedSubjectOf('shop~2', '>')).toBe('feed.shop~2.>');
+});
+
+describe('a bus that works', () => {
+  test('and refuses a message to the end makes a gap that is counted, and holds nothing up after that', async () => {
+    const { feed, metrics } = feedOf('refused');
+    const [first, second, third, fourth] = flushesOf('refused', 4);
+    await feed.publish(must(first, 'first'), stillOurs);
+    await streams.update(FEED_STREAM, { max_msg_size: 10_000 });
+    let tries = 0;
+    const counting: Recover = async () => {
+      tries += 1;
+    };
+    await feed.publish(must(second, 'second'), counting);
+    expect(tries).toBe(15);
+    expect(metrics.lost.value).toBe(EVENTS);
+    await feed.publish(must(third, 'third'), counting);
+    expect(tries).toBe(16);
+    expect(metrics.lost.value).toBe(2 * EVENTS);
+    await streams.update(FEED_STREAM, { max_msg_size: -1 });
+    await feed.publish(must(fourth, 'fourth'), counting);
+    expect(tries).toBe(16);
+    const paths = (await fedTo('refused')).map(({ path }) => path);
+    expect(paths).toEqual([...pathsOf(1), ...pathsOf(4).slice(-EVENTS)]);
+  });
+
+  test('and has lost the stream gets another one', async () => {
+    const { feed, metrics } = feedOf('deleted');
+    const [first, second] = flushesOf('deleted', 2);
+    await feed.publish(must(first, 'first'), stillOurs);
+    await streams.delete(FEED_STREAM);
+    expect(await fedTo('deleted')).toEqual([]);
+    await feed.publish(must(second, 'second'), stillOurs);
+    expect((await fedTo('deleted')).map(({ path }) => path)).toEqual(pathsOf(2).slice(-EVENTS));
+    expect(metrics.lost.value).toBe(0);
+  });
+});
+
+// The last, since others need a bus.
+test('while the bus is away a flush waits, and nothing of it is lost or twice', async () => {
+  const { feed, metrics } = feedOf('away');
+  const [first, second] = flushesOf('away', 2);
+  await feed.publish(must(first, 'first'), stillOurs);
+  await nats.kill();
+  let waits = 0;
+  const publishing = feed.publish(must(second, 'second'), async () => {
+    waits += 1;
+    if (waits === 1) await nats.restart();
+    await expect.poll(() => bus.connected, { timeout: 20_000 }).toBe(true);
+  });
+  await publishing;
+  expect(waits).toBeGreaterThan(0);
+  expect(metrics.lost.value).toBe(0);
+  await expectAllOnce('away', 2);
+});

@@ -1,0 +1,164 @@
+import type { Bus } from '../../infra/bus.ts';
+import { BusError } from '../../infra/bus-error.ts';
+import { type Logger, reasonOf } from '../../infra/log.ts';
+import { feedSubjectOf } from '../../ingest/accounts.ts';
+import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';
+import type { FeedMetrics } from './feed-metrics.ts';
+import { ensureFeedStream, FEED_STREAM, type FeedLimits, feedHeadersOf, feedPlaceOf } from './feed-stream.ts';
+import { rowsOfSites, type SiteRows } from './site-rows.ts';
+
+const PUBLISH_TIMEOUT_MS = 10_000;
+const GROUP_MAX_BYTES = 262_144;
+/** Headers count towards what the bus takes. */
+const HEADERS_MAX_BYTES = 1_024;
+/** Sites that are published at the same time: the bus writes one message after the other, but the way there is shared. */
+const SITES_AT_ONCE = 8;
+/** How often the bus may refuse a message while it takes the lane's record: with the waits between, most of a minute. */
+const TRIES_MAX = 15;
+
+/** What all feeds of a process share. */
+export interface FeedParts {
+  /** The sites whose events are wanted now: what people call each, by what it is stored under. */
+  readonly sites: ReadonlyMap<string, string>;
+  readonly limits: FeedLimits;
+  readonly metrics: FeedMetrics;
+}
+
+export interface PartitionFeedOptions {
+  readonly partition: number;
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly feeds: FeedParts;
+}
+
+/** The events of a flush: RowBinary rows. */
+export interface FedFlush {
+  readonly flushNumber: number;
+  readonly events: Buffer;
+}
+
+/**
+ * Waits after a failure until the bus works and says that the partition is still ours. Throws when it is not, or when the
+ * lane ends.
+ */
+export type Recover = (error: BusError, attempt: number) => Promise<void>;
+
+/**
+ * Brings the events of one partition to the feeds of their sites, each once and in order, for as long as its lane lives.
+ *
+ * A flush may be done again, and for a moment two owners may do the same one. What is in the feed by then is known from the
+ * last message of the subject, which names its flush and its place in that; and every message names the one that it
+ * follows, so that of two that follow the same one the bus takes only the first. Both owners have the same events at the
+ * same places, so it does not matter whose it is.
+ */
+export class PartitionFeed {
+  readonly #options: PartitionFeedOptions;
+  readonly #sizes: MessageSizes;
+  /** Sequence of the last message of a site, as far as it is known; 0: there is none. */
+  readonly #lastSequences = new Map<string, number>();
+  /** Sites of which the bus refused a message to the end: until it takes one again, nothing waits for them. */
+  readonly #refused = new Set<string>();
+
+  constructor(options: PartitionFeedOptions) {
+    this.#options = options;
+    const messageMaxBytes = options.bus.messageMaxBytes - HEADERS_MAX_BYTES;
+    this.#sizes = { messageMaxBytes, groupMaxBytes: Math.min(GROUP_MAX_BYTES, messageMaxBytes) };
+  }
+
+  /**
+   * Brings what is not there yet. While the bus is away it waits. A message that the bus refuses although it works is given
+   * up in the end, with the site's events of that flush behind it, counted and logged: what is stored must not wait for it.
+   */
+  async publish(flush: FedFlush, recover: Recover): Promise<void> {
+    const { sites } = this.#options.feeds;
+    if (sites.size === 0) return;
+    const waiting = await rowsOfSites(flush.events, sites);
+    const work = async () => {
+      for (let site = waiting.pop(); site !== undefined; site = waiting.pop())
+        await this.#publishSite(site, flush, recover);
+    };
+    const done = await Promise.allSettled(Array.from({ length: SITES_AT_ONCE }, work));
+    for (const one of done) if (one.status === 'rejected') throw one.reason;
+  }
+
+  async #publishSite(site: SiteRows, flush: FedFlush, recover: Recover): Promise<void> {
+    const { partition, log, feeds } = this.#options;
+    const progress = { next: 0 };
+    for (let attempt = 0; ; ) {
+      const before = progress.next;
+      try {
+        await this.#publishRest(site, flush, progress, recover);
+        this.#refused.delete(site.storedId);
+        return;
+      } catch (error) {
+        if (!(error instanceof BusError)) throw error;
+        this.#lastSequences.delete(site.storedId);
+        feeds.metrics.retries.add();
+        if (progress.next > before) attempt = 0;
+        await recover(error, attempt);
+        attempt += 1;
+        if (attempt < (this.#refused.has(site.storedId) ? 1 : TRIES_MAX)) continue;
+        this.#refused.add(site.storedId);
+        const events = site.starts.length - progress.next;
+        feeds.metrics.lost.add(events);
+        const { flushNumber } = flush;
+        const what = { partition, flushNumber, site: site.projectId, events, reason: reasonOf(error) };
+        log.error(what, 'feed: the bus refuses the events of a flush; the feed goes on without them');
+        return;
+      }
+    }
+  }
+
+  /** `progress.next`: the place of the first event that is not known to be in the feed; kept up to date. */
+  async #publishRest(
+    site: SiteRows,
+    { flushNumber, events }: FedFlush,
+    progress: { next: number },
+    recover: Recover,
+  ): Promise<void> {
+    const { partition, bus, feeds } = this.#options;
+    const { storedId } = site;
+    const known = this.#lastSequences.get(storedId);
+    let last = known ?? (await this.#findLast(storedId, flushNumber, progress, recover));
+    for (const { first, count, bytes, shortened } of feedMessagesOf(events, site, {
+      from: progress.next,
+      ...this.#sizes,
+    })) {
+      last = await bus.append(feedSubjectOf(storedId, partition), {
+        bytes,
+        headers: feedHeadersOf({ partition, flushNumber, first, count }),
+        after: last,
+        timeoutMs: PUBLISH_TIMEOUT_MS,
+      });
+      this.#lastSequences.set(storedId, last);
+      progress.next = first + count;
+      feeds.metrics.messages.add();
+      feeds.metrics.events.add(count);
+      feeds.metrics.shortened.add(shortened);
+    }
+  }
+
+  /** The sequence of the site's last message; 0 without one. Notes what the feed has of the flush. */
+  async #findLast(
+    storedId: string,
+    flushNumber: number,
+    progress: { next: number },
+    recover: Recover,
+  ): Promise<number> {
+    const { partition, bus, feeds } = this.#options;
+    const last = await bus.lastOf(FEED_STREAM, feedSubjectOf(storedId, partition));
+    if (last === undefined) {
+      // Without a stream nothing could be appended: somebody has deleted it.
+      await ensureFeedStream(bus, feeds.limits);
+      return 0;
+    }
+    const place = feedPlaceOf(last.headers);
+    if (place === undefined) return last.sequence;
+    // Messages of ours may have been removed since, so this only moves forward.
+    if (place.flushNumber === flushNumber) progress.next = Math.max(progress.next, place.first + place.count);
+    // Somebody else has gone on, and we are to hear of it here. Else the lanes have begun to count anew; so does the feed.
+    if (place.flushNumber > flushNumber)
+      await recover(new BusError(`feed: flush ${place.flushNumber} is there`, 'conflict', undefined), 0);
+    return last.sequence;
+  }
+}

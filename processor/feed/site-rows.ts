@@ -1,0 +1,97 @@
+import { SESSION_END } from '../../ingest/event.ts';
+import { EVENT_FRONT_COLUMNS, EVENTS_COLUMNS } from '../rows.ts';
+import { RowReader } from './row-reader.ts';
+
+/** How long the thread is kept from everything else; then others have a turn. */
+const SLICE_MS = 4;
+/** Looking at the clock for each row would cost more than the row. */
+const ROWS_BETWEEN_LOOKS = 64;
+
+const SITE_AT = EVENT_FRONT_COLUMNS.length;
+const NAME_AT = EVENTS_COLUMNS.indexOf('name');
+const COLUMNS = EVENTS_COLUMNS.length;
+/** Partition and flush stand before a row's id. */
+const ID_AT = 6;
+const ID_BYTES = 16;
+
+/** The rows of a flush that are of one site, in the order of its feed. */
+export interface SiteRows {
+  readonly storedId: string;
+  /** What people call the site. */
+  readonly projectId: string;
+  /** Where each row begins. */
+  readonly starts: readonly number[];
+}
+
+/** The rows of one site while they are found. */
+interface Found {
+  readonly projectId: string;
+  readonly starts: number[];
+  /** From here on all rows are ends of sessions. */
+  endsFrom: number;
+}
+
+/**
+ * Finds the rows of these sites, given as what people call each by what it is stored under, among RowBinary rows of
+ * `events`. They stay in the order in which they were folded, but for ends of sessions behind each other: these are sorted
+ * by id. Sessions that were touched in one millisecond may end in another order after a restart, and only they may; so a
+ * flush that is done again has each event at the same place.
+ */
+export async function rowsOfSites(bytes: Buffer, sites: ReadonlyMap<string, string>): Promise<SiteRows[]> {
+  const found = new Map<string, Found>();
+  const row = new RowReader(bytes);
+  let sliceEndMs = performance.now() + SLICE_MS;
+  for (let count = 1; row.offset < bytes.length; count += 1) {
+    const start = row.offset;
+    row.skip(0, SITE_AT);
+    const storedId = row.text();
+    const projectId = sites.get(storedId);
+    if (projectId === undefined) row.skip(SITE_AT + 1, COLUMNS);
+    else {
+      row.skip(SITE_AT + 1, NAME_AT);
+      const isEnd = row.text() === SESSION_END;
+      row.skip(NAME_AT + 1, COLUMNS);
+      note(foundOf(found, storedId, projectId), { bytes, start, isEnd });
+    }
+    if (count % ROWS_BETWEEN_LOOKS !== 0 || performance.now() < sliceEndMs) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    sliceEndMs = performance.now() + SLICE_MS;
+  }
+  return [...found].map(([storedId, site]) => {
+    sortEnds(site, bytes);
+    return { storedId, projectId: site.projectId, starts: site.starts };
+  });
+}
+
+function foundOf(found: Map<string, Found>, storedId: string, projectId: string): Found {
+  const known = found.get(storedId);
+  if (known !== undefined) return known;
+  const first: Found = { projectId, starts: [], endsFrom: 0 };
+  found.set(storedId, first);
+  return first;
+}
+
+function note(
+  site: Found,
+  { bytes, start, isEnd }: { readonly bytes: Buffer; readonly start: number; readonly isEnd: boolean },
+): void {
+  if (!isEnd) sortEnds(site, bytes);
+  site.starts.push(start);
+  if (!isEnd) site.endsFrom = site.starts.length;
+}
+
+/** Sorts the ends of sessions that stand last. */
+function sortEnds({ starts, endsFrom }: Found, bytes: Buffer): void {
+  if (starts.length - endsFrom < 2) return;
+  // The last six bytes of an id are chance, so they settle nearly every comparison, as plain numbers.
+  const ends = starts
+    .splice(endsFrom)
+    .map((start) => ({ start, key: bytes.readUIntBE(start + ID_AT + ID_BYTES - 6, 6) }));
+  ends.sort((a, b) => a.key - b.key || compareIds(bytes, a.start, b.start));
+  for (const { start } of ends) starts.push(start);
+}
+
+function compareIds(bytes: Buffer, a: number, b: number): number {
+  const at = b + ID_AT;
+  return bytes.compare(bytes, at, at + ID_BYTES, a + ID_AT, a + ID_AT + ID_BYTES);
+}

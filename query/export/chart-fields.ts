@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { filterList } from '../filters/filter.ts';
+import { fieldOf } from '../filters/names.ts';
+import { FORMULA_MAX_CHARACTERS, FormulaError, parseFormula } from './formula.ts';
+
+/** CONTRACT with who asks for charts and who keeps them as reports: which events are counted, how, and by what. */
+
+const EVENT_NAME_MAX = 80;
+const PROPERTY_MAX = 200;
+/** A formula has a letter for each. */
+export const SERIES_MAX = 26;
+export const BREAKDOWNS_MAX = 3;
+
+/** The name that stands for every event but `session_start` and `session_end`, which nobody sent. */
+export const ANY_EVENT = '*';
+
+/** What is counted of the events of a series; those that begin with `property_` are about its `property`. */
+export const SEGMENTS = [
+  'event',
+  'user',
+  'session',
+  'group',
+  'user_average',
+  'one_event_per_user',
+  'property_sum',
+  'property_average',
+  'property_max',
+  'property_min',
+] as const;
+export type Segment = (typeof SEGMENTS)[number];
+
+export const seriesField = z
+  .strictObject({
+    /** The name of an event, or `*` for every event. */
+    name: z
+      .string()
+      .min(1, 'expected a non-empty string')
+      .max(EVENT_NAME_MAX, `expected at most ${EVENT_NAME_MAX} characters`),
+    filters: filterList.optional(),
+    segment: z.enum(SEGMENTS).default('event'),
+    property: z.string().min(1, 'expected a non-empty string').max(PROPERTY_MAX).optional(),
+  })
+  .superRefine(({ segment, property }, context) => {
+    if (!isAboutProperty(segment) || property !== undefined) return;
+    context.addIssue({ code: 'custom', path: ['property'], message: `missing; ${segment} is about one` });
+  });
+
+export function isAboutProperty(segment: Segment): boolean {
+  return segment.startsWith('property_');
+}
+
+export const seriesList = listOfSeries(seriesField);
+
+/** As many as there may be, of whatever is made of one. */
+export function listOfSeries<One extends z.ZodType>(one: One) {
+  return z
+    .array(one)
+    .min(1, 'expected at least one series')
+    .max(SERIES_MAX, `expected at most ${SERIES_MAX} series`);
+}
+
+export const breakdownField = z.strictObject({
+  name: z.string().refine((name) => fieldOf(name) !== undefined, 'there is no such field'),
+});
+
+export const breakdownList = z
+  .array(breakdownField)
+  .max(BREAKDOWNS_MAX, `expected at most ${BREAKDOWNS_MAX} breakdowns`);
+
+/** Arithmetic over the series, see `formula.ts`; which of them there are is not looked at here. */
+export const formulaField = z
+  .string()
+  .trim()
+  .min(1, 'expected a non-empty string')
+  .max(FORMULA_MAX_CHARACTERS, `expected at most ${FORMULA_MAX_CHARACTERS} characters`)
+  .superRefine((text, context) => {
+    try {
+      parseFormula(text, SERIES_MAX);
+    } catch (error) {
+      if (!(error instanceof FormulaError)) throw error;
+      context.addIssue({ code: 'custom', message: error.message });
+    }
+  });

@@ -1,0 +1,133 @@
+import { must } from '../../infra/assert.ts';
+import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
+import type { Formula } from './formula.ts';
+
+/** What one row has in a span: the figure of each bucket in order, and that of the whole span at once. */
+export interface SpanFigures {
+  readonly buckets: readonly number[];
+  readonly whole: number;
+}
+
+/** A combination of values of the breakdowns, and what there is of it. */
+export interface Combination {
+  /** Empty texts where nothing is known; none without breakdowns. */
+  readonly names: readonly string[];
+  readonly current: SpanFigures;
+  readonly previous: SpanFigures;
+  /** Whether there is anything of it in the range itself, be it a sum of nothing. */
+  readonly isCurrent: boolean;
+}
+
+/** What rows are called and how they are shown. */
+export interface RowTraits {
+  readonly event: ChartRow['event'];
+  readonly dates: readonly string[];
+  readonly showsPrevious: boolean;
+}
+
+/** The formula of the figures of several series, for each combination that any of them has. */
+export function computedCombinations(
+  formula: Formula,
+  series: readonly (readonly Combination[])[],
+  lengths: { readonly current: number; readonly previous: number },
+): Combination[] {
+  const bySeries = series.map((combinations) => new Map(combinations.map((one) => [keyOf(one), one])));
+  const all = new Map(series.flat().map((one) => [keyOf(one), one.names]));
+  return [...all].map(([key, names]) => {
+    const found = bySeries.map((combinations) => combinations.get(key));
+    const computed = (span: 'current' | 'previous') => ({
+      buckets: Array.from({ length: lengths[span] }, (_, index) =>
+        formula(found.map((one) => one?.[span].buckets[index] ?? 0)),
+      ),
+      whole: formula(found.map((one) => one?.[span].whole ?? 0)),
+    });
+    return {
+      names,
+      current: computed('current'),
+      previous: computed('previous'),
+      isCurrent: found.some((one) => one?.isCurrent === true),
+    };
+  });
+}
+
+/** The rows of a series, or of a formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
+export function chartRows(
+  combinations: readonly Combination[],
+  { event, dates, showsPrevious }: RowTraits,
+  limit: number,
+): ChartRow[] {
+  return combinations
+    .map(({ names, current, previous }) => ({ names, current, previous, figures: figuresOf(current) }))
+    .sort((a, b) => b.figures.sum - a.figures.sum || compareNames(a.names, b.names))
+    .slice(0, limit)
+    .map(({ names, current, previous, figures }) => ({
+      id: [event.id, ...names.map(encodeURIComponent)].join(':'),
+      names: names.length === 0 ? [event.name] : names.map((name) => (name === '' ? null : name)),
+      event,
+      metrics: { ...figures, ...(showsPrevious ? { previous: figuresOf(previous) } : {}) },
+      data: dates.map((date, index) => ({
+        date,
+        count: shown(current.buckets[index] ?? 0),
+        ...(showsPrevious ? { previous: shown(previous.buckets[index] ?? 0) } : {}),
+      })),
+    }));
+}
+
+/** The figures of all rows together. */
+export function totalMetrics(rows: readonly ChartRow[], showsPrevious: boolean): ChartMetrics {
+  const together = (figures: readonly ChartFigures[]): ChartFigures => ({
+    sum: shown(sumOf(figures.map(({ sum }) => sum))),
+    average: averageOf(figures.map(({ average }) => average)),
+    min: least(figures.map(({ min }) => min)),
+    max: greatest(figures.map(({ max }) => max)),
+    count: shown(sumOf(figures.map(({ count }) => count))),
+  });
+  const before = () => rows.map(({ metrics }) => must(metrics.previous, 'a row shows the span before'));
+  return {
+    ...together(rows.map(({ metrics }) => metrics)),
+    ...(showsPrevious ? { previous: together(before()) } : {}),
+  };
+}
+
+function figuresOf({ buckets, whole }: SpanFigures): ChartFigures {
+  return {
+    sum: shown(sumOf(buckets)),
+    average: averageOf(buckets),
+    min: shown(least(buckets)),
+    max: shown(greatest(buckets)),
+    count: shown(whole),
+  };
+}
+
+function averageOf(numbers: readonly number[]): number {
+  return numbers.length === 0 ? 0 : shown(sumOf(numbers) / numbers.length);
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+function least(numbers: readonly number[]): number {
+  return numbers.length === 0 ? 0 : numbers.reduce((a, b) => Math.min(a, b));
+}
+
+function greatest(numbers: readonly number[]): number {
+  return numbers.length === 0 ? 0 : numbers.reduce((a, b) => Math.max(a, b));
+}
+
+/** To fifteen digits, which is as many as a double holds of any decimal number: 0.3, not 0.30000000000000004, and no -0. */
+function shown(number: number): number {
+  return Number(number.toPrecision(15));
+}
+
+function compareNames(a: readonly string[], b: readonly string[]): number {
+  for (const [index, name] of a.entries()) {
+    const order = Buffer.compare(Buffer.from(name), Buffer.from(b[index] ?? ''));
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function keyOf({ names }: Combination): string {
+  return JSON.stringify(names);
+}

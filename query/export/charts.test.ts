@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest';
+import { readParameters } from '../parameters.ts';
+import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
+import { chartsQuery } from './charts-api.ts';
+import { parseFormula } from './formula.ts';
+
+const view = { name: 'screen_view' };
+const query = (parameters: Readonly<Record<string, unknown>>) =>
+  new URLSearchParams(
+    Object.entries({ series: [view], ...parameters }).map(([name, value]): [string, string] => [
+      name,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  ).toString();
+const filter = { name: 'path', operator: 'is', value: ['/'] };
+/** Numbers that are longer in their usual writing. */
+const EXPANDING = `{"name":"path","operator":"is","value":[${Array.from({ length: 900 }, () => '1e20').join(',')}]}`;
+
+test.each([
+  [{ series: '' }, 'series: '],
+  [{ series: 'nonsense' }, 'series: expected a JSON array'],
+  [{ series: '[' }, 'series: expected a JSON array'],
+  [{ series: `[${'"x",'.repeat(20_000)}"x"]` }, 'series: expected at most 65536 bytes'],
+  [{ series: '{}' }, 'series: '],
+  [{ series: 'null' }, 'series: '],
+  [{ series: [] }, 'series: expected at least one series'],
+  [{ series: Array.from({ length: 27 }, () => view) }, 'series: expected at most 26 series'],
+  [{ series: [view, 'click'] }, 'series.1: '],
+  [{ series: [{}] }, 'series.0.name: '],
+  [{ series: [{ name: '' }] }, 'series.0.name: expected a non-empty string'],
+  [{ series: [{ name: 'x'.repeat(81) }] }, 'series.0.name: expected at most 80 characters'],
+  [{ series: [{ ...view, colour: 'red' }] }, 'series.0.colour: no such field'],
+  [{ series: [{ ...view, segment: 'mean' }] }, 'series.0.segment: '],
+  [{ series: [view, { ...view, segment: 'property_sum' }] }, 'series.1.property: missing'],
+  [{ series: [{ ...view, segment: 'property_max', property: 'path' }] }, 'series.0.property: expected a key'],
+  [
+    { series: [{ ...view, segment: 'property_min', property: 'profile.email' }] },
+    'series.0.property: expected a key',
+  ],
+  [{ series: [{ ...view, filters: '[]' }] }, 'series.0.filters: '],
+  [
+    { series: [{ ...view, filters: [{ ...filter, name: 'colour' }] }] },
+    'series.0.filters.0.name: there is no',
+  ],
+  [
+    { series: [view, { ...view, filters: [filter, { ...filter, operator: 'like' }] }] },
+    'series.1.filters.1.operator: ',
+  ],
+  [
+    { series: `[{"name":"a","filters":[${Array.from({ length: 9 }, () => EXPANDING).join(',')}]}]` },
+    'series.0.filters: they are too long',
+  ],
+  [{ filters: [{ ...filter, name: 'colour' }] }, 'filters.0.name: there is no'],
+  [{ breakdowns: 'country' }, 'breakdowns: expected a JSON array'],
+  [{ breakdowns: ['country'] }, 'breakdowns.0: '],
+  [{ breakdowns: [{ name: 'colour' }] }, 'breakdowns.0.name: there is no such field'],
+  [{ breakdowns: [{ name: 'country', limit: 2 }] }, 'breakdowns.0.limit: no such field'],
+  [
+    { breakdowns: [{ name: 'os' }, { name: 'profile.email' }] },
+    'breakdowns.1.name: profile.email is no field',
+  ],
+  [{ breakdowns: [{ name: 'group.properties.k' }] }, 'breakdowns.0.name: group.properties.k is no field'],
+  [
+    { breakdowns: [{ name: 'groups' }, { name: 'os' }, { name: 'group.id' }] },
+    'breakdowns.2.name: it is the same field as breakdowns.0',
+  ],
+  [
+    { breakdowns: ['os', 'city', 'path', 'name'].map((name) => ({ name })) },
+    'breakdowns: expected at most 3',
+  ],
+  [{ formula: 'A +' }, 'formula: character 4: '],
+  [{ formula: 'A'.repeat(201) }, 'formula: expected at most 200 characters'],
+  [{ range: '8d' }, 'range: '],
+  [{ interval: 'year' }, 'interval: '],
+  [{ previous: 'yes' }, 'previous: '],
+  [{ limit: '0' }, 'limit: expected a whole number from 1 to 500'],
+  [{ limit: '501' }, 'limit: expected a whole number from 1 to 500'],
+] as const)('%.120j is refused, saying %s', (parameters, message) => {
+  const read = () => readParameters(query(parameters), chartsQuery);
+  const escaped = message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  expect(read).toThrow(
+    expect.objectContaining({ status: 400, message: expect.stringMatching(`^${escaped}`) }),
+  );
+});
+
+test.each([
+  ['price', { owner: 'event', kind: 'property', key: 'price' }],
+  ['properties.price', { owner: 'event', kind: 'property', key: 'price' }],
+  ['properties.path', { owner: 'event', kind: 'property', key: 'path' }],
+  ['cart.total', { owner: 'event', kind: 'property', key: 'cart.total' }],
+  ['revenue', { owner: 'event', kind: 'amount', column: 'revenue' }],
+])('what is measured of %s is read from %j', (property, field) => {
+  const series = [{ name: '*', segment: 'property_sum', property }];
+  const [read] = readParameters(query({ series }), chartsQuery).series;
+  expect(read).toMatchObject({ property, measured: field, filters: [] });
+});
+
+const combination = (
+  names: readonly string[],
+  buckets: readonly number[],
+  isCurrent = true,
+): Combination => ({
+  names,
+  current: { buckets, whole: buckets.reduce((sum, one) => sum + one, 0) },
+  previous: { buckets: [1, 2], whole: 2 },
+  isCurrent,
+});
+const traits = {
+  event: { id: 'A', name: 'buy', segment: 'event' } as const,
+  dates: ['2026-01-01', '2026-01-02', '2026-01-03'],
+  showsPrevious: true,
+};
+
+test('rows are the greatest sums, ties by the bytes of their names, unknown ones named null', () => {
+  const combinations = [
+    combination(['é', ''], [1, 1, 1]),
+    combination(['z', 'b'], [3, 0, 0]),
+    combination(['z', 'a'], [0, 0, 3]),
+    combination(['', 'x'], [0.1, 0.2, 5]),
+    combination(['least', ''], [0, 0, 1]),
+  ];
+  const rows = chartRows(combinations, traits, 4);
+  expect(rows.map(({ names }) => names)).toEqual([
+    [null, 'x'],
+    ['z', 'a'],
+    ['z', 'b'],
+    ['é', null],
+  ]);
+  expect(rows.map(({ id }) => id)).toEqual(['A::x', 'A:z:a', 'A:z:b', 'A:%C3%A9:']);
+  expect(rows[0]).toMatchObject({
+    metrics: {
+      ...{ sum: 5.3, average: 1.76666666666667, min: 0.1, max: 5, count: 5.3 },
+      previous: { sum: 3, average: 1.5, min: 1, max: 2, count: 2 },
+    },
+    data: [
+      { date: '2026-01-01', count: 0.1, previous: 1 },
+      { date: '2026-01-02', count: 0.2, previous: 2 },
+      { date: '2026-01-03', count: 5, previous: 0 },
+    ],
+  });
+  expect(totalMetrics(rows, true)).toEqual({
+    ...{ sum: 14.3, average: 1.19166666666667, min: 0, max: 5, count: 14.3 },
+    previous: { sum: 12, average: 1.5, min: 1, max: 2, count: 8 },
+  });
+});
+
+test('of no rows all figures are 0, and the span before is shown where it is asked for alone', () => {
+  const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };
+  expect(totalMetrics([], false)).toEqual(none);
+  expect(totalMetrics([], true)).toEqual({ ...none, previous: none });
+  const [row] = chartRows([combination([], [1, 2, 3])], { ...traits, showsPrevious: false }, 1);
+  expect(row).toMatchObject({ id: 'A', names: ['buy'] });
+  expect(row?.metrics).not.toHaveProperty('previous');
+  expect(row?.data).toEqual(traits.dates.map((date, index) => ({ date, count: index + 1 })));
+});
+
+test('a formula is computed for each row that any series has, the others being 0 there', () => {
+  const a = [combination(['x'], [4, 6, 0]), combination(['y'], [1, 1, 1], false)];
+  const b = [combination(['x'], [2, 0, 3]), combination(['z'], [1, 2, 3])];
+  const computed = computedCombinations(parseFormula('A / B + 1', 2), [a, b], { current: 3, previous: 2 });
+  expect(computed).toEqual([
+    {
+      names: ['x'],
+      current: { buckets: [3, 1, 1], whole: 3 },
+      previous: { buckets: [2, 2], whole: 2 },
+      isCurrent: true,
+    },
+    {
+      names: ['y'],
+      current: { buckets: [1, 1, 1], whole: 1 },
+      previous: { buckets: [1, 1], whole: 1 },
+      isCurrent: false,
+    },
+    {
+      names: ['z'],
+      current: { buckets: [1, 1, 1], whole: 1 },
+      previous: { buckets: [1, 1], whole: 1 },
+      isCurrent: true,
+    },
+  ]);
+});

@@ -1,0 +1,188 @@
+import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { type Bucket, bucketsOf } from '../buckets.ts';
+import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
+import type { Field } from '../filters/names.ts';
+import type { History } from '../history.ts';
+import { listRange, listSeam } from '../insights/list-question.ts';
+import type { Asked, Sources } from '../question.ts';
+import type { Range } from '../range.ts';
+import { RefusalError } from '../refusal.ts';
+import type { Seam } from '../seam.ts';
+import { chartStatement } from './chart-columns.ts';
+import { ANY_EVENT } from './chart-fields.ts';
+import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
+import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
+import { type Formula, FormulaError, parseFormula } from './formula.ts';
+
+/** What an answer may hold, and what is read for it: a figure for each bucket of each row of each series. */
+const POINTS_MAX = 500_000;
+/** Rows of one series for a formula, which is computed for each before the greatest are known. */
+const COMBINATIONS_MAX = 10_000;
+/** Statements of one question that wait or run together: others of the site shall get a turn. */
+const AT_ONCE = 4;
+
+/** The buckets of a question: those of the range, and of the span before where that is asked for. */
+interface ChartSpans {
+  readonly range: Range;
+  readonly buckets: readonly Bucket[];
+  readonly previous: readonly Bucket[];
+}
+
+/** `GET /export/charts`. Refused without the store; with `partial` answered without an owner that is away. */
+export async function answerCharts(
+  sources: Sources,
+  asked: Asked,
+  query: ChartsQuery,
+): Promise<ChartsAnswer> {
+  const formula = formulaOf(query);
+  const spans = spansOf(query, asked);
+  const rowsMax = rowsMaxOf(query, spans);
+  const seam = await listSeam(sources, asked, query);
+  const question = { site: asked.site.storedId, query, spans, rowsMax };
+  const found = await inTurns(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const dates = spans.buckets.map(({ label }) => label);
+  const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
+    chartRows(
+      combinations.filter(({ isCurrent, names }) => isCurrent || names.length === 0),
+      { event, dates, showsPrevious: query.previous },
+      query.limit,
+    );
+  const series =
+    formula === undefined
+      ? query.series.flatMap((one, index) => rowsOf(eventOf(one, index), found[index] ?? []))
+      : rowsOf(
+          { id: 'formula', name: query.formula ?? '' },
+          computedCombinations(formula, found, {
+            current: spans.buckets.length,
+            previous: spans.previous.length,
+          }),
+        );
+  const metrics = totalMetrics(series, query.previous);
+  return { series, metrics, ...(seam.partial ? { partial: true as const } : {}) };
+}
+
+function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
+  if (formula === undefined) return undefined;
+  try {
+    return parseFormula(formula, series.length);
+  } catch (error) {
+    if (!(error instanceof FormulaError)) throw error;
+    throw new RefusalError('invalid', `formula: ${error.message}`, error);
+  }
+}
+
+function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
+  const { range, startDate, endDate, interval } = query;
+  const isDated = startDate !== undefined || endDate !== undefined;
+  const found = listRange(
+    { range: range ?? (isDated ? undefined : '30d'), startDate, endDate, interval },
+    asked,
+  );
+  const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
+  if (previous === undefined) {
+    const message = `interval: the span before has too many buckets of one ${found.interval}`;
+    throw new RefusalError('invalid', message);
+  }
+  return { range: found, buckets: found.buckets, previous };
+}
+
+/** How many rows of a series are read; throws a `RefusalError` where the answer would be too large. */
+function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
+  const columns = series.length * (spans.buckets.length + spans.previous.length);
+  const most = Math.floor(POINTS_MAX / columns);
+  if (breakdowns === undefined || breakdowns.length === 0) return 1;
+  if (limit > most) {
+    const message = `limit: at most ${most} with so many series and buckets; ask for fewer or for a longer interval`;
+    throw new RefusalError('invalid', message);
+  }
+  return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
+}
+
+interface SeriesQuestion {
+  readonly site: string;
+  readonly query: ChartsQuery;
+  readonly spans: ChartSpans;
+  readonly rowsMax: number;
+}
+
+interface CombinationRow {
+  readonly names: readonly string[];
+  readonly whole: number;
+  readonly wholeBefore: number;
+  readonly edges: readonly number[];
+  readonly figures: readonly number[];
+}
+
+/** The combinations that a series has, or the greatest of them; without breakdowns it always has one. */
+async function askSeries(
+  history: Pick<History, 'ask'>,
+  seam: Seam,
+  { site, query, spans, rowsMax }: SeriesQuestion,
+  series: ChartSeries,
+): Promise<Combination[]> {
+  const { range, buckets, previous } = spans;
+  const breakdowns: readonly Field[] = query.breakdowns ?? [];
+  const { condition, parameters } = compileFilters([...query.filters, ...series.filters], EVENT_ROWS);
+  const statement = chartStatement(series, breakdowns);
+  const isWhole = query.formula !== undefined && breakdowns.length > 0;
+  const bound = {
+    ...parameters,
+    ...statement.parameters,
+    site,
+    from: range.span.fromMs,
+    to: range.span.toMs,
+    // Of an empty span nothing is read.
+    previousFrom: range.previous.fromMs,
+    previousTo: query.previous ? range.previous.toMs : range.previous.fromMs,
+    edges: [...previous, ...buckets].map(({ fromMs }) => fromMs),
+    event: series.name,
+    anyEvent: ANY_EVENT,
+    synthetic: [SESSION_START, SESSION_END],
+    figure: statement.figure,
+    rows: isWhole ? rowsMax + 1 : rowsMax,
+  };
+  const rows = await history.ask<CombinationRow>(statement.question, bound, seam, {
+    columns: statement.columns,
+    events: condition,
+    hotEvents: condition,
+  });
+  if (rows.length > rowsMax) {
+    const message = `breakdowns: more than ${rowsMax} combinations for a formula; filter, or ask for fewer buckets`;
+    throw new RefusalError('too-large', message);
+  }
+  const found = rows.length === 0 && breakdowns.length === 0 ? [NOTHING] : rows;
+  return found.map((row) => combinationOf(row, spans));
+}
+
+const NOTHING: CombinationRow = { names: [], whole: 0, wholeBefore: 0, edges: [], figures: [] };
+
+function combinationOf(row: CombinationRow, { range, buckets, previous }: ChartSpans): Combination {
+  const byEdge = new Map(row.edges.map((edge, index) => [edge, row.figures[index] ?? 0]));
+  const figuresOf = (of: readonly Bucket[]) => of.map(({ fromMs }) => byEdge.get(fromMs) ?? 0);
+  return {
+    names: row.names,
+    current: { buckets: figuresOf(buckets), whole: row.whole },
+    previous: { buckets: figuresOf(previous), whole: row.wholeBefore },
+    isCurrent: row.edges.some((edge) => edge >= range.span.fromMs),
+  };
+}
+
+function eventOf({ name, segment, property }: ChartSeries, index: number): ChartRow['event'] {
+  return {
+    id: String.fromCharCode('A'.charCodeAt(0) + index),
+    name,
+    segment,
+    ...(property === undefined ? {} : { property }),
+  };
+}
+
+/** Does `work` for each of several, so many at once, and gives the results in order. */
+async function inTurns<One, Result>(
+  all: readonly One[],
+  work: (one: One) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let from = 0; from < all.length; from += AT_ONCE)
+    results.push(...(await Promise.all(all.slice(from, from + AT_ONCE).map(work))));
+  return results;
+}

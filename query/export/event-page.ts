@@ -1,0 +1,66 @@
+import type { StoreParameters } from '../../infra/store.ts';
+import { type Cursor, cursorBounds } from '../cursor.ts';
+import type { History, Pieces } from '../history.ts';
+import { edgesOf, isFinest, pageSpanOf } from '../insights/page-span.ts';
+import type { Span } from '../range.ts';
+import type { Seam } from '../seam.ts';
+import type { ExportRow } from './row.ts';
+
+/** Which events, and which of them. */
+export interface EventPage {
+  readonly span: Span;
+  readonly cursor: Cursor;
+  readonly limit: number;
+  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `held`. */
+  readonly conditions: StoreParameters;
+  readonly held: Pieces;
+  /** The columns of the rows; our own text. */
+  readonly columns: string;
+}
+
+/** Beyond these a page is looked for in a narrower part, if there is one. */
+const SORTED_ROWS_MAX = 20_000;
+
+interface PieceRow {
+  readonly edge: number;
+  readonly events: number;
+}
+
+/**
+ * A page of events, newest first, and how many there are on all pages. All statements over one seam see the same events:
+ * rows of the events table never change, and each reads those up to the seam's flush numbers and the same hot rows.
+ */
+export async function readEventPage(
+  history: Pick<History, 'ask'>,
+  seam: Seam,
+  { span, cursor, limit, conditions, held, columns }: EventPage,
+): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
+  let total: number | undefined;
+  // Where pieces are wide, those that the page touches are cut again: all columns are read of few rows only.
+  let within: Span = span;
+  let from: Cursor = cursor;
+  for (;;) {
+    const edges = edgesOf(within);
+    const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
+    const pieces = await history.ask<PieceRow>('event-list-pieces', counted, seam, held);
+    const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
+    total ??= rowsIn(pieces, within);
+    const part = pageSpanOf(within, edges, rowsByEdge, { cursor: from, limit });
+    if (part === undefined) return { rows: [], total };
+    const isNarrower = part.toMs - part.fromMs <= (within.toMs - within.fromMs) / 2;
+    if (isNarrower && !isFinest(within) && rowsIn(pieces, part) > SORTED_ROWS_MAX) {
+      within = part;
+      if (from.kind === 'rows') from = { kind: 'rows', rows: part.offset };
+      continue;
+    }
+    const { fromMs, toMs, offset } = part;
+    const bound = { ...conditions, ...cursorBounds(from, toMs), from: fromMs, to: toMs, offset, limit };
+    const rows = await history.ask<ExportRow>('event-list', bound, seam, { ...held, columns });
+    return { rows, total };
+  }
+}
+
+function rowsIn(pieces: readonly PieceRow[], { fromMs, toMs }: Span): number {
+  const inside = pieces.filter(({ edge }) => edge >= fromMs && edge < toMs);
+  return inside.reduce((sum, { events }) => sum + events, 0);
+}

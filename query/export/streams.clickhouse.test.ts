@@ -1,0 +1,242 @@
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { EXPORT_GROUPS } from '../../processor/event-export.ts';
+import { encodeHotAnswer } from '../../processor/hot.ts';
+import { EVENTS_COLUMNS } from '../../processor/rows.ts';
+import { type ExportedEvent, exportedEvent, exportQuery, streamQuery } from '../api.ts';
+import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
+import { HotView } from '../hot-view.ts';
+import { readParameters } from '../parameters.ts';
+import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-partitions.ts';
+import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { Zones } from '../zone.ts';
+import { answerExport } from './events.ts';
+import { STREAM_FORMS, streamExport } from './streams.ts';
+
+const EVENTS = 400;
+const HOUR_MS = 3_600_000;
+const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
+const zone = new Zones().of('Asia/Kolkata');
+const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
+
+// A few hours, of which several rows share the millisecond, the session and both.
+const seeded = new SeededRandom(11);
+const events: Row<EventColumn>[] = Array.from({ length: EVENTS }, (_, index) => ({
+  ...randomEvent(seeded, index),
+  createdAt: SCENE_AT_MS + seeded.below(5) * HOUR_MS + seeded.below(20) - 10,
+  eventId: `event-${index}`,
+}));
+const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumber: 1 }));
+// The first of these have landed in the store, too, and are not yet known to be complete.
+const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 }));
+
+let held: HistoryStore;
+beforeAll(async () => {
+  held = await startHistoryStore();
+  const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
+  const bytes = eventBytes([...stored, ...hot.slice(0, 70), ...elsewhere]);
+  await held.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+function sources() {
+  const bytes = eventBytes(hot);
+  const hours = [...new Set(hot.map(({ createdAt }) => Math.floor(Number(createdAt) / HOUR_MS) * HOUR_MS))];
+  const answer = encodeHotAnswer(
+    {
+      kind: 'rows',
+      partition: 0,
+      flushNumber: 1,
+      eventBytes: bytes.length,
+      sessionBytes: 0,
+      eventRows: hot.length,
+      sessionRows: 0,
+      hours,
+    },
+    bytes,
+  );
+  const view = new HotView({
+    bus: { ask: async () => answer },
+    partitions: 1,
+    clock: systemClock,
+    metrics: new Metrics(),
+  });
+  return { history: held.history, hot: view };
+}
+
+async function streamed(extension: string, query: string): Promise<Buffer> {
+  const form = must(
+    STREAM_FORMS.find((found) => found.extension === extension),
+    `no form ${extension}`,
+  );
+  const { chunks } = await streamExport(sources(), asked, readParameters(query, streamQuery), form);
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  return Buffer.concat(pieces);
+}
+
+async function lines(query: string): Promise<ExportedEvent[]> {
+  const text = (await streamed('ndjson', query)).toString('utf8');
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as ExportedEvent);
+}
+
+/** What the pages of `/export/events` hold, in the order of a stream. */
+async function paged(query: string): Promise<ExportedEvent[]> {
+  const { data } = await answerExport(sources(), asked, readParameters(`${query}&limit=1000`, exportQuery));
+  return data.sort((a, b) => compare(placeOf(a), placeOf(b)));
+}
+
+function placeOf({ createdAt, sessionId, id }: ExportedEvent): string {
+  return [createdAt.slice(0, 13), sessionId.padEnd(32, '0'), createdAt, id].join(' ');
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+test.each([
+  ALL,
+  '',
+  'includes=meta,geo',
+  `event=click&${ALL}`,
+  `profileId=p1&${ALL}`,
+  `start=2026-06-10T01:00:00Z&end=2026-06-10T03:00:00Z&${ALL}`,
+  `filters=${encodeURIComponent('[{"name":"path","operator":"contains","value":["a"]}]')}&${ALL}`,
+  'event=nothing',
+])('the lines of %s are the rows of the pages, field by field', async (query) => {
+  const rows = await lines(query);
+  expect(rows).toEqual(await paged(query));
+  for (const row of rows) exportedEvent.strict().parse(row);
+  if (query === ALL) expect(rows).toHaveLength(EVENTS);
+});
+
+test('a stream goes on behind whatever row it ended with', async () => {
+  const all = await lines(ALL);
+  for (const [index, { createdAt, sessionId, id }] of all.entries()) {
+    if (index % 13 !== 0 && index !== all.length - 1) continue;
+    const rest = await lines(`${ALL}&cursor=${createdAt}_${sessionId}_${id}`);
+    expect(rest).toEqual(all.slice(index + 1));
+  }
+});
+
+test('with a limit it ends early, and the next begins there', async () => {
+  const all = await lines('');
+  const found: ExportedEvent[] = [];
+  for (let cursor = ''; ; ) {
+    const some = await lines(`limit=90${cursor}`);
+    found.push(...some);
+    const last = some.at(-1);
+    if (last === undefined) break;
+    expect(some.length).toBeLessThanOrEqual(90);
+    cursor = `&cursor=${last.createdAt}_${last.sessionId}_${last.id}`;
+  }
+  expect(found).toEqual(all);
+});
+
+test('the lines of the CSV say the same, by the names in its first line', async () => {
+  const [names = [], ...rows] = csvRows((await streamed('csv', ALL)).toString('utf8'));
+  const expected = (await lines(ALL)).map((row) => textsOf(flattened(row)));
+  const found = rows.map((row) =>
+    Object.fromEntries(row.map((value, at) => [names[at] ?? '', value || null])),
+  );
+  expect(found.map((row) => textsOf(row))).toEqual(expected);
+});
+
+test('an independent reader finds the same in the Parquet file, with the types of the values', async () => {
+  const bytes = await streamed('parquet', ALL);
+  const file = new Uint8Array(bytes).buffer;
+  const rows = await parquetReadObjects({ file, compressors });
+  const expected = (await lines(ALL)).map((row) => flattened(row));
+  expect(rows.map((row) => textsOf(row))).toEqual(expected.map((row) => textsOf(row)));
+  const types = new Map(
+    parquetMetadata(file).schema.map(({ name, type, logical_type }) => [name, logical_type?.type ?? type]),
+  );
+  expect(Object.fromEntries(types)).toMatchObject({
+    id: 'STRING',
+    createdAt: 'TIMESTAMP',
+    receivedAt: 'TIMESTAMP',
+    country: 'STRING',
+    longitude: 'FLOAT',
+    revenue: 'DECIMAL',
+    groups: 'LIST',
+    properties: 'MAP',
+  });
+});
+
+test('nothing at all is no lines, a line of names, and a Parquet file without rows', async () => {
+  expect((await streamed('ndjson', 'event=nothing')).length).toBe(0);
+  expect((await streamed('csv', 'event=nothing')).toString()).toMatch(/^"id","name",.*"groups"\n$/);
+  const file = new Uint8Array(await streamed('parquet', 'event=nothing')).buffer;
+  expect(await parquetReadObjects({ file, compressors })).toEqual([]);
+});
+
+test.each([
+  ['cursor=12', 'cursor'],
+  ['cursor=2026-06-10T00:00:00.000Z_xy_ab', 'cursor'],
+  ['limit=0', 'limit'],
+  ['includes=everything', 'includes'],
+  ['start=yesterdayish', 'start'],
+])('%s is refused, and the place named', async (query, place) => {
+  await expect(streamed('ndjson', query)).rejects.toThrow(new RegExp(`^${place}`));
+});
+
+/** What a flat format says of a row. */
+function flattened(row: ExportedEvent): Record<string, unknown> {
+  const { profile: _, meta, ...rest } = row;
+  return { ...rest, ...meta };
+}
+
+/** Every value as one text, whatever a format makes of it. */
+function textsOf(row: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(row)
+      .map(([name, value]): [string, string] => [name, textOf(name, value)])
+      .sort(([a], [b]) => compare(a, b)),
+  );
+}
+
+function textOf(name: string, value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (value instanceof Date) return value.toISOString();
+  if (name === 'longitude' || name === 'latitude') return String(Math.fround(Number(value)));
+  // The reader makes of a decimal the double of its digits times that of 0.0001.
+  if (name === 'revenue') return Number(value).toFixed(4);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** RFC 4180, and `\N` for null as the store writes it. */
+function csvRows(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    let value = '';
+    if (text[at] === '"') {
+      for (at += 1; text[at] !== '"' || text[at + 1] === '"'; at += 1) {
+        if (text[at] === '"') at += 1;
+        value += text[at];
+      }
+      at += 1;
+    } else {
+      for (; text[at] !== ',' && text[at] !== '\n'; at += 1) value += text[at];
+      if (value === '\\N') value = '';
+    }
+    row.push(value);
+    if (text[at] === '\n') {
+      rows.push(row);
+      row = [];
+    }
+    at += 1;
+  }
+  return rows;
+}

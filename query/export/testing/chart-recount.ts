@@ -1,0 +1,283 @@
+import { must } from '../../../infra/assert.ts';
+import { majorUnits } from '../../../ingest/money.ts';
+import type { Bucket } from '../../buckets.ts';
+import { type AskedFilter, isSelected, type KnownRecord } from '../../filters/testing/evaluate.ts';
+import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
+import type { Span } from '../../range.ts';
+import type { VisitEvent } from '../../testing/visits.ts';
+import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
+
+/** A chart as a request asks for it. */
+export interface AskedChart {
+  readonly series: readonly AskedSeries[];
+  readonly breakdowns: readonly string[];
+  readonly filters: readonly AskedFilter[];
+  readonly previous: boolean;
+  readonly limit: number;
+  readonly formula?: { readonly text: string; readonly of: (values: readonly number[]) => number };
+}
+
+export interface AskedSeries {
+  readonly name: string;
+  readonly segment?: NonNullable<ChartRow['event']['segment']>;
+  readonly property?: string;
+  readonly filters?: readonly AskedFilter[];
+}
+
+export interface ChartScene {
+  readonly events: readonly VisitEvent[];
+  readonly profiles: readonly KnownRecord[];
+  readonly groups: readonly KnownRecord[];
+}
+
+/** A span with where its buckets begin. */
+export interface BucketedSpan extends Span {
+  readonly buckets: readonly Bucket[];
+}
+
+interface Place {
+  readonly names: readonly string[];
+  readonly event: VisitEvent;
+}
+
+/** What one row has in one span. */
+interface Counted {
+  readonly buckets: readonly number[];
+  readonly whole: number;
+}
+
+/** The answer of `/export/charts`, by looking at every event for each figure of each row. Slow and obvious. */
+export function recountChart(
+  asked: AskedChart,
+  scene: ChartScene,
+  { current, previous }: { readonly current: BucketedSpan; readonly previous: BucketedSpan },
+): ChartsAnswer {
+  const placed = (series: AskedSeries, held: readonly VisitEvent[], span: BucketedSpan) =>
+    measurable(series, held, span).flatMap((event) =>
+      namesOf(event, asked.breakdowns).map((names): Place => ({ names, event })),
+    );
+  const counted = asked.series.map((series) => {
+    const held = heldBy(asked, series, scene);
+    const now = placed(series, held, current);
+    const before = asked.previous ? placed(series, held, previous) : [];
+    return {
+      combinations: now.map(({ names }) => names),
+      at: (names: readonly string[]) => ({
+        current: countedIn(series, pick(now, names), current),
+        previous: countedIn(series, pick(before, names), previous),
+      }),
+    };
+  });
+  const rowsOf = (
+    event: ChartRow['event'],
+    several: typeof counted,
+    of: (values: readonly number[]) => number,
+  ) => {
+    const combinations =
+      asked.breakdowns.length === 0 ? [[]] : unique(several.flatMap(({ combinations: own }) => own));
+    const rows = combinations.map((names) => {
+      const found = several.map(({ at }) => at(names));
+      const computed = (span: 'current' | 'previous', length: number): Counted => ({
+        buckets: Array.from({ length }, (_, index) => of(found.map((one) => one[span].buckets[index] ?? 0))),
+        whole: of(found.map((one) => one[span].whole)),
+      });
+      const now = computed('current', current.buckets.length);
+      const before = computed('previous', previous.buckets.length);
+      return { names, now, before, sum: figuresOf(now).sum };
+    });
+    return rows
+      .sort((a, b) => b.sum - a.sum || byBytes(a.names, b.names))
+      .slice(0, asked.breakdowns.length === 0 ? 1 : asked.limit)
+      .map(
+        ({ names, now, before }): ChartRow => ({
+          id: [event.id, ...names.map(encodeURIComponent)].join(':'),
+          names: names.length === 0 ? [event.name] : names.map((name) => name || null),
+          event,
+          metrics: { ...figuresOf(now), ...(asked.previous ? { previous: figuresOf(before) } : {}) },
+          data: current.buckets.map(({ label }, index) => ({
+            date: label,
+            count: shown(now.buckets[index] ?? 0),
+            ...(asked.previous ? { previous: shown(before.buckets[index] ?? 0) } : {}),
+          })),
+        }),
+      );
+  };
+  const { formula } = asked;
+  const series =
+    formula === undefined
+      ? asked.series.flatMap(({ name, segment = 'event', property }, index) => {
+          const event = { id: String.fromCharCode(65 + index), name, segment };
+          const count = must(counted[index], 'every series is counted');
+          return rowsOf(property === undefined ? event : { ...event, property }, [count], ([one = 0]) => one);
+        })
+      : rowsOf({ id: 'formula', name: formula.text }, counted, formula.of);
+  const total = (all: readonly ChartFigures[]): ChartFigures => ({
+    sum: shown(plainSum(all.map(({ sum }) => sum))),
+    average: shown(all.length === 0 ? 0 : plainSum(all.map(({ average }) => average)) / all.length),
+    min: all.length === 0 ? 0 : Math.min(...all.map(({ min }) => min)),
+    max: all.length === 0 ? 0 : Math.max(...all.map(({ max }) => max)),
+    count: shown(plainSum(all.map(({ count }) => count))),
+  });
+  const before = series.flatMap(({ metrics }) => metrics.previous ?? []);
+  return {
+    series,
+    metrics: {
+      ...total(series.map(({ metrics }) => metrics)),
+      ...(asked.previous ? { previous: total(before) } : {}),
+    },
+  };
+}
+
+/** The events of a series in a time, of which there is something to measure; of each visitor the first, if that is asked. */
+function measurable(series: AskedSeries, events: readonly VisitEvent[], span: Span): VisitEvent[] {
+  const happened = events.filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs);
+  switch (series.segment) {
+    case 'user':
+    case 'user_average':
+      return happened.filter((event) => visitorOf(event) !== '');
+    case 'one_event_per_user': {
+      const ordered = happened
+        .filter((event) => visitorOf(event) !== '')
+        .sort((a, b) => a.atMs - b.atMs || Number.parseInt(a.id, 16) - Number.parseInt(b.id, 16));
+      return ordered.filter(
+        (event, index) => ordered.findIndex((other) => visitorOf(other) === visitorOf(event)) === index,
+      );
+    }
+    case 'session':
+      return happened.filter(({ sessionId }) => sessionId !== '');
+    case 'group':
+      return happened.filter((event) => listIn(event, 'groups').length > 0);
+    case undefined:
+    case 'event':
+      return happened;
+    default:
+      return happened.filter((event) => numberIn(event, series.property ?? '') !== undefined);
+  }
+}
+
+function heldBy(asked: AskedChart, series: AskedSeries, scene: ChartScene): VisitEvent[] {
+  const filters = [...asked.filters, ...(series.filters ?? [])];
+  return scene.events.filter(
+    (event) =>
+      (series.name === '*' ? !event.name.startsWith('session_') : event.name === series.name) &&
+      isSelected(filters, { ...scene, event: rowOfEvent(event) }),
+  );
+}
+
+function countedIn(series: AskedSeries, places: readonly Place[], span: BucketedSpan): Counted {
+  const events = places.map(({ event }) => event);
+  return {
+    whole: figureOf(series, events),
+    buckets: span.buckets.map(({ fromMs }, index) => {
+      const toMs = span.buckets[index + 1]?.fromMs ?? span.toMs;
+      return figureOf(
+        series,
+        events.filter(({ atMs }) => atMs >= fromMs && atMs < toMs),
+      );
+    }),
+  };
+}
+
+function figureOf({ segment = 'event', property = '' }: AskedSeries, events: readonly VisitEvent[]): number {
+  if (events.length === 0) return 0;
+  const visitors = () => new Set(events.map(visitorOf)).size;
+  const numbers = () => events.map((event) => must(numberIn(event, property), 'a number'));
+  switch (segment) {
+    case 'event':
+    case 'one_event_per_user':
+      return events.length;
+    case 'user':
+      return visitors();
+    case 'user_average':
+      return events.length / visitors();
+    case 'session':
+      return new Set(events.map(({ sessionId }) => sessionId)).size;
+    case 'group':
+      return new Set(events.flatMap((event) => listIn(event, 'groups'))).size;
+    case 'property_sum':
+      return exactSum(numbers());
+    case 'property_average':
+      return exactSum(numbers()) / events.length;
+    case 'property_max':
+      return Math.max(...numbers());
+    case 'property_min':
+      return Math.min(...numbers());
+  }
+}
+
+/** The numbers of the tests have at most three decimals. */
+function exactSum(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + Math.round(number * 1000), 0) / 1000;
+}
+
+function plainSum(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+function visitorOf({ profileId, deviceId }: VisitEvent): string {
+  return profileId || deviceId;
+}
+
+function listIn({ columns }: VisitEvent, column: 'groups' | 'properties'): readonly string[] {
+  const list = columns?.[column];
+  return Array.isArray(list) ? list : [];
+}
+
+function propertyIn(event: VisitEvent, key: string): string {
+  const flat = listIn(event, 'properties');
+  const at = flat.findIndex((text, index) => index % 2 === 0 && text === key);
+  return at === -1 ? '' : (flat[at + 1] ?? '');
+}
+
+function numberIn(event: VisitEvent, property: string): number | undefined {
+  if (property === 'revenue')
+    return event.currency === '' ? undefined : majorUnits(event.revenue, event.currency);
+  const text = propertyIn(event, property.replace(/^properties\./, ''));
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+/** The names of every row that an event is in: one, but for groups one for each. */
+function namesOf(event: VisitEvent, breakdowns: readonly string[]): string[][] {
+  const groups = breakdowns.includes('groups') ? listIn(event, 'groups') : [];
+  return (groups.length === 0 ? [''] : groups).map((group) =>
+    breakdowns.map((name) => (name === 'groups' ? group : textIn(event, name))),
+  );
+}
+
+function textIn(event: VisitEvent, name: string): string {
+  if (name.startsWith('properties.')) return propertyIn(event, name.slice('properties.'.length));
+  if (name === 'revenue') return String(numberIn(event, name) ?? '');
+  if (name === 'created_at') return new Date(event.atMs).toISOString();
+  if (name === 'sessionId') return event.sessionId === '' ? '' : event.sessionId.padStart(32, '0');
+  const row = rowOfEvent(event);
+  if (name === 'longitude')
+    return Number(row.longitude) === 0 && Number(row.latitude) === 0 ? '' : String(Number(row.longitude));
+  return String(Object.entries(row).find(([column]) => column === name)?.[1] ?? '');
+}
+
+function pick(places: readonly Place[], names: readonly string[]): readonly Place[] {
+  return places.filter((place) => place.names.every((name, index) => name === names[index]));
+}
+
+function unique(all: readonly (readonly string[])[]): (readonly string[])[] {
+  return [...new Map(all.map((names) => [names.join('\u0000'), names])).values()];
+}
+
+function figuresOf({ buckets, whole }: Counted): ChartFigures {
+  return {
+    sum: shown(plainSum(buckets)),
+    average: shown(plainSum(buckets) / buckets.length),
+    min: shown(Math.min(...buckets)),
+    max: shown(Math.max(...buckets)),
+    count: shown(whole),
+  };
+}
+
+/** To fifteen digits. */
+function shown(number: number): number {
+  return Number.parseFloat(number.toPrecision(15));
+}
+
+function byBytes(a: readonly string[], b: readonly string[]): number {
+  return Buffer.compare(Buffer.from(a.join('\u0000')), Buffer.from(b.join('\u0000')));
+}

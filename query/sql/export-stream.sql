@@ -1,0 +1,34 @@
+-- A site's events in the order in which the store keeps them, so that nothing is sorted and nothing piles up: by hour,
+-- visit, time and id. It begins behind the row that a stream before ended with; all zeros are before every row.
+SELECT
+    $COLUMNS$
+FROM
+(
+    SELECT $SOURCES$
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($FILTER$)
+        AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
+            OR (sessionId, createdAt, id)
+                > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+    UNION ALL
+    SELECT $SOURCES$
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+        AND (empty({names:Array(String)}) OR has({names:Array(String)}, name))
+        AND ({profileId:String} = '' OR profileId = {profileId:String})
+        AND ($HOT_FILTER$)
+        AND (createdAt >= fromUnixTimestamp64Milli({nextHour:Int64})
+            OR (sessionId, createdAt, id)
+                > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
+) AS row
+ORDER BY toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id
+LIMIT {limit:UInt64}
+FORMAT $FORMAT$
