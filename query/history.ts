@@ -45,6 +45,8 @@ export interface StreamedPieces extends Pieces {
   readonly sources: string;
   /** For `$FORMAT$`. */
   readonly format: string;
+  /** For `$ORDER$`: a whole clause, or nothing. */
+  readonly order: string;
   readonly settings: StoreSettings;
 }
 
@@ -139,6 +141,7 @@ export class History {
   ): AsyncGenerator<Buffer, void, void> {
     const text = this.#textOf(question, pieces)
       .replaceAll('$SOURCES$', () => pieces.sources)
+      .replaceAll('$ORDER$', () => pieces.order)
       .replaceAll('$FORMAT$', () => pieces.format);
     const measures = this.#measures.get(question);
     this.refuseAway();

@@ -168,7 +168,7 @@ function streamEndpoint(
     about: {
       summary,
       description:
-        'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.',
+        'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.',
       answer: { contentType: mediaType },
     },
     schema: streamQuery,

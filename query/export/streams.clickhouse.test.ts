@@ -156,9 +156,16 @@ test('the lines of the CSV say the same, by the names in its first line', async 
 test('an independent reader finds the same in the Parquet file, with the types of the values', async () => {
   const bytes = await streamed('parquet', ALL);
   const file = new Uint8Array(bytes).buffer;
-  const rows = await parquetReadObjects({ file, compressors });
-  const expected = (await lines(ALL)).map((row) => flattened(row));
-  expect(rows.map((row) => textsOf(row))).toEqual(expected.map((row) => textsOf(row)));
+  const rows = await parquetRows(bytes);
+  const expected = (await lines(ALL)).map((row) => textsOf(flattened(row)));
+  const byId = (all: readonly Record<string, string>[]) =>
+    [...all].sort((a, b) => compare(a.id ?? '', b.id ?? ''));
+  expect(byId(rows)).toEqual(byId(expected));
+  const [first, second] = [expected.slice(0, 150), expected.slice(150)];
+  expect(await parquetRows(await streamed('parquet', `${ALL}&limit=150`))).toEqual(first);
+  const { createdAt, sessionId, id } = must(first.at(-1), 'there are as many');
+  const rest = await streamed('parquet', `${ALL}&cursor=${createdAt}_${sessionId}_${id}`);
+  expect(await parquetRows(rest)).toEqual(second);
   const types = new Map(
     parquetMetadata(file).schema.map(({ name, type, logical_type }) => [name, logical_type?.type ?? type]),
   );
@@ -190,6 +197,11 @@ test.each([
 ])('%s is refused, and the place named', async (query, place) => {
   await expect(streamed('ndjson', query)).rejects.toThrow(new RegExp(`^${place}`));
 });
+
+async function parquetRows(bytes: Buffer): Promise<Record<string, string>[]> {
+  const rows = await parquetReadObjects({ file: new Uint8Array(bytes).buffer, compressors });
+  return rows.map((row) => textsOf(row));
+}
 
 /** What a flat format says of a row. */
 function flattened(row: ExportedEvent): Record<string, unknown> {

@@ -1,5 +1,5 @@
--- A site's events in the order in which the store keeps them, so that nothing is sorted and nothing piles up: by hour,
--- visit, time and id. It begins behind the row that a stream before ended with; all zeros are before every row.
+-- A site's events, in no order or in that in which the store keeps them, so that nothing is sorted and nothing piles up: by
+-- hour, visit, time and id. It begins behind the row that a stream before ended with; all zeros are before every row.
 SELECT
     $COLUMNS$
 FROM
@@ -29,6 +29,6 @@ FROM
             OR (sessionId, createdAt, id)
                 > (unhex({behindSession:String}), fromUnixTimestamp64Milli({behindAt:Int64}), unhex({behindId:String})))
 ) AS row
-ORDER BY toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id
+$ORDER$
 LIMIT {limit:UInt64}
 FORMAT $FORMAT$
