@@ -4,7 +4,9 @@ import { defineConfig } from 'vitest/config';
 // One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
 // Fault tests that count what came of long load, and bear company: two of them at a time take two thirds of the time.
-const sturdy = ['bench/{fuzz,golden,processor-crash,seam,server-kill,tiny}.fault.test.ts'];
+const sturdy = [
+  'bench/{delivery,fuzz,golden,openapi-fuzz,processor-crash,records,replay,seam,server-kill,tiny}.fault.test.ts',
+];
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
 const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
 

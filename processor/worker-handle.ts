@@ -6,6 +6,9 @@ import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';
 import type { EndedByPlace } from './session-answers.ts';
 import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
 
+/** By then a thread that was told to end is over, whether that was heard or not. */
+const EXIT_WAIT_MAX_MS = 3_000;
+
 /**
  * The main thread's side of one worker thread: a pool of exactly one, since a partition's state lives in the thread
  * that opened it and a larger pool would hand the next task to any of its threads.
@@ -91,9 +94,17 @@ export class WorkerHandle {
     return this.#run<void>({ kind: 'close', partition });
   }
 
-  /** Ends the thread. */
+  /**
+   * Ends the thread. The pool waits for its exit, of which Node does not always tell when a thread is ended as it starts;
+   * nobody else waits for it.
+   */
   async stop(): Promise<void> {
-    await this.#pool.destroy();
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, EXIT_WAIT_MAX_MS);
+    });
+    await Promise.race([this.#pool.destroy(), enough]);
+    clearTimeout(timer);
   }
 
   /** The thread answers each kind of task with its own type; `worker.ts` is the other half of that agreement. */

@@ -2,6 +2,7 @@ import { type Backoff, backoffMs } from '../../infra/backoff.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { Entry, Mirror } from '../../infra/mirror.ts';
 import type { Naps } from '../../infra/naps.ts';
+import { BucketError } from '../../infra/object-store.ts';
 import type { Accounts } from '../../ingest/accounts.ts';
 import type { Integration } from '../integration.ts';
 import { advance, type DeliveryParts, type Tries } from './advance.ts';
@@ -126,7 +127,8 @@ async function failed(
   if (known !== undefined) {
     parts.metrics.failures[known.reason].add();
     if (state.failed?.reason !== known.reason) {
-      const level = known.reason === 'failed' ? 'error' : 'warn';
+      // What a bucket answers is its customer's matter, whatever it is.
+      const level = known.reason === 'failed' && !(error instanceof BucketError) ? 'error' : 'warn';
       log[level](
         { integration: key, reason: known.reason, error: reasonOf(error) },
         'delivery: it fails; again',
