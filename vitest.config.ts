@@ -3,12 +3,7 @@ import { defineConfig } from 'vitest/config';
 // The suffix of a test file says what the test needs; each project adds the time that such a need takes.
 // One project runs after the other: they share two cores.
 // `unit` needs nothing; `nats` a real nats-server; `clickhouse` a real store; `fault` real processes to kill.
-// Fault tests that count what came of long load, and bear company: two of them at a time take two thirds of the time.
-const sturdy = [
-  'bench/{delivery,fuzz,golden,openapi-fuzz,processor-crash,records,replay,seam,server-kill,tiny}.fault.test.ts',
-];
 const servers = { globalSetup: ['infra/testing/built.ts'], pool: 'forks' as const };
-const faults = { testTimeout: 240_000, hookTimeout: 180_000, ...servers };
 
 export default defineConfig({
   test: {
@@ -51,18 +46,12 @@ export default defineConfig({
           name: 'fault',
           sequence: { groupOrder: 3 },
           include: ['**/*.fault.test.ts'],
-          exclude: ['node_modules/**', 'dist/**', ...sturdy],
-          ...faults,
+          exclude: ['node_modules/**', 'dist/**'],
+          testTimeout: 240_000,
+          hookTimeout: 180_000,
+          ...servers,
+          // Each starts a whole service and loads it: two at a time take twice as long each, and count what is late.
           fileParallelism: false,
-        },
-      },
-      {
-        test: {
-          name: 'fault-sturdy',
-          sequence: { groupOrder: 4 },
-          include: sturdy,
-          ...faults,
-          maxWorkers: 2,
         },
       },
     ],
