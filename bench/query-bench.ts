@@ -1,12 +1,9 @@
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { must } from '../infra/assert.ts';
 import { Store } from '../infra/store.ts';
 import type { RangeName } from '../query/range.ts';
 import { Client } from './client.ts';
-import { Cluster, DATABASE } from './cluster.ts';
+import { DATABASE } from './cluster.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite } from './large-site.ts';
 import { liveTurns } from './live-turns.ts';
-import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
 import { addNeighbour, besideLongQuestions } from './neighbour.ts';
 import {
   type Asker,
@@ -20,35 +17,15 @@ import {
   timeQuestion,
   timeTurns,
 } from './query-questions.ts';
-import { clientIds, type LoadedSite, loadSite, type SitePlan, siteIn } from './query-site.ts';
+import { clientIds, type LoadedSite } from './query-site.ts';
 import { agrees, RAW_QUESTIONS, type RawQuestion, rangeNow, scanRaw } from './raw-scan.ts';
 import { type Finding, rounded, type Table } from './results.ts';
 import { untilMerged, untilRolledUp } from './settled.ts';
 
-/**
- * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships; how
- * much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
- * number? The site is made inside the store (`made-visits.ts`) and nobody visits it meanwhile.
- *
- * Cold is the first question after the store's caches were emptied, and those of the machine's files where that is
- * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that none
- * shares another's fetch from the processors. The raw scan goes straight to the store, without HTTP of ours in front.
- *
- * A second site without visitors is asked about, too, alone and while all turns of the first are taken by long questions.
- *
- * Not compared: questions while events pour in, other machines' stores.
- */
-export interface QueryBenchOptions {
-  readonly events: number;
-  /** Where the site is kept for the next run; undefined for a temporary folder. */
-  readonly data: string | undefined;
-  readonly isTiny: boolean;
+export interface QueryBenchOptions extends LargeSiteOptions {
   readonly secondsPerTurn: number;
-  readonly nodeArguments: readonly string[];
 }
 
-const SEED = 20_240_503;
-const HOST = 'web';
 /** With these a list is compared, not timed. */
 const COMPARED_ROWS = 1_000;
 const SHOWN_ROWS = 10;
@@ -82,35 +59,25 @@ interface Asked {
   readonly contradicted: readonly string[];
 }
 
+/**
+ * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships; how
+ * much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
+ * number? The site is made inside the store (`made-visits.ts`) and nobody visits it meanwhile.
+ *
+ * Cold is the first question after the store's caches were emptied, and those of the machine's files where that is
+ * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that none
+ * shares another's fetch from the processors. The raw scan goes straight to the store, without HTTP of ours in front.
+ *
+ * A second site without visitors is asked about, too, alone and while all turns of the first are taken by long questions.
+ *
+ * Not compared: questions while events pour in, other machines' stores.
+ */
 export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
   const { isTiny } = options;
-  const plan: SitePlan = { seed: SEED, events: options.events, clients: isTiny ? 500 : 5_000 };
-  const folder = options.data === undefined ? undefined : resolve(options.data);
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
-  let site = folder === undefined ? undefined : siteIn(folder, plan);
-  const isReused = site !== undefined;
-  await using cluster = await Cluster.start({
-    hosts: { [HOST]: ['ingest', 'query'] },
-    processors: ['processor'],
-    withStore: true,
-    env: {
-      LOG_LEVEL: 'warn',
-      QUERY_TIME_MAX_MS: '120000',
-      // What is measured is answering, not counting who asked.
-      QUERY_LIMIT_PER_10_S: '0',
-      ROLLUP_INTERVAL_MS: '1000',
-      PARTITIONS: String(PARTITIONS),
-      SESSION_HOLD_MS: String(SESSION_HOLD_MS),
-    },
-    nodeArguments: options.nodeArguments,
-    folder,
-    prepare: async (ground) => {
-      site ??= await loadSite(ground, plan, (line) => process.stdout.write(`${line}\n`));
-      await addNeighbour(ground);
-    },
-  });
-  const loaded = must(site, 'the site was not loaded');
-  await cluster.ready(HOST);
+  const env = { QUERY_TIME_MAX_MS: '120000', ROLLUP_INTERVAL_MS: '1000' };
+  const { plan, loaded, isReused, ...started } = await startLargeSite(options, env, addNeighbour);
+  await using cluster = started.cluster;
+  await cluster.ready(LARGE_SITE_HOST);
   const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: ANSWER_MAX_MS });
   const client = new Client(1, ANSWER_MAX_MS);
   try {
@@ -118,11 +85,16 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
     const isCalm = await untilMerged(store, isTiny ? TINY_CALM : CALM);
     const size = await storedSize(store, loaded.acknowledged);
     const { projectId, clients } = cluster.credentials;
-    const asker: Asker = { client, url: cluster.url(HOST), site: projectId, credential: clients.read };
+    const asker: Asker = {
+      client,
+      url: cluster.url(LARGE_SITE_HOST),
+      site: projectId,
+      credential: clients.read,
+    };
     const filesCold = !isTiny && emptyFileCache();
     const asked = await askAll(asker, store, { isTiny, filesCold });
     const live = await liveTurns(cluster, {
-      host: HOST,
+      host: LARGE_SITE_HOST,
       secondsPerTurn: options.secondsPerTurn,
       turns: isTiny ? 1 : 3,
       connections: isTiny ? 8 : 64,
@@ -130,7 +102,7 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
     });
     process.stdout.write('asking about a neighbour, alone and beside long questions\n');
     const neighbour = await besideLongQuestions(cluster, {
-      host: HOST,
+      host: LARGE_SITE_HOST,
       turns: { turns: isTiny ? 3 : 40, turnsMaxMs: 60_000, pauseMs: PAUSE_MS },
     });
     const state = { isReused, isCalm, isRolledUp, filesCold };

@@ -4,7 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { inspect } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { BucketError, type BucketFailure, ObjectStore } from './object-store.ts';
+import { type BucketFailure, ObjectStore } from './object-store.ts';
+import { failureOf } from './testing/bucket-failure.ts';
 import { type Fault, type FaultProxy, startFaultProxy } from './testing/fault-proxy.ts';
 import { type LoopbackServer, startHttp, startSockets } from './testing/loopback.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from './testing/s3-server.ts';
@@ -53,15 +54,6 @@ async function serve(
   const server = await starting;
   servers.push(server);
   return { server, endpoint: `http://127.0.0.1:${server.port}` };
-}
-
-async function failureOf(work: Promise<unknown>): Promise<BucketError> {
-  const error = await work.then(
-    () => 'no error',
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(BucketError);
-  return error as BucketError;
 }
 
 const OPERATIONS: [name: string, run: (each: ObjectStore) => Promise<unknown>][] = [

@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Resolve } from './object-store/guarded-lookup.ts';
-import { type BucketAccess, BucketError, ObjectStore } from './object-store.ts';
+import { type BucketAccess, type BucketError, ObjectStore } from './object-store.ts';
+import { failureOf } from './testing/bucket-failure.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3, VIRTUAL_HOST } from './testing/s3-server.ts';
 
 const TEXT = { contentType: 'text/plain' };
@@ -34,15 +35,6 @@ function openStore(changes: Partial<BucketAccess> = {}): ObjectStore {
   });
   opened.push(each);
   return each;
-}
-
-async function failureOf(work: Promise<unknown>): Promise<BucketError> {
-  const error = await work.then(
-    () => 'no error',
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(BucketError);
-  return error as BucketError;
 }
 
 test.each([

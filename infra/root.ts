@@ -1,8 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The project's top folder: the nearest one above this file that holds package.json, built or not. */
 export const projectRoot: string = findRoot(import.meta.dirname);
+
+/** The version of this program, as its package says. */
+export function release(): string {
+  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  return version;
+}
 
 function findRoot(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder;

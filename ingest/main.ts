@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Dependency, HostContext, Mounted } from '../infra/host.ts';
 import type { Metrics } from '../infra/metrics.ts';
-import { projectRoot } from '../infra/root.ts';
+import { release } from '../infra/root.ts';
 import { Accounts, CONTROL_BUCKET } from './accounts.ts';
 import { Aliases } from './aliases.ts';
 import { EXCLUDED_BY } from './answering.ts';
@@ -215,11 +213,4 @@ class BusState {
     }
     return { name: 'bus', up: this.#up, since: this.#since };
   }
-}
-
-function release(): string {
-  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return version;
 }

@@ -22,12 +22,12 @@ test('the headers of a spent limit say when the window ends, and when to come ba
   const limit = new WindowLimit(1);
   limit.take('a', 0);
   expect(limit.look('a', 2_500).headers).toEqual([
-    ['ratelimit-limit', '1'],
-    ['ratelimit-remaining', '0'],
-    ['ratelimit-reset', '8'],
+    ['RateLimit-Limit', '1'],
+    ['RateLimit-Remaining', '0'],
+    ['RateLimit-Reset', '8'],
     ['x-ratelimit-limit', '1'],
     ['x-ratelimit-remaining', '0'],
     ['x-ratelimit-reset', '8'],
-    ['retry-after', '8'],
+    ['Retry-After', '8'],
   ]);
 });

@@ -1,4 +1,5 @@
 import type { HeaderList } from '../infra/http.ts';
+import { limitHeaders } from '../infra/limit-headers.ts';
 
 const WINDOW_MS = 10_000;
 const KEYS_MAX = 100_000;
@@ -39,19 +40,13 @@ export class WindowLimit {
   look(key: string, nowMs: number): LimitState {
     this.turn(nowMs);
     const count = this.#countOf(key) + 1;
-    const limit = String(this.#countMax);
-    const remaining = String(Math.max(0, this.#countMax - count));
-    const reset = String(Math.ceil((this.#windowEndMs - nowMs) / 1000));
     const exceeded = count > this.#countMax;
-    const headers: [string, string][] = [
-      ['ratelimit-limit', limit],
-      ['ratelimit-remaining', remaining],
-      ['ratelimit-reset', reset],
-      ['x-ratelimit-limit', limit],
-      ['x-ratelimit-remaining', remaining],
-      ['x-ratelimit-reset', reset],
-    ];
-    if (exceeded) headers.push(['retry-after', reset]);
+    const headers = limitHeaders({
+      limit: this.#countMax,
+      remaining: Math.max(0, this.#countMax - count),
+      resetSeconds: Math.ceil((this.#windowEndMs - nowMs) / 1000),
+      exceeded,
+    });
     return { exceeded, headers };
   }
 

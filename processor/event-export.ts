@@ -48,9 +48,8 @@ export function exportColumns(shape: ExportShape, groups: readonly ExportGroup[]
     .join(',\n    ');
 }
 
-/** The order in which the store keeps a site's events, over rows called `row`: by hour, visit, time and id. */
-export const EXPORT_ORDER =
-  'row.projectId, toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id';
+/** The order in which the store keeps the events of one site, over rows called `row`: by hour, visit, time and id. */
+export const EXPORT_ORDER = 'toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id';
 
 /** What the formats need to come out as said above, in little memory. */
 export const EXPORT_SETTINGS: StoreSettings = {
@@ -81,7 +80,7 @@ const FIELDS: readonly Field[] = [
   plain('deviceId'),
   plain('profileId'),
   same('sessionId', undefined, "if(row.sessionId = toFixedString('', 16), '', lower(hex(row.sessionId)))"),
-  { ...same('projectId', undefined, '{projectId:String}'), sources: ['projectId'] },
+  { ...same('projectId', undefined, '{projectId:String}'), sources: [] },
   plain('createdAt'),
   plain('path'),
   plain('origin'),

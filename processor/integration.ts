@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BUCKET_FAILURES } from '../infra/object-store.ts';
 
 /**
  * CONTRACT between whoever sets up that a site's events go to a bucket of somebody's object storage, and the processor,
@@ -55,20 +56,10 @@ export function integrationKeyOf(id: string): string {
 }
 
 /**
- * Why nothing is brought now. `unreadable`: the secret was sealed with another `SECRETS_KEY`; `address-refused`: the
- * endpoint is at an address that this service does not go to (`ENDPOINTS_ALLOWED`).
+ * Why nothing is brought now: see `BUCKET_FAILURES` (`address-refused` by `ENDPOINTS_ALLOWED`). `unreadable`: the secret
+ * was sealed with another `SECRETS_KEY`; `store-away`: there is nothing to read from.
  */
-export const DELIVERY_FAILURES = [
-  'denied',
-  'no-bucket',
-  'full',
-  'slow',
-  'unreachable',
-  'address-refused',
-  'unreadable',
-  'store-away',
-  'failed',
-] as const;
+export const DELIVERY_FAILURES = [...BUCKET_FAILURES, 'unreadable', 'store-away'] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
 /** Of each partition a flush: rows up to there, and not beyond. */
@@ -155,3 +146,23 @@ export const deliverySchema = z.object({
     .nullable(),
 });
 export type Delivery = Readonly<z.output<typeof deliverySchema>>;
+
+/** The record of an integration that begins where the lanes' checkpoints are now. */
+export function firstDelivery(integrationId: string, flushed: readonly number[]): Delivery {
+  return {
+    version: 1,
+    integrationId,
+    first: [...flushed],
+    flushed: [...flushed],
+    sequence: 0,
+    step: null,
+    deliveredUntil: null,
+    committedAt: null,
+    files: 0,
+    rows: 0,
+    bytes: 0,
+    backfilledDays: [],
+    backfills: [],
+    failure: null,
+  };
+}

@@ -35,6 +35,10 @@ export interface Conditions {
 export interface Pieces extends Conditions {
   /** Columns of rows, for `$COLUMNS$`. */
   readonly columns?: string;
+  /** The rows of a nested question, for `$ROWS$`. */
+  readonly rows?: string;
+  /** What is made of these, for `$FIGURE$`. */
+  readonly figure?: string;
   /** The table of sums, for `$SUMS$`. */
   readonly sums?: string;
 }
@@ -163,10 +167,20 @@ export class History {
 
   #textOf(
     question: string,
-    { columns = '', sums = '', events = ALWAYS, hotEvents = ALWAYS, sessions = ALWAYS }: Pieces,
+    {
+      columns = '',
+      rows = '',
+      figure = '',
+      sums = '',
+      events = ALWAYS,
+      hotEvents = ALWAYS,
+      sessions = ALWAYS,
+    }: Pieces,
   ): string {
     return must(this.#texts.get(question), `no statement ${question}`)
       .replaceAll('$COLUMNS$', () => columns)
+      .replaceAll('$ROWS$', () => rows)
+      .replaceAll('$FIGURE$', () => figure)
       .replaceAll('$SUMS$', () => sums)
       .replaceAll('$FILTER$', () => events)
       .replaceAll('$HOT_FILTER$', () => hotEvents)

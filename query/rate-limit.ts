@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { HeaderList } from '../infra/http.ts';
+import { limitHeaders } from '../infra/limit-headers.ts';
 
 /** How many requests a key may make in any span of `windowMs`. */
 export interface Limit {
@@ -79,22 +80,17 @@ export function forgetExpired(log: RequestLog, { windowMs }: Limit, nowMs: numbe
   for (let index = log.length - 1; index >= 0 && (log[index] ?? 0) > nowMs; index -= 1) log[index] = nowMs;
 }
 
-/** What is left, in the words of the contract: both spellings, whole seconds until the oldest request is forgotten. */
+/** What is left; there is more when the oldest request is forgotten. */
 export function allowanceOf(
   { requestsMax, windowMs }: Limit,
   { exceeded, counted, oldestMs, nowMs }: Standing,
 ): Allowance {
-  const remaining = String(Math.max(0, requestsMax - counted));
   const resetMs = (oldestMs ?? nowMs) + windowMs - nowMs;
-  const resetSeconds = String(Math.max(1, Math.ceil(resetMs / 1000)));
-  const headers: [string, string][] = [
-    ['RateLimit-Limit', String(requestsMax)],
-    ['RateLimit-Remaining', remaining],
-    ['RateLimit-Reset', resetSeconds],
-    ['x-ratelimit-limit', String(requestsMax)],
-    ['x-ratelimit-remaining', remaining],
-    ['x-ratelimit-reset', resetSeconds],
-  ];
-  if (exceeded) headers.push(['Retry-After', resetSeconds]);
+  const headers = limitHeaders({
+    limit: requestsMax,
+    remaining: Math.max(0, requestsMax - counted),
+    resetSeconds: Math.max(1, Math.ceil(resetMs / 1000)),
+    exceeded,
+  });
   return { exceeded, headers };
 }

@@ -1,7 +1,6 @@
 import type { Clock } from '../infra/clock.ts';
-import { type Directory, siteFor, siteForExport } from './access.ts';
+import { type Directory, siteFor } from './access.ts';
 import {
-  type ExportQuery,
   excludedAnswer,
   excludedQuery,
   exportAnswer,
@@ -13,14 +12,14 @@ import {
   metricsQuery,
   profileAnswer,
   recordQuery,
-  type StreamQuery,
   streamQuery,
 } from './api.ts';
-import { type AskedOf, type Endpoint, type Insight, insight } from './endpoint.ts';
+import { type AskedOf, type Insight, insight } from './endpoint.ts';
 import { answerCharts } from './export/charts.ts';
-import { type ChartsQuery, chartsAnswer, chartsQuery } from './export/charts-api.ts';
+import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
+import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/endpoint.ts';
 import { answerExport } from './export/events.ts';
-import { STREAM_FORMS, type StreamForm, streamExport } from './export/streams.ts';
+import { STREAM_FORMS, streamExport } from './export/streams.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
 import { eventListInsight } from './insights/event-list.ts';
@@ -31,11 +30,13 @@ import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { answerGroup, answerProfile, type RecordSources } from './insights/records.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
-import { RefusalError } from './refusal.ts';
 import { KeptFigures } from './rollups/kept-sums.ts';
 import { type AnyEndpoint, anyEndpoint } from './serve.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './zone.ts';
+
+const STREAM_NOTE =
+  'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.';
 
 /** What questions are answered from, and whose they are. */
 export interface QuestionSources extends RecordSources {
@@ -54,6 +55,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
     anyEndpoint(insight(askedOf, question));
+  const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
+    anyEndpoint(exportEndpoint(askedOf, directory, question));
   const kept = new KeptFigures();
   sources.memory.keeps((storedId) => kept.forget(storedId));
   return [
@@ -111,81 +114,30 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       schema: recordQuery,
       answer: (asked, _query, { groupId = '' } = {}) => answerGroup(sources, asked, groupId),
     }),
-    anyEndpoint(exportEndpoint(sources, askedOf)),
-    anyEndpoint(chartsEndpoint(sources, askedOf)),
-    ...STREAM_FORMS.map((form) => anyEndpoint(streamEndpoint(sources, askedOf, form))),
+    exported({
+      path: 'events',
+      about: {
+        summary: 'Raw events, newest first, by pages',
+        description:
+          'A read client exports its own site; a root client names one of its team. A limit above 1000 counts as 1000.',
+        answer: exportAnswer,
+      },
+      schema: exportQuery,
+      answer: async (asked, query) => ({ json: await answerExport(sources, asked, query) }),
+    }),
+    exported({
+      path: 'charts',
+      about: { summary: 'Figures of series of events over time', answer: chartsAnswer },
+      schema: chartsQuery,
+      answer: async (asked, query) => ({ json: await answerCharts(sources, asked, query) }),
+    }),
+    ...STREAM_FORMS.map((form) =>
+      exported({
+        path: `events.${form.extension}`,
+        about: { summary: form.summary, description: STREAM_NOTE, answer: { contentType: form.mediaType } },
+        schema: streamQuery,
+        answer: (asked, query) => streamExport(sources, asked, query, form),
+      }),
+    ),
   ];
-}
-
-function exportEndpoint(sources: QuestionSources, askedOf: AskedOf): Endpoint<ExportQuery, undefined> {
-  return {
-    method: 'get',
-    pattern: '/export/events',
-    kind: 'export-events',
-    area: 'export',
-    about: {
-      summary: 'Raw events, newest first, by pages',
-      description:
-        'A read client exports its own site; a root client names one of its team. A limit above 1000 counts as 1000.',
-      answer: exportAnswer,
-    },
-    schema: exportQuery,
-    body: undefined,
-    answer: async ({ client, parameters }) => {
-      const site = siteForExport(client, namedSite(parameters), sources.directory);
-      return { json: await answerExport(sources, askedOf(client, site.id), parameters) };
-    },
-  };
-}
-
-function chartsEndpoint(sources: QuestionSources, askedOf: AskedOf): Endpoint<ChartsQuery, undefined> {
-  return {
-    method: 'get',
-    pattern: '/export/charts',
-    kind: 'export-charts',
-    area: 'export',
-    about: { summary: 'Figures of series of events over time', answer: chartsAnswer },
-    schema: chartsQuery,
-    body: undefined,
-    answer: async ({ client, parameters }) => {
-      const site = siteForExport(client, namedSite(parameters), sources.directory);
-      return { json: await answerCharts(sources, askedOf(client, site.id), parameters) };
-    },
-  };
-}
-
-function streamEndpoint(
-  sources: QuestionSources,
-  askedOf: AskedOf,
-  form: StreamForm,
-): Endpoint<StreamQuery, undefined> {
-  const { extension, summary, mediaType } = form;
-  return {
-    method: 'get',
-    pattern: `/export/events.${extension}`,
-    kind: `export-${extension}`,
-    area: 'export',
-    about: {
-      summary,
-      description:
-        'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.',
-      answer: { contentType: mediaType },
-    },
-    schema: streamQuery,
-    body: undefined,
-    answer: async ({ client, parameters }) => {
-      const site = siteForExport(client, namedSite(parameters), sources.directory);
-      return streamExport(sources, askedOf(client, site.id), parameters, form);
-    },
-  };
-}
-
-function namedSite({
-  projectId,
-  project_id,
-}: Pick<ExportQuery, 'projectId' | 'project_id'>): string | undefined {
-  if (projectId !== undefined && project_id !== undefined && projectId !== project_id) {
-    throw new RefusalError('invalid', 'project_id: it contradicts projectId');
-  }
-  return projectId ?? project_id;
 }

@@ -1,5 +1,6 @@
 import type { SeededRandom } from '../../ingest/testing/random.ts';
-import { FORMULAS, SEGMENTS } from './charts.ts';
+import { SEGMENTS } from '../../query/export/chart-fields.ts';
+import { FORMULAS } from './charts.ts';
 import type { AskedFilter } from './filters.ts';
 import type { Parameters } from './ranges.ts';
 

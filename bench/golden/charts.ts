@@ -1,3 +1,4 @@
+import type { Segment } from '../../query/export/chart-fields.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../../query/export/charts-api.ts';
 import { type AskedFilter, camelCase, holds, numberOf, valuesOf } from './filters.ts';
 import { byBytes, byTime, groupsOf, type SiteModel, visitorsOf } from './model.ts';
@@ -13,20 +14,6 @@ import {
 import type { Row } from './rows.ts';
 
 /** The answer of `/export/charts`, from the rows alone. */
-
-export const SEGMENTS = [
-  'event',
-  'user',
-  'session',
-  'group',
-  'user_average',
-  'one_event_per_user',
-  'property_sum',
-  'property_average',
-  'property_max',
-  'property_min',
-] as const;
-type Segment = (typeof SEGMENTS)[number];
 
 /** Formulas that are asked for, and what they mean. */
 export const FORMULAS: Readonly<Record<string, (values: readonly number[]) => number>> = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HttpServer } from '../../infra/http.ts';
-import { addScriptRoutes, encodingFor, isKnown } from './script-route.ts';
+import { addScriptRoutes } from './script-route.ts';
 
 const SCRIPT = `(() => { /* ${'a script '.repeat(40)} */ })();`;
 
@@ -110,30 +110,4 @@ test.each(['/:name', '/*', 'script.js', '/a?b', '/'])('%s is not a path for it',
 test('without the file there are no routes', () => {
   const options = { paths: [], headers: [], scriptFile: join(folder, 'missing.js') };
   expect(() => addScriptRoutes(new HttpServer(() => {}), options)).toThrow('ENOENT');
-});
-
-test.each([
-  ['', 'identity'],
-  ['gzip', 'gzip'],
-  ['gzip, deflate, br', 'br'],
-  ['BR', 'br'],
-  ['br;q=0, gzip', 'gzip'],
-  ['br;q=0.0,gzip;q=0.5', 'gzip'],
-  ['br; q=0.1', 'br'],
-  ['deflate, *', 'identity'],
-  ['xbr', 'identity'],
-])('Accept-Encoding "%s" is answered with %s', (header, encoding) => {
-  expect(encodingFor(header)).toBe(encoding);
-});
-
-test.each([
-  ['', false],
-  ['"a"', true],
-  ['W/"a"', true],
-  ['"b", "a"', true],
-  ['*', true],
-  ['"ab"', false],
-  ['a', false],
-])('If-None-Match %s names the tag "a": %s', (header, known) => {
-  expect(isKnown(header, '"a"')).toBe(known);
 });

@@ -6,7 +6,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { encodeJson } from '../../infra/mirror.ts';
 import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
-import { type Delivery, type Integration, integrationKeyOf } from '../integration.ts';
+import { type Delivery, firstDelivery, type Integration, integrationKeyOf } from '../integration.ts';
 import { HOUR_MS } from './delivered-rows.ts';
 import { Deliverer } from './deliverer.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './delivery-metrics.ts';
@@ -208,24 +208,12 @@ test('a removed integration takes its position with it, and one of a site that g
 test('a record that is left over goes, and one whose integration somebody else has just made stays', async () => {
   const left = integrationOf(world);
   const known = integrationOf(world);
-  const record = (integration: Integration) => ({
-    version: 1,
-    integrationId: integration.id,
-    first: [0],
-    flushed: [0],
-    sequence: 0,
-    step: null,
-    deliveredUntil: null,
-    committedAt: null,
-    files: 0,
-    rows: 0,
-    bytes: 0,
-    backfilledDays: [],
-    backfills: [],
-    failure: null,
-  });
   for (const integration of [left, known])
-    await world.deliveries.put(integrationKeyOf(integration.id), encodeJson(record(integration)), 0);
+    await world.deliveries.put(
+      integrationKeyOf(integration.id),
+      encodeJson(firstDelivery(integration.id, [0])),
+      0,
+    );
   // Its mirror does not take what it cannot read, as if it had not heard of it.
   await putRecord(control, integrationKeyOf(known.id), { ...known, type: 'unheard of' });
   await startDeliverer();

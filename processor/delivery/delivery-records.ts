@@ -38,23 +38,3 @@ export async function writeDelivery(bucket: KeyedBytes, delivery: Delivery, revi
     });
   }
 }
-
-/** The record of an integration that begins where the lanes' checkpoints are now. */
-export function firstDelivery(integrationId: string, flushed: readonly number[]): Delivery {
-  return {
-    version: 1,
-    integrationId,
-    first: [...flushed],
-    flushed: [...flushed],
-    sequence: 0,
-    step: null,
-    deliveredUntil: null,
-    committedAt: null,
-    files: 0,
-    rows: 0,
-    bytes: 0,
-    backfilledDays: [],
-    backfills: [],
-    failure: null,
-  };
-}

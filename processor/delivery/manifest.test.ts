@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Delivery, type DeliveryStep, deliverySchema } from '../integration.ts';
-import { firstDelivery } from './delivery-records.ts';
+import { type Delivery, type DeliveryStep, deliverySchema, firstDelivery } from '../integration.ts';
 import { fileKeyOf, fileStartOf, manifestKeyOf, manifestOf } from './manifest.ts';
 
 const ID = '6b0c7f0e-8d0e-4c53-9a2b-1f6f6f1f7a11';

@@ -8,9 +8,9 @@ import type { Asked, Sources } from '../question.ts';
 import type { Range } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
 import type { Seam } from '../seam.ts';
-import { chartStatement } from './chart-columns.ts';
 import { ANY_EVENT } from './chart-fields.ts';
 import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
+import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
 import { type Formula, FormulaError, parseFormula } from './formula.ts';
 
@@ -123,11 +123,11 @@ async function askSeries(
   const { range, buckets, previous } = spans;
   const breakdowns: readonly Field[] = query.breakdowns ?? [];
   const { condition, parameters } = compileFilters([...query.filters, ...series.filters], EVENT_ROWS);
-  const statement = chartStatement(series, breakdowns);
+  const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns);
   const isWhole = query.formula !== undefined && breakdowns.length > 0;
   const bound = {
     ...parameters,
-    ...statement.parameters,
+    ...statementParameters,
     site,
     from: range.span.fromMs,
     to: range.span.toMs,
@@ -138,11 +138,10 @@ async function askSeries(
     event: series.name,
     anyEvent: ANY_EVENT,
     synthetic: [SESSION_START, SESSION_END],
-    figure: statement.figure,
     rows: isWhole ? rowsMax + 1 : rowsMax,
   };
-  const rows = await history.ask<CombinationRow>(statement.question, bound, seam, {
-    columns: statement.columns,
+  const rows = await history.ask<CombinationRow>('export-charts', bound, seam, {
+    ...statement,
     events: condition,
     hotEvents: condition,
   });

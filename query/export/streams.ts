@@ -1,5 +1,6 @@
 import type { StoreSettings } from '../../infra/store.ts';
 import {
+  EXPORT_ORDER,
   EXPORT_SETTINGS,
   type ExportShape,
   exportColumns,
@@ -65,12 +66,13 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 const STREAM_SETTINGS: StoreSettings = {
   ...EXPORT_SETTINGS,
   max_threads: 2,
-  max_block_size: 2_048,
+  max_block_size: 1_024,
   optimize_read_in_order: 1,
+  // Parts that are merged are read as they are needed: what they hold ahead took 200 MB, and no time less.
+  read_in_order_use_buffering: 0,
   // Nobody compares the bytes of two streams.
   output_format_parquet_parallel_encoding: 1,
 };
-const ORDER = 'ORDER BY toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id';
 
 /**
  * `GET /export/events.ndjson`, `.csv` and `.parquet`: the events that `/export/events` would page through, as the store
@@ -106,7 +108,8 @@ export async function streamExport(
     columns: exportColumns(form.shape, query.includes),
     sources: exportSources(query.includes).join(', '),
     format: form.format,
-    order: form.isOrdered || cursor !== undefined || query.limit !== undefined ? ORDER : '',
+    order:
+      form.isOrdered || cursor !== undefined || query.limit !== undefined ? `ORDER BY ${EXPORT_ORDER}` : '',
     settings: STREAM_SETTINGS,
   });
   return {

@@ -3,28 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
 import { encodeJson } from '../../infra/mirror.ts';
-import { DELIVERIES_BUCKET, type Delivery, integrationKeyOf } from '../../processor/integration.ts';
+import {
+  DELIVERIES_BUCKET,
+  type Delivery,
+  firstDelivery,
+  integrationKeyOf,
+} from '../../processor/integration.ts';
 import { integrationAnswer } from './integration-api.ts';
 import { BUCKET } from './testing/fixtures.ts';
 import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const ALL = '/manage/integrations';
-const NOTHING: Omit<Delivery, 'integrationId'> = {
-  version: 1,
-  first: [3, 0],
-  flushed: [3, 0],
-  sequence: 0,
-  step: null,
-  deliveredUntil: null,
-  committedAt: null,
-  files: 0,
-  rows: 0,
-  bytes: 0,
-  backfilledDays: [],
-  backfills: [],
-  failure: null,
-};
-
 let service: ManageService;
 let root: Key;
 let deliveries: KeyedBytes;
@@ -49,7 +38,7 @@ async function make(): Promise<string> {
 async function deliver(integrationId: string, delivery: Partial<Delivery>): Promise<void> {
   const key = integrationKeyOf(integrationId);
   const revision = (await deliveries.get(key))?.revision ?? 0;
-  await deliveries.put(key, encodeJson({ ...NOTHING, integrationId, ...delivery }), revision);
+  await deliveries.put(key, encodeJson({ ...firstDelivery(integrationId, [3, 0]), ...delivery }), revision);
 }
 
 const statusOf = async (id: string) =>

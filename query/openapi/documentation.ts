@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { HttpServer } from '../../infra/http.ts';
-import { projectRoot } from '../../infra/root.ts';
+import { release } from '../../infra/root.ts';
+import { addUnchanging } from '../../infra/unchanging.ts';
 import type { AnyEndpoint } from '../serve.ts';
 import { COLLECTION } from './collection.ts';
 import { openApiDocument } from './document.ts';
@@ -14,31 +13,32 @@ import { documentationPage } from './page.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
 import { PAGE_STYLE } from './page-style.ts';
 import { SERVICE } from './service.ts';
-import { addUnchanging } from './unchanging.ts';
 
+/** Whoever reads it beside an update of the service sees the new one soon. */
+const MAX_AGE_S = 60;
 const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES }));
 
 /** Adds `GET /openapi.json` and `GET /documentation`, made once of the endpoints as they are now. */
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const version = release();
   const document = apiDocument(endpoints, version);
-  addUnchanging(http, '/openapi.json', {
-    text: JSON.stringify(document),
-    headers: [
-      ['content-type', 'application/json; charset=utf-8'],
-      ['x-content-type-options', 'nosniff'],
-      ['service-version', version],
-    ],
+  addUnchanging(http, ['/openapi.json'], {
+    body: Buffer.from(JSON.stringify(document)),
+    contentType: 'application/json; charset=utf-8',
+    maxAgeS: MAX_AGE_S,
+    headers: [['service-version', version]],
+    cors: undefined,
   });
-  addUnchanging(http, '/documentation', {
-    text: documentationPage(document),
+  addUnchanging(http, ['/documentation'], {
+    body: Buffer.from(documentationPage(document)),
+    contentType: 'text/html; charset=utf-8',
+    maxAgeS: MAX_AGE_S,
     headers: [
-      ['content-type', 'text/html; charset=utf-8'],
       ['content-security-policy', CONTENT_POLICY],
-      ['x-content-type-options', 'nosniff'],
       ['referrer-policy', 'no-referrer'],
       ['service-version', version],
     ],
+    cors: undefined,
   });
 }
 
@@ -68,11 +68,4 @@ const CONTENT_POLICY = [
 
 function hashOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-}
-
-function release(): string {
-  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return version;
 }

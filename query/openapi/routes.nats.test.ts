@@ -71,7 +71,7 @@ describe.each([
   });
 
   test('is not sent again to who has it, in whichever encoding', async () => {
-    for (const encoding of ['gzip', 'identity']) {
+    for (const encoding of ['br', 'gzip', 'identity']) {
       const headers = { 'accept-encoding': encoding };
       const first = await fetch(baseUrl + path, { headers });
       const etag = first.headers.get('etag') ?? '';
@@ -87,7 +87,7 @@ describe.each([
   test('comes compressed to who takes that, under a tag of its own', async () => {
     const get = (encoding: string) => fetch(baseUrl + path, { headers: { 'accept-encoding': encoding } });
     const plain = await get('identity');
-    const zipped = await get('br, gzip');
+    const zipped = await get('deflate, gzip');
     expect(plain.headers.get('content-encoding')).toBeNull();
     expect(zipped.headers.get('content-encoding')).toBe('gzip');
     expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'));

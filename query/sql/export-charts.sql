@@ -1,5 +1,6 @@
--- How many different visitors, sessions or groups the events of a series have, or how many events for each; else as
--- export-charts-values.sql.
+-- What a series makes of its events, by the values of its breakdowns, by bucket, and of two spans of time as a whole. A bucket goes by the name of its first millisecond; `edges` are those of
+-- all buckets of both spans. One row for each combination of values: those with something in the later span first, and
+-- of these those with the greatest sum.
 WITH found AS
 (
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
@@ -20,6 +21,10 @@ WITH found AS
                 AND createdAt < fromUnixTimestamp64Milli({previousTo:Int64}))
         AND if({event:String} = {anyEvent:String}, name NOT IN {synthetic:Array(String)}, name = {event:String})
         AND ($HOT_FILTER$)
+),
+measurable AS
+(
+    SELECT *, edge >= {from:Int64} AS isCurrent FROM found WHERE isMeasured
 )
 SELECT
     names,
@@ -34,15 +39,9 @@ FROM
         isCurrent,
         grouping(edge) AS isTotal,
         edge,
-        uniqExactMerge(told) AS different,
-        if({figure:String} = 'average', sum(events) / different, toFloat64(different)) AS figure
-    FROM
-    (
-        SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS told
-        FROM (SELECT names, edge, edge >= {from:Int64} AS isCurrent, measured FROM found WHERE isMeasured)
-        GROUP BY names, isCurrent, edge
-    )
-    -- The sets of the buckets are united for the whole: every event is looked at once only.
+        $FIGURE$ AS figure
+    FROM ($ROWS$)
+    -- Sets and sums of the buckets are put together for the whole: every event is looked at once only.
     GROUP BY GROUPING SETS ((names, isCurrent), (names, isCurrent, edge))
 )
 GROUP BY names

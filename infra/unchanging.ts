@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { HeaderList, HttpServer } from './http.ts';
+
+/** Bytes that stay as they are while the process runs. */
+export interface Unchanging {
+  readonly body: Uint8Array;
+  readonly contentType: string;
+  /** Whoever has them asks again after so many seconds. */
+  readonly maxAgeS: number;
+  /** Of every answer, besides those that are about the body and about caching. */
+  readonly headers: HeaderList;
+  /** See `Route`. */
+  readonly cors: HeaderList | undefined;
+}
+
+/** How bytes can be sent, the best first; everybody takes the last. */
+const ENCODINGS = ['br', 'gzip', 'identity'] as const;
+type Encoding = (typeof ENCODINGS)[number];
+
+interface Asked {
+  readonly encoding: Encoding;
+  /** The value of If-None-Match. */
+  readonly known: string;
+}
+
+/** Adds a `GET` of such bytes: compressed once, under a tag by which who has them is told so (304). */
+export function addUnchanging(http: HttpServer, patterns: Iterable<string>, unchanging: Unchanging): void {
+  const representations = representationsOf(unchanging);
+  for (const pattern of patterns)
+    http.route<Asked>({
+      method: 'get',
+      pattern,
+      bodyMaxBytes: 0,
+      cors: unchanging.cors,
+      readHead: (head) => ({
+        encoding: encodingFor(head.header('accept-encoding')),
+        known: head.header('if-none-match'),
+      }),
+      answer: ({ encoding, known }, _body, reply) => {
+        const { body, etag, headers, fullHeaders } = representations[encoding];
+        if (isKnown(known, etag)) reply.send(304, '', headers);
+        else reply.send(200, body, fullHeaders);
+      },
+    });
+}
+
+/** The best encoding that an Accept-Encoding header allows; it may also forbid one (`gzip;q=0`). */
+export function encodingFor(acceptEncoding: string): Encoding {
+  const allowed = acceptEncoding
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.split(';').map((text) => text.trim()))
+    .filter(([, ...parameters]) => !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)))
+    .map(([name]) => name);
+  return ENCODINGS.find((encoding) => allowed.includes(encoding)) ?? 'identity';
+}
+
+/** Whether an If-None-Match header names this tag; what a proxy made weak is as good. */
+export function isKnown(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((part) => {
+    const tag = part.trim().replace(/^W\//, '');
+    return tag === '*' || tag === etag;
+  });
+}
+
+interface Representation {
+  readonly body: Uint8Array;
+  readonly etag: string;
+  /** Of a 304. */
+  readonly headers: HeaderList;
+  /** Of a 200. */
+  readonly fullHeaders: HeaderList;
+}
+
+function representationsOf({
+  body,
+  contentType,
+  maxAgeS,
+  headers,
+}: Unchanging): Readonly<Record<Encoding, Representation>> {
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
+  const represent = (encoding: Encoding, encoded: Uint8Array): Representation => {
+    // Other bytes need another tag.
+    const etag = `"${hash}-${encoding}"`;
+    const shared: HeaderList = [
+      ...headers,
+      ['etag', etag],
+      ['cache-control', `public, max-age=${maxAgeS}`],
+      ['vary', 'accept-encoding'],
+    ];
+    const fullHeaders: HeaderList = [
+      ...shared,
+      ['content-type', contentType],
+      ['x-content-type-options', 'nosniff'],
+      ...(encoding === 'identity' ? [] : [['content-encoding', encoding] as const]),
+    ];
+    return { body: encoded, etag, headers: shared, fullHeaders };
+  };
+  return {
+    br: represent('br', brotliCompressSync(body)),
+    gzip: represent('gzip', gzipSync(body, { level: 9 })),
+    identity: represent('identity', body),
+  };
+}

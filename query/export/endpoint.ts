@@ -1,0 +1,44 @@
+import type { z } from 'zod';
+import { type Directory, siteForExport } from '../access.ts';
+import type { ExportQuery } from '../api.ts';
+import type { About, Answered, AskedOf, Endpoint } from '../endpoint.ts';
+import type { Asked } from '../question.ts';
+import { RefusalError } from '../refusal.ts';
+
+/** How a question of the export names its site, if at all. */
+export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;
+
+/** A question below `/export`. */
+export interface ExportQuestion<Parameters extends NamedSite> {
+  readonly path: string;
+  readonly about: About;
+  readonly schema: z.ZodType<Parameters>;
+  readonly answer: (asked: Asked, parameters: Parameters) => Promise<Answered>;
+}
+
+/** The endpoint of such a question. */
+export function exportEndpoint<Parameters extends NamedSite>(
+  askedOf: AskedOf,
+  directory: Directory,
+  { path, about, schema, answer }: ExportQuestion<Parameters>,
+): Endpoint<Parameters, undefined> {
+  return {
+    method: 'get',
+    pattern: `/export/${path}`,
+    kind: `export-${path.replaceAll('.', '-')}`,
+    area: 'export',
+    about,
+    schema,
+    body: undefined,
+    answer: async ({ client, parameters }) => {
+      const site = siteForExport(client, namedSite(parameters), directory);
+      return answer(askedOf(client, site.id), parameters);
+    },
+  };
+}
+
+function namedSite({ projectId, project_id }: NamedSite): string | undefined {
+  if (projectId !== undefined && project_id !== undefined && projectId !== project_id)
+    throw new RefusalError('invalid', 'project_id: it contradicts projectId');
+  return projectId ?? project_id;
+}
