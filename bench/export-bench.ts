@@ -1,11 +1,13 @@
 import { get } from 'node:http';
 import { must } from '../infra/assert.ts';
+import { Store } from '../infra/store.ts';
 import { EXPORT_GROUPS, EXPORT_SETTINGS, exportColumns } from '../processor/event-export.ts';
 import { STREAM_FORMS, type StreamForm } from '../query/export/streams.ts';
 import { Client, type Credential } from './client.ts';
 import { type Cluster, DATABASE } from './cluster.ts';
-import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite } from './large-site.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilSettled } from './large-site.ts';
 import { residentBytes } from './process-cost.ts';
+import type { LoadedSite } from './query-site.ts';
 import { type Finding, median, percentile, rounded } from './results.ts';
 
 const TURNS = 3;
@@ -42,6 +44,7 @@ export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
   const { plan, loaded, ...started } = await startLargeSite(options);
   await using cluster = started.cluster;
   await cluster.ready(LARGE_SITE_HOST);
+  const settled = await settle(cluster, loaded, isTiny);
   const peaks: Record<string, Awaited<ReturnType<typeof memoryPeaks>>> = {};
   // Before the store's own statements, which leave it with what they took.
   for (const form of STREAM_FORMS) {
@@ -68,11 +71,11 @@ export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
       `${form.extension}: ${hostPeakMB} MB above idle, and the store ${storePeakMB}, goal ${MEMORY_GOAL_MB} each`,
     ]);
   }
-  const pages = await followPages(cluster, isTiny ? 5 : 300);
+  const pages = await followPages(cluster, isTiny ? 5 : 150);
   const isReached = goals.every(([reached]) => reached);
   return {
     name: 'export',
-    config: { events: loaded.events, rows, seed: plan.seed, pageRows: PAGE_ROWS },
+    config: { events: loaded.events, rows, seed: plan.seed, pageRows: PAGE_ROWS, ...settled },
     figures: pages,
     tables: { formats },
     verdict: !isWhole ? 'invalid' : isReached ? 'reached' : 'missed',
@@ -81,6 +84,15 @@ export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
       ...(isWhole ? [] : ['a stream did not hold every row']),
     ],
   };
+}
+
+async function settle(cluster: Cluster, loaded: LoadedSite, isTiny: boolean) {
+  const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: 60_000 });
+  try {
+    return await untilSettled(store, loaded, isTiny);
+  } finally {
+    await store.close();
+  }
 }
 
 async function compare(cluster: Cluster, form: StreamForm, rows: number, turns: number) {

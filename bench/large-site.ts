@@ -1,13 +1,20 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { must } from '../infra/assert.ts';
+import type { Store } from '../infra/store.ts';
 import { Cluster, type Groundwork } from './cluster.ts';
 import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
 import { type LoadedSite, loadSite, type SitePlan, siteIn } from './query-site.ts';
+import { untilMerged, untilRolledUp } from './settled.ts';
 
 /** The host of a large site's cluster. */
 export const LARGE_SITE_HOST = 'web';
 const SEED = 20_240_503;
+const ROLLED_UP_MAX_MS = 1_800_000;
+const CALM = { calmMs: 10_000, maxMs: 1_200_000 };
+/** A tiny site is to show that everything runs through, settled or not. */
+const TINY_ROLLED_UP_MAX_MS = 3_000;
+const TINY_CALM = { calmMs: 500, maxMs: 3_000 };
 
 export interface LargeSiteOptions {
   readonly events: number;
@@ -45,6 +52,7 @@ export async function startLargeSite(
       LOG_LEVEL: 'warn',
       // What is measured is answering, not counting who asked.
       QUERY_LIMIT_PER_10_S: '0',
+      ROLLUP_INTERVAL_MS: '1000',
       PARTITIONS: String(PARTITIONS),
       SESSION_HOLD_MS: String(SESSION_HOLD_MS),
       ...env,
@@ -57,4 +65,15 @@ export async function startLargeSite(
     },
   });
   return { cluster, plan, loaded: must(site, 'the site was not loaded'), isReused };
+}
+
+/** Waits until the store has nothing to do with what was loaded any more, and says whether it came to that. */
+export async function untilSettled(
+  store: Store,
+  { endMs }: LoadedSite,
+  isTiny: boolean,
+): Promise<{ readonly isRolledUp: boolean; readonly isCalm: boolean }> {
+  const isRolledUp = await untilRolledUp(store, endMs, isTiny ? TINY_ROLLED_UP_MAX_MS : ROLLED_UP_MAX_MS);
+  const isCalm = await untilMerged(store, isTiny ? TINY_CALM : CALM);
+  return { isRolledUp, isCalm };
 }

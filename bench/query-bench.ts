@@ -2,7 +2,7 @@ import { Store } from '../infra/store.ts';
 import type { RangeName } from '../query/range.ts';
 import { Client } from './client.ts';
 import { DATABASE } from './cluster.ts';
-import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite } from './large-site.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilSettled } from './large-site.ts';
 import { liveTurns } from './live-turns.ts';
 import { addNeighbour, besideLongQuestions } from './neighbour.ts';
 import {
@@ -20,7 +20,6 @@ import {
 import { clientIds, type LoadedSite } from './query-site.ts';
 import { agrees, RAW_QUESTIONS, type RawQuestion, rangeNow, scanRaw } from './raw-scan.ts';
 import { type Finding, rounded, type Table } from './results.ts';
-import { untilMerged, untilRolledUp } from './settled.ts';
 
 export interface QueryBenchOptions extends LargeSiteOptions {
   readonly secondsPerTurn: number;
@@ -33,8 +32,6 @@ const ANSWER_MAX_MS = 130_000;
 const RAW_MAX_S = 60;
 /** Longer than a fetch from the processors is shared for, so that every question pays for its own. */
 const PAUSE_MS = 110;
-const CALM = { calmMs: 10_000, maxMs: 1_200_000 };
-const TINY_CALM = { calmMs: 500, maxMs: 3_000 };
 const P95_GOAL_MS = 150;
 const SPEED_UP_GOAL = 10;
 const BYTES_GOAL = 60;
@@ -74,15 +71,14 @@ interface Asked {
  */
 export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
   const { isTiny } = options;
-  const env = { QUERY_TIME_MAX_MS: '120000', ROLLUP_INTERVAL_MS: '1000' };
+  const env = { QUERY_TIME_MAX_MS: '120000' };
   const { plan, loaded, isReused, ...started } = await startLargeSite(options, env, addNeighbour);
   await using cluster = started.cluster;
   await cluster.ready(LARGE_SITE_HOST);
   const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: ANSWER_MAX_MS });
   const client = new Client(1, ANSWER_MAX_MS);
   try {
-    const isRolledUp = await untilRolledUp(store, loaded.endMs, isTiny ? 20_000 : 1_800_000);
-    const isCalm = await untilMerged(store, isTiny ? TINY_CALM : CALM);
+    const settled = await untilSettled(store, loaded, isTiny);
     const size = await storedSize(store, loaded.acknowledged);
     const { projectId, clients } = cluster.credentials;
     const asker: Asker = {
@@ -105,7 +101,7 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
       host: LARGE_SITE_HOST,
       turns: { turns: isTiny ? 3 : 40, turnsMaxMs: 60_000, pauseMs: PAUSE_MS },
     });
-    const state = { isReused, isCalm, isRolledUp, filesCold };
+    const state = { isReused, ...settled, filesCold };
     return finding(loaded, state, { asked, size, live, neighbour });
   } finally {
     client.close();

@@ -3,7 +3,7 @@ import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HttpServer } from './http.ts';
 
-const CHUNK = new Uint8Array(65_536).fill(7);
+const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
 const CHUNKS = 1_000;
 /** What may be under way between a source and a reader who takes nothing: buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
@@ -57,9 +57,18 @@ async function open(name: string): Promise<{ outgoing: ClientRequest; incoming: 
   return { outgoing, incoming };
 }
 
+/** How many bytes come; throws unless they are what was sent, in that order. */
 async function bytesIn(incoming: IncomingMessage): Promise<number> {
   let bytes = 0;
-  for await (const chunk of incoming) bytes += (chunk as Buffer).length;
+  for await (const chunk of incoming as AsyncIterable<Buffer>)
+    for (let at = 0; at < chunk.length; ) {
+      const from = bytes % CHUNK.length;
+      const length = Math.min(chunk.length - at, CHUNK.length - from);
+      if (chunk.compare(CHUNK, from, from + length, at, at + length) !== 0)
+        throw new Error(`other bytes than were sent, behind ${bytes}`);
+      at += length;
+      bytes += length;
+    }
   return bytes;
 }
 
@@ -84,6 +93,14 @@ test('while the reader takes nothing, next to nothing is asked of the source', a
     .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
     .toBe(true);
   expect(source.given).toBeLessThan(UNDER_WAY_MAX);
+  expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
+});
+
+// The library gives up who takes nothing for eight to twelve seconds.
+test('a reader who takes nothing for a quarter of a minute gets everything nevertheless', async () => {
+  const { incoming } = await open('paused');
+  incoming.pause();
+  await new Promise((resolve) => setTimeout(resolve, 15_000));
   expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
 });
 

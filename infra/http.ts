@@ -72,6 +72,8 @@ export interface Route<Head> {
 const EMPTY_BODY = new Uint8Array(0);
 /** A peer that takes nothing of a body for so long is given up. */
 const STALL_MAX_MS = 60_000;
+const TRICKLE_EVERY_MS = 4_000;
+const HELD_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
 
 /** The one HTTP server of a process; every service in it adds its routes before `listen`. */
 export class HttpServer {
@@ -290,15 +292,23 @@ class OpenReply implements Reply {
   async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     const pieces = chunks[Symbol.asyncIterator]();
     let isBegun = false;
+    // What is kept back of the bytes that came, to have something to say while the peer is slow.
+    let held: Uint8Array = EMPTY_BODY;
     try {
       for (let next = await pieces.next(); this.open; next = await pieces.next()) {
         if (!isBegun) begin(this.#response, status, headers);
         isBegun = true;
         if (next.done) {
-          this.#close(() => this.#response.end());
+          this.#close(() => {
+            writeParts(this.#response, [held]);
+            this.#response.end();
+          });
           return;
         }
-        if (!this.#write(next.value)) await this.#drained();
+        const cut = Math.max(0, next.value.length - HELD_BYTES);
+        const isTaken = this.#write([held, next.value.subarray(0, cut)]);
+        held = next.value.subarray(cut);
+        if (!isTaken) held = await this.#drained(held);
       }
     } catch (error) {
       if (isBegun) this.#close(() => this.#response.close());
@@ -309,20 +319,32 @@ class OpenReply implements Reply {
   }
 
   /** Whether the peer takes more at once. */
-  #write(bytes: Uint8Array): boolean {
+  #write(parts: readonly Uint8Array[]): boolean {
     let isTaken = true;
     this.#response.cork(() => {
-      isTaken = this.#response.write(bytes);
+      isTaken = writeParts(this.#response, parts);
     });
     return isTaken;
   }
 
-  /** Resolves when the peer took what was written, and when it went away or is given up. */
-  #drained(): Promise<void> {
+  /**
+   * Resolves with what is left of `held` when the peer took what was written, and when it went away or is given up. The
+   * library itself gives up a peer that takes nothing for ten seconds, counted from the last write: hence a byte now and
+   * then.
+   */
+  #drained(held: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve) => {
+      let left = held;
+      const trickle = setInterval(() => {
+        const isTaken = this.#write([left.subarray(0, 1)]);
+        left = left.subarray(1);
+        // Nobody else says so of what little room there may have been.
+        if (isTaken) over();
+      }, TRICKLE_EVERY_MS);
       const over = () => {
         clearTimeout(patience);
-        resolve();
+        clearInterval(trickle);
+        resolve(left);
       };
       const patience = setTimeout(() => this.#close(() => this.#response.close()), STALL_MAX_MS);
       this.#aborted = over;
@@ -357,6 +379,11 @@ class OpenReply implements Reply {
 /** Whatever stood behind the head of its answer would be taken for the beginning of the next one. */
 function isHead(request: uws.HttpRequest): boolean {
   return request.getMethod() === 'head';
+}
+
+/** Whether the peer takes more at once. */
+function writeParts(response: uws.HttpResponse, parts: readonly Uint8Array[]): boolean {
+  return parts.reduce((isTaken, part) => (part.length === 0 ? isTaken : response.write(part)), true);
 }
 
 function begin(response: uws.HttpResponse, status: number, headers: HeaderList): void {

@@ -59,8 +59,10 @@ export const EXPORT_SETTINGS: StoreSettings = {
   output_format_json_escape_forward_slashes: 0,
   allow_experimental_nullable_tuple_type: 1,
   output_format_parquet_string_as_string: 1,
-  output_format_parquet_row_group_size: 50_000,
-  output_format_parquet_row_group_size_bytes: 8_388_608,
+  output_format_parquet_row_group_size: 100_000,
+  output_format_parquet_row_group_size_bytes: 16_777_216,
+  // They took a sixth of a file and of the time, and 128 MB while it was written; who reads in bulk asks none of them.
+  output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
   // A column's own name is meant, also where one that is made of it has the same.
   prefer_column_name_to_alias: 1,

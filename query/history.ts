@@ -54,6 +54,13 @@ export interface StreamedPieces extends Pieces {
   readonly settings: StoreSettings;
 }
 
+/** One of the statements whose answers make a stream, one behind the other. */
+export interface StreamedStatement {
+  readonly parameters: StoreParameters;
+  readonly seam: Seam;
+  readonly pieces: StreamedPieces;
+}
+
 /** What one statement may use up in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
@@ -61,7 +68,9 @@ export interface QuestionLimits {
 }
 
 export interface HistoryOptions {
-  readonly store: Pick<Store, 'query' | 'bytes'>;
+  readonly store: Pick<Store, 'query'>;
+  /** For streams, which may be silent for as long as nothing is found. */
+  readonly streams: Pick<Store, 'bytes'>;
   /** False when the store is known to be away: a store that hangs is then not waited for by every question anew. */
   readonly isReachable: () => boolean;
   readonly limits: QuestionLimits;
@@ -85,7 +94,8 @@ interface Measures {
  * bound parameters; the statement's text is ours. Errors come as `RefusalError`s that say what to do.
  */
 export class History {
-  readonly #store: Pick<Store, 'query' | 'bytes'>;
+  readonly #store: Pick<Store, 'query'>;
+  readonly #streamed: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
   readonly #limits: QuestionLimits;
   /** One statement for each question, by the name of its file in `sql/`. */
@@ -94,8 +104,9 @@ export class History {
   readonly #turns = new Turns(TURNS);
   readonly #streams = new Turns(STREAM_TURNS);
 
-  constructor({ store, isReachable, limits, metrics }: HistoryOptions) {
+  constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
+    this.#streamed = streams;
     this.#isReachable = isReachable;
     this.#limits = limits;
     const questions = readdirSync(STATEMENTS).map((file) => file.replace(/\.sql$/, ''));
@@ -134,33 +145,42 @@ export class History {
   }
 
   /**
-   * The bytes of an answer in a format that the statement names, as the store makes them and no faster than they are taken,
-   * for as long as that takes. Few run at once; see `ask` for errors.
+   * The bytes of the answers to one question in the formats that the statements name, as the store makes them and no faster
+   * than they are taken, for as long as that takes. Few run at once; see `ask` for errors.
    */
   async *stream(
     question: string,
-    parameters: StoreParameters,
-    seam: Seam,
-    pieces: StreamedPieces,
+    site: string,
+    statements: readonly StreamedStatement[],
+  ): AsyncGenerator<Buffer, void, void> {
+    this.refuseAway();
+    const end = await this.#streams.begin(site);
+    try {
+      for (const statement of statements) yield* this.#streamOne(question, statement);
+    } finally {
+      end();
+    }
+  }
+
+  async *#streamOne(
+    question: string,
+    { parameters, seam, pieces }: StreamedStatement,
   ): AsyncGenerator<Buffer, void, void> {
     const text = this.#textOf(question, pieces)
       .replaceAll('$SOURCES$', () => pieces.sources)
       .replaceAll('$ORDER$', () => pieces.order)
       .replaceAll('$FORMAT$', () => pieces.format);
     const measures = this.#measures.get(question);
-    this.refuseAway();
-    const end = await this.#streams.begin(String(parameters.site));
     const startedAt = performance.now();
     measures?.asked.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
       const statement = withHotRows(text, seam);
       const settings = { ...this.#settings(statement.length), ...pieces.settings, max_execution_time: 0 };
-      yield* this.#store.bytes(statement, bound, settings);
+      yield* this.#streamed.bytes(statement, bound, settings);
     } catch (error) {
       throw this.#refusalOf(error);
     } finally {
-      end();
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
     }
   }

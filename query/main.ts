@@ -26,6 +26,7 @@ import { StoreWatch } from './store-watch.ts';
 
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
+const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
 /** A secret is not cheap to verify, and nobody needs more tries. */
@@ -39,6 +40,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, clock, log, metrics, http } = context;
   const place = { url: config.CLICKHOUSE_URL, database: config.CLICKHOUSE_DATABASE };
   const store = new Store({ ...place, requestTimeoutMs: config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS });
+  const streams = new Store({ ...place, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
   const pinged = new Store({ ...place, requestTimeoutMs: PING_TIME_MAX_MS });
   const accounts = await Accounts.open(bus, log);
   const catalog = await Catalog.open(bus, log);
@@ -72,7 +74,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const endpoints = [
     ...questionEndpoints({
-      history: new History({ store, isReachable: () => watch.dependency.up, limits, metrics }),
+      history: new History({ store, streams, isReachable: () => watch.dependency.up, limits, metrics }),
       hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
       records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
       directory: accounts,
@@ -102,6 +104,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       catalog.stop();
       accounts.stop();
       await store.close();
+      await streams.close();
       await pinged.close();
     },
   };

@@ -20,6 +20,8 @@ import { answerExport } from './events.ts';
 import { STREAM_FORMS, streamExport } from './streams.ts';
 
 const EVENTS = 400;
+/** So few rows a part that every hour is one. */
+const FEW = 50;
 const HOUR_MS = 3_600_000;
 const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
 const zone = new Zones().of('Asia/Kolkata');
@@ -72,12 +74,20 @@ function sources() {
   return { history: held.history, hot: view };
 }
 
+/** The bytes of a stream, which are the same in however many parts it is read. */
 async function streamed(extension: string, query: string): Promise<Buffer> {
+  const whole = await streamedInParts(extension, query, EVENTS);
+  expect(await streamedInParts(extension, query, FEW)).toEqual(whole);
+  return whole;
+}
+
+async function streamedInParts(extension: string, query: string, rowsOfPart: number): Promise<Buffer> {
   const form = must(
     STREAM_FORMS.find((found) => found.extension === extension),
     `no form ${extension}`,
   );
-  const { chunks } = await streamExport(sources(), asked, readParameters(query, streamQuery), form);
+  const parameters = readParameters(query, streamQuery);
+  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsOfPart);
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);

@@ -8,9 +8,12 @@ import {
 } from '../../processor/event-export.ts';
 import type { StreamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../endpoint.ts';
+import type { History } from '../history.ts';
 import { type Asked, refuseAway, type Sources } from '../question.ts';
+import type { Span } from '../range.ts';
 import { type Seam, seamOf } from '../seam.ts';
 import { selectionOf } from './events.ts';
+import { type Extent, streamParts } from './stream-parts.ts';
 
 const HOUR_MS = 3_600_000;
 /** More than a table has rows. */
@@ -27,6 +30,8 @@ export interface StreamForm {
   readonly more: string;
   /** As the store calls it. */
   readonly format: string;
+  /** The same for what stands behind other rows. */
+  readonly formatBehind: string;
   /** Whether rows come in order also where nobody says from where or how many. */
   readonly isOrdered: boolean;
 }
@@ -39,6 +44,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
     mediaType: 'application/x-ndjson',
     more: '; charset=utf-8',
     format: 'JSONEachRow',
+    formatBehind: 'JSONEachRow',
     isOrdered: true,
   },
   {
@@ -48,6 +54,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
     mediaType: 'text/csv',
     more: '; charset=utf-8; header=present',
     format: 'CSVWithNames',
+    formatBehind: 'CSV',
     isOrdered: true,
   },
   {
@@ -57,16 +64,22 @@ export const STREAM_FORMS: readonly StreamForm[] = [
     mediaType: 'application/vnd.apache.parquet',
     more: '',
     format: 'Parquet',
+    formatBehind: 'Parquet',
     // Half of a file is of no use, and to keep an order takes as long as all else.
     isOrdered: false,
   },
 ];
 
-/** Blocks are small and few, so that what is under way takes little memory however many rows there are. */
+/** See `streamParts`. A statement more costs a tenth of a second. */
+const ROWS_OF_PART = 1_000_000;
+
+/** Rows of a block; where parts are merged, each of them has some under way. */
+const BLOCK_ROWS = 8_192;
+const ORDERED_BLOCK_ROWS = 1_024;
+/** What is under way takes little memory, however many rows there are. */
 const STREAM_SETTINGS: StoreSettings = {
   ...EXPORT_SETTINGS,
   max_threads: 2,
-  max_block_size: 1_024,
   optimize_read_in_order: 1,
   // Parts that are merged are read as they are needed: what they hold ahead took 200 MB, and no time less.
   read_in_order_use_buffering: 0,
@@ -83,6 +96,7 @@ export async function streamExport(
   { site, zone }: Asked,
   query: StreamQuery,
   form: StreamForm,
+  rowsOfPart: number = ROWS_OF_PART,
 ): Promise<StreamedAnswer> {
   const { span, conditions, held } = selectionOf(query, { site, zone });
   const { cursor } = query;
@@ -91,27 +105,33 @@ export async function streamExport(
   const answers = await hot.rows(site.storedId);
   // A stream has no place that could say that something is left out.
   refuseAway(answers, false);
-  const seam = hotWithin(seamOf(answers), hourMs);
+  const seam = seamOf(answers);
+  const all = { fromMs: Math.max(span.fromMs, hourMs), toMs: span.toMs };
+  const isOrdered = form.isOrdered || cursor !== undefined || query.limit !== undefined;
+  const isInParts = form.isOrdered && query.limit === undefined;
+  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsOfPart) : [all];
   const bound = {
     ...conditions,
     projectId: site.id,
-    from: Math.max(span.fromMs, hourMs),
-    to: span.toMs,
     nextHour: cursor === undefined ? span.fromMs : hourMs + HOUR_MS,
     behindAt: cursor?.atMs ?? span.fromMs,
     behindSession: cursor?.sessionId || FIRST_ID,
     behindId: cursor?.id ?? FIRST_ID,
     limit: query.limit ?? ALL_ROWS,
   };
-  const chunks = history.stream('export-stream', bound, seam, {
+  const pieces = {
     ...held,
     columns: exportColumns(form.shape, query.includes),
     sources: exportSources(query.includes).join(', '),
-    format: form.format,
-    order:
-      form.isOrdered || cursor !== undefined || query.limit !== undefined ? `ORDER BY ${EXPORT_ORDER}` : '',
-    settings: STREAM_SETTINGS,
-  });
+    order: isOrdered ? `ORDER BY ${EXPORT_ORDER}` : '',
+    settings: { ...STREAM_SETTINGS, max_block_size: isOrdered ? ORDERED_BLOCK_ROWS : BLOCK_ROWS },
+  };
+  const statements = parts.map((part, index) => ({
+    parameters: { ...bound, from: part.fromMs, to: part.toMs },
+    seam: hotWithin(seam, part),
+    pieces: { ...pieces, format: index === 0 ? form.format : form.formatBehind },
+  }));
+  const chunks = history.stream('export-stream', site.storedId, statements);
   return {
     chunks,
     headers: [
@@ -122,9 +142,20 @@ export async function streamExport(
   };
 }
 
-/** Without the hot rows, where all of them lie before the stream begins. */
-function hotWithin(seam: Seam, fromMs: number): Seam {
-  return [...seam.hotHours].some((hour) => hour >= fromMs)
+async function partsOf(
+  { history, seam }: { readonly history: History; readonly seam: Seam },
+  site: string,
+  span: Span,
+  rowsOfPart: number,
+): Promise<Span[]> {
+  const bound = { site, from: span.fromMs, to: span.toMs };
+  const [extent] = await history.ask<Extent>('export-extent', bound, seam);
+  return extent === undefined ? [span] : streamParts(span, extent, rowsOfPart);
+}
+
+/** Without the hot rows, where all of them lie elsewhere. */
+function hotWithin(seam: Seam, { fromMs, toMs }: Span): Seam {
+  return [...seam.hotHours].some((hour) => hour + HOUR_MS > fromMs && hour < toMs)
     ? seam
     : { ...seam, eventsHex: '', sessionsHex: '' };
 }

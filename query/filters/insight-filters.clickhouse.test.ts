@@ -209,7 +209,13 @@ test.each(['range=30min', 'range=lastHour&partial=true'])(
   async (range) => {
     const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
     const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-    const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+    const history = new History({
+      store,
+      streams: store,
+      isReachable: () => true,
+      limits,
+      metrics: new Metrics(),
+    });
     const asked = { site: modelSite('site'), zone, nowMs: NOW_MS };
     const query = (filters: string) => readParameters(`${range}&filters=${filters}`, metricsQuery);
     const sources = { history, hot: visits.hotView() };

@@ -171,7 +171,13 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
 test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is refused', async (query) => {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+  const history = new History({
+    store,
+    streams: store,
+    isReachable: () => true,
+    limits,
+    metrics: new Metrics(),
+  });
   const refused = { status: 503, reason: 'store-away' };
   await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(refused);
 });

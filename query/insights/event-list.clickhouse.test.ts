@@ -149,7 +149,13 @@ test.each(['', 'partial=true'])(
   async (query) => {
     const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
     const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-    const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+    const history = new History({
+      store,
+      streams: store,
+      isReachable: () => true,
+      limits,
+      metrics: new Metrics(),
+    });
     await expect(ask(query, 0, history)).rejects.toMatchObject({ status: 503, reason: 'store-away' });
   },
 );

@@ -99,7 +99,7 @@ function omitDate<T extends { readonly date: string }>({ date: _date, ...rest }:
 function awayHistory(): History {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  return new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+  return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
 }
 
 test.each(['range=30min', 'range=lastHour'])(
@@ -131,7 +131,13 @@ test.each([
     bytes: held.store.bytes.bind(held.store),
   } as Pick<Store, 'query' | 'bytes'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
-  const history = new History({ store: refused, isReachable: () => true, limits, metrics: new Metrics() });
+  const history = new History({
+    store: refused,
+    streams: refused,
+    isReachable: () => true,
+    limits,
+    metrics: new Metrics(),
+  });
   const error = await ask('range=7d', 'UTC', history).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(RefusalError);
   expect(error).toMatchObject({ reason, status });

@@ -239,7 +239,13 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
 test.each(QUESTIONS)('without the store %s is refused, in part, too', async (about) => {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  const history = new History({ store, isReachable: () => true, limits, metrics: new Metrics() });
+  const history = new History({
+    store,
+    streams: store,
+    isReachable: () => true,
+    limits,
+    metrics: new Metrics(),
+  });
   const sources = { history, hot: visits.hotView() };
   const refused = { status: 503, reason: 'store-away' };
   await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(refused);

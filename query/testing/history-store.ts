@@ -28,7 +28,7 @@ export async function startHistoryStore(): Promise<HistoryStore> {
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   return {
     store,
-    history: new History({ store, isReachable: () => true, limits, metrics: new Metrics() }),
+    history: new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() }),
     land: async ({ partition }, { flushNumber, events, sessions }) => {
       const key = `${partition}:${flushNumber}`;
       if (events.length > 0) {

@@ -1,0 +1,25 @@
+import type { Span } from '../range.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A row of `export-extent.sql`. */
+export interface Extent {
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly rows: number;
+}
+
+/**
+ * `span` in parts by whole hours in UTC, which have so many rows each if rows come evenly. A statement that reads in order
+ * has a buffer for every column of every part of the table that it reads from; few of these reach into one part of a span.
+ */
+export function streamParts(span: Span, { firstMs, lastMs, rows }: Extent, rowsOfPart: number): Span[] {
+  const count = Math.ceil(rows / rowsOfPart);
+  const firstHour = Math.floor(firstMs / HOUR_MS);
+  const hours = Math.floor(lastMs / HOUR_MS) + 1 - firstHour;
+  const hoursOfPart = Math.max(1, Math.ceil(hours / Math.max(1, count)));
+  const edges: number[] = [];
+  if (count > 1)
+    for (let hour = hoursOfPart; hour < hours; hour += hoursOfPart) edges.push((firstHour + hour) * HOUR_MS);
+  return [span.fromMs, ...edges].map((fromMs, index) => ({ fromMs, toMs: edges[index] ?? span.toMs }));
+}

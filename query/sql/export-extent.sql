@@ -1,0 +1,17 @@
+-- When the first and the last event of a part of a site's history were, in milliseconds since 1970, and how many there are.
+SELECT toUnixTimestamp64Milli(min(createdAt)) AS firstMs, toUnixTimestamp64Milli(max(createdAt)) AS lastMs, count() AS rows
+FROM
+(
+    SELECT createdAt
+    FROM events
+    WHERE projectId = {site:String}
+        AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+    UNION ALL
+    SELECT createdAt
+    FROM $HOT_EVENTS$
+    WHERE projectId = {site:String}
+        AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+        AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+)
