@@ -336,6 +336,7 @@ class OpenReply implements Reply {
     return new Promise((resolve) => {
       let left = held;
       const trickle = setInterval(() => {
+        if (left.length === 0) return;
         const isTaken = this.#write([left.subarray(0, 1)]);
         left = left.subarray(1);
         // Nobody else says so of what little room there may have been.
