@@ -1,15 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Metrics } from '../../infra/metrics.ts';
-import { Store } from '../../infra/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsQuery } from '../api.ts';
-import { History } from '../history.ts';
 import { answerMetrics } from '../insights/metrics.ts';
 import { readParameters } from '../parameters.ts';
 import type { Sources } from '../question.ts';
 import { rangeOf } from '../range.ts';
-import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type VisitEvent, Visits } from '../testing/visits.ts';
 import { Zones } from '../zone.ts';
@@ -207,15 +204,7 @@ test('a session is judged by its entry, its events each by itself, and an event 
 test.each(['range=30min', 'range=lastHour&partial=true'])(
   'what memory has counted cannot be filtered: without the store metrics?%s is refused',
   async (range) => {
-    const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
-    const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-    const history = new History({
-      store,
-      streams: store,
-      isReachable: () => true,
-      limits,
-      metrics: new Metrics(),
-    });
+    const history = awayHistory();
     const asked = { site: modelSite('site'), zone, nowMs: NOW_MS };
     const query = (filters: string) => readParameters(`${range}&filters=${filters}`, metricsQuery);
     const sources = { history, hot: visits.hotView() };

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Metrics } from '../../infra/metrics.ts';
-import { Store } from '../../infra/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { History } from '../history.ts';
 import { readParameters } from '../parameters.ts';
 import { rangeOf } from '../range.ts';
-import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountBreakdown } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
@@ -169,15 +166,7 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
 }
 
 test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is refused', async (query) => {
-  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
-  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  const history = new History({
-    store,
-    streams: store,
-    isReachable: () => true,
-    limits,
-    metrics: new Metrics(),
-  });
+  const history = awayHistory();
   const refused = { status: 503, reason: 'store-away' };
   await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(refused);
 });

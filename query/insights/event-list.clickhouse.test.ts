@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Metrics } from '../../infra/metrics.ts';
-import { Store } from '../../infra/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { History } from '../history.ts';
 import { readParameters } from '../parameters.ts';
 import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
-import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { Zones } from '../zone.ts';
 import { answerEventList, eventListInsight } from './event-list.ts';
@@ -147,15 +144,7 @@ test.each([
 test.each(['', 'partial=true'])(
   'without the store a list is refused, never cut short: ?%s',
   async (query) => {
-    const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
-    const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-    const history = new History({
-      store,
-      streams: store,
-      isReachable: () => true,
-      limits,
-      metrics: new Metrics(),
-    });
+    const history = awayHistory();
     await expect(ask(query, 0, history)).rejects.toMatchObject({ status: 503, reason: 'store-away' });
   },
 );

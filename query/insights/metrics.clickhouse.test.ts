@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
-import { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsAnswer, metricsQuery } from '../api.ts';
 import { bucketsOf } from '../buckets.ts';
@@ -8,7 +8,7 @@ import { History } from '../history.ts';
 import { readParameters } from '../parameters.ts';
 import { rangeOf } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
-import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { addTraffic } from '../testing/model-traffic.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import { recount } from '../testing/recount.ts';
@@ -94,12 +94,6 @@ test('a site of which nothing is known has zeros in every bucket', async () => {
 
 function omitDate<T extends { readonly date: string }>({ date: _date, ...rest }: T) {
   return rest;
-}
-
-function awayHistory(): History {
-  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
-  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
 }
 
 test.each(['range=30min', 'range=lastHour'])(

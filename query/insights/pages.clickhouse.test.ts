@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Metrics } from '../../infra/metrics.ts';
-import { Store } from '../../infra/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { History } from '../history.ts';
 import { readParameters } from '../parameters.ts';
 import { rangeOf } from '../range.ts';
 import { SiteMemory } from '../site-memory.ts';
-import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
@@ -237,15 +234,7 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
 }
 
 test.each(QUESTIONS)('without the store %s is refused, in part, too', async (about) => {
-  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
-  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
-  const history = new History({
-    store,
-    streams: store,
-    isReachable: () => true,
-    limits,
-    metrics: new Metrics(),
-  });
+  const history = awayHistory();
   const sources = { history, hot: visits.hotView() };
   const refused = { status: 503, reason: 'store-away' };
   await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(refused);

@@ -20,6 +20,13 @@ export interface HistoryStore {
   stop(): Promise<void>;
 }
 
+/** Over a store that nobody reaches. */
+export function awayHistory(): History {
+  const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
+  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
+  return new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() });
+}
+
 export async function startHistoryStore(): Promise<HistoryStore> {
   const dataDir = mkdtempSync(join(tmpdir(), 'footfall-query-'));
   const server = await startStoreServer({ dataDir });
