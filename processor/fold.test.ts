@@ -324,6 +324,18 @@ describe('single cases', () => {
     ]);
   });
 
+  test('an event that overtakes the one between it and its session joins it, and opens no other under its id', () => {
+    const at = (gaps: number) =>
+      plainEvent({ occurredAtMs: START_MS + gaps * SESSION_GAP_MS, sessionId: 'a'.repeat(32) });
+    const run = new FoldRun();
+    run.take(messageOf([at(0), at(1.1)], 1));
+    run.take(messageOf([at(0.5)], 2));
+    run.flush();
+    expect(currentSessions(run.sessions).map(({ id, screenViews }) => [id, screenViews])).toEqual([
+      ['a'.repeat(32), 3],
+    ]);
+  });
+
   test('a publisher’s message that comes twice, or late behind the next one, counts once', () => {
     const run = new FoldRun();
     const first = messageOf([plainEvent()], 1);

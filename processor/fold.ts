@@ -129,7 +129,9 @@ function findSlot(state: PartitionState, event: EventView): number {
     const named = heldSession(state, deviceKey, event);
     if (named !== 0 || isRevivable(state, event, deviceKey)) return named;
   }
-  return sessionFor(state, deviceKey, event.occurredAtMs, event);
+  const reaching = sessionFor(state, deviceKey, event.occurredAtMs, event);
+  // What lies between the session that was answered and this event came by another collector, and comes later.
+  return reaching === 0 ? heldSession(state, deviceKey, event) : reaching;
 }
 
 /** Opens the event's session, unless it is one to hold again; a synthetic start goes in front of the event. */

@@ -195,7 +195,8 @@ class Partition {
     return (
       held.find((session) => session.id === event.sessionId && reaches(session, at)) ??
       held.findLast((session) => startOf(session) <= at && at <= endOf(session) + SESSION_GAP_MS) ??
-      held.find((session) => at < startOf(session) && startOf(session) - at <= SESSION_GAP_MS)
+      held.find((session) => at < startOf(session) && startOf(session) - at <= SESSION_GAP_MS) ??
+      held.find((session) => session.id === event.sessionId)
     );
   }
 
