@@ -35,7 +35,8 @@ interface Reading {
  * Question: how fast does everything about a large site come out, in each format, against the same columns straight from
  * the store in the same run; how much memory does that take of the service; and how long does a deep page take of those
  * who follow `nextCursor`? Both are read by the same reader, in turns, all of it. The store's own statement sorts nothing,
- * knows no seam and uses the settings that the store has by itself, except for what the format looks like.
+ * knows no seam and uses the settings that the store has by itself, except for what the format looks like: its Parquet has
+ * bloom filters, which ours has not.
  *
  * Not compared: exports while events pour in, readers on another machine.
  */

@@ -25,7 +25,7 @@ export interface IdAt {
 }
 
 /**
- * The session of the device that an event at `occurredAtMs` joins; 0 when it opens one. Among the sessions that the
+ * The session of the device that reaches an event at `occurredAtMs`, which joins it; 0 when none does. Among the sessions that the
  * event is no more than a gap away from, it is the one whose id was answered (`answered`, where there is one); else
  *
  *        ├──── A ────┤                ├──── B ────┤

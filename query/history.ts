@@ -95,18 +95,18 @@ interface Measures {
  */
 export class History {
   readonly #store: Pick<Store, 'query'>;
-  readonly #streamed: Pick<Store, 'bytes'>;
+  readonly #streams: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
   readonly #limits: QuestionLimits;
   /** One statement for each question, by the name of its file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
   readonly #turns = new Turns(TURNS);
-  readonly #streams = new Turns(STREAM_TURNS);
+  readonly #streamTurns = new Turns(STREAM_TURNS);
 
   constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
-    this.#streamed = streams;
+    this.#streams = streams;
     this.#isReachable = isReachable;
     this.#limits = limits;
     const questions = readdirSync(STATEMENTS).map((file) => file.replace(/\.sql$/, ''));
@@ -154,7 +154,7 @@ export class History {
     statements: readonly StreamedStatement[],
   ): AsyncGenerator<Buffer, void, void> {
     this.refuseAway();
-    const end = await this.#streams.begin(site);
+    const end = await this.#streamTurns.begin(site);
     try {
       for (const statement of statements) yield* this.#streamOne(question, statement);
     } finally {
@@ -177,7 +177,7 @@ export class History {
       const bound = { ...parameters, flushed: seam.flushed };
       const statement = withHotRows(text, seam);
       const settings = { ...this.#settings(statement.length), ...pieces.settings, max_execution_time: 0 };
-      yield* this.#streamed.bytes(statement, bound, settings);
+      yield* this.#streams.bytes(statement, bound, settings);
     } catch (error) {
       throw this.#refusalOf(error);
     } finally {

@@ -10,9 +10,10 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
- *    d. it opens one, whose id is the id that the event was answered, or the derived one.
- *    The gap is inclusive. Of equal starts the greater id is the later. Sessions never merge, even if a late event closes the space between two: their ids have
- *    been given out.
+ *    d. the one whose id it was answered, however far: the event has overtaken what lies between; otherwise
+ *    e. it opens one, whose id is the id that the event was answered, or the derived one.
+ *    The gap is inclusive. Of equal starts the greater id is the later. Sessions never merge, even if a late event closes
+ *    the space between two: their ids have been given out.
  *
  *        session A          session B
  *        |--*---*--|        |---*---|          gap = the dotted reach of each, on both sides

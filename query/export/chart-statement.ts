@@ -24,6 +24,9 @@ type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
 const VISITOR = "if(profileId != '', profileId, deviceId) AS measured, measured != '' AS isMeasured";
 
+/** How many are told apart. */
+const DIFFERENT = 'toFloat64(uniqExactMerge(told))';
+
 /** The statement for a series that is told apart by `breakdowns`. */
 export function chartStatement(
   { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
@@ -46,19 +49,13 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'event':
       return ofNumbers('toFloat64(1)', 'toFloat64(count())');
     case 'user':
-      return ofDifferent(VISITOR, 'toFloat64(uniqExactMerge(told))');
+      return ofDifferent(VISITOR, DIFFERENT);
     case 'user_average':
       return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(told)');
     case 'session':
-      return ofDifferent(
-        "sessionId AS measured, measured != toFixedString('', 16) AS isMeasured",
-        'toFloat64(uniqExactMerge(told))',
-      );
+      return ofDifferent("sessionId AS measured, measured != toFixedString('', 16) AS isMeasured", DIFFERENT);
     case 'group':
-      return ofDifferent(
-        "arrayJoin(groups) AS measured, measured != '' AS isMeasured",
-        'toFloat64(uniqExactMerge(told))',
-      );
+      return ofDifferent("arrayJoin(groups) AS measured, measured != '' AS isMeasured", DIFFERENT);
     case 'one_event_per_user':
       return OF_FIRSTS;
     case 'property_sum':

@@ -1,3 +1,4 @@
+import { must } from '../../infra/assert.ts';
 import type { StoreSettings } from '../../infra/store.ts';
 import {
   EXPORT_ORDER,
@@ -30,8 +31,8 @@ export interface StreamForm {
   readonly more: string;
   /** As the store calls it. */
   readonly format: string;
-  /** The same for what stands behind other rows. */
-  readonly formatBehind: string;
+  /** The same for what stands behind other rows, where that differs. */
+  readonly formatBehind?: string;
   /** Whether rows come in order also where nobody says from where or how many. */
   readonly isOrdered: boolean;
 }
@@ -44,7 +45,6 @@ export const STREAM_FORMS: readonly StreamForm[] = [
     mediaType: 'application/x-ndjson',
     more: '; charset=utf-8',
     format: 'JSONEachRow',
-    formatBehind: 'JSONEachRow',
     isOrdered: true,
   },
   {
@@ -64,7 +64,6 @@ export const STREAM_FORMS: readonly StreamForm[] = [
     mediaType: 'application/vnd.apache.parquet',
     more: '',
     format: 'Parquet',
-    formatBehind: 'Parquet',
     // Half of a file is of no use, and to keep an order takes as long as all else.
     isOrdered: false,
   },
@@ -129,7 +128,7 @@ export async function streamExport(
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
     seam: hotWithin(seam, part),
-    pieces: { ...pieces, format: index === 0 ? form.format : form.formatBehind },
+    pieces: { ...pieces, format: index === 0 ? form.format : (form.formatBehind ?? form.format) },
   }));
   const chunks = history.stream('export-stream', site.storedId, statements);
   return {
@@ -150,7 +149,7 @@ async function partsOf(
 ): Promise<Span[]> {
   const bound = { site, from: span.fromMs, to: span.toMs };
   const [extent] = await history.ask<Extent>('export-extent', bound, seam);
-  return extent === undefined ? [span] : streamParts(span, extent, rowsOfPart);
+  return streamParts(span, must(extent, 'a statement without groups has one row'), rowsOfPart);
 }
 
 /** Without the hot rows, where all of them lie elsewhere. */

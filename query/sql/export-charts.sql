@@ -1,6 +1,7 @@
--- What a series makes of its events, by the values of its breakdowns, by bucket, and of two spans of time as a whole. A bucket goes by the name of its first millisecond; `edges` are those of
--- all buckets of both spans. One row for each combination of values: those with something in the later span first, and
--- of these those with the greatest sum.
+-- What a series makes of its events, by the values of its breakdowns, by bucket, and of two spans of time as a whole; what
+-- is counted says export/chart-statement.ts. A bucket goes by the name of its first millisecond; `edges` are those of all
+-- buckets of both spans. One row for each combination of values: those with something in the later span first, and of
+-- these those with the greatest sum.
 WITH found AS
 (
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
