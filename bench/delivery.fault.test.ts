@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CRASH_POINTS } from '../infra/crashpoint.ts';
+import { CRASH_POINTS } from '../infra/process/crashpoint.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../infra/testing/s3-server.ts';
 import { readBucket } from '../processor/delivery/testing/bucket-reader.ts';
 import { waitFor } from './child-process.ts';

@@ -6,7 +6,7 @@ import { OwnProcess } from './child-process.ts';
 /**
  * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is what
  * `POST /track` and `GET …/live` are measured against, and so it must not pay for anything of ours; hence it does not go
- * through `infra/http.ts`.
+ * through `infra/http/http.ts`.
  */
 export function serveEcho(): void {
   const app = uws.App();

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { must } from '../infra/assert.ts';
-import { Store } from '../infra/store.ts';
+import { Store } from '../infra/store/store.ts';
 import { EXPORT_GROUPS, EXPORT_SETTINGS, exportColumns } from '../processor/event-export.ts';
 import { STREAM_FORMS, type StreamForm } from '../query/export/streams.ts';
 import { Client, type Credential } from './client.ts';

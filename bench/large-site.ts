@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { must } from '../infra/assert.ts';
-import type { Store } from '../infra/store.ts';
+import type { Store } from '../infra/store/store.ts';
 import { Cluster, type Groundwork } from './cluster.ts';
 import { PARTITIONS, SESSION_HOLD_MS } from './made-visits.ts';
 import { type LoadedSite, loadSite, type SitePlan, siteIn } from './query-site.ts';

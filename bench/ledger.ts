@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { backoffMs } from '../infra/backoff.ts';
+import { backoffMs } from '../infra/concurrency/backoff.ts';
 import type { ReferenceEvent } from '../processor/testing/reference.ts';
 import { type Answer, Client, type Credential, refusalOf } from './client.ts';
 import type { DeviceScript, ScriptedEvent } from './device-script.ts';

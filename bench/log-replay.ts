@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import { backoffMs } from '../infra/backoff.ts';
+import { backoffMs } from '../infra/concurrency/backoff.ts';
 import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
 import { type Client, type Credential, refusalOf } from './client.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../infra/migrate.ts';
 import { projectRoot } from '../infra/root.ts';
-import { Store } from '../infra/store.ts';
+import { migrate } from '../infra/store/migrate.ts';
+import { Store } from '../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../infra/testing/store-server.ts';
 import {
   partitionOf,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../infra/assert.ts';
 import { projectRoot } from '../infra/root.ts';
-import type { Store, StoreParameters } from '../infra/store.ts';
+import type { Store, StoreParameters } from '../infra/store/store.ts';
 import {
   REVENUE,
   SCREEN_VIEW,

@@ -1,5 +1,5 @@
 import { must } from '../infra/assert.ts';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
 import { CONTROL_BUCKET, encodeRecord, siteKeyOf, siteSchema } from '../ingest/accounts.ts';
 import { waitFor } from './child-process.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CRASH_POINTS } from '../infra/crashpoint.ts';
+import { CRASH_POINTS } from '../infra/process/crashpoint.ts';
 import { audit, type Outage } from './audit.ts';
 import { waitFor } from './child-process.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-import { Store } from '../infra/store.ts';
+import { Store } from '../infra/store/store.ts';
 import type { RangeName } from '../query/range.ts';
 import { Client } from './client.ts';
 import { DATABASE } from './cluster.ts';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import type { Store } from '../infra/store.ts';
+import type { Store } from '../infra/store/store.ts';
 import type { RangeName } from '../query/range.ts';
 import { type Client, type Credential, refusalOf } from './client.ts';
 import { percentile, rounded } from './results.ts';

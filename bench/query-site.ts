@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { must } from '../infra/assert.ts';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
-import { migrate } from '../infra/migrate.ts';
 import { projectRoot } from '../infra/root.ts';
-import { Store } from '../infra/store.ts';
+import { migrate } from '../infra/store/migrate.ts';
+import { Store } from '../infra/store/store.ts';
 import {
   CONTROL_BUCKET,
   clientKeyOf,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { must } from '../infra/assert.ts';
 import { projectRoot } from '../infra/root.ts';
-import { type Store, StoreError } from '../infra/store.ts';
+import { type Store, StoreError } from '../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
 import { type Range, type RangeName, rangeOf } from '../query/range.ts';
 import { Zone } from '../query/zone.ts';

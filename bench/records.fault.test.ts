@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CRASH_POINTS } from '../infra/crashpoint.ts';
+import { CRASH_POINTS } from '../infra/process/crashpoint.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
 import { waitFor } from './child-process.ts';
 import { type Answer, Client } from './client.ts';

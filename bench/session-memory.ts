@@ -1,6 +1,6 @@
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import {
   beginMessage,
   type Event,

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../ingest/event.ts';
 import { type Batch, openBatch } from '../processor/batch.ts';
 import { closeBatch, nextBatch } from '../processor/cut.ts';

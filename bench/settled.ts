@@ -1,4 +1,4 @@
-import type { Store } from '../infra/store.ts';
+import type { Store } from '../infra/store/store.ts';
 
 const LOOK_EVERY_MS = 250;
 

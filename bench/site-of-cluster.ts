@@ -1,4 +1,4 @@
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
 import { CONTROL_BUCKET, encodeRecord, type Site, siteKeyOf, siteSchema } from '../ingest/accounts.ts';
 import { waitFor } from './child-process.ts';

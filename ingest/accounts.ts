@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { encodeJson, followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { Logger } from '../infra/log.ts';
-import { encodeJson, followBucket, Mirror } from '../infra/mirror.ts';
 
 /**
  * CONTRACT with everybody who needs to know a team, a site or a client: JSON records in one bucket of named bytes.

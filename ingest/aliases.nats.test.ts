@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { Aliases } from './aliases.ts';

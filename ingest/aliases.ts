@@ -1,6 +1,6 @@
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
-import type { KeyedBytes, KeyedValue } from '../infra/keyed-bytes.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
+import type { KeyedBytes, KeyedValue } from '../infra/bus/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
 import { ALIASES_BUCKET, type Alias, decodeAlias } from './alias-record.ts';
 

@@ -1,4 +1,4 @@
-import { errorText, type HeaderList, type Reply } from '../infra/http.ts';
+import { errorText, type HeaderList, type Reply } from '../infra/http/http.ts';
 import type { Counter } from '../infra/metrics.ts';
 import type { Bot } from './bot.ts';
 import { limitedAddress } from './client-address.ts';

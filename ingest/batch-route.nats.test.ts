@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import {
   connectBus,

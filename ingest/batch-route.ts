@@ -1,4 +1,4 @@
-import type { HttpServer } from '../infra/http.ts';
+import type { HttpServer } from '../infra/http/http.ts';
 import { Answering, type RejectedBody } from './answering.ts';
 import type { Bot } from './bot.ts';
 import { isRejection } from './caller.ts';

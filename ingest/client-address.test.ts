@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RequestHead } from '../infra/http.ts';
+import type { RequestHead } from '../infra/http/http.ts';
 import {
   isPublic,
   limitedAddress,

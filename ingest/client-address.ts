@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../infra/config.ts';
-import type { RequestHead } from '../infra/http.ts';
+import type { RequestHead } from '../infra/http/http.ts';
 
 /** Headers in which proxies say whom they speak for, the most telling first. */
 const PROXY_HEADERS = ['cf-connecting-ip', 'true-client-ip', 'x-real-ip', 'x-forwarded-for', 'forwarded'];

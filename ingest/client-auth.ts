@@ -1,6 +1,6 @@
 import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { RequestHead } from '../infra/http.ts';
+import type { RequestHead } from '../infra/http/http.ts';
 import type { Client } from './accounts.ts';
 
 /** CONTRACT with everybody who lets a client in: its headers, its secret, and what is stored of the secret. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import {
   beginMessage,
   DecodeError,

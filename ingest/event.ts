@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RowBinaryWriter } from '../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
  * CONTRACT between the collectors, which write events, and the processor, which reads them.

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import { readConfig } from '../infra/config.ts';
-import type { KeyedBytes } from '../infra/keyed-bytes.ts';
 import { createLogger } from '../infra/log.ts';
 import {
   type Client,

@@ -1,5 +1,5 @@
-import type { Dependency, HostContext, Mounted } from '../infra/host.ts';
 import type { Metrics } from '../infra/metrics.ts';
+import type { Dependency, HostContext, Mounted } from '../infra/process/host.ts';
 import { release } from '../infra/root.ts';
 import { Accounts, CONTROL_BUCKET } from './accounts.ts';
 import { Aliases } from './aliases.ts';

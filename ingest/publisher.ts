@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Backoff, backoffMs } from '../infra/backoff.ts';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
-import type { CrashPoint } from '../infra/crashpoint.ts';
+import { type Backoff, backoffMs } from '../infra/concurrency/backoff.ts';
 import type { Logger } from '../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import type { CrashPoint } from '../infra/process/crashpoint.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from './event.ts';
 
 const ATTEMPT_MS = 2_000;

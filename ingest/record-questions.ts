@@ -1,5 +1,5 @@
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import { partitionOf } from './event.ts';
 import {
   decodeRecordAnswer,

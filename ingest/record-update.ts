@@ -1,4 +1,4 @@
-import type { RowBinaryWriter } from '../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { DecodeError, MESSAGE_HEADER_BYTES } from './event.ts';
 
 /**

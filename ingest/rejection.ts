@@ -1,4 +1,4 @@
-import type { HeaderList } from '../infra/http.ts';
+import type { HeaderList } from '../infra/http/http.ts';
 import { PUBLISH_REFUSALS } from './publisher.ts';
 
 /** Why a request is not taken. Each is a counter that starts at zero. */

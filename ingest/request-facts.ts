@@ -1,4 +1,4 @@
-import type { RequestHead } from '../infra/http.ts';
+import type { RequestHead } from '../infra/http/http.ts';
 import { type AddressClaims, readAddressClaims, type TrustedProxies } from './client-address.ts';
 import { type ClientHeaders, readClientHeaders } from './client-auth.ts';
 import { type ClientHints, readClientHints } from './user-agent-hints.ts';

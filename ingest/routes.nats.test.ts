@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
 import { ManualClock } from '../infra/clock.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { sessionIdOf } from './event.ts';

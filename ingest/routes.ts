@@ -1,5 +1,5 @@
 import type { Clock } from '../infra/clock.ts';
-import type { HeaderList, HttpServer, RequestHead } from '../infra/http.ts';
+import type { HeaderList, HttpServer, RequestHead } from '../infra/http/http.ts';
 import { Answering, type AnsweringParts } from './answering.ts';
 import { type Caller, type CallerVerdict, type Credentials, isRejection } from './caller.ts';
 import { limitedAddress, type TrustedProxies } from './client-address.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
 import { ManualClock } from '../infra/clock.ts';
 import { createLogger } from '../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';

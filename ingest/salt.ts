@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Backoff, backoffMs } from '../infra/backoff.ts';
-import { BusError } from '../infra/bus-error.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../infra/clock.ts';
-import type { KeyedBytes } from '../infra/keyed-bytes.ts';
+import { type Backoff, backoffMs } from '../infra/concurrency/backoff.ts';
 import type { Logger } from '../infra/log.ts';
 
 const SALT_BYTES = 16;

@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
  * CONTRACT between a collector that does not know a device's open session and the partition's owner, who does.

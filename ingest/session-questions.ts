@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import {
   decodeSessionAnswers,

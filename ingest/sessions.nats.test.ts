@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
 import { ManualClock } from '../infra/clock.ts';
 import { Metrics } from '../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';

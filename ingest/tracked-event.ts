@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import type { Caller } from './caller.ts';
 import type { CollectorParts } from './collector-parts.ts';
 import {

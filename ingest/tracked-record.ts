@@ -1,4 +1,4 @@
-import { BusError } from '../infra/bus-error.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Caller } from './caller.ts';
 import type { CollectorParts } from './collector-parts.ts';
 import { partitionOf } from './event.ts';

@@ -1,4 +1,4 @@
-import type { HeaderList, HttpServer } from '../infra/http.ts';
+import type { HeaderList, HttpServer } from '../infra/http/http.ts';
 import type { Accounts } from './accounts.ts';
 import { COLLECTION_CORS } from './routes.ts';
 

@@ -1,4 +1,4 @@
-import type { RequestHead } from '../infra/http.ts';
+import type { RequestHead } from '../infra/http/http.ts';
 import { leadingNumbers } from './user-agent-version.ts';
 
 /** What a browser of the Chromium family says of itself in headers. Texts as sent; empty when absent. */

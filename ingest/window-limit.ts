@@ -1,5 +1,5 @@
-import type { HeaderList } from '../infra/http.ts';
-import { limitHeaders } from '../infra/limit-headers.ts';
+import type { HeaderList } from '../infra/http/http.ts';
+import { limitHeaders } from '../infra/http/limit-headers.ts';
 
 const WINDOW_MS = 10_000;
 const KEYS_MAX = 100_000;

@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { encodeHotAnswer, type HotMinute, type HotQuestion } from './hot.ts';

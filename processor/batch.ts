@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { HOUR_MS, settledBeforeMs } from './rollups/settled.ts';
 
 /** A batch is cut long before this; it bounds what one message can add on top. */

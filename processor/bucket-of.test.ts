@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../infra/config.ts';
-import { BucketError } from '../infra/object-store.ts';
+import { BucketError } from '../infra/object-store/object-store.ts';
 import { seal } from '../infra/sealed.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../infra/testing/s3-server.ts';
 import { bucketOf, readEndpointsAllowed } from './bucket-of.ts';

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../infra/config.ts';
-import { ObjectStore } from '../infra/object-store.ts';
-import { isPublicAddress } from '../infra/outward.ts';
+import { isPublicAddress } from '../infra/network/public-address.ts';
+import { ObjectStore } from '../infra/object-store/object-store.ts';
 import { unseal } from '../infra/sealed.ts';
 import { readAddressRange } from '../ingest/address-range.ts';
 import { type Integration, integrationKeyOf } from './integration.ts';

@@ -1,6 +1,6 @@
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import type { StreamMessage } from '../infra/bus/stream-reader.ts';
 import type { Logger } from '../infra/log.ts';
-import type { StreamMessage } from '../infra/stream-reader.ts';
 
 /** Messages that could not be read, kept for a human or a later program. */
 export const DEAD_LETTERS_STREAM = 'dead-letters';

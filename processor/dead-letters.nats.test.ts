@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
 import { projectRoot } from '../infra/root.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';

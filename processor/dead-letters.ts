@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { readConfig } from '../infra/config.ts';
 import { createLogger } from '../infra/log.ts';
 import { DecodeError, decodeMessageHead, subjectOf } from '../ingest/event.ts';

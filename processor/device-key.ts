@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import type { EventView } from './event-view.ts';
 
 const KEY_MAX_BYTES = 65_536;

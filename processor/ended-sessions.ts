@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { FLAG_CREDIT, FLAG_IN_SESSION, MESSAGE_HEADER_BYTES } from '../ingest/event.ts';
 import type { Batch } from './batch.ts';
 import { deviceKeyAt, deviceKeyOf } from './device-key.ts';

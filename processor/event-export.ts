@@ -1,4 +1,4 @@
-import type { StoreSettings } from '../infra/store.ts';
+import type { StoreSettings } from '../infra/store/store.ts';
 import { amountText } from './amount-text.ts';
 
 /**

@@ -1,10 +1,10 @@
-import { type Backoff, backoffMs } from '../infra/backoff.ts';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
-import type { CrashPoint } from '../infra/crashpoint.ts';
+import { type Backoff, backoffMs } from '../infra/concurrency/backoff.ts';
 import type { Logger } from '../infra/log.ts';
-import { type KeyedInsert, type Store, StoreError } from '../infra/store.ts';
+import type { CrashPoint } from '../infra/process/crashpoint.ts';
+import { type KeyedInsert, type Store, StoreError } from '../infra/store/store.ts';
 import { streamOf } from '../ingest/event.ts';
 import type { PartitionFeed } from './feed/partition-feed.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { beginMessage, DecodeError, endMessage, MESSAGE_HEADER_BYTES } from '../ingest/event.ts';
 
 /**

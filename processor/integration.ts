@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BUCKET_FAILURES } from '../infra/object-store.ts';
+import { BUCKET_FAILURES } from '../infra/object-store/object-store.ts';
 
 /**
  * CONTRACT between whoever sets up that a site's events go to a bucket of somebody's object storage, and the processor,

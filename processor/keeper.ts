@@ -1,8 +1,8 @@
-import { backoffMs } from '../infra/backoff.ts';
-import type { KeyedBytes } from '../infra/keyed-bytes.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
+import { backoffMs } from '../infra/concurrency/backoff.ts';
+import { Naps } from '../infra/concurrency/naps.ts';
 import { reasonOf } from '../infra/log.ts';
-import { Naps } from '../infra/naps.ts';
-import { RowBinaryWriter } from '../infra/row-binary.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../ingest/event.ts';
 import { sessionLookupSubjectOf } from '../ingest/session-lookup.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from './hot.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Bus } from '../infra/bus.ts';
+import type { Bus } from '../infra/bus/bus.ts';
 import { systemClock } from '../infra/clock.ts';
-import type { CrashPoint } from '../infra/crashpoint.ts';
-import type { Store } from '../infra/store.ts';
+import type { CrashPoint } from '../infra/process/crashpoint.ts';
+import type { Store } from '../infra/store/store.ts';
 import type { StoreServer } from '../infra/testing/store-server.ts';
 import { type Event, streamOf, subjectOf } from '../ingest/event.ts';
 import {

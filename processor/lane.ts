@@ -1,8 +1,8 @@
-import { backoffMs } from '../infra/backoff.ts';
-import { BusError } from '../infra/bus-error.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
+import type { StreamMessage, StreamReader } from '../infra/bus/stream-reader.ts';
+import { backoffMs } from '../infra/concurrency/backoff.ts';
+import { Naps } from '../infra/concurrency/naps.ts';
 import type { Config } from '../infra/config.ts';
-import { Naps } from '../infra/naps.ts';
-import type { StreamMessage, StreamReader } from '../infra/stream-reader.ts';
 import { streamOf } from '../ingest/event.ts';
 import { buryDeadLetter } from './dead-letter.ts';
 import { type FeedParts, PartitionFeed } from './feed/partition-feed.ts';

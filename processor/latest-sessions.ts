@@ -1,4 +1,4 @@
-import type { Store } from '../infra/store.ts';
+import type { Store } from '../infra/store/store.ts';
 import { latestOf, type SessionSpan } from '../ingest/session-lookup.ts';
 import { SESSIONS_TABLE } from './rows.ts';
 import type { EndedByPlace, EndedQuestion } from './session-answers.ts';

@@ -1,4 +1,4 @@
-import type { Store } from '../infra/store.ts';
+import type { Store } from '../infra/store/store.ts';
 import type { NamedSession } from './ended-sessions.ts';
 import { EVENT_ID_MEMORY_MS } from './partition.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from './restore.ts';

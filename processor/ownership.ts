@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { BusError } from '../infra/bus-error.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../infra/clock.ts';
-import type { KeyedBytes } from '../infra/keyed-bytes.ts';
 import {
   type Checkpoint,
   decodeLaneRecord,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { CrashPoint } from '../infra/crashpoint.ts';
+import type { CrashPoint } from '../infra/process/crashpoint.ts';
 import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../ingest/event.ts';
 import {
   decodeSessionAnswers,

@@ -1,4 +1,4 @@
-import { StoreError } from '../infra/store.ts';
+import { StoreError } from '../infra/store/store.ts';
 import type { NamedSession } from './ended-sessions.ts';
 import { type FlushOptions, pause, persist } from './flush.ts';
 import { latestOfBoth, latestSessions } from './latest-sessions.ts';

@@ -1,4 +1,4 @@
-import type { RowBinaryWriter } from '../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';

@@ -1,6 +1,6 @@
 import { unreachable } from '../infra/assert.ts';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import { systemClock } from '../infra/clock.ts';
 import { readConfig } from '../infra/config.ts';
 import { createLogger, type Logger } from '../infra/log.ts';

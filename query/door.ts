@@ -1,6 +1,6 @@
-import { BusError } from '../infra/bus-error.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
-import { errorText, type HeaderList, type Reply } from '../infra/http.ts';
+import { errorText, type HeaderList, type Reply } from '../infra/http/http.ts';
 import type { Logger } from '../infra/log.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import type { Client } from '../ingest/accounts.ts';

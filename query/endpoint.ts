@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { HeaderList } from '../infra/http.ts';
+import type { HeaderList } from '../infra/http/http.ts';
 import type { Client } from '../ingest/accounts.ts';
 import type { ClientHeaders } from '../ingest/client-auth.ts';
 import type { Asked } from './question.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { must } from '../infra/assert.ts';
 import type { Counter, Histogram, Metrics } from '../infra/metrics.ts';
 import { projectRoot } from '../infra/root.ts';
-import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../infra/store.ts';
+import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../infra/store/store.ts';
 import { RefusalError } from './refusal.ts';
 import { withSummedTexts } from './rollups/summed-texts.ts';
 import { type Seam, withHotRows } from './seam.ts';

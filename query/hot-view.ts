@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { backoffMs } from '../infra/backoff.ts';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
+import { backoffMs } from '../infra/concurrency/backoff.ts';
 import type { Histogram, Metrics } from '../infra/metrics.ts';
 import {
   decodeHotAnswer,

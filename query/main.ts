@@ -1,6 +1,6 @@
-import type { HostContext, Mounted } from '../infra/host.ts';
-import { followBucket, Mirror } from '../infra/mirror.ts';
-import { Store } from '../infra/store.ts';
+import { followBucket, Mirror } from '../infra/bus/mirror.ts';
+import type { HostContext, Mounted } from '../infra/process/host.ts';
+import { Store } from '../infra/store/store.ts';
 import { Accounts, CONTROL_BUCKET } from '../ingest/accounts.ts';
 import { SecretVerifier } from '../ingest/client-auth.ts';
 import { RecordQuestions } from '../ingest/record-questions.ts';

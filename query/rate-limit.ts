@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { HeaderList } from '../infra/http.ts';
-import { limitHeaders } from '../infra/limit-headers.ts';
+import type { HeaderList } from '../infra/http/http.ts';
+import { limitHeaders } from '../infra/http/limit-headers.ts';
 
 /** How many requests a key may make in any span of `windowMs`. */
 export interface Limit {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { systemClock } from '../infra/clock.ts';
 import { readConfig } from '../infra/config.ts';
-import type { Mounted } from '../infra/host.ts';
-import { HttpServer } from '../infra/http.ts';
+import { HttpServer } from '../infra/http/http.ts';
 import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
+import type { Mounted } from '../infra/process/host.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import {
   type Client,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { HttpServer, RequestHead } from '../infra/http.ts';
+import type { HttpServer, RequestHead } from '../infra/http/http.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { readClientHeaders } from '../ingest/client-auth.ts';
 import type { Door } from './door.ts';

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../infra/assert.ts';
-import { Bus } from '../infra/bus.ts';
+import { Bus } from '../infra/bus/bus.ts';
 import { ManualClock } from '../infra/clock.ts';
 import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';

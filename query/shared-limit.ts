@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Bus } from '../infra/bus.ts';
-import { BusError } from '../infra/bus-error.ts';
+import type { Bus } from '../infra/bus/bus.ts';
+import { BusError } from '../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../infra/clock.ts';
-import type { KeyedBytes } from '../infra/keyed-bytes.ts';
 import type { Logger } from '../infra/log.ts';
 import type { Counter, Metrics } from '../infra/metrics.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Clock } from '../infra/clock.ts';
-import type { Dependency } from '../infra/host.ts';
-import type { Store } from '../infra/store.ts';
+import type { Dependency } from '../infra/process/host.ts';
+import type { Store } from '../infra/store/store.ts';
 
 const INTERVAL_MS = 1_000;
 /** Whoever is not there says so sooner. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { must } from '../../infra/assert.ts';
-import { Bus } from '../../infra/bus.ts';
+import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
 import {
   CONTROL_BUCKET,

@@ -69,7 +69,7 @@ export class Launch {
     );
     const facts = await this.#startPart(
       'http',
-      planProgram(['dist/infra/host.js', 'ingest', 'query'], { ...full, ...sealing }),
+      planProgram(['dist/infra/process/host.js', 'ingest', 'query'], { ...full, ...sealing }),
       (ready) => String(ready.url),
     );
     if (this.#isStopping || first === undefined || facts === undefined) return;

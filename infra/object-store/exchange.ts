@@ -1,8 +1,8 @@
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction, Socket } from 'node:net';
+import type { BucketPlace } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
-import type { BucketPlace } from './place.ts';
 
 /** A request that is signed and only has to be sent. */
 export interface SignedRequest {

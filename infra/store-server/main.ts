@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
-import { exitWithParent } from '../parent-watch.ts';
+import { exitWithParent } from '../process/parent-watch.ts';
 import { Engine } from './engine.ts';
 import { engineException } from './exceptions.ts';
 import { HttpFace } from './http-face.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { BucketError } from '../object-store.ts';
+import { BucketError } from '../object-store/object-store.ts';
 
 /** The error that `work` is expected to end with. */
 export async function failureOf(work: Promise<unknown>): Promise<BucketError> {

@@ -1,7 +1,7 @@
-import { Bus } from '../../infra/bus.ts';
+import { Bus } from '../../infra/bus/bus.ts';
 import { type Clock, systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
-import { HttpServer } from '../../infra/http.ts';
+import { HttpServer } from '../../infra/http/http.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { EVENT_MAX_BYTES, encodeEvent, SESSION_GAP_MS } from '../event.ts';
 import { eventLists } from './events.ts';
 

@@ -1,4 +1,4 @@
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 import { sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,

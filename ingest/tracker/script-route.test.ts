@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HttpServer } from '../../infra/http.ts';
+import { HttpServer } from '../../infra/http/http.ts';
 import { addScriptRoutes } from './script-route.ts';
 
 const SCRIPT = `(() => { /* ${'a script '.repeat(40)} */ })();`;

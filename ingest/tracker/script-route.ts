@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HeaderList, HttpServer } from '../../infra/http.ts';
+import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
+import { addUnchanging } from '../../infra/http/static-asset.ts';
 import { projectRoot } from '../../infra/root.ts';
-import { addUnchanging } from '../../infra/unchanging.ts';
 
 /** Where every installation has the script. */
 const USUAL_PATHS = ['/script.js', '/op1.js'];

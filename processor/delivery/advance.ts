@@ -1,7 +1,7 @@
 import { unreachable } from '../../infra/assert.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import { encodeJson } from '../../infra/mirror.ts';
-import { BucketError } from '../../infra/object-store.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
+import { BucketError } from '../../infra/object-store/object-store.ts';
 import { type Delivery, type DeliveryStep, firstDelivery, type Integration } from '../integration.ts';
 import { flushesInStore } from './delivered-rows.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';

@@ -1,5 +1,5 @@
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import type { Store, StoreParameters } from '../../infra/store.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
 import { EVENTS_TABLE } from '../rows.ts';
 

@@ -1,6 +1,6 @@
-import { BusError } from '../../infra/bus-error.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import { encodeJson } from '../../infra/mirror.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { type Delivery, deliverySchema, integrationKeyOf } from '../integration.ts';
 
 /** Somebody else wrote the record since it was read. What is to be done next is read from it again. */

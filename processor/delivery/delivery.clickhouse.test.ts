@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { INTEGRATION_FORMATS, integrationKeyOf } from '../integration.ts';
 import { HOUR_MS } from './delivered-rows.ts';
 import { makeFile } from './event-file.ts';

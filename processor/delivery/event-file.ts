@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store.ts';
+import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
 import {
   EXPORT_GROUPS,
   EXPORT_ORDER,

@@ -1,7 +1,7 @@
 import { must } from '../../infra/assert.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import type { Backfill, Delivery, Integration } from '../integration.ts';
 import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type Span } from './delivered-rows.ts';
 import type { DeliveryLimits } from './limits.ts';

@@ -1,7 +1,7 @@
 import { assert } from '../../infra/assert.ts';
-import type { CrashPoint } from '../../infra/crashpoint.ts';
-import { BucketError, type ObjectStore } from '../../infra/object-store.ts';
-import type { Store } from '../../infra/store.ts';
+import { BucketError, type ObjectStore } from '../../infra/object-store/object-store.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { Store } from '../../infra/store/store.ts';
 import type { DeliveredFile, DeliveryStep, Integration } from '../integration.ts';
 import type { FlushedRows } from './delivered-rows.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';

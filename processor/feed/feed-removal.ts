@@ -1,4 +1,4 @@
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 import { feedSubjectOf } from '../../ingest/accounts.ts';
 import type { FedEvent } from './fed-event.ts';
 import { FEED_STREAM } from './feed-stream.ts';

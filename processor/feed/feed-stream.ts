@@ -1,4 +1,4 @@
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 
 /**
  * CONTRACT with whoever follows a site's feed; "Feed" in processor/README.md says it in words.

@@ -1,4 +1,4 @@
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { Accounts } from '../../ingest/accounts.ts';
 import type { FeedMetrics } from './feed-metrics.ts';

@@ -1,8 +1,8 @@
 import { connect, type NatsConnection, type StreamAPI } from 'nats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { Bus } from '../../infra/bus.ts';
-import { BusError } from '../../infra/bus-error.ts';
+import { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';

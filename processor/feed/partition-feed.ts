@@ -1,5 +1,5 @@
-import type { Bus } from '../../infra/bus.ts';
-import { BusError } from '../../infra/bus-error.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { feedSubjectOf } from '../../ingest/accounts.ts';
 import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';

@@ -1,4 +1,4 @@
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Alias, decodeAlias } from '../../ingest/alias-record.ts';
 
 /** A stored alias, and where it lies. */

@@ -1,4 +1,4 @@
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letter.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { partitionOf } from '../../ingest/event.ts';
 import { recordKeyOf } from '../../ingest/record-lookup.ts';
 import type { Erasure } from '../erasure.ts';

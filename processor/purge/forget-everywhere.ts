@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
 import { subjectOf } from '../../ingest/event.ts';
 import { recordStreamOf, recordSubjectOf } from '../../ingest/record-update.ts';
 import { encodeForgetting, type Forgetting, forgettingIdOf } from '../forgetting.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { systemClock } from '../../infra/clock.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { encodeJson } from '../../infra/mirror.ts';
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { CONTROL_BUCKET, clientKeyOf, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
 import { ALIASES_BUCKET } from '../../ingest/alias-record.ts';
 import {

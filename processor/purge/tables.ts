@@ -1,4 +1,4 @@
-import type { Store, StoreParameters } from '../../infra/store.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 
 /** Deletions are done when the statement returns, on every replica. */
 const SYNC = { mutations_sync: 2 };

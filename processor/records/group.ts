@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { GroupUpdate } from '../../ingest/record-update.ts';
 import {
   type Applied,

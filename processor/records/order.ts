@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { EVENT_MAX_BYTES } from '../../ingest/event.ts';
 import { minorUnitsOf } from '../../ingest/money.ts';
 import type { OrderUpdate } from '../../ingest/record-update.ts';

@@ -1,11 +1,11 @@
-import { type Backoff, backoffMs } from '../../infra/backoff.ts';
-import type { Bus } from '../../infra/bus.ts';
-import { BusError } from '../../infra/bus-error.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import type { CrashPoint } from '../../infra/crashpoint.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import type { Logger } from '../../infra/log.ts';
-import { type Store, StoreError } from '../../infra/store.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { type Store, StoreError } from '../../infra/store/store.ts';
 import { recordStreamOf } from '../../ingest/record-update.ts';
 import type { RecordDocument } from './document.ts';
 import type { BookLimits } from './record-book.ts';

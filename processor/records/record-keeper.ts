@@ -1,6 +1,6 @@
-import { backoffMs } from '../../infra/backoff.ts';
+import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { Naps } from '../../infra/concurrency/naps.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { Naps } from '../../infra/naps.ts';
 import {
   decodeRecordQuestion,
   encodeRecordAnswer,

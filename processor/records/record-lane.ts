@@ -1,8 +1,8 @@
-import { backoffMs } from '../../infra/backoff.ts';
-import { BusError } from '../../infra/bus-error.ts';
-import { Naps } from '../../infra/naps.ts';
-import { StoreError } from '../../infra/store.ts';
-import type { StreamMessage, StreamReader } from '../../infra/stream-reader.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
+import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { Naps } from '../../infra/concurrency/naps.ts';
+import { StoreError } from '../../infra/store/store.ts';
 import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { decodeRecordUpdates, type RecordUpdate, recordStreamOf } from '../../ingest/record-update.ts';
 import { buryDeadLetter } from '../dead-letter.ts';

@@ -1,5 +1,5 @@
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
-import type { Store } from '../../infra/store.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Store } from '../../infra/store/store.ts';
 import type { RecordDocument } from './document.ts';
 import type { RecordName } from './record-book.ts';
 import { RECORD_TABLES, type RecordTable } from './record-tables.ts';

@@ -1,4 +1,4 @@
-import type { RowBinaryWriter } from '../../infra/row-binary.ts';
+import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { RecordDocument } from './document.ts';
 import { GROUP_COLUMNS, GROUP_SELECT, groupOf, writeGroupRow } from './group.ts';
 import { ORDER_COLUMNS, ORDER_SELECT, orderOf, writeOrderRow } from './order.ts';

@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, EVENT_MAX_BYTES, endMessage, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../event-view.ts';
 import type { RecordedRevenue } from './order.ts';

@@ -1,5 +1,5 @@
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
-import type { Store } from '../../infra/store.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Store } from '../../infra/store/store.ts';
 import type { SiteHour } from './settled.ts';
 
 const BYTES_MAX = 67_108_864;

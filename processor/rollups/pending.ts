@@ -1,4 +1,4 @@
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { HOUR_MS } from './settled.ts';
 import { type SumUnit, startOfUnit, UNITS } from './units.ts';
 

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { Naps } from '../../infra/concurrency/naps.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import { Naps } from '../../infra/naps.ts';
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
 import { lateStarts, unrolledStarts } from './pending.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';

@@ -1,5 +1,5 @@
 import { assert } from '../../infra/assert.ts';
-import type { Store, StoreParameters, StoreSettings } from '../../infra/store.ts';
+import type { Store, StoreParameters, StoreSettings } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../rows.ts';
 import { HOUR_MS } from './settled.ts';

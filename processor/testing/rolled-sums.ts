@@ -1,4 +1,4 @@
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { type SumUnit, UNITS } from '../rollups/units.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../rows.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';

@@ -1,4 +1,4 @@
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 
 /** For tests of other rooms that need sums of hours and days in a store, without a processor that makes them. */
 export { markLateHours } from '../rollups/late-hours.ts';

@@ -1,4 +1,4 @@
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
 import { answerHot } from '../answers.ts';
 import { type Batch, openBatch } from '../batch.ts';

@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/amount-text.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';

@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { type Cursor, cursorBounds } from '../cursor.ts';
 import type { History, Pieces } from '../history.ts';
 import { edgesOf, isFinest, pageSpanOf } from '../insights/page-span.ts';

@@ -1,5 +1,5 @@
 import { must } from '../../infra/assert.ts';
-import type { StoreSettings } from '../../infra/store.ts';
+import type { StoreSettings } from '../../infra/store/store.ts';
 import {
   EXPORT_ORDER,
   EXPORT_SETTINGS,

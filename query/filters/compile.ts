@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/amount-text.ts';
 import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner } from './names.ts';

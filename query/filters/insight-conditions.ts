@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START, SETTING_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import type { Conditions } from '../history.ts';
 import type { Span } from '../range.ts';

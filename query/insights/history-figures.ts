@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';

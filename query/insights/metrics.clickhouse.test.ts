@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsAnswer, metricsQuery } from '../api.ts';
 import { bucketsOf } from '../buckets.ts';

@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { History } from '../history.ts';
 import type { Asked } from '../question.ts';

@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { nextRows } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { Mirror } from '../../infra/bus/mirror.ts';
 import { createLogger } from '../../infra/log.ts';
-import { Mirror } from '../../infra/mirror.ts';
-import { Store } from '../../infra/store.ts';
+import { Store } from '../../infra/store/store.ts';
 import { Accounts } from '../../ingest/accounts.ts';
 import { createSecret } from '../../ingest/client-auth.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { encodeJson } from '../../infra/mirror.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { SEGMENTS } from '../export/chart-fields.ts';
 import {
   CHART_TYPES,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { Bus } from '../../infra/bus.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Logger } from '../../infra/log.ts';
-import { followBucket, Mirror } from '../../infra/mirror.ts';
 import { CONTROL_BUCKET } from '../../ingest/accounts.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';

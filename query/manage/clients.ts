@@ -1,4 +1,4 @@
-import type { Entry } from '../../infra/mirror.ts';
+import type { Entry } from '../../infra/bus/mirror.ts';
 import type { Client } from '../../ingest/accounts.ts';
 import { createSecret, hashSecret } from '../../ingest/client-auth.ts';
 import { RefusalError } from '../refusal.ts';

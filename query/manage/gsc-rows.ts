@@ -1,5 +1,5 @@
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
-import { type Store, StoreError } from '../../infra/store.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { type Store, StoreError } from '../../infra/store/store.ts';
 import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../processor/rows.ts';
 import { StoreAwayError } from '../history.ts';
 import { RefusalError } from '../refusal.ts';

@@ -1,4 +1,4 @@
-import type { Entry } from '../../infra/mirror.ts';
+import type { Entry } from '../../infra/bus/mirror.ts';
 import { unseal } from '../../infra/sealed.ts';
 import { RefusalError } from '../refusal.ts';
 import { type AnyEndpoint, anyEndpoint } from '../serve.ts';

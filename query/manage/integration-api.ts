@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { z } from 'zod';
-import { BUCKET_FAILURES } from '../../infra/object-store.ts';
+import { BUCKET_FAILURES } from '../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../processor/integration.ts';
 import { nameField } from './project-api.ts';
 

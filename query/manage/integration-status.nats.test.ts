@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import { encodeJson } from '../../infra/mirror.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import {
   DELIVERIES_BUCKET,
   type Delivery,

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { encodeJson } from '../../infra/mirror.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { type FaultProxy, startFaultProxy } from '../../infra/testing/fault-proxy.ts';
 import { S3_KEY, type S3Server, startS3 } from '../../infra/testing/s3-server.ts';
 import { integrationKeyOf } from '../../processor/integration.ts';

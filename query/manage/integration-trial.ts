@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { BucketError, type ObjectStore } from '../../infra/object-store.ts';
+import { BucketError, type ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Integration } from '../../processor/integration.ts';
 import { RefusalError } from '../refusal.ts';
 import type { TrialShown } from './integration-api.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { encodeJson } from '../../infra/mirror.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { unseal } from '../../infra/sealed.ts';
 import { integrationKeyOf } from '../../processor/integration.ts';
 import { problemOf } from './admin/record-kinds.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Entry, Mirror } from '../../infra/mirror.ts';
+import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered, Call } from '../endpoint.ts';
 import { RefusalError } from '../refusal.ts';
 import { type ManageParts, newestFirst, noSuch, nowText } from './manage.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
-import { Bus } from '../../infra/bus.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
+import { Bus } from '../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { createLogger } from '../../infra/log.ts';
-import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/mirror.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { RefusalError } from '../refusal.ts';
 import { ControlRecords } from './records.ts';

@@ -1,6 +1,6 @@
-import { BusError } from '../../infra/bus-error.ts';
-import type { KeyedBytes } from '../../infra/keyed-bytes.ts';
-import { type Entry, encodeJson, type Mirror } from '../../infra/mirror.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered } from '../endpoint.ts';
 import { RefusalError } from '../refusal.ts';
 

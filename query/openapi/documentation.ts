@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { HttpServer } from '../../infra/http.ts';
+import type { HttpServer } from '../../infra/http/http.ts';
+import { addUnchanging } from '../../infra/http/static-asset.ts';
 import { release } from '../../infra/root.ts';
-import { addUnchanging } from '../../infra/unchanging.ts';
 import type { AnyEndpoint } from '../serve.ts';
 import { COLLECTION } from './collection.ts';
 import { openApiDocument } from './document.ts';

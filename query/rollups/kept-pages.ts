@@ -1,4 +1,4 @@
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import type { History } from '../history.ts';
 import { NO_SEAM } from '../seam.ts';
 import { countWith, type HashSet, hashSetOf } from './kept.ts';

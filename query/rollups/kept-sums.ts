@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache-keys.ts';
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import type { History } from '../history.ts';
 import type { Figures, SummedRow } from '../insights/figures.ts';
 import { NO_SEAM } from '../seam.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache-keys.ts';
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import type { History } from '../history.ts';
 import type { Seam } from '../seam.ts';
 import { Kept } from './kept.ts';

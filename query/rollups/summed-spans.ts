@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { StoreParameters } from '../../infra/store.ts';
+import type { StoreParameters } from '../../infra/store/store.ts';
 import type { History } from '../history.ts';
 import type { Span } from '../range.ts';
 import type { Seam } from '../seam.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import type { Store } from '../../infra/store.ts';
+import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';

@@ -1,4 +1,4 @@
-import { BusError } from '../../infra/bus-error.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Site, siteSchema } from '../../ingest/accounts.ts';

@@ -1,5 +1,5 @@
 import { must } from '../../infra/assert.ts';
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { COLUMN_TYPES, EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../../processor/rows.ts';
 
 const BYTES_MAX = 67_108_864;

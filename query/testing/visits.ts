@@ -1,8 +1,8 @@
-import { BusError } from '../../infra/bus-error.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { RowBinaryWriter } from '../../infra/row-binary.ts';
-import type { Store } from '../../infra/store.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Store } from '../../infra/store/store.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import {
   COLUMN_TYPES,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import type { Bus } from '../../../infra/bus.ts';
+import type { Bus } from '../../../infra/bus/bus.ts';
 import { type Launcher, startLauncher } from '../../../infra/testing/launcher.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import type { Site } from '../../accounts.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { must } from '../../../infra/assert.ts';
-import { CRASH_POINTS, type CrashPoint } from '../../../infra/crashpoint.ts';
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
-import { BucketError } from '../../../infra/object-store.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
+import { BucketError } from '../../../infra/object-store/object-store.ts';
+import { CRASH_POINTS, type CrashPoint } from '../../../infra/process/crashpoint.ts';
 import type { Delivery, Integration } from '../../integration.ts';
 import { advance, type DeliveryParts, type Moved, type Tries } from '../advance.ts';
 import { HOUR_MS } from '../delivered-rows.ts';

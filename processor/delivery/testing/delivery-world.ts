@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { systemClock } from '../../../infra/clock.ts';
-import type { CrashPoint } from '../../../infra/crashpoint.ts';
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
 import { Metrics } from '../../../infra/metrics.ts';
-import { ObjectStore } from '../../../infra/object-store.ts';
+import { ObjectStore } from '../../../infra/object-store/object-store.ts';
+import type { CrashPoint } from '../../../infra/process/crashpoint.ts';
 import { type FaultProxy, startFaultProxy } from '../../../infra/testing/fault-proxy.ts';
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../../../infra/testing/s3-server.ts';
 import { DELIVERIES_BUCKET, type Integration } from '../../integration.ts';

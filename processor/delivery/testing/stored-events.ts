@@ -1,7 +1,7 @@
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
-import { encodeJson } from '../../../infra/mirror.ts';
-import { RowBinaryWriter } from '../../../infra/row-binary.ts';
-import type { Store } from '../../../infra/store.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
+import { encodeJson } from '../../../infra/bus/mirror.ts';
+import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
+import type { Store } from '../../../infra/store/store.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, type LaneRecord, laneKeyOf } from '../../lane-record.ts';
 import { EVENTS_TABLE } from '../../rows.ts';
 

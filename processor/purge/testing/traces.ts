@@ -1,5 +1,5 @@
 import { connect } from 'nats';
-import type { Store } from '../../../infra/store.ts';
+import type { Store } from '../../../infra/store/store.ts';
 
 /** What is searched: every table of the store, and every message of every stream of the bus, buckets included. */
 export interface Searched {

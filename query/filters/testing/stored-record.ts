@@ -1,4 +1,4 @@
-import type { Store } from '../../../infra/store.ts';
+import type { Store } from '../../../infra/store/store.ts';
 import type { KnownRecord } from './evaluate.ts';
 
 /** Brings a version of a profile's or a group's record to the store. */

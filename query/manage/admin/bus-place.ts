@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Bus } from '../../../infra/bus.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
 import type { Config } from '../../../infra/config.ts';
 import type { Logger } from '../../../infra/log.ts';
 

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../../../infra/bus.ts';
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import {

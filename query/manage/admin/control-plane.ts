@@ -1,6 +1,6 @@
-import type { Bus } from '../../../infra/bus.ts';
-import { BusError } from '../../../infra/bus-error.ts';
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
+import type { Bus } from '../../../infra/bus/bus.ts';
+import { BusError } from '../../../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { CONTROL_BUCKET } from '../../../ingest/accounts.ts';
 import { ALIASES_BUCKET } from '../../../ingest/alias-record.ts';
 import type { Say } from './table.ts';

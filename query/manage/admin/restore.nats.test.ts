@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { Bus } from '../../../infra/bus.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { siteKeyOf, teamKeyOf } from '../../../ingest/accounts.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { Bus } from '../../../infra/bus.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { ManualClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
-import { HttpServer } from '../../../infra/http.ts';
-import type { KeyedBytes } from '../../../infra/keyed-bytes.ts';
+import { HttpServer } from '../../../infra/http/http.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
 import { Metrics } from '../../../infra/metrics.ts';
 import { startNatsServer } from '../../../infra/testing/nats-server.ts';

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import type { Bus } from '../../../../infra/bus.ts';
+import type { Bus } from '../../../../infra/bus/bus.ts';
 import { projectRoot } from '../../../../infra/root.ts';
 
 const PROGRAM = join(projectRoot, 'dist/query/admin.js');

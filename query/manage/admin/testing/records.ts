@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Bus } from '../../../../infra/bus.ts';
+import type { Bus } from '../../../../infra/bus/bus.ts';
 import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../ingest/accounts.ts';
 import { createSecret, hashSecret } from '../../../../ingest/client-auth.ts';
 import { erasureKeyOf } from '../../../../processor/erasure.ts';

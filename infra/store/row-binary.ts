@@ -1,4 +1,4 @@
-import { assert } from './assert.ts';
+import { assert } from '../assert.ts';
 
 const FIRST_BYTES = 4096;
 const SHORT_TEXT = 48;

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ConformanceTarget, errorOf } from './testing/store-conformance.ts';
+import { ConformanceTarget, errorOf } from '../testing/store-conformance.ts';
 
 const target = new ConformanceTarget();
 const { ask, rowsOf, freshTable, connect } = target;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { bucketPlace, objectPath } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
-import { bucketPlace, objectPath } from './place.ts';
 
 const NAMES = { endpoint: null, region: 'eu-west-1', bucket: 'events', pathStyle: false };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublicAddress } from './outward.ts';
+import { isPublicAddress } from './public-address.ts';
 
 test.each([
   '1.1.1.1',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import type { Logger } from '../log.ts';
 import type { KeyedBytes, KeyedValue } from './keyed-bytes.ts';
-import type { Logger } from './log.ts';
 
 /** A value and the revision that a compare-and-set of it must name. */
 export interface Entry<Value> {

@@ -10,9 +10,9 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats';
+import type { Logger } from '../log.ts';
 import { busError } from './bus-error.ts';
 import { KeyedBytes } from './keyed-bytes.ts';
-import type { Logger } from './log.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
 /** Where the bus is and who we are. `url` may hold user and password. */

@@ -1,12 +1,12 @@
 import { createServer } from 'node:net';
-import { Bus } from './bus.ts';
-import { type Clock, systemClock } from './clock.ts';
-import { type Config, ConfigError, readConfig } from './config.ts';
+import { Bus } from '../bus/bus.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import { HttpServer } from '../http/http.ts';
+import { addOperations } from '../http/operations.ts';
+import { createLogger, type Logger } from '../log.ts';
+import { Metrics } from '../metrics.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
-import { HttpServer } from './http.ts';
-import { createLogger, type Logger } from './log.ts';
-import { Metrics } from './metrics.ts';
-import { addOperations } from './operations.ts';
 import { exitWithParent } from './parent-watch.ts';
 
 const DRAIN_MAX_MS = 15_000;

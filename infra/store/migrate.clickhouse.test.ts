@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { MigrationError, migrate, statements } from './migrate.ts';
 import { Store } from './store.ts';
-import { type StoreServer, startStoreServer } from './testing/store-server.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-migrate-'));
 let server: StoreServer;

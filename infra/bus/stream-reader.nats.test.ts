@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLogger } from '../log.ts';
+import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { Bus } from './bus.ts';
-import { createLogger } from './log.ts';
-import { type NatsServer, startNatsServer } from './testing/nats-server.ts';
 
 const STREAM = 'read';
 const MESSAGES = 50;

@@ -4,11 +4,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { inspect } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { failureOf } from '../testing/bucket-failure.ts';
+import { type Fault, type FaultProxy, startFaultProxy } from '../testing/fault-proxy.ts';
+import { type LoopbackServer, startHttp, startSockets } from '../testing/loopback.ts';
+import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../testing/s3-server.ts';
 import { type BucketFailure, ObjectStore } from './object-store.ts';
-import { failureOf } from './testing/bucket-failure.ts';
-import { type Fault, type FaultProxy, startFaultProxy } from './testing/fault-proxy.ts';
-import { type LoopbackServer, startHttp, startSockets } from './testing/loopback.ts';
-import { S3_KEY, S3_REGION, type S3Server, startS3 } from './testing/s3-server.ts';
 
 const TEXT = { contentType: 'text/plain' };
 const SHORT_MS = 250;

@@ -2,15 +2,15 @@ import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { AwsV4Signer } from 'aws4fetch';
-import { BucketError } from './object-store/bucket-error.ts';
-import { digestsOf } from './object-store/digests.ts';
-import { type Answer, exchange, isSuccessful, type SignedRequest } from './object-store/exchange.ts';
-import { guardedLookup, judgeLiteral, type Resolve } from './object-store/guarded-lookup.ts';
-import { readListing } from './object-store/listing.ts';
-import { type BucketPlace, bucketPlace, encodeUri, objectPath } from './object-store/place.ts';
-import { codeOf, refusal } from './object-store/refusal.ts';
+import { type BucketPlace, bucketPlace, encodeUri, objectPath } from './bucket-address.ts';
+import { BucketError } from './bucket-error.ts';
+import { digestsOf } from './digests.ts';
+import { codeOf, refusal } from './error-answer.ts';
+import { type Answer, exchange, isSuccessful, type SignedRequest } from './exchange.ts';
+import { guardedLookup, judgeLiteral, type Resolve } from './guarded-lookup.ts';
+import { readListing } from './listing.ts';
 
-export { BUCKET_FAILURES, BucketError, type BucketFailure } from './object-store/bucket-error.ts';
+export { BUCKET_FAILURES, BucketError, type BucketFailure } from './bucket-error.ts';
 
 /** How a bucket is reached. */
 export interface BucketAccess {
@@ -26,7 +26,7 @@ export interface BucketAccess {
 
 export interface ObjectStoreOptions {
   readonly access: BucketAccess;
-  /** Asked for every address before a connection to it is opened; see infra/outward.ts. */
+  /** Asked for every address before a connection to it is opened; see infra/network/public-address.ts. */
   readonly mayConnect: (address: string) => boolean;
   /** Longest time of one request, from the connection to the end of the answer. */
   readonly timeoutMs: number;

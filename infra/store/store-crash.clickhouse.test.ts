@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { StoreStartError, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 import { type KeyedInsert, Store, StoreError } from './store.ts';
-import { StoreStartError, startStoreServer } from './testing/store-server.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'footfall-store-crash-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

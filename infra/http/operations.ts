@@ -1,5 +1,5 @@
+import type { Metrics } from '../metrics.ts';
 import type { HttpServer } from './http.ts';
-import type { Metrics } from './metrics.ts';
 
 /** Whether a process can do its work, and what to show of it. */
 export interface Readiness {

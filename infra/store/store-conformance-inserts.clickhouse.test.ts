@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { binaryRow, ConformanceTarget, errorOf, pieces } from './testing/store-conformance.ts';
+import { binaryRow, ConformanceTarget, errorOf, pieces } from '../testing/store-conformance.ts';
 
 const target = new ConformanceTarget();
 const { ask, rowsOf, freshTable } = target;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodingFor, isKnown } from './unchanging.ts';
+import { encodingFor, isKnown } from './static-asset.ts';
 
 test.each([
   ['', 'identity'],

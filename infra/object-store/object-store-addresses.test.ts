@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Resolve } from './object-store/guarded-lookup.ts';
+import { isPublicAddress } from '../network/public-address.ts';
+import { type LoopbackServer, startHttp } from '../testing/loopback.ts';
+import type { Resolve } from './guarded-lookup.ts';
 import { BucketError, ObjectStore } from './object-store.ts';
-import { isPublicAddress } from './outward.ts';
-import { type LoopbackServer, startHttp } from './testing/loopback.ts';
 
 const TEXT = { contentType: 'text/plain' };
 const LOOPBACK: LookupAddress = { address: '127.0.0.1', family: 4 };

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Resolve } from './object-store/guarded-lookup.ts';
+import { failureOf } from '../testing/bucket-failure.ts';
+import { S3_KEY, S3_REGION, type S3Server, startS3, VIRTUAL_HOST } from '../testing/s3-server.ts';
+import type { Resolve } from './guarded-lookup.ts';
 import { type BucketAccess, type BucketError, ObjectStore } from './object-store.ts';
-import { failureOf } from './testing/bucket-failure.ts';
-import { S3_KEY, S3_REGION, type S3Server, startS3, VIRTUAL_HOST } from './testing/s3-server.ts';
 
 const TEXT = { contentType: 'text/plain' };
 const PORT = /\d+$/;

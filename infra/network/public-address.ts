@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { must } from './assert.ts';
+import { must } from '../assert.ts';
 
 // What is no single public machine, by the registries of special addresses (RFC 6890 and those after it).
 const INTERNAL_IPV4 = blockList('ipv4', [

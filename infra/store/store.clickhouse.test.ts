@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 import { Store, StoreError } from './store.ts';
-import { type StoreServer, startStoreServer } from './testing/store-server.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));
 const PASSWORD = 'a p@ss:w/rd?';

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ConformanceTarget, errorOf } from './testing/store-conformance.ts';
+import { ConformanceTarget, errorOf } from '../testing/store-conformance.ts';
 
 // What a server must do for footfall, asked with the official client and with bare HTTP. The three files
 // `store-conformance*` run against the embedded store, or against any server:
