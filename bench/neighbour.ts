@@ -1,7 +1,7 @@
+import { CONTROL_BUCKET, encodeRecord, siteKeyOf, siteSchema } from '../infra/accounts/accounts.ts';
 import { must } from '../infra/assert.ts';
 import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
-import { CONTROL_BUCKET, encodeRecord, siteKeyOf, siteSchema } from '../ingest/accounts.ts';
 import { waitFor } from './child-process.ts';
 import { Client } from './client.ts';
 import type { Cluster, Groundwork } from './cluster.ts';

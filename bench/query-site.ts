@@ -1,12 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { must } from '../infra/assert.ts';
-import { Bus } from '../infra/bus/bus.ts';
-import { createLogger } from '../infra/log.ts';
-import { projectRoot } from '../infra/root.ts';
-import { migrate } from '../infra/store/migrate.ts';
-import { Store } from '../infra/store/store.ts';
 import {
   CONTROL_BUCKET,
   clientKeyOf,
@@ -14,7 +8,13 @@ import {
   encodeRecord,
   siteKeyOf,
   siteSchema,
-} from '../ingest/accounts.ts';
+} from '../infra/accounts/accounts.ts';
+import { must } from '../infra/assert.ts';
+import { Bus } from '../infra/bus/bus.ts';
+import { createLogger } from '../infra/log.ts';
+import { projectRoot } from '../infra/root.ts';
+import { migrate } from '../infra/store/migrate.ts';
+import { Store } from '../infra/store/store.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../processor/lane-record.ts';
 import { DATABASE, type Groundwork } from './cluster.ts';
 import { fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';

@@ -1,6 +1,12 @@
+import {
+  CONTROL_BUCKET,
+  encodeRecord,
+  type Site,
+  siteKeyOf,
+  siteSchema,
+} from '../infra/accounts/accounts.ts';
 import { Bus } from '../infra/bus/bus.ts';
 import { createLogger } from '../infra/log.ts';
-import { CONTROL_BUCKET, encodeRecord, type Site, siteKeyOf, siteSchema } from '../ingest/accounts.ts';
 import { waitFor } from './child-process.ts';
 import type { Cluster } from './cluster.ts';
 

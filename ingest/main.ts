@@ -1,15 +1,27 @@
+import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
+import { SecretVerifier } from '../infra/accounts/client-auth.ts';
+import { WindowLimit } from '../infra/accounts/window-limit.ts';
 import type { Metrics } from '../infra/metrics.ts';
+import { TrustedProxies } from '../infra/network/client-address.ts';
 import type { Dependency, HostContext, Mounted } from '../infra/process/host.ts';
 import { release } from '../infra/root.ts';
-import { Accounts, CONTROL_BUCKET } from './accounts.ts';
-import { Aliases } from './aliases.ts';
-import { EXCLUDED_BY } from './answering.ts';
-import { addBatchRoute } from './batch-route.ts';
-import { GuardedVerifier } from './brute-force.ts';
-import { TrustedProxies } from './client-address.ts';
-import { SecretVerifier } from './client-auth.ts';
-import { Collector } from './collector.ts';
-import { Enrichment } from './enrichment.ts';
+import { Collector } from './collect/collector.ts';
+import { type Cargo, Publisher } from './collect/publisher.ts';
+import { RecentAnswers } from './collect/recent-answers.ts';
+import { SessionQuestions } from './collect/session-questions.ts';
+import { Sessions } from './collect/sessions.ts';
+import { SiteFilters } from './collect/site-filters.ts';
+import { Tallies } from './collect/tallies.ts';
+import { Enrichment } from './enrich/enrichment.ts';
+import { Places } from './enrich/places.ts';
+import { RecordQuestions } from './entity-questions.ts';
+import {
+  encodeRecordUpdate,
+  RECORD_UPDATE_MAX_BYTES,
+  type RecordUpdate,
+  recordStreamOf,
+  recordSubjectOf,
+} from './entity-update.ts';
 import {
   EVENT_MAX_BYTES,
   type Event,
@@ -18,28 +30,16 @@ import {
   streamOf,
   subjectOf,
 } from './event.ts';
-import { Places } from './places.ts';
-import { type Cargo, Publisher } from './publisher.ts';
-import { RecentAnswers } from './recent-answers.ts';
-import { RecordQuestions } from './record-questions.ts';
-import {
-  encodeRecordUpdate,
-  RECORD_UPDATE_MAX_BYTES,
-  type RecordUpdate,
-  recordStreamOf,
-  recordSubjectOf,
-} from './record-update.ts';
-import { REJECT_REASONS } from './rejection.ts';
-import { addDeviceIdRoute, addTrackRoute, answerHeaders } from './routes.ts';
-import { Salts } from './salt.ts';
-import { SessionQuestions } from './session-questions.ts';
-import { Sessions } from './sessions.ts';
-import { SiteFilters } from './site-filters.ts';
-import { Tallies } from './tallies.ts';
+import { addBatchRoute } from './http/batch-route.ts';
+import { addDeviceIdRoute, addTrackRoute, answerHeaders } from './http/routes.ts';
+import { EXCLUDED_BY } from './http/track-responder.ts';
+import { addTrackingConfigRoute } from './http/tracking-config.ts';
+import { Aliases } from './identity/aliases.ts';
+import { GuardedVerifier } from './identity/brute-force.ts';
+import { Salts } from './identity/salt.ts';
+import { DeviceIds } from './identity/visitor.ts';
+import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
-import { addTrackingConfigRoute } from './tracking-config.ts';
-import { DeviceIds } from './visitor.ts';
-import { WindowLimit } from './window-limit.ts';
 
 const FORGET_ADDRESSES_MS = 60_000;
 const TALLY_EVERY_MS = 1_000;

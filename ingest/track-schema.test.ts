@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseBatchBody, parseTrackBody } from './request/track-request.ts';
 import { array, type JsonNode, nested, object, plain, raw, textOf } from './testing/json-text.ts';
 import { verdictOf, verdictsOf } from './testing/schema-verdict.ts';
-import { parseBatchBody, parseTrackBody } from './track-request.ts';
 
 // The hand-written parser and the schema say the same of every body: same verdict, same value. The bodies are written as
 // text, so that keys can be given twice and numbers can be what no double is.

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
+import { decimalText } from '../infra/money.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
-import { decimalText } from './money.ts';
-import { KEY_MAX } from './properties.ts';
-import { identity, propertiesSchema, revenueSchema, wholeText } from './properties-schema.ts';
-import { AVATAR_MAX, GROUP_IDS_MAX, RECORD_TEXT_MAX, STEP_MAX } from './record-payload.ts';
-import { IDENTITY_MAX } from './sender-claims.ts';
-import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './track-request.ts';
+import { KEY_MAX } from './request/properties.ts';
+import { identity, propertiesSchema, revenueSchema, wholeText } from './request/properties-schema.ts';
+import { AVATAR_MAX, GROUP_IDS_MAX, RECORD_TEXT_MAX, STEP_MAX } from './request/record-payload.ts';
+import { IDENTITY_MAX } from './request/sender-claims.ts';
+import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
 /**
  * The bodies of `POST /track` and `POST /track/batch` as schemas: what the API documentation is made from, and what the

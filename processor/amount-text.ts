@@ -1,4 +1,4 @@
-import { isCurrency, majorUnits } from '../ingest/money.ts';
+import { isCurrency, majorUnits } from '../infra/money.ts';
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const USUAL_UNITS = 100;

@@ -1,9 +1,9 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../infra/config.ts';
+import { readAddressRange } from '../infra/network/address-range.ts';
 import { isPublicAddress } from '../infra/network/public-address.ts';
 import { ObjectStore } from '../infra/object-store/object-store.ts';
 import { unseal } from '../infra/sealed.ts';
-import { readAddressRange } from '../ingest/address-range.ts';
 import { type Integration, integrationKeyOf } from './integration.ts';
 
 /**

@@ -13,7 +13,7 @@ export const erasureSchema = z.object({
   id: z.uuid(),
   teamId: z.string().min(1),
   projectId: z.string().min(1),
-  /** See `Site` in ingest/accounts.ts. */
+  /** See `Site` in infra/accounts/accounts.ts. */
   storedId: z.string().min(1),
   status: z.enum(['waiting', 'erasing', 'done']),
   /** The person, for as long as that is needed: null once it is done. */

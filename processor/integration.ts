@@ -27,7 +27,7 @@ export const integrationSchema = z.object({
   id: z.uuid(),
   teamId: z.string().min(1),
   projectId: z.string().min(1),
-  /** See `Site` in ingest/accounts.ts. */
+  /** See `Site` in infra/accounts/accounts.ts. */
   storedId: z.string().min(1),
   name: z.string(),
   type: z.literal('s3'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Client, clientSchema, type Site, siteSchema } from '../ingest/accounts.ts';
+import { type Client, clientSchema, type Site, siteSchema } from '../infra/accounts/accounts.ts';
 import { type Directory, siteFor, siteForExport } from './access.ts';
 import { RefusalError } from './refusal.ts';
 

@@ -1,4 +1,4 @@
-import type { Client, Site } from '../ingest/accounts.ts';
+import type { Client, Site } from '../infra/accounts/accounts.ts';
 import { RefusalError } from './refusal.ts';
 
 /** Where clients and sites are looked up; the mirror of the control records is one. */

@@ -1,10 +1,10 @@
+import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { unreachable } from '../infra/assert.ts';
 import type { Bus } from '../infra/bus/bus.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
 import { systemClock } from '../infra/clock.ts';
 import { readConfig } from '../infra/config.ts';
 import { createLogger, type Logger } from '../infra/log.ts';
-import { Accounts, CONTROL_BUCKET } from '../ingest/accounts.ts';
 import { type Asked, readArguments, USAGE, UsageError } from './manage/admin/arguments.ts';
 import { backup } from './manage/admin/backup.ts';
 import { busPlace, connectTo } from './manage/admin/bus-place.ts';

@@ -1,10 +1,10 @@
+import type { Client } from '../infra/accounts/accounts.ts';
+import { VerifierFullError } from '../infra/accounts/client-auth.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
 import type { Clock } from '../infra/clock.ts';
 import { errorText, type HeaderList, type Reply } from '../infra/http/http.ts';
 import type { Logger } from '../infra/log.ts';
 import type { Metrics } from '../infra/metrics.ts';
-import type { Client } from '../ingest/accounts.ts';
-import { VerifierFullError } from '../ingest/client-auth.ts';
 import type { Directory } from './access.ts';
 import type { Answered, Area, Head } from './endpoint.ts';
 import { type Allowance, type Limit, RateLimit } from './rate-limit.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
+import type { Client } from '../infra/accounts/accounts.ts';
+import type { ClientHeaders } from '../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../infra/http/http.ts';
-import type { Client } from '../ingest/accounts.ts';
-import type { ClientHeaders } from '../ingest/client-auth.ts';
 import type { Asked } from './question.ts';
 
 /** Who is let in, and which limit counts; see `door.ts`. */

@@ -1,9 +1,9 @@
+import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
+import { SecretVerifier } from '../infra/accounts/client-auth.ts';
 import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
-import { Accounts, CONTROL_BUCKET } from '../ingest/accounts.ts';
-import { SecretVerifier } from '../ingest/client-auth.ts';
-import { RecordQuestions } from '../ingest/record-questions.ts';
+import { RecordQuestions } from '../ingest/entity-questions.ts';
 import { bucketOf, readEndpointsAllowed } from '../processor/bucket-of.ts';
 import {
   DELIVERIES_BUCKET,

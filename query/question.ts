@@ -1,4 +1,4 @@
-import type { Site } from '../ingest/accounts.ts';
+import type { Site } from '../infra/accounts/accounts.ts';
 import type { History } from './history.ts';
 import type { HotAnswers, HotView } from './hot-view.ts';
 import { RefusalError } from './refusal.ts';

@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../infra/bus/bus.ts';
-import { systemClock } from '../infra/clock.ts';
-import { readConfig } from '../infra/config.ts';
-import { HttpServer } from '../infra/http/http.ts';
-import { createLogger } from '../infra/log.ts';
-import { Metrics } from '../infra/metrics.ts';
-import type { Mounted } from '../infra/process/host.ts';
-import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import {
   type Client,
   CONTROL_BUCKET,
@@ -16,8 +8,16 @@ import {
   encodeRecord,
   siteKeyOf,
   siteSchema,
-} from '../ingest/accounts.ts';
-import { createSecret, hashSecret } from '../ingest/client-auth.ts';
+} from '../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../infra/accounts/client-auth.ts';
+import { Bus } from '../infra/bus/bus.ts';
+import { systemClock } from '../infra/clock.ts';
+import { readConfig } from '../infra/config.ts';
+import { HttpServer } from '../infra/http/http.ts';
+import { createLogger } from '../infra/log.ts';
+import { Metrics } from '../infra/metrics.ts';
+import type { Mounted } from '../infra/process/host.ts';
+import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';

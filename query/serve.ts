@@ -1,7 +1,7 @@
 import type { z } from 'zod';
+import { readClientHeaders } from '../infra/accounts/client-auth.ts';
 import type { HttpServer, RequestHead } from '../infra/http/http.ts';
 import type { Metrics } from '../infra/metrics.ts';
-import { readClientHeaders } from '../ingest/client-auth.ts';
 import type { Door } from './door.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { firstProblem, readParameters } from './parameters.ts';

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { must } from '../../infra/assert.ts';
-import { Bus } from '../../infra/bus/bus.ts';
-import { createLogger } from '../../infra/log.ts';
 import {
   CONTROL_BUCKET,
   clientKeyOf,
@@ -9,7 +6,10 @@ import {
   encodeRecord,
   siteKeyOf,
   siteSchema,
-} from '../../ingest/accounts.ts';
+} from '../../infra/accounts/accounts.ts';
+import { must } from '../../infra/assert.ts';
+import { Bus } from '../../infra/bus/bus.ts';
+import { createLogger } from '../../infra/log.ts';
 import { exportAnswer, groupAnswer, profileAnswer } from '../../query/api.ts';
 import { type Answer, Client } from '../client.ts';
 import type { Cluster, Groundwork } from '../cluster.ts';

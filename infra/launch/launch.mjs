@@ -140,7 +140,7 @@ export class Launch {
     /** @type {FirstStart | undefined} */
     let first;
     await terminal.step('account', async () => {
-      const plan = planProgram(['dist/ingest/first-start.js'], env);
+      const plan = planProgram(['dist/infra/accounts/first-start.js'], env);
       first = await runFirstStart(plan, log, (stop) => {
         this.#stopFirstStart = stop;
       });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BODY_MAX_BYTES, type ParsedBody, parseBatchBody, parseTrackBody } from '../track-request.ts';
+import { BODY_MAX_BYTES, type ParsedBody, parseBatchBody, parseTrackBody } from '../request/track-request.ts';
 import { bodiesFrom } from './bodies.ts';
 import { verdictOf, verdictsOf } from './schema-verdict.ts';
 

@@ -1,9 +1,3 @@
-import { Bus } from '../../infra/bus/bus.ts';
-import { type Clock, systemClock } from '../../infra/clock.ts';
-import { readConfig } from '../../infra/config.ts';
-import { HttpServer } from '../../infra/http/http.ts';
-import { createLogger } from '../../infra/log.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import {
   type Client,
   type ClientType,
@@ -13,8 +7,14 @@ import {
   type Site,
   siteKeyOf,
   siteSchema,
-} from '../accounts.ts';
-import { createSecret, hashSecret } from '../client-auth.ts';
+} from '../../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
+import { Bus } from '../../infra/bus/bus.ts';
+import { type Clock, systemClock } from '../../infra/clock.ts';
+import { readConfig } from '../../infra/config.ts';
+import { HttpServer } from '../../infra/http/http.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
 import { mount } from '../main.ts';
 
 /** A collector in this process, on a free port. */

@@ -1,4 +1,4 @@
-import { type ParsedBody, parseTrackBody } from '../track-request.ts';
+import { type ParsedBody, parseTrackBody } from '../request/track-request.ts';
 import { object, plain, raw, textOf } from './json-text.ts';
 
 /** JSON of each field of a payload. */

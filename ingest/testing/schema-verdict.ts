@@ -1,4 +1,4 @@
-import type { AcceptedBody } from '../track-request.ts';
+import type { AcceptedBody } from '../request/track-request.ts';
 import { batchSchema, bodySchema } from '../track-schema.ts';
 
 /** What the schema makes of one body's bytes; undefined when it refuses them. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
-import type { Software } from '../user-agent.ts';
+import type { Software } from '../enrich/user-agent.ts';
 import chosen from './user-agents.json' with { type: 'json' };
 import logged from './user-agents-log.json' with { type: 'json' };
 import recent from './user-agents-recent.json' with { type: 'json' };

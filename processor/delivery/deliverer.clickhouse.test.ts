@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
 import { type Delivery, firstDelivery, type Integration, integrationKeyOf } from '../integration.ts';
 import { HOUR_MS } from './delivered-rows.ts';
 import { Deliverer } from './deliverer.ts';

@@ -1,10 +1,10 @@
+import { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Naps } from '../../infra/concurrency/naps.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import { Accounts } from '../../ingest/accounts.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
 import type { DeliveryParts } from './advance.ts';
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';

@@ -1,9 +1,9 @@
+import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import type { Naps } from '../../infra/concurrency/naps.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
-import type { Accounts } from '../../ingest/accounts.ts';
 import type { Integration } from '../integration.ts';
 import { advance, type DeliveryParts, type Tries } from './advance.ts';
 import { OvertakenError, readDelivery, writeDelivery } from './delivery-records.ts';

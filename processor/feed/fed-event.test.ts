@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
+import { majorUnits } from '../../infra/money.ts';
 import type { Event, Setting, Source } from '../../ingest/event.ts';
-import { majorUnits } from '../../ingest/money.ts';
 import { oddText, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';

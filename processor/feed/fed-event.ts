@@ -1,4 +1,4 @@
-import { majorUnits } from '../../ingest/money.ts';
+import { majorUnits } from '../../infra/money.ts';
 import type { RowReader } from './row-reader.ts';
 
 /**

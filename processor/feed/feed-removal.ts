@@ -1,5 +1,5 @@
+import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
-import { feedSubjectOf } from '../../ingest/accounts.ts';
 import type { FedEvent } from './fed-event.ts';
 import { FEED_STREAM } from './feed-stream.ts';
 

@@ -1,6 +1,6 @@
+import { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import { Accounts } from '../../ingest/accounts.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
 import { ensureFeedStream, type FeedLimits } from './feed-stream.ts';
 import type { FeedParts } from './partition-feed.ts';

@@ -1,12 +1,12 @@
 import { connect, type NatsConnection, type StreamAPI } from 'nats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { feedSubjectOf } from '../../ingest/accounts.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DeposedError } from '../ownership.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';

@@ -1,7 +1,7 @@
+import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import { feedSubjectOf } from '../../ingest/accounts.ts';
 import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
 import { ensureFeedStream, FEED_STREAM, type FeedLimits, feedHeadersOf, feedPlaceOf } from './feed-stream.ts';

@@ -1,6 +1,6 @@
 import type { Store } from '../../infra/store/store.ts';
+import { recordKeyOf } from '../../ingest/entity-lookup.ts';
 import { partitionOf } from '../../ingest/event.ts';
-import { recordKeyOf } from '../../ingest/record-lookup.ts';
 import type { Erasure } from '../erasure.ts';
 import type { Roller } from '../rollups/roller.ts';
 import { type SumUnit, startOfUnit } from '../rollups/units.ts';

@@ -1,4 +1,4 @@
-import type { Site } from '../../ingest/accounts.ts';
+import type { Site } from '../../infra/accounts/accounts.ts';
 import type { ErasingParts, RowsRemoved } from './erase.ts';
 import { forgetEverywhere } from './forget-everywhere.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';

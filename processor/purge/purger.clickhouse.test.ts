@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  CONTROL_BUCKET,
+  clientKeyOf,
+  type Site,
+  siteKeyOf,
+  siteSchema,
+} from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { CONTROL_BUCKET, clientKeyOf, type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
-import { ALIASES_BUCKET } from '../../ingest/alias-record.ts';
+import { ALIASES_BUCKET } from '../../ingest/alias.ts';
+import { recordKeyOf } from '../../ingest/entity-lookup.ts';
+import { encodeRecordUpdate, type RecordUpdate, recordSubjectOf } from '../../ingest/entity-update.ts';
 import {
   beginMessage,
   type Event,
@@ -18,8 +26,6 @@ import {
   streamOf,
   subjectOf,
 } from '../../ingest/event.ts';
-import { recordKeyOf } from '../../ingest/record-lookup.ts';
-import { encodeRecordUpdate, type RecordUpdate, recordSubjectOf } from '../../ingest/record-update.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';

@@ -1,9 +1,9 @@
+import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../infra/accounts/accounts.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { Naps } from '../../infra/concurrency/naps.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
-import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../ingest/accounts.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../infra/assert.ts';
-import type { RecordUpdate } from '../../ingest/record-update.ts';
+import type { RecordUpdate } from '../../ingest/entity-update.ts';
 import { applyUpdate, OUTCOMES, type RecordDocument } from './document.ts';
 import type { RecordedRevenue } from './order.ts';
 import { group, identify, order, recordUpdates, refund, step, tally } from './testing/updates.ts';

@@ -1,5 +1,5 @@
 import { AssertionError, assert, unreachable } from '../../infra/assert.ts';
-import type { RecordUpdate } from '../../ingest/record-update.ts';
+import type { RecordUpdate } from '../../ingest/entity-update.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import type { Applied } from './head.ts';
 import { applyOrder, type OrderDocument, type RecordedRevenue } from './order.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { RecordUpdate } from '../../ingest/record-update.ts';
+import type { RecordUpdate } from '../../ingest/entity-update.ts';
 
 /** What every record has, whatever it is a record of. */
 export interface RecordHead {

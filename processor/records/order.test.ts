@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { OrderUpdate } from '../../ingest/record-update.ts';
+import type { OrderUpdate } from '../../ingest/entity-update.ts';
 import {
   applyOrder,
   ORDER_UPDATE_IDS_MAX,

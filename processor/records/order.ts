@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { minorUnitsOf } from '../../infra/money.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { OrderUpdate } from '../../ingest/entity-update.ts';
 import { EVENT_MAX_BYTES } from '../../ingest/event.ts';
-import { minorUnitsOf } from '../../ingest/money.ts';
-import type { OrderUpdate } from '../../ingest/record-update.ts';
 import {
   type Applied,
   END_COLUMNS,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unreachable } from '../../infra/assert.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../ingest/record-update.ts';
+import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../ingest/entity-update.ts';
 import {
   type Applied,
   END_COLUMNS,

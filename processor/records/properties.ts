@@ -1,4 +1,4 @@
-import { addDecimals, decimalOf } from '../../ingest/money.ts';
+import { addDecimals, decimalOf } from '../../infra/money.ts';
 
 /**
  * Properties of a record: a tree of texts, kept flat as dotted keys and values that alternate, in the order in which

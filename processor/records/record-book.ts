@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { recordKeyOf } from '../../ingest/record-lookup.ts';
-import type { RecordUpdate } from '../../ingest/record-update.ts';
+import { recordKeyOf } from '../../ingest/entity-lookup.ts';
+import type { RecordUpdate } from '../../ingest/entity-update.ts';
 import type { RecordDocument } from './document.ts';
 
 /** Which record an update or a question is about. */

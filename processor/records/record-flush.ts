@@ -6,7 +6,7 @@ import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { type Store, StoreError } from '../../infra/store/store.ts';
-import { recordStreamOf } from '../../ingest/record-update.ts';
+import { recordStreamOf } from '../../ingest/entity-update.ts';
 import type { RecordDocument } from './document.ts';
 import type { BookLimits } from './record-book.ts';
 import { encodeRecordCheckpoint, type RecordCheckpoint, recordCheckpointKeyOf } from './record-checkpoint.ts';

@@ -6,7 +6,7 @@ import {
   encodeRecordAnswer,
   type RecordAnswer,
   recordLookupSubjectOf,
-} from '../../ingest/record-lookup.ts';
+} from '../../ingest/entity-lookup.ts';
 import type { RecordDocument } from './document.ts';
 import { RECORD_RETRY, type RecordParts } from './record-flush.ts';
 import { RecordLane } from './record-lane.ts';

@@ -14,6 +14,19 @@ import { Store } from '../../infra/store/store.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
+  decodeRecordAnswer,
+  encodeRecordQuestion,
+  type RecordAnswer,
+  recordLookupSubjectOf,
+} from '../../ingest/entity-lookup.ts';
+import {
+  encodeRecordUpdate,
+  type OrderUpdate,
+  type RecordUpdate,
+  recordStreamOf,
+  recordSubjectOf,
+} from '../../ingest/entity-update.ts';
+import {
   beginMessage,
   decodeMessageHead,
   EVENT_MAX_BYTES,
@@ -23,19 +36,6 @@ import {
   streamOf,
   subjectOf,
 } from '../../ingest/event.ts';
-import {
-  decodeRecordAnswer,
-  encodeRecordQuestion,
-  type RecordAnswer,
-  recordLookupSubjectOf,
-} from '../../ingest/record-lookup.ts';
-import {
-  encodeRecordUpdate,
-  type OrderUpdate,
-  type RecordUpdate,
-  recordStreamOf,
-  recordSubjectOf,
-} from '../../ingest/record-update.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
 import { EventView } from '../event-view.ts';

@@ -3,8 +3,8 @@ import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import { Naps } from '../../infra/concurrency/naps.ts';
 import { StoreError } from '../../infra/store/store.ts';
+import { decodeRecordUpdates, type RecordUpdate, recordStreamOf } from '../../ingest/entity-update.ts';
 import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
-import { decodeRecordUpdates, type RecordUpdate, recordStreamOf } from '../../ingest/record-update.ts';
 import { buryDeadLetter } from '../dead-letter.ts';
 import { decodeForgetting, type Forgetting } from '../forgetting.ts';
 import { applyUpdate, type RecordDocument } from './document.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { TallyUpdate } from '../../ingest/record-update.ts';
+import type { TallyUpdate } from '../../ingest/entity-update.ts';
 import {
   type Applied,
   END_COLUMNS,

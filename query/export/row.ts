@@ -1,4 +1,4 @@
-import { majorUnits } from '../../ingest/money.ts';
+import { majorUnits } from '../../infra/money.ts';
 import type { ExportGroup } from '../../processor/event-export.ts';
 import type { ExportedEvent } from '../api.ts';
 

@@ -1,4 +1,4 @@
-import { majorUnits } from '../../ingest/money.ts';
+import { majorUnits } from '../../infra/money.ts';
 import type { MetricsFigures } from '../api.ts';
 
 /** What is counted in one span of time, wherever it was counted. Sums and counts only: rates are made at the end. */

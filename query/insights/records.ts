@@ -1,5 +1,5 @@
-import type { GroupRecord, ProfileRecord, RecordAnswer } from '../../ingest/record-lookup.ts';
-import type { RecordQuestions } from '../../ingest/record-questions.ts';
+import type { GroupRecord, ProfileRecord, RecordAnswer } from '../../ingest/entity-lookup.ts';
+import type { RecordQuestions } from '../../ingest/entity-questions.ts';
 import { exportQuery, type GroupAnswer, type ProfileAnswer } from '../api.ts';
 import { answerExport } from '../export/events.ts';
 import { StoreAwayError } from '../history.ts';

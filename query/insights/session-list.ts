@@ -1,4 +1,4 @@
-import { majorUnits } from '../../ingest/money.ts';
+import { majorUnits } from '../../infra/money.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import type { Insight } from '../endpoint.ts';

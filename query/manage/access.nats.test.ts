@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { Accounts } from '../../infra/accounts/accounts.ts';
+import { createSecret } from '../../infra/accounts/client-auth.ts';
 import { must } from '../../infra/assert.ts';
 import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Mirror } from '../../infra/bus/mirror.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
-import { Accounts } from '../../ingest/accounts.ts';
-import { createSecret } from '../../ingest/client-auth.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';

@@ -14,7 +14,7 @@ const instant = z.iso.datetime();
 
 /** What every record of a site has. */
 const ofSite = { id: z.uuid(), projectId: z.string(), createdAt: instant, updatedAt: instant };
-/** Stored beside it and never answered: the site's own, see `Site` in ingest/accounts.ts. */
+/** Stored beside it and never answered: the site's own, see `Site` in infra/accounts/accounts.ts. */
 const stored = { storedId: z.string().min(1) };
 
 /** A record as it is answered. */

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
+import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Logger } from '../../infra/log.ts';
-import { CONTROL_BUCKET } from '../../ingest/accounts.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLIENT_TYPES, type Client } from '../../ingest/accounts.ts';
+import { CLIENT_TYPES, type Client } from '../../infra/accounts/accounts.ts';
 import { nameField } from './project-api.ts';
 
 /** CONTRACT with those who manage clients: every body and every answer of `/manage/clients`. */

@@ -1,6 +1,6 @@
+import type { Client } from '../../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
-import type { Client } from '../../ingest/accounts.ts';
-import { createSecret, hashSecret } from '../../ingest/client-auth.ts';
 import { RefusalError } from '../refusal.ts';
 import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
 import {

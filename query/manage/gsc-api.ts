@@ -61,7 +61,7 @@ export const connectionChange = z.strictObject({ siteUrl, auth: authentication }
 /** A connection as it is stored. */
 export const connectionSchema = z.object({
   projectId: z.string().min(1),
-  /** See `Site` in ingest/accounts.ts. */
+  /** See `Site` in infra/accounts/accounts.ts. */
   storedId: z.string().min(1),
   siteUrl: z.string(),
   authType: z.enum(AUTH_TYPES),

@@ -1,7 +1,7 @@
+import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
-import { type Accounts, type Client, type Site, siteKeyOf } from '../../ingest/accounts.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
 import { RefusalError } from '../refusal.ts';
 import type { Catalog } from './catalog.ts';

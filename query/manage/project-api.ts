@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../ingest/accounts.ts';
-import { readAddressRange } from '../../ingest/address-range.ts';
-import { isCurrency } from '../../ingest/money.ts';
+import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/accounts/accounts.ts';
+import { isCurrency } from '../../infra/money.ts';
+import { readAddressRange } from '../../infra/network/address-range.ts';
 
 /** CONTRACT with those who manage sites: every body and every answer of `/manage/projects`. */
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
-import { siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
 import { referencesAnswer } from './catalog-api.ts';
 import { projectAnswer, projectCreated, projectsAnswer } from './project-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';

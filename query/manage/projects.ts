@@ -1,4 +1,4 @@
-import { type Site, siteKeyOf, siteSchema } from '../../ingest/accounts.ts';
+import { type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { RefusalError } from '../refusal.ts';
 import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
 import { newClient } from './clients.ts';

@@ -1,4 +1,4 @@
-import type { Site } from '../../ingest/accounts.ts';
+import type { Site } from '../../infra/accounts/accounts.ts';
 
 const SLUG_MAX = 48;
 const SAME_NAME_MAX = 1_000;

@@ -1,7 +1,7 @@
+import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { type Site, siteSchema } from '../../ingest/accounts.ts';
 import { decodeHotQuestion } from '../../processor/hot.ts';
 import { HotView } from '../hot-view.ts';
 import { type ModelEvent, OwnerModel } from './owner-model.ts';

@@ -1,4 +1,4 @@
-import type { OrderUpdate } from '../../../ingest/record-update.ts';
+import type { OrderUpdate } from '../../../ingest/entity-update.ts';
 
 /**
  * The oracle of orders, as slow and plain as possible: a ledger that is made anew from everything that was taken,

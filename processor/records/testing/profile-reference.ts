@@ -1,4 +1,4 @@
-import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../../ingest/record-update.ts';
+import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../../ingest/entity-update.ts';
 
 /**
  * The oracle of profiles, as slow and plain as possible. The rules:

@@ -7,7 +7,7 @@ import type {
   RecordUpdate,
   StepUpdate,
   TallyUpdate,
-} from '../../../ingest/record-update.ts';
+} from '../../../ingest/entity-update.ts';
 
 /** When the updates of tests begin. */
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);

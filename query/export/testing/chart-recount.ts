@@ -1,5 +1,5 @@
 import { must } from '../../../infra/assert.ts';
-import { majorUnits } from '../../../ingest/money.ts';
+import { majorUnits } from '../../../infra/money.ts';
 import type { Bucket } from '../../buckets.ts';
 import { type AskedFilter, isSelected, type KnownRecord } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';

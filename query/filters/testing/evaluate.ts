@@ -1,4 +1,4 @@
-import { majorUnits } from '../../../ingest/money.ts';
+import { majorUnits } from '../../../infra/money.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
 
 /** A filter as a request says it. */

@@ -1,5 +1,5 @@
-import { type Client, clientKeyOf, type Site } from '../../../ingest/accounts.ts';
-import { createSecret, hashSecret } from '../../../ingest/client-auth.ts';
+import { type Client, clientKeyOf, type Site } from '../../../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts';
 import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
 import { newClient } from '../clients.ts';
 import { type ManageParts, newestFirst, noSuch, nowText } from '../manage.ts';

@@ -2,10 +2,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../../../infra/bus/bus.ts';
-import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
-import { createLogger } from '../../../infra/log.ts';
-import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import {
   CONTROL_BUCKET,
   clientKeyOf,
@@ -13,8 +9,12 @@ import {
   encodeRecord,
   siteKeyOf,
   siteSchema,
-} from '../../../ingest/accounts.ts';
-import { SecretVerifier } from '../../../ingest/client-auth.ts';
+} from '../../../infra/accounts/accounts.ts';
+import { SecretVerifier } from '../../../infra/accounts/client-auth.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
+import { createLogger } from '../../../infra/log.ts';
+import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { contentsOf, type Ran, runAdmin } from './testing/admin-program.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';

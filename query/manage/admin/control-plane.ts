@@ -1,11 +1,11 @@
+import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
-import { CONTROL_BUCKET } from '../../../ingest/accounts.ts';
-import { ALIASES_BUCKET } from '../../../ingest/alias-record.ts';
+import { ALIASES_BUCKET } from '../../../ingest/alias.ts';
 import type { Say } from './table.ts';
 
-/** The buckets of what is managed: records as in ingest/accounts.ts, and other names of profiles. */
+/** The buckets of what is managed: records as in infra/accounts/accounts.ts, and other names of profiles. */
 export const BUCKETS = [CONTROL_BUCKET, ALIASES_BUCKET] as const;
 export type BucketName = (typeof BUCKETS)[number];
 export type ControlPlane = Readonly<Record<BucketName, KeyedBytes>>;

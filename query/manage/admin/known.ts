@@ -1,4 +1,4 @@
-import { type Client, type Site, siteKeyOf, type Team } from '../../../ingest/accounts.ts';
+import { type Client, type Site, siteKeyOf, type Team } from '../../../infra/accounts/accounts.ts';
 import type { ManageParts } from '../manage.ts';
 
 /** The team of this id; the error says where to find the ids that there are. The others are alike. */

@@ -31,7 +31,7 @@ afterAll(async () => {
 /** What the very first start of a service gives whoever runs it. */
 async function firstRoot(): Promise<Key> {
   const env = { ...process.env, NATS_URL: nats.url, DATA_DIR: folder };
-  const program = join(projectRoot, 'dist/ingest/first-start.js');
+  const program = join(projectRoot, 'dist/infra/accounts/first-start.js');
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
   return JSON.parse(stdout).credentials.clients.root;
 }

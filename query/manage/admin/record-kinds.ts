@@ -7,8 +7,8 @@ import {
   siteSchema,
   teamKeyOf,
   teamSchema,
-} from '../../../ingest/accounts.ts';
-import { decodeAlias } from '../../../ingest/alias-record.ts';
+} from '../../../infra/accounts/accounts.ts';
+import { decodeAlias } from '../../../ingest/alias.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
@@ -74,7 +74,7 @@ function check<Value>(schema: z.ZodType<Value>, keyOf: (value: Value) => string)
   };
 }
 
-/** Keys are as ingest/aliases.ts makes them. */
+/** Keys are as ingest/identity/aliases.ts makes them. */
 function aliasProblem(key: string, bytes: Uint8Array): string | undefined {
   const alias = decodeAlias(bytes);
   if (alias === undefined) return 'it is no alias';

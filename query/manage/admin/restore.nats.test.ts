@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { siteKeyOf, teamKeyOf } from '../../../infra/accounts/accounts.ts';
 import { Bus } from '../../../infra/bus/bus.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
-import { siteKeyOf, teamKeyOf } from '../../../ingest/accounts.ts';
 import { writeBackup } from './backup-file.ts';
 import { type ControlEntry, openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { CONTROL_BUCKET } from '../../../ingest/accounts.ts';
+import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
 import { readBackup } from './backup-file.ts';
 import {
@@ -26,7 +26,7 @@ interface Plan {
 
 /**
  * `restore <file> [--replace]`: makes the control plane what the file says, salts aside. Nothing is written before all
- * of the file was checked. Teams come last: only with them is it done, as the first start has it (ingest/first-start.ts),
+ * of the file was checked. Teams come last: only with them is it done, as the first start has it (infra/accounts/first-start.ts),
  * so one that was broken off can be repeated, also without `replace`.
  */
 export async function restore(

@@ -1,4 +1,4 @@
-import { type Site, type Team, teamKeyOf } from '../../../ingest/accounts.ts';
+import { type Site, type Team, teamKeyOf } from '../../../infra/accounts/accounts.ts';
 import { newClient } from '../clients.ts';
 import { type ManageParts, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';

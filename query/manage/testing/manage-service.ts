@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { Bus } from '../../../infra/bus/bus.ts';
-import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
-import { ManualClock } from '../../../infra/clock.ts';
-import { readConfig } from '../../../infra/config.ts';
-import { HttpServer } from '../../../infra/http/http.ts';
-import { createLogger, type Logger } from '../../../infra/log.ts';
-import { Metrics } from '../../../infra/metrics.ts';
-import { startNatsServer } from '../../../infra/testing/nats-server.ts';
 import {
   type Client,
   CONTROL_BUCKET,
@@ -16,8 +8,16 @@ import {
   siteKeyOf,
   siteSchema,
   teamKeyOf,
-} from '../../../ingest/accounts.ts';
-import { createSecret, hashSecret } from '../../../ingest/client-auth.ts';
+} from '../../../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts';
+import { Bus } from '../../../infra/bus/bus.ts';
+import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
+import { ManualClock } from '../../../infra/clock.ts';
+import { readConfig } from '../../../infra/config.ts';
+import { HttpServer } from '../../../infra/http/http.ts';
+import { createLogger, type Logger } from '../../../infra/log.ts';
+import { Metrics } from '../../../infra/metrics.ts';
+import { startNatsServer } from '../../../infra/testing/nats-server.ts';
 import { mount } from '../../main.ts';
 import { clientWithSecret } from '../client-api.ts';
 import { projectAnswer, projectCreated } from '../project-api.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../infra/accounts/accounts.ts';
+import { createSecret, hashSecret } from '../../../../infra/accounts/client-auth.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
-import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../ingest/accounts.ts';
-import { createSecret, hashSecret } from '../../../../ingest/client-auth.ts';
 import { erasureKeyOf } from '../../../../processor/erasure.ts';
 import type { Key } from '../../testing/manage-service.ts';
 import type { ControlEntry } from '../control-plane.ts';

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { Bus } from '../bus/bus.ts';
+import type { KeyedBytes } from '../bus/keyed-bytes.ts';
+import { readConfig } from '../config.ts';
+import { createLogger } from '../log.ts';
+import {
+  type Client,
+  type ClientType,
+  CONTROL_BUCKET,
+  clientKeyOf,
+  encodeRecord,
+  siteKeyOf,
+  siteSchema,
+  teamKeyOf,
+} from './accounts.ts';
+import { createSecret, hashSecret } from './client-auth.ts';
+
+const TEAM_ID = 'team';
+const SITE_ID = 'demo';
+const FILE = 'credentials.json';
+
+interface Credentials {
+  readonly baseUrl: string;
+  readonly projectId: string;
+  readonly teamId: string;
+  readonly clients: Readonly<Record<ClientType, { readonly id: string; readonly secret: string }>>;
+}
+
+/**
+ * A program that runs once before the services: gives an empty bus a team, the site `demo` and a client of each type.
+ * Prints one line of JSON, `{"created": boolean, "credentials": … or null}`.
+ *
+ * Site, clients and file come first and the team last: only with the team is it done, so that a start that was broken
+ * off is simply made anew by the next one. A team without the file is left as it is, since a secret cannot be read back.
+ */
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = createLogger('first-start', config.LOG_LEVEL);
+  const bus = await Bus.connect({ url: config.NATS_URL, name: 'first-start' }, log);
+  try {
+    const bucket = await bus.keyed(CONTROL_BUCKET);
+    const keys = await bucket.keys();
+    if (keys.some((key) => key.startsWith('team.'))) return report(null);
+    for (const key of keys) if (/^(site|client)\./.test(key)) await bucket.remove(key);
+    const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+    const credentials = await createAccounts(bucket, config.BASE_URL || `http://${host}:${config.PORT}`);
+    writeCredentials(config.DATA_DIR, credentials);
+    const team = { id: TEAM_ID, name: 'Team', createdAt: new Date().toISOString() };
+    await bucket.put(teamKeyOf(TEAM_ID), encodeRecord(team), 0);
+    report(credentials);
+  } finally {
+    await bus.close();
+  }
+}
+
+function report(credentials: Credentials | null): void {
+  process.stdout.write(`${JSON.stringify({ created: credentials !== null, credentials })}\n`);
+}
+
+async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Credentials> {
+  const now = new Date().toISOString();
+  const site = siteSchema.parse({
+    id: SITE_ID,
+    teamId: TEAM_ID,
+    name: 'Demo',
+    cors: ['*'],
+    createdAt: now,
+    updatedAt: now,
+  });
+  await bucket.put(siteKeyOf(SITE_ID), encodeRecord(site), 0);
+  const create = async (type: ClientType) => {
+    const secret = createSecret();
+    const client: Client = {
+      id: randomUUID(),
+      name: `first ${type} client`,
+      type,
+      projectId: type === 'root' ? null : SITE_ID,
+      teamId: TEAM_ID,
+      createdAt: now,
+      updatedAt: now,
+      secretHash: await hashSecret(secret),
+    };
+    await bucket.put(clientKeyOf(client.id), encodeRecord(client), 0);
+    return { id: client.id, secret };
+  };
+  const clients = { root: await create('root'), read: await create('read'), write: await create('write') };
+  return { baseUrl, projectId: SITE_ID, teamId: TEAM_ID, clients };
+}
+
+/** Whole or not at all, and readable by the owner only from the first moment. */
+function writeCredentials(folder: string, credentials: Credentials): void {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, FILE);
+  const part = `${path}.${process.pid}`;
+  const file = openSync(part, 'w', 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(part, path);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,143 @@
+import { BlockList, isIP } from 'node:net';
+import { ConfigError } from '../config.ts';
+import type { RequestHead } from '../http/http.ts';
+
+/** Headers in which proxies say whom they speak for, the most telling first. */
+const PROXY_HEADERS = ['cf-connecting-ip', 'true-client-ip', 'x-real-ip', 'x-forwarded-for', 'forwarded'];
+
+const PRIVATE_IPV6: readonly (readonly [network: string, prefix: number])[] = [
+  ['::', 127],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+];
+const PRIVATE = new BlockList();
+for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
+
+/**
+ * Whose forwarding headers are believed. By default nobody's, not even those of a peer on this machine: whoever can
+ * reach a bare port could otherwise be any visitor, also through a forwarder that passes headers on unread.
+ */
+export class TrustedProxies {
+  readonly #all: boolean;
+  readonly #list = new BlockList();
+  readonly #any: boolean;
+
+  /** `setting` is `TRUSTED_PROXIES`: addresses and CIDR ranges, comma-separated, or `any`. Throws a ConfigError. */
+  constructor(setting: string) {
+    const entries = setting
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '');
+    this.#all = entries.includes('any');
+    this.#any = entries.length > 0;
+    for (const entry of entries) if (entry !== 'any') this.#add(entry);
+  }
+
+  trusts(peer: string): boolean {
+    if (!this.#any || peer === '') return false;
+    return this.#all || this.#list.check(peer, peer.includes(':') ? 'ipv6' : 'ipv4');
+  }
+
+  #add(entry: string): void {
+    const [network = '', bits] = entry.split('/');
+    const family = isIP(network);
+    const most = family === 4 ? 32 : 128;
+    const prefix = bits === undefined ? most : Number(bits);
+    if (family === 0 || bits === '' || !Number.isInteger(prefix) || prefix < 0 || prefix > most)
+      throw new ConfigError(`TRUSTED_PROXIES: ${entry} is not an address, a CIDR range or \`any\``);
+    this.#list.addSubnet(network, prefix, family === 4 ? 'ipv4' : 'ipv6');
+  }
+}
+
+/**
+ * What is known of the visitor's address before it is known whether the client may be believed. The peer and all
+ * addresses are in their normal form; empty when absent.
+ */
+export interface AddressClaims {
+  readonly peer: string;
+  /** The peer is a proxy that is believed. */
+  readonly peerTrusted: boolean;
+  /** The first public address that a trusted proxy named; without one the first at all. */
+  readonly forwarded: string;
+}
+
+/** Reads the peer and, if it is trusted, what it says of the visitor. */
+export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): AddressClaims {
+  const peer = normalAddress(head.remoteAddress());
+  if (!proxies.trusts(peer)) return { peer, peerTrusted: false, forwarded: '' };
+  let forwarded = '';
+  for (const name of PROXY_HEADERS) {
+    const address = firstAddressOf(name, head.header(name));
+    if (isPublic(address)) return { peer, peerTrusted: true, forwarded: address };
+    forwarded ||= address;
+  }
+  return { peer, peerTrusted: true, forwarded };
+}
+
+/**
+ * The visitor's address: the first public one of what a believed client claims, what a believed proxy says, and the
+ * peer. When none is public, as within one network, the first one at all.
+ */
+export function visitorAddress(claims: AddressClaims, claimed: readonly string[]): string {
+  // The usual case on a bare port; judging an address costs more than the rest of the request's head.
+  if (claimed.length === 0 && claims.forwarded === '') return claims.peer;
+  const believed = claimed.map(normalAddress);
+  believed.push(claims.forwarded, claims.peer);
+  return believed.find(isPublic) ?? believed.find((address) => address !== '') ?? '';
+}
+
+/** The address of who has to be slowed down when too much comes from there: nothing that a client merely claims. */
+export function limitedAddress(claims: AddressClaims): string {
+  return claims.forwarded || claims.peer;
+}
+
+/**
+ * An address as this program compares it: no port, brackets or zone; IPv6 in its short form; an IPv4 address that
+ * came as IPv6 is IPv4. Empty when `text` is no address.
+ */
+export function normalAddress(text: string): string {
+  const bare = withoutPort(text.trim());
+  const family = isIP(bare);
+  if (family !== 6) return family === 4 ? bare : '';
+  const zone = bare.indexOf('%');
+  const short = new URL(`http://[${zone < 0 ? bare : bare.slice(0, zone)}]`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short);
+  if (mapped === null) return short;
+  const high = Number.parseInt(mapped[1] ?? '', 16);
+  const low = Number.parseInt(mapped[2] ?? '', 16);
+  return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+}
+
+/** Whether an address in its normal form can be one of the open internet. Ranges for examples count as such. */
+export function isPublic(address: string): boolean {
+  if (address === '') return false;
+  return address.includes(':') ? !PRIVATE.check(address, 'ipv6') : !isPrivateIpv4(address);
+}
+
+/** By the first two octets; a block list would take longer over this than the whole request's head. */
+function isPrivateIpv4(address: string): boolean {
+  const dot = address.indexOf('.');
+  const first = Number(address.slice(0, dot));
+  if (first === 0 || first === 10 || first === 127 || first >= 224) return true;
+  if (first !== 100 && first !== 169 && first !== 172 && first !== 192) return false;
+  const second = Number(address.slice(dot + 1, address.indexOf('.', dot + 1)));
+  if (first === 100) return second >= 64 && second < 128;
+  if (first === 169) return second === 254;
+  if (first === 172) return second >= 16 && second < 32;
+  return second === 168;
+}
+
+function firstAddressOf(name: string, value: string): string {
+  if (value === '') return '';
+  const first = value.split(',', 1)[0] ?? '';
+  if (name !== 'forwarded') return normalAddress(first);
+  const named = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;\s]*)/i.exec(first)?.[1] ?? '';
+  return normalAddress(named.replaceAll('"', ''));
+}
+
+function withoutPort(text: string): string {
+  if (text.startsWith('[')) return text.slice(1, text.indexOf(']'));
+  const colon = text.indexOf(':');
+  return colon >= 0 && colon === text.lastIndexOf(':') ? text.slice(0, colon) : text;
+}

@@ -1,0 +1,34 @@
+import type { Accounts } from '../../infra/accounts/accounts.ts';
+import type { Clock } from '../../infra/clock.ts';
+import type { Enrichment } from '../enrich/enrichment.ts';
+import type { RecordQuestions } from '../entity-questions.ts';
+import type { RecordUpdate } from '../entity-update.ts';
+import type { Event } from '../event.ts';
+import type { Aliases } from '../identity/aliases.ts';
+import type { GuardedVerifier } from '../identity/brute-force.ts';
+import type { Salts } from '../identity/salt.ts';
+import type { DeviceIds } from '../identity/visitor.ts';
+import type { Publisher } from './publisher.ts';
+import type { RecentAnswers } from './recent-answers.ts';
+import type { Sessions } from './sessions.ts';
+import type { SiteFilters } from './site-filters.ts';
+import type { Tallies } from './tallies.ts';
+
+/** Everything that a body on its way through the collector may need. */
+export interface CollectorParts {
+  readonly accounts: Accounts;
+  readonly verifier: GuardedVerifier;
+  readonly aliases: Aliases;
+  readonly salts: Salts;
+  readonly deviceIds: DeviceIds;
+  readonly filters: SiteFilters;
+  readonly tallies: Tallies;
+  readonly sessions: Sessions;
+  readonly questions: RecordQuestions;
+  readonly publisher: Publisher<Event>;
+  readonly records: Publisher<RecordUpdate>;
+  readonly recent: RecentAnswers;
+  readonly enrichment: Enrichment;
+  readonly clock: Clock;
+  readonly partitions: number;
+}

@@ -1,0 +1,60 @@
+import { LRUCache } from 'lru-cache';
+import { deleteKeys } from '../../infra/cache-keys.ts';
+
+const KNOWN_MAX = 100_000;
+const KNOWN_MS = 86_400_000;
+
+/** What the first event with an id was answered with. */
+export interface Answer {
+  readonly deviceId: string;
+  readonly sessionId: string;
+}
+
+/** Somebody who sent an id that is on its way already. */
+export interface Follower {
+  /** Called once, with undefined when the first event was not stored. */
+  answered(answer: Answer | undefined): void;
+}
+
+/**
+ * Event ids that passed this node within a day: a repeat gets the first one's answer and is not published. Beyond
+ * `KNOWN_MAX` the oldest are forgotten; the partition's owner knows them still.
+ */
+export class RecentAnswers {
+  /** Ids whose first event is on its way; as many as there are open requests. */
+  readonly #pending = new Map<string, Follower[]>();
+  readonly #answers = new LRUCache<string, Answer & { readonly atMs: number }>({ max: KNOWN_MAX });
+
+  /** The answer, `waits` when `follower` will get it later, or `first`: the caller goes ahead and calls `end`. */
+  begin(siteId: string, eventId: string, nowMs: number, follower: Follower): Answer | 'first' | 'waits' {
+    const key = keyOf(siteId, eventId);
+    const followers = this.#pending.get(key);
+    if (followers !== undefined) {
+      followers.push(follower);
+      return 'waits';
+    }
+    const answer = this.#answers.get(key);
+    if (answer !== undefined && nowMs - answer.atMs < KNOWN_MS) return answer;
+    this.#pending.set(key, []);
+    return 'first';
+  }
+
+  /** Knows no answer of a site any more. */
+  forgetSite(siteId: string): void {
+    deleteKeys(this.#answers, keyOf(siteId, ''));
+  }
+
+  /** Ends what `begin` called the first; without an answer the id is free again. */
+  end(siteId: string, eventId: string, nowMs: number, answer: Answer | undefined): void {
+    const key = keyOf(siteId, eventId);
+    const followers = this.#pending.get(key) ?? [];
+    this.#pending.delete(key);
+    if (answer !== undefined)
+      this.#answers.set(key, { deviceId: answer.deviceId, sessionId: answer.sessionId, atMs: nowMs });
+    for (const follower of followers) follower.answered(answer);
+  }
+}
+
+function keyOf(siteId: string, eventId: string): string {
+  return `${siteId}\n${eventId}`;
+}

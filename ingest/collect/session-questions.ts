@@ -1,0 +1,151 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
+import {
+  decodeSessionAnswers,
+  encodeSessionQuestions,
+  SESSION_LOOKUP_MAX,
+  type SessionAnswer,
+  type SessionQuestion,
+  sessionLookupSubjectOf,
+} from '../session-lookup.ts';
+
+/** An owner that was silent is asked this often whether it is back; meanwhile nobody waits for it. */
+const PROBE_EVERY_MS = 250;
+/** How long to wait before asking again when nobody listens. */
+const NOBODY_WAIT_MS = 50;
+/** Questions that wait in one lane at the most; what comes then is answered with silence. */
+const WAITING_MAX = 50_000;
+/** Lanes of one partition: questions for an open session, and those for credit. */
+const LANES_EACH = 2;
+
+/** Who asked; `candidate` tells its questions apart. An answer of undefined: the owner cannot be reached. */
+export interface Inquirer<Candidate> {
+  answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
+}
+
+interface Asked {
+  readonly question: SessionQuestion;
+  answered(answer: SessionAnswer | undefined): void;
+}
+
+interface Lane {
+  readonly partition: number;
+  waiting: Asked[];
+  busy: boolean;
+  /** The owner did not answer, and is not known to be back. */
+  silent: boolean;
+}
+
+/**
+ * Asks the owners of the partitions. One question is under way per partition; what comes meanwhile, or within one
+ * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions. Questions
+ * for credit have a lane of their own, since the owner may have to look into the store for them: visitors who are
+ * waiting for a page do not wait for that, nor does a store that is slow make the owner seem silent to them.
+ */
+export class SessionQuestions {
+  readonly #bus: Bus;
+  readonly #timeoutMs: number;
+  readonly #lanes: readonly Lane[];
+  #stopped = false;
+  readonly #failures: Counter;
+  readonly #asked: Counter;
+
+  constructor(options: {
+    readonly bus: Bus;
+    readonly metrics: Metrics;
+    readonly partitions: number;
+    readonly timeoutMs: number;
+  }) {
+    this.#bus = options.bus;
+    this.#timeoutMs = options.timeoutMs;
+    this.#lanes = Array.from({ length: options.partitions * LANES_EACH }, (_, index) => ({
+      partition: Math.floor(index / LANES_EACH),
+      waiting: [],
+      busy: false,
+      silent: false,
+    }));
+    this.#failures = options.metrics.counter('ingest_session_lookup_failures_total', 'owners not reached');
+    this.#asked = options.metrics.counter('ingest_session_lookups_total', 'grouped questions to owners');
+  }
+
+  /** False when the owner is not to be asked now; `inquirer.answered` is not called then. */
+  ask<Candidate>(
+    partition: number,
+    question: SessionQuestion,
+    inquirer: Inquirer<Candidate>,
+    candidate: Candidate,
+  ): boolean {
+    const lane = this.#lanes[partition * LANES_EACH + (question.credit ? 1 : 0)];
+    if (lane === undefined || lane.silent) return false;
+    if (lane.waiting.length >= WAITING_MAX) return false;
+    lane.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
+    if (!lane.busy) {
+      lane.busy = true;
+      setImmediate(() => void this.#askAll(lane)); // Handles its failures.
+    }
+    return true;
+  }
+
+  async #askAll(lane: Lane): Promise<void> {
+    while (lane.waiting.length > 0) {
+      const group = lane.waiting.slice(0, SESSION_LOOKUP_MAX);
+      lane.waiting = lane.waiting.slice(SESSION_LOOKUP_MAX);
+      if (lane.silent) {
+        for (const asked of group) asked.answered(undefined);
+        continue;
+      }
+      const answers = await this.#askGroup(lane, group);
+      for (let index = 0; index < group.length; index += 1) group[index]?.answered(answers?.[index]);
+    }
+    lane.busy = false;
+  }
+
+  /** A partition is without an owner while its processor starts again; that is worth a wait, within the limit. */
+  async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
+    for (let leftMs = this.#timeoutMs; ; leftMs -= NOBODY_WAIT_MS) {
+      try {
+        return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, leftMs);
+      } catch (error) {
+        const isGone = error instanceof BusError && error.reason === 'no-responders';
+        if (!isGone || leftMs <= NOBODY_WAIT_MS) throw error;
+        await wait(NOBODY_WAIT_MS);
+      }
+    }
+  }
+
+  /** Asks nothing until the owner answers that. */
+  async #probe(lane: Lane): Promise<void> {
+    const nothing = encodeSessionQuestions([]);
+    while (lane.silent && !this.#stopped) {
+      await wait(PROBE_EVERY_MS, undefined, { ref: false });
+      try {
+        await this.#bus.ask(sessionLookupSubjectOf(lane.partition), nothing, PROBE_EVERY_MS);
+        lane.silent = false;
+      } catch {
+        // Still away.
+      }
+    }
+  }
+
+  /** Ends the probes. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #askGroup(lane: Lane, group: readonly Asked[]): Promise<readonly SessionAnswer[] | undefined> {
+    this.#asked.add();
+    try {
+      const bytes = encodeSessionQuestions(group.map(({ question }) => question));
+      const answers = decodeSessionAnswers(await this.#askPatiently(lane.partition, bytes));
+      if (answers.length === group.length) return answers;
+    } catch {
+      // Counted below; the event goes on with an id that every node derives.
+    }
+    this.#failures.add();
+    lane.silent = true;
+    void this.#probe(lane); // Ends by itself, and counts its failures as nothing new.
+    return undefined;
+  }
+}

@@ -1,0 +1,255 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { ManualClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionAnswer,
+  sessionLookupSubjectOf,
+} from '../session-lookup.ts';
+import { connectBus } from '../testing/collector.ts';
+import { startOwner, type TestOwner } from '../testing/owner.ts';
+import { SessionQuestions } from './session-questions.ts';
+import { type FoundSession, Sessions } from './sessions.ts';
+
+const PARTITIONS = 2;
+const NOW_MS = Date.UTC(2024, 4, 10, 12);
+let nats: NatsServer;
+let bus: Bus;
+let owner: TestOwner;
+let clock: ManualClock;
+let sessions: Sessions;
+let questions: SessionQuestions;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await connectBus(nats.url);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+beforeEach(() => {
+  owner = startOwner(bus, PARTITIONS);
+  clock = new ManualClock(NOW_MS);
+  const metrics = new Metrics();
+  const shared = { metrics, partitions: PARTITIONS };
+  questions = new SessionQuestions({ ...shared, bus, timeoutMs: 300 });
+  sessions = new Sessions({ ...shared, clock, questions, knownMax: 1_000 });
+});
+
+afterEach(() => {
+  owner.stop();
+  questions.stop();
+});
+
+interface Asked {
+  readonly device?: string;
+  readonly earlier?: string;
+  readonly atMs?: number;
+  readonly eventId?: string;
+  readonly credit?: boolean;
+  readonly onlyAsks?: boolean;
+}
+
+function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: Asked) {
+  return new Promise<FoundSession>((resolve) => {
+    const found = sessions.seek({
+      siteId: 's',
+      deviceId: device,
+      earlierDeviceId: earlier,
+      occurredAtMs: atMs,
+      eventId: asked.eventId ?? '',
+      credit: asked.credit ?? false,
+      onlyAsks: asked.onlyAsks ?? false,
+      found: resolve,
+    });
+    if (found !== undefined) resolve(found);
+  });
+}
+
+test('a session is asked for once, then known up to the gap after its last event', async () => {
+  const { sessionId } = await seek({});
+  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+  expect(await seek({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+  expect(owner.questions).toHaveLength(1);
+  expect(await seek({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
+});
+
+test('a session that nobody touched here for the length of the gap is asked for again', async () => {
+  await seek({});
+  clock.advance(SESSION_GAP_MS);
+  expect((await seek({})).kind).not.toBe('known');
+});
+
+test('events of a new device that arrive together get one session, also out of order', async () => {
+  const found = await Promise.all([
+    seek({ atMs: NOW_MS }),
+    seek({ atMs: NOW_MS + 25 * 60_000 }),
+    seek({ atMs: NOW_MS - 25 * 60_000 }),
+  ]);
+  expect(new Set(found.map(({ sessionId }) => sessionId)).size).toBe(1);
+});
+
+test('many devices are asked for in few questions', async () => {
+  await Promise.all(Array.from({ length: 500 }, (_, index) => seek({ device: `d${index}` })));
+  expect(owner.questions).toHaveLength(500);
+  expect(owner.groups.length).toBeLessThan(10);
+});
+
+test('the device of yesterday is kept while its session is open, and not longer', async () => {
+  const grant = owner.answer;
+  owner.answer = (question) =>
+    question.deviceId === 'yesterday'
+      ? { kind: 'open', sessionId: 'cd'.repeat(16), firstMs: NOW_MS - 60_000, lastMs: NOW_MS - 1_000 }
+      : grant(question);
+  const asked = { device: 'today', earlier: 'yesterday' };
+  expect(await seek(asked)).toEqual({ kind: 'open', deviceId: 'yesterday', sessionId: 'cd'.repeat(16) });
+  expect(await seek(asked)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
+  owner.answer = grant;
+  expect(await seek({ ...asked, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ deviceId: 'today' });
+});
+
+test('asking alone leaves no trace', async () => {
+  await seek({ onlyAsks: true });
+  expect(await seek({})).toMatchObject({ kind: 'granted' });
+});
+
+test('a late event that joins an old session does not hide the one that goes on', async () => {
+  const { sessionId } = await seek({});
+  const old = NOW_MS - 10 * SESSION_GAP_MS;
+  owner.answer = () => ({ kind: 'open', sessionId: 'ef'.repeat(16), firstMs: old, lastMs: old });
+  expect(await seek({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
+  expect(await seek({})).toMatchObject({ kind: 'known', sessionId });
+});
+
+describe('what is paid late', () => {
+  const DAYS_AGO_MS = NOW_MS - 2 * 86_400_000;
+  const ended = (sessionId: string, firstMs: number): SessionAnswer => ({
+    kind: 'ended',
+    sessionId: sessionId.repeat(16),
+    firstMs,
+    lastMs: firstMs + 60_000,
+  });
+
+  test('is credited to the session that the owner says has ended, which is not remembered as an open one', async () => {
+    const grant = owner.answer;
+    owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
+    const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
+    expect(await seek({ credit: true })).toEqual(found);
+    expect(await seek({})).toMatchObject({
+      kind: 'granted',
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    });
+    expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
+  });
+
+  test('joins the session that goes on here, without a question', async () => {
+    const { sessionId } = await seek({});
+    expect(await seek({ credit: true })).toMatchObject({ kind: 'known', sessionId });
+    expect(owner.questions).toHaveLength(1);
+  });
+
+  test('joins a session of this node that begins soon after it, though the owner knows an ended one', async () => {
+    const { sessionId } = await seek({});
+    owner.answer = () => ended('ab', DAYS_AGO_MS);
+    expect(await seek({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({ kind: 'known', sessionId });
+  });
+
+  test('goes to the open session before an ended one', async () => {
+    owner.answer = ({ deviceId }) =>
+      deviceId === 'yesterday'
+        ? ended('cd', DAYS_AGO_MS)
+        : { kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS };
+    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+      kind: 'open',
+      deviceId: 'today',
+    });
+  });
+
+  test('goes to the later session of the devices of today and yesterday', async () => {
+    owner.answer = ({ deviceId }) => ended(deviceId === 'early' ? 'ab' : 'cd', DAYS_AGO_MS + deviceId.length);
+    const asked = { credit: true, atMs: NOW_MS };
+    expect(await seek({ ...asked, device: 'early', earlier: 'yesterday' })).toEqual({
+      kind: 'ended',
+      deviceId: 'yesterday',
+      sessionId: 'cd'.repeat(16),
+    });
+    expect(await seek({ ...asked, device: 'later today', earlier: 'early' })).toMatchObject({
+      deviceId: 'later today',
+    });
+  });
+
+  test('goes to yesterday’s session when today’s device has none', async () => {
+    const grant = owner.answer;
+    owner.answer = (question) =>
+      question.deviceId === 'yesterday' ? ended('cd', DAYS_AGO_MS) : grant(question);
+    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+      kind: 'ended',
+      deviceId: 'yesterday',
+    });
+  });
+
+  test('gets the derived id while the owner is silent', async () => {
+    owner.stop();
+    expect(await seek({ credit: true })).toEqual({
+      kind: 'derived',
+      deviceId: 'd',
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    });
+  });
+
+  test('is looked up in a lane of its own: who waits for a page does not wait for the store', async () => {
+    owner.stop();
+    let answerLate: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      answerLate = resolve;
+    });
+    const partition = partitionOf('s', 'd', PARTITIONS);
+    const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
+      const asked = decodeSessionQuestions(bytes);
+      if (asked.some(({ credit }) => credit)) await late;
+      return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+    });
+    const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
+    expect(await seek({})).toMatchObject({ kind: 'granted' });
+    answerLate();
+    expect(await paid).toMatchObject({ kind: 'granted' });
+    stop();
+  });
+});
+
+test('an id is derived while the owner is silent, and its word counts again when it is back', async () => {
+  owner.stop();
+  const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
+  expect(await seek({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
+  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
+    kind: 'derived',
+    sessionId: derived,
+  });
+  owner = startOwner(bus, PARTITIONS);
+  owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+  await expect
+    .poll(() => seek({}), { timeout: 10_000 })
+    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+});
+
+test('an id is derived from when the event came, however long the owner was waited for', async () => {
+  owner.stop();
+  clock.advance(SESSION_GAP_MS - 1);
+  const atMs = clock.nowMs();
+  const found = seek({ atMs });
+  clock.advance(1);
+  expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
+});
+
+test('a session whose event was not stored is unlearned', async () => {
+  const found = await seek({});
+  sessions.forget('s', found);
+  expect((await seek({})).kind).toBe('granted');
+});

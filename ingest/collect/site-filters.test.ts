@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
+import { type Filtered, SiteFilters } from './site-filters.ts';
+
+const CREATED = '2024-01-01T00:00:00.000Z';
+
+function siteWith(filters: Partial<Site['filters']>): Site {
+  const fields = {
+    id: 'demo',
+    teamId: 'team',
+    name: 'Demo',
+    createdAt: CREATED,
+    updatedAt: CREATED,
+    filters,
+  };
+  return siteSchema.parse(fields);
+}
+
+const nobody: Filtered = { address: '', profileId: '', name: '', path: '' };
+const excluded = (filters: Partial<Site['filters']>, filtered: Partial<Filtered>) =>
+  new SiteFilters().excluded(siteWith(filters), { ...nobody, ...filtered });
+
+describe('what a site filters', () => {
+  test.each([
+    [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.7' }, 'address'],
+    [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.8' }, undefined],
+    [{ addresses: ['203.0.113.0/24'] }, { address: '203.0.113.200' }, 'address'],
+    [{ addresses: ['2001:db8::/32'] }, { address: '2001:db8:1::5' }, 'address'],
+    [{ addresses: ['2001:db8::/32'] }, { address: '203.0.113.7' }, undefined],
+    [{ addresses: ['nonsense', '203.0.113.0/99', '203.0.113.0/'] }, { address: '203.0.113.7' }, undefined],
+    [{ addresses: ['203.0.113.7'] }, { address: '' }, undefined],
+    [{ profileIds: ['boss'] }, { profileId: 'boss' }, 'profile'],
+    [{ profileIds: ['boss'] }, { profileId: 'bos' }, undefined],
+    [{ names: ['debug'] }, { name: 'debug' }, 'name'],
+    [{ names: ['constructor'] }, { name: '__proto__' }, undefined],
+    [{ paths: ['/admin'] }, { path: '/admin' }, 'path'],
+    [{ paths: ['/admin'] }, { path: '/admin/users' }, undefined],
+    [{ paths: ['/admin*'] }, { path: '/admin/users' }, 'path'],
+    [{ paths: ['/*/edit'] }, { path: '/posts/7/edit' }, 'path'],
+    [{ paths: ['/*/edit'] }, { path: '/edit' }, undefined],
+    [{ paths: ['*'] }, { path: '/' }, 'path'],
+    [{ paths: ['/a*a'] }, { path: '/a' }, undefined],
+    [{ paths: ['/(a+)+$'] }, { path: '/aaaaaaaa' }, undefined],
+  ] as const)('%j holds %j: %s', (filters, filtered, kind) => {
+    expect(excluded(filters as unknown as Partial<Site['filters']>, filtered)).toBe(kind);
+  });
+
+  test('a site without filters excludes nothing', () => {
+    expect(excluded({}, { address: '203.0.113.7', profileId: 'a', name: 'b', path: '/' })).toBeUndefined();
+  });
+
+  test('a changed record counts at once', () => {
+    const filters = new SiteFilters();
+    expect(filters.excluded(siteWith({ names: ['a'] }), { ...nobody, name: 'b' })).toBeUndefined();
+    expect(filters.excluded(siteWith({ names: ['b'] }), { ...nobody, name: 'b' })).toBe('name');
+  });
+
+  test('a pattern matches as a regular expression with the same meaning does', () => {
+    const piece = fc.string({ unit: fc.constantFrom('a', 'b', '/', '*'), maxLength: 8 });
+    fc.assert(
+      fc.property(
+        piece,
+        fc.string({ unit: fc.constantFrom('a', 'b', '/'), minLength: 1, maxLength: 10 }),
+        (pattern, path) => {
+          const same = new RegExp(`^${pattern.split('*').join('.*')}$`);
+          expect(excluded({ paths: [pattern] }, { path })).toBe(same.test(path) ? 'path' : undefined);
+        },
+      ),
+    );
+  });
+});

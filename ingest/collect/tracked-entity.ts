@@ -1,0 +1,205 @@
+import { BusError } from '../../infra/bus/bus-error.ts';
+import { decimalOf } from '../../infra/money.ts';
+import { recordKeyOf } from '../entity-lookup.ts';
+import type { RecordUpdate } from '../entity-update.ts';
+import { partitionOf } from '../event.ts';
+import type { Caller } from '../identity/caller.ts';
+import type { Devices } from '../identity/visitor.ts';
+import { busy, type Rejection } from '../request/reject.ts';
+import type { RequestFacts } from '../request/request-facts.ts';
+import type { RecordBody, StepBody } from '../request/track-request.ts';
+import type { CollectorParts } from './collector-parts.ts';
+import type { PublishRefusal } from './publisher.ts';
+import type { Answer, Follower } from './recent-answers.ts';
+import type { FoundSession } from './sessions.ts';
+import type { Receipt } from './track-outcome.ts';
+
+/** A body about a profile, a group or an alias, and whose it is. */
+export interface TrackedRecordOptions {
+  readonly caller: Caller;
+  readonly facts: RequestFacts;
+  readonly body: RecordBody;
+  readonly devices: Devices;
+  readonly nowMs: number;
+  /** Whether the answer names the visitor's device and session; nobody reads them in a batch's. */
+  readonly namesSession: boolean;
+  readonly receipt: Receipt;
+}
+
+/**
+ * One update of a record on its way. It is checked first, which may ask the record's owner, and then published; in a
+ * batch all are checked before the first is published, so that they keep their order.
+ */
+export class TrackedRecord implements Follower {
+  readonly #parts: CollectorParts;
+  readonly #options: TrackedRecordOptions;
+  readonly #siteId: string;
+  readonly #updateId: string;
+
+  constructor(parts: CollectorParts, options: TrackedRecordOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#siteId = options.caller.site.storedId;
+    this.#updateId = options.body.eventId || options.facts.idempotencyKey;
+  }
+
+  /** What is wrong with it, as far as that can be told before it is applied. */
+  async check(): Promise<Rejection | undefined> {
+    const { body } = this.#options;
+    if (body.kind === 'assign_group' && this.#profileOf(body.profileId) === '') return NO_PROFILE;
+    return body.kind === 'step' ? this.#checkStep(body) : undefined;
+  }
+
+  /** Makes it durable and answers; call it once `check` found nothing. Resolves when the answer is out. */
+  async publish(): Promise<void> {
+    if (this.#updateId === '') {
+      this.#settle(await this.#store());
+      return;
+    }
+    const known = this.#parts.recent.begin(this.#siteId, this.#updateId, this.#options.nowMs, this);
+    if (known === 'waits') return;
+    if (known !== 'first') {
+      this.#options.receipt.stored(known);
+      return;
+    }
+    const outcome = await this.#store();
+    this.#settle(outcome);
+    const answer = 'reason' in outcome ? undefined : outcome;
+    this.#parts.recent.end(this.#siteId, this.#updateId, this.#parts.clock.nowMs(), answer);
+  }
+
+  /** The request that had this id first came to its end. */
+  answered(answer: Answer | undefined): void {
+    this.#settle(answer ?? busy('bus-away'));
+  }
+
+  #settle(outcome: Answer | Rejection): void {
+    const { receipt } = this.#options;
+    if ('reason' in outcome) receipt.refused(outcome);
+    else receipt.stored(outcome);
+  }
+
+  async #store(): Promise<Answer | Rejection> {
+    const { body } = this.#options;
+    const rejection =
+      body.kind === 'alias' ? await this.#storeAlias(body) : await this.#storeUpdate(this.#update());
+    return rejection ?? this.#identity();
+  }
+
+  async #storeAlias(body: {
+    readonly profileId: string;
+    readonly alias: string;
+  }): Promise<Rejection | undefined> {
+    const { profileId, alias } = body;
+    try {
+      const outcome = await this.#parts.aliases.put({ projectId: this.#siteId, profileId, alias });
+      if (outcome === 'circle') return CIRCLE;
+      return outcome === 'full' ? busy('aliases-full') : undefined;
+    } catch (error) {
+      if (error instanceof BusError) return busy('bus-away');
+      throw error;
+    }
+  }
+
+  async #storeUpdate(update: RecordUpdate): Promise<Rejection | undefined> {
+    const { records, partitions } = this.#parts;
+    const kind = update.kind === 'group' ? 'group' : 'profile';
+    const partition = partitionOf(this.#siteId, recordKeyOf(kind, update.id), partitions);
+    const refusal = await new Promise<PublishRefusal | undefined>((published) => {
+      records.add(partition, update, { published });
+    });
+    return refusal === undefined ? undefined : busy(refusal);
+  }
+
+  #update(): RecordUpdate {
+    const { body, nowMs } = this.#options;
+    const head = { projectId: this.#siteId, atMs: nowMs, updateId: this.#updateId };
+    switch (body.kind) {
+      case 'identify': {
+        const { firstName, lastName, email, avatar, properties } = body;
+        const given = Object.entries({ firstName, lastName, email, avatar }).filter(
+          ([, text]) => text !== undefined,
+        );
+        const id = this.#profileOf(body.profileId);
+        return { kind: 'identify', ...head, id, properties, ...Object.fromEntries(given) };
+      }
+      case 'step':
+        return {
+          kind: 'step',
+          ...head,
+          id: this.#profileOf(body.profileId),
+          property: body.property,
+          step: body.step,
+        };
+      case 'assign_group':
+        return { kind: 'assign', ...head, id: this.#profileOf(body.profileId), groups: body.groupIds };
+      case 'group':
+        return {
+          kind: 'group',
+          ...head,
+          id: body.id,
+          type: body.type,
+          name: body.name,
+          properties: body.properties,
+        };
+      case 'alias':
+        throw new Error('an alias is no update of a record');
+    }
+  }
+
+  /** The profile that is meant; without one the device stands for itself. */
+  #profileOf(profileId: string): string {
+    return this.#parts.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
+  }
+
+  /** The owner knows whether the property holds a number. When it does not answer, the record's lane decides alone. */
+  async #checkStep(body: StepBody): Promise<Rejection | undefined> {
+    const id = this.#profileOf(body.profileId);
+    const answer = await this.#parts.questions.ask({ kind: 'profile', projectId: this.#siteId, id });
+    if (answer.kind !== 'found' || answer.record.kind !== 'profile') return undefined;
+    const { property } = body;
+    const { properties } = answer.record;
+    for (let index = 0; index < properties.length; index += 2) {
+      const key = properties[index] ?? '';
+      const isText = key === property && decimalOf(properties[index + 1] ?? '') === undefined;
+      if (isText || key.startsWith(`${property}.`)) return NOT_A_NUMBER;
+    }
+    return undefined;
+  }
+
+  /** Device and session as the visitor's next event will have them. */
+  #identity(): Promise<Answer> | Answer {
+    const { devices, namesSession, nowMs } = this.#options;
+    if (!namesSession || devices.deviceId === '') return { deviceId: devices.deviceId, sessionId: '' };
+    return new Promise((resolve) => {
+      const found = ({ deviceId, sessionId }: FoundSession) => resolve({ deviceId, sessionId });
+      const seeker = {
+        siteId: this.#siteId,
+        ...devices,
+        occurredAtMs: nowMs,
+        eventId: '',
+        onlyAsks: true,
+        credit: false,
+        found,
+      };
+      const session = this.#parts.sessions.seek(seeker);
+      if (session !== undefined) found(session);
+    });
+  }
+}
+
+const NO_PROFILE: Rejection = {
+  reason: 'schema',
+  status: 400,
+  message: 'payload.profileId: missing; it stands for the visitor only where the request has a device',
+};
+const NOT_A_NUMBER: Rejection = {
+  reason: 'not-a-number',
+  status: 400,
+  message: 'payload.property: the profile has something there that is not a number',
+};
+const CIRCLE: Rejection = {
+  reason: 'schema',
+  status: 400,
+  message: 'payload.alias: payload.profileId is an alias of it already',
+};

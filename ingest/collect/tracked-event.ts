@@ -1,0 +1,185 @@
+import { minorUnitsOf } from '../../infra/money.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { cut, PAGE_LIMITS } from '../enrich/page.ts';
+import { recordKeyOf } from '../entity-lookup.ts';
+import type { OrderUpdate } from '../entity-update.ts';
+import {
+  EVENT_MAX_BYTES,
+  type Event,
+  encodeEvent,
+  partitionKeyOf,
+  partitionOf,
+  type Setting,
+} from '../event.ts';
+import type { Caller } from '../identity/caller.ts';
+import type { Devices } from '../identity/visitor.ts';
+import { busy, type Rejection } from '../request/reject.ts';
+import type { RequestFacts } from '../request/request-facts.ts';
+import type { RevenueClaim } from '../request/revenue-claim.ts';
+import type { TrackBody } from '../request/track-request.ts';
+import type { CollectorParts } from './collector-parts.ts';
+import type { PublishRefusal, PublishWaiter } from './publisher.ts';
+import type { Answer, Follower } from './recent-answers.ts';
+import type { FoundSession, SessionSeeker } from './sessions.ts';
+import type { Receipt } from './track-outcome.ts';
+
+const SDK_TEXT_MAX = 64;
+
+/** An event that may be recorded, and everything that is known of it. */
+export interface TrackedEventOptions {
+  readonly caller: Caller;
+  readonly facts: RequestFacts;
+  readonly body: TrackBody;
+  /** The body's profile, or the one that it stands for. */
+  readonly profileId: string;
+  readonly devices: Devices;
+  readonly setting: Setting;
+  readonly occurredAtMs: number;
+  readonly nowMs: number;
+  readonly receipt: Receipt;
+}
+
+/** One event on its way. It is its own callback at every step, so that a step costs no closure. */
+export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
+  readonly #parts: CollectorParts;
+  readonly #options: TrackedEventOptions;
+  readonly siteId: string;
+  readonly deviceId: string;
+  readonly earlierDeviceId: string;
+  readonly occurredAtMs: number;
+  readonly eventId: string;
+  readonly onlyAsks = false;
+  /** Revenue goes to the device's latest session, though that may have ended. */
+  readonly credit: boolean;
+  #session: FoundSession | undefined;
+
+  constructor(parts: CollectorParts, options: TrackedEventOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.siteId = options.caller.site.storedId;
+    this.deviceId = options.devices.deviceId;
+    this.earlierDeviceId = options.devices.earlierDeviceId;
+    this.occurredAtMs = options.occurredAtMs;
+    this.eventId = options.body.eventId || options.facts.idempotencyKey;
+    this.credit = options.body.revenue !== undefined;
+  }
+
+  begin(): void {
+    if (this.eventId !== '') {
+      const known = this.#parts.recent.begin(this.siteId, this.eventId, this.#options.nowMs, this);
+      if (known === 'waits') return;
+      if (known !== 'first') {
+        this.#options.receipt.stored(known);
+        return;
+      }
+    }
+    const session = this.#parts.sessions.seek(this);
+    if (session !== undefined) this.found(session);
+  }
+
+  found(session: FoundSession): void {
+    this.#session = session;
+    // Recorded before: the answer is the first one's, and nothing is published.
+    if (session.kind === 'repeat') {
+      this.#end(session, undefined);
+      return;
+    }
+    const { partitions, publisher } = this.#parts;
+    const event = this.#event(session);
+    const partition = partitionOf(this.siteId, partitionKeyOf(event), partitions);
+    const { revenue } = this.#options.body;
+    if (revenue === undefined || revenue.orderId === '') publisher.add(partition, event, this);
+    else this.#order(revenue, event, partition);
+  }
+
+  published(refusal: PublishRefusal | undefined): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    if (refusal === undefined) {
+      this.#end(session, undefined);
+      return;
+    }
+    this.#parts.sessions.forget(this.siteId, session);
+    this.#end(undefined, busy(refusal));
+  }
+
+  /** The event that had this id first came to its end. */
+  answered(answer: Answer | undefined): void {
+    const { receipt } = this.#options;
+    if (answer === undefined) receipt.refused(busy('bus-away'));
+    else receipt.stored(answer);
+  }
+
+  #end(answer: Answer | undefined, rejection: Rejection | undefined): void {
+    const { receipt } = this.#options;
+    if (answer !== undefined) receipt.stored(answer);
+    else if (rejection !== undefined) receipt.refused(rejection);
+    if (this.eventId !== '')
+      this.#parts.recent.end(this.siteId, this.eventId, this.#parts.clock.nowMs(), answer);
+  }
+
+  /** An order counts once for ever, and a refund never exceeds it: its record decides what the event is worth. */
+  #order(revenue: RevenueClaim, event: Event, partition: number): void {
+    const { partitions, records } = this.#parts;
+    const { isRefund, orderId } = revenue;
+    const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
+    encodeEvent(writer, event);
+    // The currency of a refund that names none is its order's, and so is the size of its minor units.
+    const isOpen = isRefund && revenue.currency === '';
+    const minorUnits = isOpen ? revenue.minorUnits : amountOf(revenue, event.currency);
+    const update: OrderUpdate = {
+      kind: 'order',
+      projectId: this.siteId,
+      id: orderId,
+      atMs: this.#options.nowMs,
+      updateId: this.eventId,
+      isRefund,
+      amount: isOpen ? revenue.amount : '',
+      minorUnits,
+      currency: isOpen ? '' : event.currency,
+      partition,
+      event: writer.take(),
+    };
+    records.add(partitionOf(this.siteId, recordKeyOf('order', orderId), partitions), update, this);
+  }
+
+  #event({ kind, deviceId, sessionId }: FoundSession): Event {
+    const { caller, facts, body, nowMs, profileId, setting } = this.#options;
+    const { enrichment } = this.#parts;
+    const { revenue } = body;
+    const page = enrichment.page(body.path);
+    const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
+    return {
+      projectId: this.siteId,
+      deviceId,
+      profileId,
+      eventId: this.eventId,
+      name: body.name,
+      occurredAtMs: this.occurredAtMs,
+      receivedAtMs: nowMs,
+      sessionId,
+      // An order may wait for its record until after the end of a session that is open now.
+      credit: sessionId !== '' && (kind === 'ended' || (revenue !== undefined && revenue.orderId !== '')),
+      // A refund without an amount is worth what its order's record says.
+      revenue: revenue === undefined ? undefined : BigInt(amountOf(revenue, currency) || '0'),
+      currency,
+      orderId: revenue?.orderId ?? '',
+      origin: page.origin,
+      path: page.path,
+      query: page.query,
+      hash: page.hash,
+      title: cut(body.title, PAGE_LIMITS.title),
+      source: enrichment.source(body.referrer, page, facts.origin),
+      setting,
+      groups: body.groups,
+      properties: body.properties,
+      sdkName: cut(facts.client.sdkName, SDK_TEXT_MAX),
+      sdkVersion: cut(facts.client.sdkVersion, SDK_TEXT_MAX),
+    };
+  }
+}
+
+/** Minor units as decimal text; empty when no amount was given. */
+function amountOf({ amount, minorUnits }: RevenueClaim, currency: string): string {
+  return amount === '' ? minorUnits : minorUnitsOf(amount, currency).toString();
+}

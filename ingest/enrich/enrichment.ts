@@ -1,0 +1,109 @@
+import { LRUCache } from 'lru-cache';
+import { NO_SETTING, type Setting, type Source } from '../event.ts';
+import { type Bot, botOf } from './bot.ts';
+import { hostOf, type Page, pageOf } from './page.ts';
+import type { Places } from './places.ts';
+import { sourceOf } from './referrer.ts';
+import { type Software, softwareOf } from './user-agent.ts';
+import type { ClientHints } from './user-agent-hints.ts';
+
+const CACHED_MAX = 5_000;
+/** Longer texts are worked out each time, so that the caches stay small in bytes too. */
+const CACHED_TEXT_MAX = 1_024;
+
+/** What a user agent and its hints say. */
+interface Agent {
+  readonly software: Software;
+  readonly bot: Bot | undefined;
+}
+
+interface LastSource {
+  readonly referrer: string;
+  readonly origin: string;
+  readonly source: Source;
+}
+
+/** Derives what an event says about its page, its source and its setting; the same texts are worked out once. */
+export class Enrichment {
+  readonly #places: Places;
+  readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
+  readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
+  /** Of each page the source that was asked for last: a page is mostly reached in one way. */
+  readonly #sources = new WeakMap<Page, LastSource>();
+  readonly #agents = new LRUCache<string, Agent>({ max: CACHED_MAX });
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  page(text: string): Page {
+    const known = this.#pages.get(text);
+    if (known !== undefined) return known;
+    const page = pageOf(text);
+    if (text.length <= CACHED_TEXT_MAX) this.#pages.set(text, page);
+    return page;
+  }
+
+  /** `origin` is the browser's word for the page's origin, used when the page was named by its path alone. */
+  source(referrer: string, page: Page, origin: string): Source {
+    if (referrer === '' && page.query === '')
+      return sourceOf({ referrer, referrerHost: '', ownHost: '' }, page);
+    const last = this.#sources.get(page);
+    if (last !== undefined && last.referrer === referrer && last.origin === origin) return last.source;
+    const ownHost = page.host || this.#host(origin);
+    const source = sourceOf({ referrer, referrerHost: this.#host(referrer), ownHost }, page);
+    if (referrer.length <= CACHED_TEXT_MAX) this.#sources.set(page, { referrer, origin, source });
+    return source;
+  }
+
+  /** What calls itself a bot, or is known to be one. */
+  bot(userAgent: string, hints: ClientHints): Bot | undefined {
+    return this.#agent(userAgent, hints).bot;
+  }
+
+  /** With what and from where somebody visits. An address that is not known is the empty text. */
+  setting(userAgent: string, hints: ClientHints, address: string): Setting {
+    const { software } = this.#agent(userAgent, hints);
+    const { country, region, city, longitude, latitude } = this.#places.of(address);
+    const { browser, browserVersion, os, osVersion, device, brand, model } = software;
+    return {
+      country,
+      region,
+      city,
+      longitude,
+      latitude,
+      browser,
+      browserVersion,
+      os,
+      osVersion,
+      device,
+      brand,
+      model,
+    };
+  }
+
+  /** The same for a program of the site's own; the address is that of whom it speaks for. */
+  serverSetting(address: string): Setting {
+    return { ...NO_SETTING, ...this.#places.of(address), device: 'server' };
+  }
+
+  #agent(userAgent: string, hints: ClientHints): Agent {
+    const { ua, mobile, platform, platformVersion, model } = hints;
+    const key =
+      ua === '' ? userAgent : `${userAgent}\n${ua}\n${mobile}\n${platform}\n${platformVersion}\n${model}`;
+    const known = this.#agents.get(key);
+    if (known !== undefined) return known;
+    const agent = { software: softwareOf(userAgent, hints), bot: botOf(userAgent) };
+    // A user agent is cut to what a real one may have; with its hints it stays below some kilobytes.
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
+  #host(text: string): string {
+    const known = this.#hosts.get(text);
+    if (known !== undefined) return known;
+    const host = hostOf(text);
+    if (text.length <= CACHED_TEXT_MAX) this.#hosts.set(text, host);
+    return host;
+  }
+}

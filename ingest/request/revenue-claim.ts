@@ -1,0 +1,89 @@
+import { decimalText, isCurrency, isWithinMinorUnits } from '../../infra/money.ts';
+import { IDENTITY_MAX } from './sender-claims.ts';
+import type { TextRules } from './text-rules.ts';
+
+/** An amount has at most so many characters as decimal text. */
+export const AMOUNT_MAX = 40;
+
+/** What the reserved properties of an event named `revenue` say, before the site and the order are looked at. */
+export interface RevenueClaim {
+  readonly isRefund: boolean;
+  /** Major units as plain decimal text without a sign; empty when not given. */
+  readonly amount: string;
+  /** From `__revenue`: minor units as decimal text; empty when not given. */
+  readonly minorUnits: string;
+  /** ISO 4217 in upper case; empty when not given. */
+  readonly currency: string;
+  /** Empty when not given; a refund has one. */
+  readonly orderId: string;
+}
+
+const NO_CLAIM: RevenueClaim = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
+
+/**
+ * Reads the reserved properties of a revenue event. Money is the one thing where a doubtful value is refused rather than
+ * read kindly: a wrong sum is found late.
+ */
+export function readRevenueClaim(
+  properties: Readonly<Record<string, unknown>>,
+  rules: TextRules,
+): RevenueClaim {
+  const isRefund = readIsRefund(properties.__refund, rules);
+  const currency = readCurrency(properties.__currency, rules);
+  const claim: RevenueClaim = {
+    isRefund,
+    amount: readAmount(properties.__amount, currency, rules),
+    minorUnits: readMinorUnits(properties.__revenue, rules),
+    currency,
+    orderId: readOrderId(properties.__orderId, rules),
+  };
+  if (rules.problem !== '') return NO_CLAIM;
+  if (claim.amount !== '' && claim.minorUnits !== '')
+    rules.fail('payload.properties.__revenue', 'expected either __amount or __revenue');
+  if (isRefund && claim.orderId === '')
+    rules.fail('payload.properties.__orderId', 'expected the order that is refunded');
+  if (!isRefund && claim.amount === '' && claim.minorUnits === '')
+    rules.fail('payload.properties.__amount', 'expected an amount, here or as __revenue');
+  return claim;
+}
+
+function readIsRefund(value: unknown, rules: TextRules): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== 'boolean') rules.fail('payload.properties.__refund', 'expected true or false');
+  return value === true;
+}
+
+function readCurrency(value: unknown, rules: TextRules): string {
+  if (value === undefined || value === null) return '';
+  // Three letters of ASCII first: there are others that become one of them in upper case.
+  const code = typeof value === 'string' && /^[a-z]{3}$/i.test(value) ? value.toUpperCase() : '';
+  if (!isCurrency(code))
+    rules.fail('payload.properties.__currency', 'expected an ISO 4217 code of a currency');
+  return code;
+}
+
+const PLAIN_DECIMAL = /^\d+(?:\.\d+)?$/;
+
+function readAmount(value: unknown, currency: string, rules: TextRules): string {
+  if (value === undefined || value === null) return '';
+  const where = 'payload.properties.__amount';
+  const text = typeof value === 'number' && Number.isFinite(value) ? decimalText(value) : value;
+  if (typeof text !== 'string' || text.length > AMOUNT_MAX || !PLAIN_DECIMAL.test(text)) {
+    rules.fail(where, `expected a number of at least 0, or one as text, of at most ${AMOUNT_MAX} characters`);
+    return '';
+  }
+  if (!isWithinMinorUnits(text, currency)) rules.fail(where, 'expected an amount that is not so large');
+  return text;
+}
+
+function readMinorUnits(value: unknown, rules: TextRules): string {
+  if (value === undefined || value === null) return '';
+  const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  if (!isWhole) rules.fail('payload.properties.__revenue', 'expected a whole number of minor units');
+  return isWhole ? String(value) : '';
+}
+
+function readOrderId(value: unknown, rules: TextRules): string {
+  if (value === undefined || value === null) return '';
+  return rules.identity(value, 'payload.properties.__orderId', IDENTITY_MAX);
+}

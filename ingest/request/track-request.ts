@@ -1,0 +1,200 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { REVENUE, SESSION_END, SESSION_START } from '../event.ts';
+import { elementSizes } from './json-elements.ts';
+import { flattenProperties, type ReservedProperties } from './properties.ts';
+import {
+  type AliasPayload,
+  type AssignGroupPayload,
+  type GroupPayload,
+  type IdentifyPayload,
+  RECORD_TYPES,
+  readRecordPayload,
+  type StepPayload,
+} from './record-payload.ts';
+import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
+import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
+import { isRecord, TextRules } from './text-rules.ts';
+
+/** Every `type` that the contract of `POST /track` names. */
+export const TRACK_TYPES = ['track', ...RECORD_TYPES] as const;
+
+export const BODY_MAX_BYTES = 65_536;
+/** Bodies in one batch. */
+export const BATCH_MAX = 2_000;
+export const NAME_MAX = 80;
+export const EVENT_ID_MAX = 64;
+export const GROUPS_MAX = 256;
+
+/** What every body says besides its payload. Texts are empty when absent. */
+interface BodyHead extends SenderClaims {
+  /** Idempotency key. */
+  readonly eventId: string;
+}
+
+/** A `track` body that obeys the contract. Texts are empty when absent. */
+export interface TrackBody extends BodyHead, ReservedProperties {
+  readonly kind: 'track';
+  readonly name: string;
+  readonly profileId: string;
+  readonly groups: readonly string[];
+  /** Flat: dotted keys and text values, alternating. */
+  readonly properties: readonly string[];
+  /** Of an event named `revenue`, and of no other. */
+  readonly revenue: RevenueClaim | undefined;
+}
+
+export interface IdentifyBody extends BodyHead, IdentifyPayload {}
+export interface StepBody extends BodyHead, StepPayload {}
+export interface GroupBody extends BodyHead, GroupPayload {}
+export interface AssignGroupBody extends BodyHead, AssignGroupPayload {}
+export interface AliasBody extends BodyHead, AliasPayload {}
+
+/** A body that changes a record and is no event. */
+export type RecordBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
+export type AcceptedBody = TrackBody | RecordBody;
+
+/** A body that is refused. `message` names the field. */
+export interface BodyReject {
+  readonly kind: 'reject';
+  readonly reason: 'not-utf8' | 'not-json' | 'schema' | 'too-large';
+  readonly message: string;
+}
+
+/** What one body turned out to be. */
+export type ParsedBody = AcceptedBody | BodyReject;
+
+/** A batch, body by body in its order: one that is refused does not fail the others. */
+export interface BatchBody {
+  readonly kind: 'batch';
+  readonly bodies: readonly ParsedBody[];
+}
+
+/**
+ * Reads one body in one pass. The first broken rule is named; unknown keys are ignored, and of two equal keys the last
+ * one counts. `track-schema.ts` says the same in zod, and a test holds the two equal.
+ */
+export function parseTrackBody(body: Uint8Array): ParsedBody {
+  const json = readJson(body);
+  return json.kind === 'json' ? readBody(json.value, new TextRules(json.mayBeBroken)) : json;
+}
+
+/** Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` takes them, no larger each. */
+export function parseBatchBody(body: Uint8Array): BatchBody | BodyReject {
+  const json = readJson(body);
+  if (json.kind === 'reject') return json;
+  const { value, mayBeBroken } = json;
+  if (!Array.isArray(value) || value.length === 0 || value.length > BATCH_MAX)
+    return reject('schema', `body: expected an array of 1 to ${BATCH_MAX} bodies`);
+  // Within a batch that is no larger than one body may be, none is too large.
+  const sizes = body.length > BODY_MAX_BYTES ? elementSizes(body) : undefined;
+  const bodies = value.map((each: unknown, index) =>
+    (sizes?.[index] ?? 0) > BODY_MAX_BYTES
+      ? reject('too-large', `body: expected at most ${BODY_MAX_BYTES} bytes`)
+      : readBody(each, new TextRules(mayBeBroken)),
+  );
+  return { kind: 'batch', bodies };
+}
+
+/** JSON that was understood. */
+interface Json {
+  readonly kind: 'json';
+  readonly value: unknown;
+  /** Whether a text in it may hold NUL or half a surrogate pair. */
+  readonly mayBeBroken: boolean;
+}
+
+function readJson(body: Uint8Array): Json | BodyReject {
+  if (!isUtf8(body)) return reject('not-utf8', 'body: expected UTF-8 text');
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const text = bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
+  try {
+    // Valid UTF-8 holds no half surrogates and JSON no bare NUL, so that only an escape can bring one in.
+    return { kind: 'json', value: JSON.parse(text), mayBeBroken: text.includes('\\u') };
+  } catch {
+    return reject('not-json', 'body: expected JSON');
+  }
+}
+
+function readBody(value: unknown, rules: TextRules): ParsedBody {
+  if (!isRecord(value)) return reject('schema', 'body: expected an object with type and payload');
+  const { type, payload } = value;
+  const known = type === 'track' ? type : RECORD_TYPES.find((name) => name === type);
+  if (known === undefined)
+    return reject('schema', `type: expected ${TRACK_TYPES.map((name) => `"${name}"`).join(' or ')}`);
+  if (!isRecord(payload)) return reject('schema', 'payload: expected an object');
+  const body =
+    known === 'track'
+      ? readTrack(value, payload, rules)
+      : { ...readHead(value, payload, rules), ...readRecordPayload(known, payload, rules) };
+  return rules.problem === '' ? body : reject('schema', rules.problem);
+}
+
+function readHead(
+  body: Readonly<Record<string, unknown>>,
+  payload: Readonly<Record<string, unknown>>,
+  rules: TextRules,
+): BodyHead {
+  const eventId = rules.optionalId(payload.eventId, 'payload.eventId', EVENT_ID_MAX);
+  const { clientId, clientSecret, projectId } = readSenderClaims(body, rules);
+  return { clientId, clientSecret, projectId, eventId };
+}
+
+function readTrack(
+  body: Readonly<Record<string, unknown>>,
+  payload: Readonly<Record<string, unknown>>,
+  rules: TextRules,
+): TrackBody {
+  const head = readHead(body, payload, rules);
+  const name = readName(payload.name, rules);
+  const { reserved, flat } = flattenProperties(payload.properties, rules);
+  return {
+    kind: 'track',
+    clientId: head.clientId,
+    clientSecret: head.clientSecret,
+    projectId: head.projectId,
+    name,
+    profileId: rules.optionalIdentity(payload.profileId, 'payload.profileId', IDENTITY_MAX),
+    eventId: head.eventId,
+    groups: readGroups(payload.groups, rules),
+    properties: flat,
+    revenue: name === REVENUE ? readRevenue(payload.properties, rules) : undefined,
+    path: reserved.path,
+    referrer: reserved.referrer,
+    title: reserved.title,
+    timestampMs: reserved.timestampMs,
+    deviceId: reserved.deviceId,
+    address: reserved.address,
+  };
+}
+
+function readName(value: unknown, rules: TextRules): string {
+  if (value === SESSION_START || value === SESSION_END)
+    rules.fail('payload.name', `expected a name other than ${value}, which the service records by itself`);
+  return rules.required(value, 'payload.name', NAME_MAX);
+}
+
+/** Properties that are no object have been refused where they were flattened. */
+function readRevenue(properties: unknown, rules: TextRules): RevenueClaim {
+  return readRevenueClaim(isRecord(properties) ? properties : {}, rules);
+}
+
+const NO_GROUPS: readonly string[] = [];
+
+function readGroups(value: unknown, rules: TextRules): readonly string[] {
+  if (value === undefined || value === null) return NO_GROUPS;
+  if (!Array.isArray(value)) {
+    rules.fail('payload.groups', 'expected an array of strings');
+    return NO_GROUPS;
+  }
+  if (value.length > GROUPS_MAX) rules.fail('payload.groups', `expected at most ${GROUPS_MAX} groups`);
+  for (let index = 0; index < value.length && rules.problem === ''; index += 1) {
+    const where = `payload.groups.${index}`;
+    if (typeof value[index] !== 'string') rules.fail(where, 'expected a string');
+    rules.optional(value[index], where, IDENTITY_MAX);
+  }
+  return rules.problem === '' ? (value as readonly string[]) : NO_GROUPS;
+}
+
+function reject(reason: BodyReject['reason'], message: string): BodyReject {
+  return { kind: 'reject', reason, message };
+}
