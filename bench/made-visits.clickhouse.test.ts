@@ -14,7 +14,7 @@ import {
   SOURCE_COLUMNS,
   sessionIdOf,
 } from '../ingest/event.ts';
-import { storedFlushNumber } from '../processor/load-state.ts';
+import { storedFlushNumber } from '../processor/lane/load-state.ts';
 import { type Reference, type ReferenceEvent, reference } from '../processor/testing/reference.ts';
 import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
 

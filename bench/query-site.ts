@@ -15,7 +15,12 @@ import { createLogger } from '../infra/log.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { Store } from '../infra/store/store.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../processor/lane-record.ts';
+import {
+  encodeLaneRecord,
+  FIRST_CHECKPOINT,
+  LANES_BUCKET,
+  laneKeyOf,
+} from '../processor/lane/lane-record.ts';
 import { DATABASE, type Groundwork } from './cluster.ts';
 import { fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
 import { UsageError } from './options.ts';

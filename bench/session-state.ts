@@ -2,11 +2,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../ingest/event.ts';
-import { type Batch, openBatch } from '../processor/batch.ts';
-import { closeBatch, nextBatch } from '../processor/cut.ts';
-import { EventView } from '../processor/event-view.ts';
-import { foldMessage } from '../processor/fold.ts';
-import { createPartition, type PartitionState } from '../processor/partition.ts';
+import { type Batch, openBatch } from '../processor/fold/batch.ts';
+import { closeBatch, nextBatch } from '../processor/fold/cut.ts';
+import { EventView } from '../processor/fold/event-view.ts';
+import { foldMessage } from '../processor/fold/fold.ts';
+import { createPartition, type PartitionState } from '../processor/fold/partition.ts';
 
 const MESSAGE_BYTES_MAX = 1_000_000;
 const EVENTS_PER_MESSAGE = 500;

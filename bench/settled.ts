@@ -22,7 +22,7 @@ export async function untilMerged(
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** The hours that are left alone at the end of a site's rows, see processor/rollups/settled.ts. */
+/** The hours that are left alone at the end of a site's rows, see processor/fold/finalized.ts. */
 const UNSETTLED_HOURS = 4;
 
 /** Waits until the hours and days of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */

@@ -18,22 +18,22 @@ import { ALIASES_BUCKET } from '../ingest/alias.ts';
 import { recordStreamOf, recordSubjectOf } from '../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../ingest/event.ts';
 import { bucketOf, readEndpointsAllowed } from './bucket-of.ts';
-import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letter.ts';
+import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
+import { createRecordGauges, createRecordMetrics } from './entities/entity-metrics.ts';
 import { createFeedMetrics } from './feed/feed-metrics.ts';
 import { Feeds } from './feed/feeds.ts';
+import type { PartitionLimits } from './fold/partition.ts';
 import { DELIVERIES_BUCKET } from './integration.ts';
-import { Keeper } from './keeper.ts';
-import { createLaneGauges, createLaneMetrics } from './lane-metrics.ts';
-import { LANES_BUCKET } from './lane-record.ts';
-import type { PartitionLimits } from './partition.ts';
+import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
+import { LANES_BUCKET } from './lane/lane-record.ts';
+import { Keeper } from './lane/partition-supervisor.ts';
+import { WorkerHandle } from './lane/worker-handle.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
-import { createRecordGauges, createRecordMetrics } from './records/record-metrics.ts';
-import { Roller } from './rollups/roller.ts';
+import { Roller } from './rollups/rollup-job.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
-import { WorkerHandle } from './worker-handle.ts';
 
 const SESSIONS_MAX = 8_000_000;
 const PUBLISHERS_MAX = 4_096;
@@ -195,7 +195,7 @@ function limitsOf(config: Config): PartitionLimits {
 /** The built worker: beside this file once built, or in the build's folder when this runs from source. */
 function workerFile(): string {
   const beside = fileURLToPath(new URL('./worker.js', import.meta.url));
-  return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/worker.js');
+  return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/lane/worker.js');
 }
 
 main().catch((error: unknown) => {

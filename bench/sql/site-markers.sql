@@ -1,4 +1,4 @@
--- The marker of each partition's last flush, as `writeMarkerRows` of processor/session-rows.ts writes it.
+-- The marker of each partition's last flush, as `writeMarkerRows` of processor/fold/session-rows.ts writes it.
 INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id)
 SELECT
     1,

@@ -1,13 +1,13 @@
 import { unreachable } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
+import type { Slots } from '../../infra/concurrency/semaphore.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
 import { type Delivery, type DeliveryStep, firstDelivery, type Integration } from '../integration.ts';
 import { flushesInStore } from './delivered-rows.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';
 import { manifestKeyOf, manifestOf } from './manifest.ts';
 import { changeProgress, type PlanParts, planBackfill, planNew, rowsOfStep } from './plan.ts';
-import type { Slots } from './slots.ts';
 import { type Bucket, bringFiles, removeOrphans, type StepFileParts } from './step-files.ts';
 
 export interface DeliveryParts extends PlanParts, Omit<StepFileParts, 'bucket'> {

@@ -1,6 +1,6 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
-import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
+import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../rows.ts';
 
 export const HOUR_MS = 3_600_000;

@@ -4,12 +4,12 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Naps } from '../../infra/concurrency/naps.ts';
+import { Slots } from '../../infra/concurrency/semaphore.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
 import type { DeliveryParts } from './advance.ts';
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';
 import { DELIVERY_BACKOFF, type RunnerState, runIntegration } from './runner.ts';
-import { Slots } from './slots.ts';
 import type { Bucket } from './step-files.ts';
 
 /** Nothing tells that the work became ours but a look. */

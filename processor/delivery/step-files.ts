@@ -1,4 +1,5 @@
 import { assert } from '../../infra/assert.ts';
+import type { Slots } from '../../infra/concurrency/semaphore.ts';
 import { BucketError, type ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
@@ -8,7 +9,6 @@ import type { DeliveryMetrics } from './delivery-metrics.ts';
 import { cutBehind, type FileRows, makeFile, measure, notWhole } from './event-file.ts';
 import type { DeliveryLimits } from './limits.ts';
 import { fileKeyOf, fileStartOf } from './manifest.ts';
-import type { Slots } from './slots.ts';
 
 const ORPHANS_MAX = 1_000;
 

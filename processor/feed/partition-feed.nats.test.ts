@@ -8,7 +8,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DeposedError } from '../ownership.ts';
+import { DeposedError } from '../lane/ownership.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import type { FedEvent } from './fed-event.ts';
 import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';

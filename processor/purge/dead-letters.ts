@@ -1,5 +1,5 @@
 import type { Bus } from '../../infra/bus/bus.ts';
-import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letter.ts';
+import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
 
 /**
  * Removes the dead letters in which all of these texts occur, as a value: nobody could read those letters, so their bytes

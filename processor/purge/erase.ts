@@ -2,7 +2,7 @@ import type { Store } from '../../infra/store/store.ts';
 import { recordKeyOf } from '../../ingest/entity-lookup.ts';
 import { partitionOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
-import type { Roller } from '../rollups/roller.ts';
+import type { Roller } from '../rollups/rollup-job.ts';
 import { type SumUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import { type ForgettingParts, type ForgottenUpTo, forgetEverywhere } from './forget-everywhere.ts';

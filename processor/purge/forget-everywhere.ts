@@ -4,10 +4,10 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { recordStreamOf, recordSubjectOf } from '../../ingest/entity-update.ts';
 import { subjectOf } from '../../ingest/event.ts';
-import { encodeForgetting, type Forgetting, forgettingIdOf } from '../forgetting.ts';
-import { decodeLaneRecord, laneKeyOf } from '../lane-record.ts';
-import { recordVersionOf } from '../records/forgotten.ts';
-import { decodeRecordCheckpoint, recordCheckpointKeyOf } from '../records/record-checkpoint.ts';
+import { decodeRecordCheckpoint, recordCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
+import { recordVersionOf } from '../entities/forgotten.ts';
+import { encodeForgetting, type Forgetting, forgettingIdOf } from '../fold/forgetting.ts';
+import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 100;

@@ -27,18 +27,18 @@ import {
   subjectOf,
 } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
-import { LANES_BUCKET } from '../lane-record.ts';
+import { HOUR_MS } from '../fold/finalized.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { group, identify, order } from '../records/testing/updates.ts';
-import { Roller } from '../rollups/roller.ts';
+import { Roller } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
-import { HOUR_MS } from '../rollups/settled.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
-import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/rolled-sums.ts';
+import { recountSums } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
-import { recountSums } from '../testing/sums-recount.ts';
+import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
 import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger, type PurgerOptions } from './purger.ts';
 import { tracesOf } from './testing/traces.ts';

@@ -3,23 +3,23 @@ import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane-record.ts';
+import { HOUR_MS } from '../fold/finalized.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
+import { keepHourlyPages } from '../testing/rollups.ts';
+import { recountSums } from '../testing/rollups-recount.ts';
+import { FoldRun, messageOf } from '../testing/run.ts';
 import {
   type Announced,
   announcedRows,
   announcedSums,
   namesOfHashes,
   SUMS_TABLES,
-} from '../testing/rolled-sums.ts';
-import { keepHourlyPages } from '../testing/rollups.ts';
-import { FoldRun, messageOf } from '../testing/run.ts';
-import { recountSums } from '../testing/sums-recount.ts';
-import { Roller } from './roller.ts';
+} from '../testing/stored-rollups.ts';
+import { announceSums, announceVoid, insertSums, sumUp } from './rollup.ts';
+import { Roller } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
-import { HOUR_MS } from './settled.ts';
-import { announceSums, announceVoid, insertSums, sumUp } from './sums.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
 const FIRST_MS = Date.UTC(2026, 4, 10);

@@ -1,5 +1,5 @@
 import type { Store } from '../../infra/store/store.ts';
-import { HOUR_MS } from './settled.ts';
+import { HOUR_MS } from '../fold/finalized.ts';
 import { type SumUnit, startOfUnit, UNITS } from './units.ts';
 
 /** Times of before are read from rows. */

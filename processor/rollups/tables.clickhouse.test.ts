@@ -9,10 +9,10 @@ import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS, HOURLY_PAGES_DAYS, SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../rows.ts';
-import { SUMS_TABLES } from '../testing/rolled-sums.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
-import { sumUp } from './sums.ts';
+import { SUMS_TABLES } from '../testing/stored-rollups.ts';
+import { sumUp } from './rollup.ts';
 import { startOfUnit, UNITS } from './units.ts';
 
 const DATABASE = 'tables_test';

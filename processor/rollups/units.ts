@@ -1,4 +1,4 @@
-import { HOUR_MS } from './settled.ts';
+import { HOUR_MS } from '../fold/finalized.ts';
 
 /** What is summed up as a whole: an hour, or a day in UTC. */
 export const SUM_UNITS = ['hour', 'day'] as const;

@@ -14,14 +14,14 @@ import { startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { recordStreamOf, recordSubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
-import { DEAD_LETTERS_STREAM } from '../dead-letter.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
+import { createRecordGauges, createRecordMetrics } from '../entities/entity-metrics.ts';
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
-import { Keeper } from '../keeper.ts';
-import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane-metrics.ts';
-import { LANES_BUCKET } from '../lane-record.ts';
-import { createRecordGauges, createRecordMetrics } from '../records/record-metrics.ts';
-import { WorkerHandle } from '../worker-handle.ts';
+import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { Keeper } from '../lane/partition-supervisor.ts';
+import { WorkerHandle } from '../lane/worker-handle.ts';
 import { TEST_LIMITS } from './run.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
@@ -91,7 +91,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     },
     start: async ({ partition, instance, env, crashPoint, beforeCall = () => {} }) => {
       const metrics = new Metrics();
-      const worker = new WorkerHandle(join(projectRoot, 'dist/processor/worker.js'));
+      const worker = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
       const laneMetrics = createLaneMetrics(metrics);
       const beforeEach = () => beforeCall(keeper);
       const keeper: Keeper = new Keeper({

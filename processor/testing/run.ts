@@ -1,15 +1,15 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
-import { answerHot } from '../answers.ts';
-import { type Batch, openBatch } from '../batch.ts';
-import { closeBatch, nextBatch } from '../cut.ts';
-import { deviceKeyOf } from '../device-key.ts';
-import { keepEnded, type NamedSession } from '../ended-sessions.ts';
-import { EventView } from '../event-view.ts';
-import { foldMessage } from '../fold.ts';
+import { type Batch, openBatch } from '../fold/batch.ts';
+import { closeBatch, nextBatch } from '../fold/cut.ts';
+import { deviceKeyOf } from '../fold/device-key.ts';
+import { keepEnded, type NamedSession } from '../fold/ended-sessions.ts';
+import { EventView } from '../fold/event-view.ts';
+import { foldMessage } from '../fold/fold.ts';
+import { answerHot } from '../fold/hot-answers.ts';
+import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
+import { restoreEventIds, restoreSeen, restoreSessions } from '../fold/restore.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
-import { createPartition, type PartitionLimits, type PartitionState } from '../partition.ts';
-import { restoreEventIds, restoreSeen, restoreSessions } from '../restore.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 export const TEST_LIMITS: PartitionLimits = {

@@ -45,7 +45,7 @@ export interface SummedSpans extends StoreParameters {
  *
  * A key is what a row of sums must have to be meant: its block and its hour in one number. The rows stay for as long as the
  * question takes: what a flush changes later is not summed up again before it has been left alone for a while
- * (processor/rollups/roller.ts). Undefined when there are no sums that help.
+ * (processor/rollups/rollup-job.ts). Undefined when there are no sums that help.
  */
 export async function summedSpans(
   history: Pick<History, 'ask'>,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { systemClock } from '../../../infra/clock.ts';
+import { Slots } from '../../../infra/concurrency/semaphore.ts';
 import { Metrics } from '../../../infra/metrics.ts';
 import { ObjectStore } from '../../../infra/object-store/object-store.ts';
 import type { CrashPoint } from '../../../infra/process/crashpoint.ts';
@@ -11,7 +12,6 @@ import { type LaneWorld, startLaneWorld } from '../../testing/lane-world.ts';
 import type { DeliveryParts } from '../advance.ts';
 import { createDeliveryMetrics } from '../delivery-metrics.ts';
 import type { DeliveryLimits } from '../limits.ts';
-import { Slots } from '../slots.ts';
 import type { Bucket } from '../step-files.ts';
 
 export const BUCKET = 'events-of-customers';

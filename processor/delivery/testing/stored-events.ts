@@ -2,7 +2,7 @@ import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../../infra/bus/mirror.ts';
 import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import type { Store } from '../../../infra/store/store.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, type LaneRecord, laneKeyOf } from '../../lane-record.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, type LaneRecord, laneKeyOf } from '../../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../../rows.ts';
 
 /** What a test says of an event; the rest follows from its number. */

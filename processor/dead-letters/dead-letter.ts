@@ -1,0 +1,49 @@
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
+import type { Logger } from '../../infra/log.ts';
+
+/** Messages that could not be read, kept for a human or a later program. */
+export const DEAD_LETTERS_STREAM = 'dead-letters';
+const PUBLISH_TIMEOUT_MS = 10_000;
+
+/** A message that could not be read: where it stood, why, and its bytes. */
+export interface DeadLetter {
+  /** Which of the partition's streams. */
+  readonly stream: 'events' | 'records';
+  readonly partition: number;
+  readonly sequence: number;
+  readonly reason: string;
+  readonly bytes: Uint8Array;
+}
+
+export function deadLetterSubjectOf(partition: number): string {
+  return `dead-letters.${partition}`;
+}
+
+/** Puts a message among the dead letters; the lane goes on only when it is durably there. */
+export async function buryDeadLetter(
+  { bus, log, partition, stream }: Pick<DeadLetter, 'partition' | 'stream'> & { bus: Bus; log: Logger },
+  { sequence, bytes }: StreamMessage,
+  reason: string,
+): Promise<void> {
+  log.error(
+    { stream, partition, sequence, reason },
+    'lane: a message cannot be read; it is among the dead letters',
+  );
+  const letter = encodeDeadLetter({ stream, partition, sequence, reason, bytes });
+  await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
+}
+
+export function encodeDeadLetter({ bytes, ...place }: DeadLetter): Uint8Array {
+  const head = Buffer.from(JSON.stringify(place));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(head.length, 0);
+  return Buffer.concat([length, head, bytes]);
+}
+
+export function decodeDeadLetter(letter: Uint8Array): DeadLetter {
+  const buffer = Buffer.from(letter.buffer, letter.byteOffset, letter.byteLength);
+  const end = 4 + buffer.readUInt32LE(0);
+  const head = JSON.parse(buffer.toString('utf8', 4, end)) as Omit<DeadLetter, 'bytes'>;
+  return { ...head, bytes: buffer.subarray(end) };
+}

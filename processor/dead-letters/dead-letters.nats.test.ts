@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Bus } from '../../infra/bus/bus.ts';
+import { createLogger } from '../../infra/log.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { decodeMessageHead, streamOf, subjectOf } from '../../ingest/event.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { messageOf } from '../testing/run.ts';
+import { DEAD_LETTERS_STREAM, deadLetterSubjectOf, encodeDeadLetter } from './dead-letter.ts';
+
+const BYTES_MAX = 67_108_864;
+const PARTITION = 3;
+let nats: NatsServer;
+let bus: Bus;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await Bus.connect({ url: nats.url, name: 'dead-letters-test' }, createLogger('test', 'silent'));
+  await bus.ensureStream(streamOf(PARTITION), subjectOf(PARTITION), BYTES_MAX);
+  await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BYTES_MAX);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+async function deadLetters(command: string): Promise<string> {
+  const program = join(projectRoot, 'dist/processor/dead-letters/dead-letters.js');
+  const env = { ...process.env, NATS_URL: nats.url };
+  const { stdout } = await promisify(execFile)(process.execPath, [program, command], { env });
+  return stdout;
+}
+
+async function messagesOf(stream: string): Promise<Buffer[]> {
+  const messages: Buffer[] = [];
+  for await (const { bytes } of bus.messages(stream)) messages.push(Buffer.from(bytes));
+  return messages;
+}
+
+test('a letter that can be read by now goes back once, under a publisher of its own; the others stay', async () => {
+  const readable = messageOf([plainEvent({ path: '/late' })], 5);
+  const letter = {
+    stream: 'events' as const,
+    partition: PARTITION,
+    sequence: 17,
+    reason: 'message has version 2',
+    bytes: readable,
+  };
+  const letters = [
+    letter,
+    { ...letter, sequence: 18, reason: 'broken', bytes: Buffer.from('nonsense') },
+    letter,
+  ];
+  for (const buried of letters) {
+    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(buried), 5_000);
+  }
+  expect(await deadLetters('list')).toBe(
+    `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
+      'events of partition 3, message 18, 8 bytes: broken\n' +
+      `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
+      '3 dead letters\n',
+  );
+  expect(await deadLetters('replay')).toBe(
+    'events of partition 3, message 18, 8 bytes: broken\n2 put back, 1 kept\n',
+  );
+  expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
+  // The same letter twice is the same message twice, which the fold counts once.
+  const [first, second] = await messagesOf(streamOf(PARTITION));
+  expect(first?.equals(second ?? Buffer.of())).toBe(true);
+  expect(first?.subarray(17).equals(readable.subarray(17))).toBe(true);
+  expect(decodeMessageHead(first ?? Buffer.of()).publisherId).not.toBe(
+    decodeMessageHead(readable).publisherId,
+  );
+  expect(await deadLetters('list')).toBe(
+    'events of partition 3, message 18, 8 bytes: broken\n1 dead letters\n',
+  );
+});

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Bus } from '../../infra/bus/bus.ts';
+import { readConfig } from '../../infra/config.ts';
+import { createLogger } from '../../infra/log.ts';
+import { decodeRecordUpdates, recordSubjectOf } from '../../ingest/entity-update.ts';
+import { DecodeError, decodeMessageHead, subjectOf } from '../../ingest/event.ts';
+import { EventView } from '../fold/event-view.ts';
+import { checkMessage } from '../fold/fold.ts';
+import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
+
+const USAGE = `usage: npm run dead-letters -- list | replay
+
+  list     one line for each message that could not be read
+  replay   puts those that this program can read back into the stream, once each`;
+const PUBLISH_TIMEOUT_MS = 10_000;
+const LETTER_PUBLISHER = 0xdeadn << 48n;
+
+/** The program behind `npm run dead-letters`: looks at the bus of `NATS_URL`, else at the one of a running `npm start`. */
+async function main(command: string | undefined): Promise<void> {
+  if (command !== 'list' && command !== 'replay') {
+    process.stdout.write(`${USAGE}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const config = readConfig();
+  const url = config.NATS_URL === '' ? localBusUrl(config.DATA_DIR) : config.NATS_URL;
+  const bus = await Bus.connect({ url, name: 'dead-letters' }, createLogger('dead-letters', 'warn'));
+  let replayed = 0;
+  let kept = 0;
+  for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
+    const letter = decodeDeadLetter(bytes);
+    if (command === 'replay' && (await replay(bus, letter))) {
+      await bus.remove(DEAD_LETTERS_STREAM, sequence);
+      replayed += 1;
+      continue;
+    }
+    kept += 1;
+    const { stream, partition, sequence: original, reason } = letter;
+    process.stdout.write(
+      `${stream} of partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
+    );
+  }
+  process.stdout.write(
+    command === 'list' ? `${kept} dead letters\n` : `${replayed} put back, ${kept} kept\n`,
+  );
+  await bus.close();
+}
+
+function localBusUrl(dataDir: string): string {
+  try {
+    return readFileSync(join(dataDir, 'bus/url'), 'utf8');
+  } catch {
+    throw new Error(`no service has run on ${dataDir}: set DATA_DIR, or NATS_URL`);
+  }
+}
+
+/**
+ * Publishes a letter's message again, if it can be read by now. It gets a publisher of its own, since its first one has
+ * long gone on; the same letter always gets the same, so that replaying it twice counts once.
+ */
+async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLetter): Promise<boolean> {
+  const message = Buffer.from(bytes);
+  try {
+    if (stream === 'events') checkMessage(message, new EventView());
+    else decodeRecordUpdates(message, decodeMessageHead(message).count);
+  } catch (error) {
+    if (error instanceof DecodeError) return false;
+    throw error;
+  }
+  message.writeBigUInt64LE(LETTER_PUBLISHER | (BigInt(partition) << 40n) | BigInt(sequence), 1);
+  message.writeDoubleLE(1, 9);
+  const subject = stream === 'events' ? subjectOf(partition) : recordSubjectOf(partition);
+  await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
+  return true;
+}
+
+main(process.argv[2]).catch((error: unknown) => {
+  process.stderr.write(`dead-letters: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { applyUpdate, type RecordDocument } from './document.ts';
+import { RecordBook } from './entity-book.ts';
+
+const name = (id: string) => ({ kind: 'profile', projectId: 'demo', id }) as const;
+
+function profile(id: string, firstName: string, version = 1n): RecordDocument {
+  const head = { projectId: 'demo', id, atMs: 0, updateId: '' };
+  const { document } = applyUpdate(
+    undefined,
+    { kind: 'identify', ...head, firstName, properties: [] },
+    version,
+  );
+  if (document === undefined) throw new Error('no profile was made');
+  return document;
+}
+
+const roomy = { cleanMax: 100, cleanCharsMax: 1_000_000 };
+
+test('what is not known is told from what does not exist', () => {
+  const book = new RecordBook(roomy);
+  expect(book.knows(name('a'))).toBe(false);
+  book.learn(name('a'), undefined);
+  expect(book.knows(name('a'))).toBe(true);
+  expect(book.find(name('a'))).toBeUndefined();
+});
+
+test('what comes from the store late replaces nothing that is known', () => {
+  const book = new RecordBook(roomy);
+  const changed = profile('a', 'new', 2n);
+  book.change(changed);
+  book.learn(name('a'), profile('a', 'old'));
+  expect(book.find(name('a'))).toBe(changed);
+  book.settle(book.dirty());
+  book.learn(name('a'), profile('a', 'old'));
+  expect(book.find(name('a'))).toBe(changed);
+});
+
+test('a record that changed during a flush waits for the next one', () => {
+  const book = new RecordBook(roomy);
+  book.change(profile('a', 'first'));
+  const flushed = book.dirty();
+  const second = profile('a', 'second', 2n);
+  book.change(second);
+  book.settle(flushed);
+  expect(book.dirty()).toEqual([second]);
+  book.settle(book.dirty());
+  expect(book.dirty()).toEqual([]);
+  expect(book.dirtyChars).toBe(0);
+  expect(book.find(name('a'))).toBe(second);
+});
+
+test('clean records are bounded by number and by size, changed ones are never forgotten', () => {
+  const book = new RecordBook({ cleanMax: 3, cleanCharsMax: 10_000 });
+  for (const id of ['a', 'b', 'c', 'd']) book.learn(name(id), profile(id, 'x'));
+  expect(book.knows(name('a'))).toBe(false);
+  expect(book.knows(name('d'))).toBe(true);
+  const properties = Array.from({ length: 200 }, (_, index) => `${index}`.padEnd(100, '.'));
+  const large = { ...profile('large', 'x'), properties } as RecordDocument;
+  book.learn(name('large'), large);
+  expect(book.knows(name('large'))).toBe(false);
+  for (let index = 0; index < 50; index += 1) book.change(profile(`changed-${index}`, 'x'));
+  expect(book.dirtyRecords).toBe(50);
+});

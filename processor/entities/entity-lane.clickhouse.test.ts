@@ -1,0 +1,319 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Bus } from '../../infra/bus/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { migrate } from '../../infra/store/migrate.ts';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { Store } from '../../infra/store/store.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import {
+  decodeRecordAnswer,
+  encodeRecordQuestion,
+  type RecordAnswer,
+  recordLookupSubjectOf,
+} from '../../ingest/entity-lookup.ts';
+import {
+  encodeRecordUpdate,
+  type OrderUpdate,
+  type RecordUpdate,
+  recordStreamOf,
+  recordSubjectOf,
+} from '../../ingest/entity-update.ts';
+import {
+  beginMessage,
+  decodeMessageHead,
+  EVENT_MAX_BYTES,
+  encodeEvent,
+  endMessage,
+  MESSAGE_HEADER_BYTES,
+  streamOf,
+  subjectOf,
+} from '../../ingest/event.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
+import { EventView } from '../fold/event-view.ts';
+import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { createRecordGauges, createRecordMetrics, type RecordMetrics } from './entity-metrics.ts';
+import { RecordKeeper } from './entity-supervisor.ts';
+
+const BUS_BYTES_MAX = 268_435_456;
+const WAIT_MAX_MS = 30_000;
+const SITE = 'demo';
+
+const folder = mkdtempSync(join(tmpdir(), 'footfall-records-'));
+const log = createLogger('records-test', 'silent');
+let nats: NatsServer;
+let server: StoreServer;
+let bus: Bus;
+let store: Store;
+let partitionsUsed = 0;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  server = await startStoreServer({ dataDir: folder });
+  bus = await Bus.connect({ url: nats.url, name: 'records-test' }, log);
+  store = new Store({ url: server.url, database: 'records_test', requestTimeoutMs: 30_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await store.close();
+  await server.stop();
+  await nats.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const running: RecordKeeper[] = [];
+
+afterEach(async () => {
+  for (const keeper of running.splice(0)) await keeper.stop();
+});
+
+/** A partition that no other test uses: numbers and streams of its own. */
+async function freshPartition(): Promise<number> {
+  const partition = partitionsUsed;
+  partitionsUsed += 1;
+  await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), BUS_BYTES_MAX);
+  await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
+  return partition;
+}
+
+async function start(
+  partition: number,
+  crashPoint: (point: CrashPoint) => void = () => {},
+): Promise<RecordMetrics> {
+  const metrics = new Metrics();
+  const recordMetrics = createRecordMetrics(metrics);
+  const keeper = new RecordKeeper({
+    partition,
+    bus,
+    store,
+    records: await bus.keyed(LANES_BUCKET),
+    log,
+    clock: systemClock,
+    random: Math.random,
+    metrics: recordMetrics,
+    gauges: createRecordGauges(metrics, partition),
+    crashPoint,
+    // So few that records are forgotten all the time.
+    bookLimits: { cleanMax: 3, cleanCharsMax: 3_000 },
+  });
+  keeper.start();
+  running.push(keeper);
+  return recordMetrics;
+}
+
+/** One collector: numbers its messages, and may send each of them twice. */
+class Sender {
+  readonly #partition: number;
+  readonly #publisherId: bigint;
+  #sequence = 0;
+
+  constructor(partition: number, publisherId: bigint) {
+    this.#partition = partition;
+    this.#publisherId = publisherId;
+  }
+
+  async send(updates: readonly RecordUpdate[], times = 1): Promise<void> {
+    const writer = new RowBinaryWriter(4 * EVENT_MAX_BYTES);
+    this.#sequence += 1;
+    beginMessage(writer, {
+      publisherId: this.#publisherId,
+      publisherSequence: this.#sequence,
+      sentAtMs: Date.now(),
+    });
+    for (const update of updates) encodeRecordUpdate(writer, update);
+    endMessage(writer, updates.length);
+    for (let time = 0; time < times; time += 1)
+      await bus.publish(recordSubjectOf(this.#partition), writer.bytes(), 5_000);
+  }
+}
+
+const head = (id: string) => ({ projectId: SITE, id, atMs: Date.UTC(2026, 0, 1), updateId: '' });
+const step = (id: string, by = '1'): RecordUpdate => ({
+  kind: 'step',
+  ...head(id),
+  property: 'visits',
+  step: by,
+});
+const identify = (id: string, firstName: string): RecordUpdate => ({
+  kind: 'identify',
+  ...head(id),
+  firstName,
+  properties: ['plan', 'pro'],
+});
+
+function order(partition: number, id: string, minorUnits: string, isRefund = false): OrderUpdate {
+  const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
+  encodeEvent(
+    writer,
+    plainEvent({ name: 'revenue', revenue: 0n, currency: isRefund ? '' : 'EUR', orderId: id }),
+  );
+  const currency = isRefund ? '' : 'EUR';
+  return {
+    kind: 'order',
+    ...head(id),
+    isRefund,
+    amount: '',
+    minorUnits,
+    currency,
+    partition,
+    event: writer.take(),
+  };
+}
+
+async function ask(partition: number, kind: 'profile' | 'group', id: string): Promise<RecordAnswer> {
+  const question = encodeRecordQuestion({ kind, projectId: SITE, id });
+  return decodeRecordAnswer(await bus.ask(recordLookupSubjectOf(partition), question, 10_000));
+}
+
+async function visitsOf(partition: number, id: string): Promise<string | undefined> {
+  const answer = await ask(partition, 'profile', id);
+  if (answer.kind !== 'found') return undefined;
+  const { properties } = answer.record;
+  const at = properties.findIndex((text, index) => index % 2 === 0 && text === 'visits');
+  return at < 0 ? undefined : properties[at + 1];
+}
+
+async function storedVisits(id: string): Promise<string | undefined> {
+  const rows = await store.query<{ visits: string }>(
+    `SELECT properties['visits'] AS visits FROM profiles FINAL WHERE projectId = {site:String} AND id = {id:String}`,
+    { site: SITE, id },
+  );
+  return rows[0]?.visits;
+}
+
+/** Amounts on the events' stream, each message once however often it was published. */
+async function recordedAmounts(partition: number): Promise<{ amounts: bigint[]; currencies: Set<string> }> {
+  const seen = new Map<bigint, number>();
+  const amounts: bigint[] = [];
+  const currencies = new Set<string>();
+  for await (const { bytes } of bus.messages(streamOf(partition))) {
+    const message = Buffer.from(bytes);
+    const { publisherId, publisherSequence, count } = decodeMessageHead(message);
+    if (publisherSequence <= (seen.get(publisherId) ?? 0)) continue;
+    seen.set(publisherId, publisherSequence);
+    const view = new EventView();
+    let offset = MESSAGE_HEADER_BYTES;
+    for (let index = 0; index < count; index += 1) {
+      offset = view.read(message, offset);
+      amounts.push(message.readBigInt64LE(view.revenueStart));
+      currencies.add(message.toString('utf8', view.currencyStart, view.currencyEnd));
+    }
+  }
+  return { amounts, currencies };
+}
+
+async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  const endMs = Date.now() + WAIT_MAX_MS;
+  for (;;) {
+    const found = await look().catch(() => undefined);
+    if (found !== undefined) return found;
+    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('a record is what its updates say, readable at once and in the store soon after', async () => {
+  const partition = await freshPartition();
+  await start(partition);
+  const sender = new Sender(partition, 1n);
+  await sender.send([
+    identify('read-ada', 'Ada'),
+    step('read-ada', '2.5'),
+    { kind: 'assign', ...head('read-ada'), groups: ['acme'] },
+    { kind: 'group', ...head('acme'), type: 'company', name: 'Acme', properties: ['seats', '5'] },
+  ]);
+  const answer = await until('the answer', async () => ask(partition, 'profile', 'read-ada'));
+  expect(answer).toMatchObject({ kind: 'found', record: { firstName: 'Ada', groups: ['acme'] } });
+  expect(await visitsOf(partition, 'read-ada')).toBe('2.5');
+  expect(await ask(partition, 'group', 'acme')).toMatchObject({ kind: 'found', record: { name: 'Acme' } });
+  expect(await ask(partition, 'profile', 'nobody')).toEqual({ kind: 'absent' });
+  expect(await until('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
+});
+
+test.each(['records:after-publish', 'records:after-insert', 'records:after-checkpoint'] as const)(
+  'steps and orders count once, though messages come twice and the lane dies again and again at %s',
+  async (point) => {
+    const partition = await freshPartition();
+    let visits = 0;
+    const metrics = await start(partition, (reached) => {
+      if (reached !== point) return;
+      visits += 1;
+      if (visits % 7 === 1 && visits < 30) throw new Error(`crash at ${point}`);
+    });
+    const id = `crash-${point}`;
+    const senders = [new Sender(partition, 1n), new Sender(partition, 2n), new Sender(partition, 3n)];
+    for (let round = 0; round < 20; round += 1) {
+      const orderId = `${id}-${round}`;
+      await Promise.all(
+        senders.map((sender, index) =>
+          sender.send(
+            [
+              ...Array.from({ length: 10 }, () => step(id)),
+              // The same order from every sender, and refunds of a third each, some of which come before it.
+              index === 1 ? order(partition, orderId, '900') : order(partition, orderId, '300', true),
+              order(partition, orderId, '900'),
+            ],
+            1 + (round % 2),
+          ),
+        ),
+      );
+      // Flushes fall between the messages, not only behind them.
+      if (round % 5 === 4)
+        await until('a flush', async () => ((await storedVisits(id)) === undefined ? undefined : true));
+    }
+    const stored = await until('all steps', async () =>
+      (await storedVisits(id)) === '600' ? '600' : undefined,
+    );
+    expect(stored).toBe('600');
+    expect(metrics.failures.value).toBeGreaterThan(0);
+    const { amounts, currencies } = await recordedAmounts(partition);
+    expect(amounts.filter((amount) => amount > 0n)).toEqual(Array.from({ length: 20 }, () => 900n));
+    expect(amounts.filter((amount) => amount < 0n)).toEqual(Array.from({ length: 40 }, () => -300n));
+    expect(currencies).toEqual(new Set(['EUR']));
+  },
+);
+
+test('while the store is away what was touched lately stays readable, and nothing is lost', async () => {
+  const partition = await freshPartition();
+  const sender = new Sender(partition, 9n);
+  const metrics = await start(partition);
+  await sender.send([identify('away-known', 'Known'), step('away-known')]);
+  await until('the stored profile', () => storedVisits('away-known'));
+  await server.kill();
+  try {
+    await sender.send([identify('away-new', 'New'), step('away-known')]);
+    const answer = await until('the new profile', async () => {
+      const found = await ask(partition, 'profile', 'away-new');
+      return found.kind === 'found' ? found : undefined;
+    });
+    expect(answer.record).toMatchObject({ firstName: 'New' });
+    expect(await ask(partition, 'profile', 'away-known')).toMatchObject({ record: { firstName: 'Known' } });
+    expect(await ask(partition, 'profile', 'away-stranger')).toEqual({ kind: 'unavailable' });
+  } finally {
+    await server.restart();
+  }
+  expect(
+    await until('both steps', async () => ((await storedVisits('away-known')) === '2' ? '2' : undefined)),
+  ).toBe('2');
+  expect(metrics.storeRetries.value).toBeGreaterThan(0);
+});
+
+test('a message that cannot be read goes to the dead letters, and the next one counts', async () => {
+  const partition = await freshPartition();
+  const metrics = await start(partition);
+  await bus.publish(recordSubjectOf(partition), Buffer.from('nonsense'), 5_000);
+  await new Sender(partition, 4n).send([step('after-nonsense')]);
+  expect(await until('the step', () => visitsOf(partition, 'after-nonsense'))).toBe('1');
+  expect(metrics.deadLetters.value).toBe(1);
+});

@@ -1,0 +1,54 @@
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Store } from '../../infra/store/store.ts';
+import type { RecordDocument } from './document.ts';
+import type { RecordName } from './entity-book.ts';
+import { RECORD_TABLES, type RecordTable } from './entity-tables.ts';
+
+const INSERT_BYTES_MAX = 1_073_741_824;
+
+/** A record as asked for, and what the store has of it. */
+export interface LoadedRecord {
+  readonly name: RecordName;
+  readonly document: RecordDocument | undefined;
+}
+
+/** The last stored state of records, in the order of `names`. One question for each kind. */
+export async function loadRecords(store: Store, names: readonly RecordName[]): Promise<LoadedRecord[]> {
+  const loaded: LoadedRecord[] = [];
+  for (const table of RECORD_TABLES) {
+    const asked = names.filter(({ kind }) => kind === table.kind);
+    if (asked.length === 0) continue;
+    const found = new Map<string, RecordDocument>();
+    for (const document of await load(store, table, asked))
+      found.set(`${document.projectId}\n${document.id}`, document);
+    for (const name of asked) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
+  }
+  return loaded;
+}
+
+async function load(
+  store: Store,
+  table: RecordTable,
+  names: readonly RecordName[],
+): Promise<RecordDocument[]> {
+  const rows = await store.query<Record<string, unknown>>(
+    `SELECT ${table.select} FROM ${table.name}
+     WHERE (projectId, id) IN (
+       SELECT tupleElement(name, 1), tupleElement(name, 2)
+       FROM (SELECT arrayJoin(arrayZip({projects:Array(String)}, {ids:Array(String)})) AS name)
+     )
+     ORDER BY version DESC LIMIT 1 BY projectId, id`,
+    { projects: names.map(({ projectId }) => projectId), ids: names.map(({ id }) => id) },
+  );
+  return rows.map(table.read);
+}
+
+/** Appends the documents; of each record the store keeps the one with the highest version. */
+export async function insertRecords(store: Store, documents: readonly RecordDocument[]): Promise<void> {
+  for (const table of RECORD_TABLES) {
+    const writer = new RowBinaryWriter(INSERT_BYTES_MAX);
+    table.write(writer, documents);
+    if (writer.length > 0)
+      await store.insertRowBinary(table.name, table.columns, [writer.bytes()], undefined);
+  }
+}

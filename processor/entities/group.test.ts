@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { FIRST_MS, group } from '../records/testing/updates.ts';
+import { applyGroup, type GroupDocument } from './group.ts';
+import { PROPERTIES_MAX } from './properties.ts';
+
+const FULL = Array.from({ length: PROPERTIES_MAX }, (_, index) => [`k${index}`, '']).flat();
+
+function made(...updates: ReturnType<typeof group>[]): GroupDocument | undefined {
+  let document: GroupDocument | undefined;
+  for (const update of updates) document = applyGroup(document, update, 1n).document;
+  return document;
+}
+
+test('the first update makes the group', () => {
+  expect(applyGroup(undefined, group({ properties: ['seats', '5'], updateId: 'u' }), 7n)).toEqual({
+    changed: true,
+    outcome: 'applied',
+    document: {
+      kind: 'group',
+      projectId: 'demo',
+      id: 'one',
+      version: 7n,
+      updateIds: ['u'],
+      createdAtMs: FIRST_MS,
+      updatedAtMs: FIRST_MS,
+      type: 'company',
+      name: 'Acme',
+      properties: ['seats', '5'],
+    },
+  });
+});
+
+test('type and name are replaced, properties merge as a tree', () => {
+  const document = made(
+    group({ properties: ['seats', '5', 'plan.name', 'pro'] }),
+    group({ type: 'team', name: 'Bcme', properties: ['seats', '6', 'plan', 'free'], atMs: FIRST_MS + 1 }),
+  );
+  expect(document).toMatchObject({
+    type: 'team',
+    name: 'Bcme',
+    properties: ['seats', '6', 'plan', 'free'],
+    createdAtMs: FIRST_MS,
+    updatedAtMs: FIRST_MS + 1,
+  });
+});
+
+test.each([
+  ['another type', group({ type: 'team' }), true],
+  ['another name', group({ name: 'Bcme' }), true],
+  ['another property', group({ properties: ['a', '2'] }), true],
+  ['an id to remember', group({ updateId: 'u' }), true],
+  ['nothing new', group({ properties: ['a', '1'], atMs: FIRST_MS + 1 }), false],
+])('an update with %s is told from one that changes nothing', (_name, update, changed) => {
+  const document = made(group({ properties: ['a', '1'] }));
+  const result = applyGroup(document, update, 2n);
+  expect(result).toMatchObject({ changed, outcome: 'applied' });
+  expect(result.document === document).toBe(!changed);
+});
+
+test('a repeat changes nothing', () => {
+  const document = made(group({ updateId: 'u' }));
+  expect(applyGroup(document, group({ updateId: 'u', name: 'Bcme' }), 2n)).toEqual({
+    changed: false,
+    document,
+    outcome: 'repeat',
+  });
+});
+
+test('of an update with too many properties the rest is taken', () => {
+  const result = applyGroup(
+    made(group({ properties: FULL })),
+    group({ name: 'Bcme', properties: ['x', '1'] }),
+    2n,
+  );
+  expect(result).toMatchObject({
+    changed: true,
+    outcome: 'over-cap',
+    document: { name: 'Bcme', properties: FULL },
+  });
+});

@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { referenceProfile } from '../records/testing/profile-reference.ts';
+import { assign, FIRST_MS, identify, profileUpdates, step } from '../records/testing/updates.ts';
+import { UPDATE_IDS_MAX } from './head.ts';
+import { applyProfile, PROFILE_GROUPS_MAX, type ProfileDocument, type ProfileUpdate } from './profile.ts';
+
+/** Applies updates one after the other, each as a message of its own. */
+function run(updates: readonly ProfileUpdate[]) {
+  let document: ProfileDocument | undefined;
+  const outcomes: string[] = [];
+  for (const [index, update] of updates.entries()) {
+    const result = applyProfile(document, update, BigInt(index + 1));
+    outcomes.push(result.outcome);
+    if (result.changed) expect(result.document.version).toBe(BigInt(index + 1));
+    else expect(result.document).toBe(document);
+    document = result.document;
+  }
+  return { document, outcomes };
+}
+
+test('the first update makes the profile', () => {
+  const { document } = run([identify({ firstName: 'Ada', properties: ['plan', 'pro'], updateId: 'u' })]);
+  expect(document).toEqual({
+    kind: 'profile',
+    projectId: 'demo',
+    id: 'one',
+    version: 1n,
+    updateIds: ['u'],
+    createdAtMs: FIRST_MS,
+    updatedAtMs: FIRST_MS,
+    firstName: 'Ada',
+    lastName: '',
+    email: '',
+    avatar: '',
+    properties: ['plan', 'pro'],
+    groups: [],
+  });
+});
+
+test('what is given replaces, what is absent stays', () => {
+  const { document } = run([
+    identify({ firstName: 'Ada', lastName: 'Byron', email: 'ada@example.org', avatar: 'a.png' }),
+    identify({ lastName: 'Lovelace', email: '', atMs: FIRST_MS + 5 }),
+  ]);
+  expect(document).toMatchObject({
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    email: '',
+    avatar: 'a.png',
+    createdAtMs: FIRST_MS,
+    updatedAtMs: FIRST_MS + 5,
+  });
+});
+
+test('an update from a slower clock does not make a profile older', () => {
+  const { document } = run([step(), step({ atMs: FIRST_MS - 5 })]);
+  expect(document).toMatchObject({ createdAtMs: FIRST_MS, updatedAtMs: FIRST_MS, properties: ['n', '2'] });
+});
+
+test('groups are a union in the order of the first assignment', () => {
+  const { document } = run([assign(['b', 'a', 'b']), assign(['c', 'a'])]);
+  expect(document?.groups).toEqual(['b', 'a', 'c']);
+});
+
+test('a profile joins no more groups than it may', () => {
+  const many = Array.from({ length: PROFILE_GROUPS_MAX - 1 }, (_, index) => `g${index}`);
+  const { document, outcomes } = run([
+    assign(many),
+    assign(['x', 'y', 'g0']),
+    assign(['g0', 'x']),
+    assign(['y']),
+  ]);
+  expect(document?.groups).toEqual([...many, 'x']);
+  expect(outcomes).toEqual(['applied', 'over-cap', 'applied', 'over-cap']);
+});
+
+describe('without an id, what says nothing new', () => {
+  const known = [identify({ email: 'a@b', properties: ['p', '1'] }), assign(['g'])];
+  test.each([
+    ['an identify', identify({ email: 'a@b', properties: ['p', '1'] }), 'applied'],
+    ['an empty identify', identify(), 'applied'],
+    ['an assignment', assign(['g']), 'applied'],
+    ['a step of what is no number', step({ property: 'p.q' }), 'not-a-number'],
+  ])('changes nothing: %s', (_name, update, outcome) => {
+    const before = run(known).document;
+    const result = applyProfile(before, { ...update, atMs: FIRST_MS + 9 }, 9n);
+    expect(result).toEqual({ changed: false, document: before, outcome });
+    expect(result.document).toBe(before);
+  });
+});
+
+test('with an id, it is remembered, so that a repeat does not undo what came between', () => {
+  const { document, outcomes } = run([
+    identify({ email: 'old' }),
+    identify({ email: 'old', updateId: 'u' }),
+    identify({ email: 'new' }),
+    identify({ email: 'old', updateId: 'u' }),
+  ]);
+  expect(document?.email).toBe('new');
+  expect(outcomes).toEqual(['applied', 'applied', 'applied', 'repeat']);
+});
+
+test('a step that leads to no number makes no profile', () => {
+  const { document, outcomes } = run([step({ step: '9'.repeat(65), updateId: 'u' })]);
+  expect(document).toBeUndefined();
+  expect(outcomes).toEqual(['not-a-number']);
+});
+
+test('an id is known among the last 64', () => {
+  const ids = Array.from({ length: UPDATE_IDS_MAX + 1 }, (_, index) => `u${index}`);
+  const { document, outcomes } = run([...ids, 'u1', 'u0'].map((updateId) => step({ updateId })));
+  expect(document?.updateIds).toHaveLength(UPDATE_IDS_MAX);
+  expect(document?.updateIds.slice(0, 1)).toEqual(['u2']);
+  expect(document?.updateIds.slice(-2)).toEqual(['u64', 'u0']);
+  expect(outcomes.slice(-2)).toEqual(['repeat', 'applied']);
+  expect(document?.properties).toEqual(['n', '66']);
+});
+
+test.each([
+  ['1', '1000'],
+  ['0.1', '100'],
+  ['-0.001', '-1'],
+])('a thousand steps of %s are exactly %s', (each, sum) => {
+  const { document } = run(Array.from({ length: 1000 }, () => step({ property: 'deep.count', step: each })));
+  expect(document?.properties).toEqual(['deep.count', sum]);
+});
+
+/** Brings a profile close to what it may hold of properties and groups. */
+const FILLING: readonly ProfileUpdate[] = [
+  identify({ properties: Array.from({ length: 508 }, (_, index) => [`key${index}`, '1']).flat() }),
+  assign(Array.from({ length: 998 }, (_, index) => `g${index}`)),
+];
+
+test.each([
+  ['from nothing', []],
+  ['close to its caps', FILLING],
+])('a profile is what the reference says, whatever happens, %s', (_name, filling) => {
+  fc.assert(
+    fc.property(fc.array(profileUpdates, { maxLength: 40 }), (all) => {
+      const updates = [...filling, ...all.map((update) => ({ ...update, projectId: 'demo', id: 'one' }))];
+      const { document, outcomes } = run(updates);
+      const expected = referenceProfile(updates);
+      expect(outcomes).toEqual(expected.outcomes);
+      expect(document && contentOf(document)).toEqual(expected.profile);
+    }),
+    { numRuns: filling.length === 0 ? 300 : 30 },
+  );
+});
+
+/** A profile in the shape of the reference's. */
+function contentOf(profile: ProfileDocument) {
+  const { firstName, lastName, email, avatar, properties, groups, updateIds, createdAtMs, updatedAtMs } =
+    profile;
+  return {
+    texts: { firstName, lastName, email, avatar },
+    properties: Array.from({ length: properties.length / 2 }, (_, index) => [
+      (properties[index * 2] ?? '').split('.'),
+      properties[index * 2 + 1],
+    ]),
+    groups,
+    ids: updateIds,
+    createdAtMs,
+    updatedAtMs,
+  };
+}
+
+test('properties stay a tree, within their cap, whatever happens', () => {
+  fc.assert(
+    fc.property(fc.array(profileUpdates, { maxLength: 30 }), (all) => {
+      const { document } = run(all.map((update) => ({ ...update, projectId: 'demo', id: 'one' })));
+      const keys = (document?.properties ?? []).filter((_, index) => index % 2 === 0);
+      expect(keys.length).toBeLessThanOrEqual(512);
+      expect(new Set(keys).size).toBe(keys.length);
+      const above = new Set(keys.flatMap(keysAbove));
+      expect(keys.filter((key) => above.has(key))).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function keysAbove(key: string): string[] {
+  const names = key.split('.');
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'));
+}

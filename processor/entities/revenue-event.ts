@@ -1,0 +1,81 @@
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { beginMessage, EVENT_MAX_BYTES, endMessage, subjectOf } from '../../ingest/event.ts';
+import { EventView } from '../fold/event-view.ts';
+import type { RecordedRevenue } from './order.ts';
+
+/** A message's bytes at the most, so that any number of refunds that waited for one order fits some messages. */
+const PIECE_BYTES = 524_288;
+/** Messages that one message of updates may give a partition; its number has room for so many. */
+const PIECES_MAX = 64;
+const CURRENCY_BYTES_MAX = 16;
+
+/** A message for a partition's stream of events. */
+export interface RevenueMessage {
+  readonly subject: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Where the events come from: the same for the same message of updates, whoever works it off and how often. */
+export interface RevenueOrigin {
+  readonly publisherId: bigint;
+  /** Of the message of updates, in its stream. */
+  readonly sequence: number;
+  readonly sentAtMs: number;
+}
+
+/**
+ * The messages that bring recorded revenue to its partitions. Their numbers follow from the sequence of the message of
+ * updates, so that the fold tells a repeat after a crash.
+ */
+export function revenueMessages(
+  recorded: readonly RecordedRevenue[],
+  origin: RevenueOrigin,
+): RevenueMessage[] {
+  const byPartition = new Map<number, RecordedRevenue[]>();
+  for (const revenue of recorded) {
+    const known = byPartition.get(revenue.partition);
+    if (known === undefined) byPartition.set(revenue.partition, [revenue]);
+    else known.push(revenue);
+  }
+  return [...byPartition].flatMap(([partition, revenues]) => piecesOf(partition, revenues, origin));
+}
+
+function piecesOf(
+  partition: number,
+  revenues: readonly RecordedRevenue[],
+  { publisherId, sequence, sentAtMs }: RevenueOrigin,
+): RevenueMessage[] {
+  const messages: RevenueMessage[] = [];
+  const writer = new RowBinaryWriter(2 * PIECE_BYTES + EVENT_MAX_BYTES);
+  for (let index = 0; index < revenues.length; ) {
+    const publisherSequence = sequence * PIECES_MAX + Math.min(messages.length, PIECES_MAX - 1);
+    beginMessage(writer, { publisherId, publisherSequence, sentAtMs });
+    let count = 0;
+    const isLast = messages.length === PIECES_MAX - 1;
+    while (index < revenues.length && (count === 0 || isLast || writer.length < PIECE_BYTES)) {
+      const revenue = revenues[index];
+      if (revenue !== undefined) writeWithRevenue(writer, revenue);
+      count += 1;
+      index += 1;
+    }
+    endMessage(writer, count);
+    messages.push({ subject: subjectOf(partition), bytes: writer.take() });
+  }
+  return messages;
+}
+
+/** The event with the amount and the currency that its order's record allows, in place of those that it came with. */
+function writeWithRevenue(writer: RowBinaryWriter, { event, minorUnits, currency }: RecordedRevenue): void {
+  const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
+  const view = new EventView();
+  view.read(bytes, 0);
+  const start = writer.length;
+  const text = new RowBinaryWriter(CURRENCY_BYTES_MAX);
+  text.string(currency);
+  writer.u32(0);
+  writer.raw(bytes, 4, view.revenueStart);
+  writer.i64(minorUnits);
+  writer.raw(text.bytes(), 0, text.length);
+  writer.raw(bytes, view.currencyEnd, bytes.length);
+  writer.patchU32(start, writer.length - start - 4);
+}

@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
+import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
+import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+
+// What is credited to a session that has ended, case by case; the laws are in fold.test.ts.
+
+const LATER_MS = START_MS + 9 * TEST_LIMITS.sessionHoldMs;
+const payment = (overrides: Partial<Event> = {}) =>
+  plainEvent({
+    name: 'revenue',
+    credit: true,
+    occurredAtMs: LATER_MS,
+    receivedAtMs: LATER_MS,
+    revenue: 500n,
+    currency: 'EUR',
+    path: '/paid',
+    profileId: 'payer',
+    ...overrides,
+  });
+
+/** One screen view, let go and flushed. */
+function endedRun(): FoldRun {
+  const run = new FoldRun();
+  run.take(messageOf([plainEvent()], 1));
+  run.take(messageOf([], 2, LATER_MS));
+  run.flush();
+  return run;
+}
+
+test('a credit adds its amount and nothing else, and the session ends no second time', () => {
+  const run = endedRun();
+  run.take(messageOf([payment(), payment({ revenue: -200n })], 3));
+  run.take(messageOf([], 4, LATER_MS + 9 * TEST_LIMITS.sessionHoldMs));
+  run.flush();
+  const [session, ...others] = currentSessions(run.sessions);
+  expect(others).toEqual([]);
+  expect(session).toMatchObject({
+    id: plainEvent().sessionId,
+    profileId: '',
+    startedAt: START_MS,
+    endedAt: START_MS,
+    touchedAt: LATER_MS,
+    screenViews: 1,
+    otherEvents: 2,
+    revenue: [['EUR', 300n]],
+    entryPath: '/',
+    exitPath: '/',
+    ended: 1,
+  });
+  const names = run.events.map(({ values }) => values.name);
+  expect(names.sort()).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
+  const paid = run.events.filter(({ values }) => values.name === 'revenue');
+  expect(paid.map(({ values }) => [values.sessionId, values.profileId])).toEqual([
+    [session?.id, 'payer'],
+    [session?.id, 'payer'],
+  ]);
+});
+
+test('a credit is no new session in the minutes, and its device is live', () => {
+  const run = endedRun();
+  run.take(messageOf([payment()], 3));
+  const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: LATER_MS - 600_000 });
+  expect(head).toMatchObject({
+    minutes: [{ sessions: 0, bounces: 0, otherEvents: 1, revenue: { EUR: '500' } }],
+  });
+  const live = { kind: 'live', projectId: 'demo', nowMs: LATER_MS } as const;
+  expect(run.ask(live).head).toEqual({ kind: 'live', visitors: 1 });
+  run.flush();
+  run.crash();
+  expect(run.ask(live).head).toEqual({ kind: 'live', visitors: 1 });
+});
+
+test('a credit opens a session when there is none of that id', () => {
+  const run = endedRun();
+  run.take(messageOf([payment({ sessionId: 'e'.repeat(32) })], 3));
+  run.flush();
+  expect(currentSessions(run.sessions).map(({ id }) => id)).toEqual(['f'.repeat(32), 'e'.repeat(32)]);
+});
+
+test('a credit that comes twice counts once, and then holds nothing again', () => {
+  const run = endedRun();
+  run.take(messageOf([payment({ eventId: 'paid' })], 3));
+  const laterMs = LATER_MS + 2 * TEST_LIMITS.sessionHoldMs;
+  run.take(messageOf([payment({ eventId: 'paid', receivedAtMs: laterMs })], 4));
+  expect(run.state.sessions.count).toBe(0);
+  run.flush();
+  expect(currentSessions(run.sessions)[0]).toMatchObject({ revenue: [['EUR', 500n]] });
+});
+
+test('a credit goes to a session that the same message lets go', () => {
+  const run = new FoldRun();
+  run.take(messageOf([plainEvent()], 1));
+  run.take(messageOf([plainEvent({ path: '/exit' }), payment()], 2));
+  expect(run.loads).toBe(0);
+  run.flush();
+  expect(currentSessions(run.sessions)).toMatchObject([
+    { screenViews: 2, otherEvents: 1, exitPath: '/exit', ended: 1 },
+  ]);
+});
+
+test('a credit waits for the flush of a session that the open batch let go, in whatever groups messages come', () => {
+  const run = endedRun();
+  run.take(messageOf([], 3, LATER_MS));
+  // Messages four to six are one group.
+  run.take(messageOf([payment()], 4));
+  run.take(messageOf([], 5, LATER_MS + 9 * TEST_LIMITS.sessionHoldMs));
+  run.take(messageOf([payment({ receivedAtMs: LATER_MS + 9 * TEST_LIMITS.sessionHoldMs })], 6));
+  const { first, again } = run.tear();
+  expect(again).toEqual(first);
+  expect(currentSessions(run.sessions)).toMatchObject([{ otherEvents: 2, revenue: [['EUR', 1000n]] }]);
+});
+
+test('a credit to a session that is held needs no store', () => {
+  const run = new FoldRun();
+  run.take(messageOf([plainEvent()], 1));
+  run.take(messageOf([payment({ occurredAtMs: START_MS + SESSION_GAP_MS + 1, receivedAtMs: START_MS })], 2));
+  expect(run.loads).toBe(0);
+  run.flush();
+  expect(currentSessions(run.sessions)).toMatchObject([
+    { endedAt: START_MS, otherEvents: 1, ended: 0, revenue: [['EUR', 500n]] },
+  ]);
+});

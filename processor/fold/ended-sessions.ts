@@ -1,0 +1,118 @@
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { FLAG_CREDIT, FLAG_IN_SESSION, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
+import type { Batch } from './batch.ts';
+import { deviceKeyAt, deviceKeyOf } from './device-key.ts';
+import type { EventView } from './event-view.ts';
+import type { PartitionState } from './partition.ts';
+import { placeSession } from './restore.ts';
+import { changeSession, heldSession } from './session.ts';
+import { writeSessionRow } from './session-rows.ts';
+import { ENDED } from './session-table.ts';
+import { StoredSession } from './stored-session.ts';
+
+/**
+ * What is paid late is credited to a session that may have ended: the event names it (`FLAG_CREDIT`). Such a session is
+ * held again, from its newest state:
+ *
+ *     held ──silent──▶ let go ──flush──▶ in the store ──named, and loaded before its message is folded──▶ held
+ *
+ * The fold does not wait, so it stops in front of a message that names a session which is neither held nor loaded, and
+ * says which. What the open batch lets go is loaded only after its flush. Therefore a flush that is done again after a
+ * crash, from the same state and the same messages, finds every session as it was found at first: whatever it names and
+ * does not hold, had been let go in a flush before it.
+ */
+const SESSION_ROW_MAX_BYTES = 4_194_304;
+
+/** A session, and whose it is. */
+export interface NamedSession {
+  readonly projectId: string;
+  readonly deviceId: string;
+  /** 32 hexadecimal digits. */
+  readonly sessionId: string;
+}
+
+/**
+ * The sessions that must be loaded before a message can be folded, which has been checked. Also notes down which ones
+ * it names, so that one that is let go within the message is still found.
+ */
+export function missingSessions(
+  state: PartitionState,
+  bytes: Buffer,
+  batch: Batch,
+  view: EventView,
+): NamedSession[] {
+  const missing: NamedSession[] = [];
+  const count = bytes.readUInt32LE(MESSAGE_HEADER_BYTES - 4);
+  let offset = MESSAGE_HEADER_BYTES;
+  for (let index = 0; index < count; index += 1) {
+    offset = view.read(bytes, offset);
+    if (!namesEnded(view)) continue;
+    const deviceKey = deviceKeyAt(view);
+    const key = endedKeyAt(view, deviceKey);
+    if (heldSession(state, deviceKey, view) !== 0) state.ended.set(key, undefined);
+    else if (batch.letGo.has(deviceKey) || !state.ended.has(key)) missing.push(nameOf(view));
+  }
+  return missing;
+}
+
+/** Takes the answer to a question for missing sessions: those of `asked` that have no row do not exist. */
+export function keepEnded(state: PartitionState, asked: readonly NamedSession[], rows: Buffer): void {
+  for (const { projectId, deviceId, sessionId } of asked) {
+    state.ended.set(
+      endedKeyOf(deviceKeyOf(projectId, deviceId), Buffer.from(sessionId, 'hex'), 0),
+      undefined,
+    );
+  }
+  const stored = new StoredSession(rows);
+  while (stored.next()) state.ended.set(endedKeyOf(stored.deviceKey, stored.id, 0), stored.row);
+}
+
+/** Keeps the state of a session that is about to be let go, if the messages at hand name it. */
+export function keepNamed(state: PartitionState, slot: number): void {
+  const { ids, deviceKeys } = state.sessions;
+  const key = endedKeyOf(deviceKeys[slot] ?? '', ids, slot * 16);
+  if (!state.ended.has(key)) return;
+  const writer = new RowBinaryWriter(SESSION_ROW_MAX_BYTES);
+  writeSessionRow(writer, state, slot, 1, 0);
+  state.ended.set(key, writer.take());
+}
+
+/** Whether the event names a session that has ended and can be held again. */
+export function isRevivable(state: PartitionState, event: EventView, deviceKey: string): boolean {
+  return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
+}
+
+/** Holds the session again that the event names, as one whose end has been written; returns its slot, 0 for none. */
+export function reviveSession(state: PartitionState, event: EventView, batch: Batch): number {
+  const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
+  if (row === undefined) return 0;
+  const stored = new StoredSession(row);
+  stored.next();
+  const slot = placeSession(state, stored);
+  // The state that the store has is taken back as it was, before anything of it changes.
+  changeSession(state, slot, batch);
+  state.sessions.flags[slot] = (state.sessions.flags[slot] ?? 0) | ENDED;
+  return slot;
+}
+
+function namesEnded({ flags }: EventView): boolean {
+  return (flags & FLAG_CREDIT) !== 0 && (flags & FLAG_IN_SESSION) !== 0;
+}
+
+function nameOf(event: EventView): NamedSession {
+  const { bytes } = event;
+  return {
+    projectId: bytes.toString('utf8', event.projectStart, event.projectEnd),
+    deviceId: bytes.toString('utf8', event.deviceStart, event.deviceEnd),
+    sessionId: bytes.toString('hex', event.hintStart, event.hintStart + 16),
+  };
+}
+
+function endedKeyAt(event: EventView, deviceKey: string): string {
+  return endedKeyOf(deviceKey, event.bytes, event.hintStart);
+}
+
+/** A device's key and the 16 bytes of a session's id from `start` on. */
+function endedKeyOf(deviceKey: string, bytes: Uint8Array, start: number): string {
+  return deviceKey + Buffer.from(bytes.buffer, bytes.byteOffset + start, 16).toString('latin1');
+}

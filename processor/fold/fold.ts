@@ -1,0 +1,315 @@
+import {
+  DecodeError,
+  decodeMessageHead,
+  FLAG_CREDIT,
+  FLAG_EVENT_ID,
+  FLAG_IN_SESSION,
+  FLAG_REVENUE,
+  MESSAGE_HEADER_BYTES,
+  type MessageHead,
+  SESSION_END,
+  SESSION_START,
+} from '../../ingest/event.ts';
+import { type Batch, endRow, noteChange } from './batch.ts';
+import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
+import { deviceKeyAt } from './device-key.ts';
+import {
+  isRevivable,
+  keepNamed,
+  missingSessions,
+  type NamedSession,
+  reviveSession,
+} from './ended-sessions.ts';
+import type { EventView } from './event-view.ts';
+import { forget } from './forget.ts';
+import { decodeForgetting, forgettingIdOf } from './forgetting.ts';
+import { hold } from './interned.ts';
+import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
+import {
+  addRevenue,
+  changeSession,
+  heldSession,
+  letGo,
+  noteCredit,
+  noteEvent,
+  openSession,
+  reaches,
+  sessionFor,
+} from './session.ts';
+import { writeRun } from './session-rows.ts';
+import { ENDED, oldestSlot, touch } from './session-table.ts';
+
+// The last byte of an event's id is its partition; a synthetic start takes its event's id with this bit on top.
+const START_BIT = 0x80;
+const PARTITION_SHIFT = 24;
+
+/** What folding one message did. */
+export interface Folded {
+  readonly events: number;
+  /** Events that were recorded before and so changed nothing. */
+  readonly repeats: number;
+  /** Sessions to load first (`ended-sessions.ts`): while there are any, nothing of the message is folded. */
+  readonly missing: readonly NamedSession[];
+  /** The batch ends here: its flush is the last one that can hold what was to be forgotten. */
+  readonly isForgetting: boolean;
+}
+
+const NOTHING_MISSING: readonly NamedSession[] = [];
+
+/**
+ * Folds one message: the meaning of the stream. Same state and message, same result; changes only `state` and
+ * `batch`, reads no clock and does no I/O. A message that cannot be read throws a `DecodeError` and changes nothing.
+ */
+export function foldMessage(
+  state: PartitionState,
+  sequence: number,
+  bytes: Buffer,
+  batch: Batch,
+  view: EventView,
+): Folded {
+  const { head, flags } = checkMessage(bytes, view);
+  const publisher = head.publisherId.toString(36);
+  const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
+  if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
+    const missing = missingSessions(state, bytes, batch, view);
+    if (missing.length > 0) return { events: 0, repeats: 0, missing, isForgetting: false };
+  }
+  state.sequence = sequence;
+  batch.lastSequence = sequence;
+  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isForgetting: false };
+  if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
+  const forgettings = head.count === 0 ? decodeForgetting(bytes) : undefined;
+  for (const forgetting of forgettings ?? []) forget(state, forgetting, batch);
+  if (forgettings !== undefined) batch.forgettings.push(forgettingIdOf(head.publisherId));
+  let offset = MESSAGE_HEADER_BYTES;
+  let events = 0;
+  for (let index = 0; index < head.count; index += 1) {
+    offset = view.read(bytes, offset);
+    if (fold(state, view, index, batch)) events += 1;
+  }
+  notePublisher(state, publisher, head.publisherSequence);
+  const repeats = head.count - events;
+  return { events, repeats, missing: NOTHING_MISSING, isForgetting: forgettings !== undefined };
+}
+
+/** Folds one event, which stands at `index` in its message. False when it was recorded before. */
+export function fold(state: PartitionState, event: EventView, index: number, batch: Batch): boolean {
+  advanceClock(state, event.receivedAtMs, batch);
+  const site = siteOf(state, event);
+  const slot = (event.flags & FLAG_IN_SESSION) === 0 ? 0 : findSlot(state, event);
+  if ((event.flags & FLAG_EVENT_ID) !== 0 && !noteEventId(state, event, slot)) return false;
+  const joined =
+    slot === 0 && (event.flags & FLAG_IN_SESSION) !== 0 ? openWith(state, event, site, index, batch) : slot;
+  if (joined !== 0) extend(state, joined, event, batch);
+  countEvent(state, event, joined);
+  writeEventRow(batch, state, event, index, joined, site);
+  return true;
+}
+
+/** Moves the partition's clock forward and lets go of the sessions that were silent for too long. */
+export function advanceClock(state: PartitionState, receivedAtMs: number, batch: Batch): void {
+  if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
+  const { sessions, limits } = state;
+  for (;;) {
+    const slot = oldestSlot(sessions);
+    // Over the cap the one that was silent longest goes early: a later event of it would open a new session.
+    const over = sessions.count > limits.sessionsMax;
+    if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs))
+      break;
+    if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
+    if (state.ended.size !== 0) keepNamed(state, slot);
+    letGo(state, slot, batch);
+  }
+}
+
+/** The held session that the event is recorded in; 0 when it opens one, or holds one again. */
+function findSlot(state: PartitionState, event: EventView): number {
+  const deviceKey = deviceKeyAt(event);
+  if ((event.flags & FLAG_CREDIT) !== 0) {
+    const named = heldSession(state, deviceKey, event);
+    if (named !== 0 || isRevivable(state, event, deviceKey)) return named;
+  }
+  const reaching = sessionFor(state, deviceKey, event.occurredAtMs, event);
+  // What lies between the session that was answered and this event came by another collector, and comes later.
+  return reaching === 0 ? heldSession(state, deviceKey, event) : reaching;
+}
+
+/** Opens the event's session, unless it is one to hold again; a synthetic start goes in front of the event. */
+function openWith(
+  state: PartitionState,
+  event: EventView,
+  site: number,
+  index: number,
+  batch: Batch,
+): number {
+  const revived = (event.flags & FLAG_CREDIT) === 0 ? 0 : reviveSession(state, event, batch);
+  if (revived !== 0) return revived;
+  const slot = openSession(state, event, deviceKeyAt(event), site, batch);
+  countSessionChange(state, undefined, summaryOf(state, slot));
+  writeSessionStart(batch, state, event, index, slot);
+  return slot;
+}
+
+function extend(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
+  const before: SessionSummary = summaryOf(state, slot);
+  changeSession(state, slot, batch);
+  const isCredit = (event.flags & FLAG_CREDIT) !== 0 && !reaches(state, slot, event.occurredAtMs);
+  if (isCredit) noteCredit(state, slot);
+  else noteEvent(state, slot, event);
+  if ((event.flags & FLAG_REVENUE) !== 0) addRevenue(state, slot, event);
+  touch(state.sessions, slot, state.clockMs);
+  countSessionChange(state, before, summaryOf(state, slot));
+}
+
+/** Remembers the event's id; false when it was recorded within the last day. */
+function noteEventId(state: PartitionState, event: EventView, slot: number): boolean {
+  const { bytes } = event;
+  const key = `${bytes.toString('latin1', event.projectStart, event.projectEnd)}\n${bytes.toString('latin1', event.eventIdStart, event.eventIdEnd)}`;
+  const seen = state.eventIds.get(key);
+  if (seen !== undefined && state.clockMs - seen.atMs <= EVENT_ID_MEMORY_MS) return false;
+  state.eventIds.delete(key);
+  state.eventIds.set(key, { atMs: state.clockMs, sessionId: sessionIdText(state, event, slot) });
+  for (const [oldKey, old] of state.eventIds) {
+    // Over the cap the oldest id goes early: a repeat of it would count again.
+    const over = state.eventIds.size > state.limits.eventIdsMax;
+    if (!over && state.clockMs - old.atMs <= EVENT_ID_MEMORY_MS) break;
+    state.eventIds.delete(oldKey);
+  }
+  return true;
+}
+
+/** The session that the event will be recorded under: the one it joins, or the one that its hint opens. */
+function sessionIdText(state: PartitionState, event: EventView, slot: number): string {
+  if ((event.flags & FLAG_IN_SESSION) === 0) return '';
+  if (slot === 0) return event.bytes.toString('hex', event.hintStart, event.hintStart + 16);
+  return Buffer.from(state.sessions.ids.buffer, slot * 16, 16).toString('hex');
+}
+
+function notePublisher(state: PartitionState, publisher: string, sequence: number): void {
+  state.publishers.delete(publisher);
+  state.publishers.set(publisher, { sequence, atMs: state.clockMs });
+  if (state.publishers.size <= state.limits.publishersMax) return;
+  // The publisher that was silent longest is gone: a publisher gives up a message within seconds.
+  for (const oldest of state.publishers.keys()) {
+    state.publishers.delete(oldest);
+    break;
+  }
+}
+
+/** A message that can be folded: its head, and the flags that one or another of its events has. */
+export interface CheckedMessage {
+  readonly head: MessageHead;
+  readonly flags: number;
+}
+
+/** Reads a message from end to end; throws a `DecodeError` unless every event of it can be folded and stored. */
+export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
+  const head = decodeMessageHead(bytes);
+  let flags = 0;
+  let offset = MESSAGE_HEADER_BYTES;
+  for (let index = 0; index < head.count; index += 1) {
+    offset = view.read(bytes, offset);
+    flags |= view.flags;
+    if ((view.flags & FLAG_IN_SESSION) !== 0 && view.deviceStart === view.deviceEnd) {
+      throw new DecodeError('an event in a session has no device');
+    }
+  }
+  if (head.count === 0) decodeForgetting(bytes);
+  else if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
+  return { head, flags };
+}
+
+function siteOf(state: PartitionState, event: EventView): number {
+  const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
+  // Sites are few and stay: each is held once for ever.
+  return state.sites.idByText.get(text) ?? hold(state.sites, text);
+}
+
+function writeEventRow(
+  batch: Batch,
+  state: PartitionState,
+  event: EventView,
+  index: number,
+  slot: number,
+  site: number,
+): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  writeEventRowId(batch, event, index, state.partition);
+  writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
+  writer.raw(event.bytes, event.rowStart, event.rowEnd);
+  endRow(batch.events, site);
+  noteChange(batch, site, event.occurredAtMs);
+}
+
+/** An event's id: its publisher, the publisher's message, its place in that, and the partition. It never changes. */
+function writeEventRowId(batch: Batch, event: EventView, index: number, partition: number): void {
+  const { writer } = batch.events;
+  writer.raw(event.bytes, 1, 9);
+  writer.u32(event.bytes.readDoubleLE(9) >>> 0);
+  writer.u32(index | (partition << PARTITION_SHIFT));
+}
+
+function writeSessionStart(
+  batch: Batch,
+  state: PartitionState,
+  event: EventView,
+  index: number,
+  slot: number,
+): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  writeEventRowId(batch, event, index, state.partition);
+  writer.patchU8(writer.length - 1, START_BIT);
+  writeSynthetic(batch, state, slot, SESSION_START, event.occurredAtMs, event.receivedAtMs);
+}
+
+function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): void {
+  const { writer } = batch.events;
+  writer.u16(state.partition);
+  writer.u32(batch.flushNumber);
+  // A session's end is written once, so the session's own id serves it, without the four bytes that its hash covers and
+  // that are nearly always zero. What stands there in front puts it behind the events of its millisecond, since a
+  // publisher's id, which is chance, hardly ever begins so.
+  const start = slot * 16;
+  for (let place = 0; place < 4; place += 1) writer.u8(0xff);
+  writer.raw(state.sessions.ids, start, start + 4);
+  writer.raw(state.sessions.ids, start + 8, start + 16);
+  writeSynthetic(batch, state, slot, SESSION_END, state.sessions.endMs[slot] ?? 0, state.clockMs);
+}
+
+/** The rest of a synthetic event's row: everything that its session knows, in the order of `EVENT_COLUMNS`. */
+function writeSynthetic(
+  batch: Batch,
+  state: PartitionState,
+  slot: number,
+  name: string,
+  createdAtMs: number,
+  receivedAtMs: number,
+): void {
+  const { writer } = batch.events;
+  const { sessions } = state;
+  const isStart = name === SESSION_START;
+  writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
+  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeRun(writer, state.profiles.textById[sessions.profile[slot] ?? 0] ?? '');
+  writer.string('');
+  writer.i64(0n);
+  writer.string('');
+  writer.string('');
+  writer.string(name);
+  writer.dateTime64Ms(createdAtMs);
+  writer.dateTime64Ms(receivedAtMs);
+  const page = isStart ? sessions.entryPage[slot] : sessions.exitPage[slot];
+  writer.latin1(state.pages.textById[page ?? 0] ?? '');
+  for (let count = 0; count < 3; count += 1) writer.string('');
+  writer.latin1(state.sources.textById[sessions.source[slot] ?? 0] ?? '');
+  writer.latin1(state.settings.textById[sessions.setting[slot] ?? 0] ?? '');
+  writer.varint(0);
+  writer.varint(0);
+  writer.string('');
+  writer.string('');
+  endRow(batch.events, sessions.site[slot] ?? 0);
+}

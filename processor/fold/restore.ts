@@ -1,0 +1,127 @@
+import { must } from '../../infra/assert.ts';
+import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
+import { deviceKeyOf } from './device-key.ts';
+import { hold, runOf } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { heldSession } from './session.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
+import { minuteAt } from './site-counters.ts';
+import { StoredSession } from './stored-session.ts';
+
+/** A recorded event id, as the store has it. */
+export interface StoredEventId {
+  readonly projectId: string;
+  readonly eventId: string;
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** When a device was last seen in a session, as the store has it. */
+export interface StoredSeen {
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** One minute of one site, as the store has it. Revenue: pairs of currency and minor units as decimal text. */
+export interface StoredMinute {
+  readonly projectId: string;
+  readonly minuteMs: number;
+  readonly screenViews: number;
+  readonly otherEvents: number;
+  readonly sessions: number;
+  readonly bounces: number;
+  readonly durationMs: number;
+  readonly revenue: readonly (readonly [currency: string, minorUnits: string])[];
+  readonly visitors: readonly string[];
+}
+
+/**
+ * Puts stored sessions back, oldest touch first: RowBinary rows with the columns of `SESSIONS_COLUMNS`. Returns how
+ * many bytes were complete rows; the rest belongs to the next call.
+ */
+export function restoreSessions(state: PartitionState, bytes: Buffer): number {
+  const row = new StoredSession(bytes);
+  while (row.next()) restoreSession(state, row);
+  return row.consumed;
+}
+
+/** Puts recorded event ids back, oldest first. */
+export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
+  for (const { projectId, eventId, sessionId, atMs } of ids) {
+    state.eventIds.set(`${runOf(projectId)}\n${runOf(eventId)}`, { atMs, sessionId });
+  }
+}
+
+/**
+ * Puts back when devices were last seen, where the times of their sessions do not say so: what is credited to a session
+ * does not move its end.
+ */
+export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
+  for (const { projectId, deviceId, sessionId, atMs } of seen) {
+    const slot = heldSession(state, deviceKeyOf(projectId, deviceId), {
+      bytes: Buffer.from(sessionId, 'hex'),
+      hintStart: 0,
+    });
+    if (slot !== 0) seeDeviceOf(state, countersOf(state, runOf(projectId)), slot, atMs);
+  }
+}
+
+/** Puts counted minutes back. */
+export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
+  for (const stored of minutes) {
+    const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
+    if (minute === undefined) continue;
+    minute.screenViews += stored.screenViews;
+    minute.otherEvents += stored.otherEvents;
+    minute.sessions += stored.sessions;
+    minute.bounces += stored.bounces;
+    minute.durationMs += stored.durationMs;
+    for (const [currency, minorUnits] of stored.revenue) {
+      const key = runOf(currency);
+      minute.revenue.set(key, (minute.revenue.get(key) ?? 0n) + BigInt(minorUnits));
+    }
+    for (const visitor of stored.visitors) {
+      const bytes = Buffer.from(visitor, 'utf8');
+      const hash = visitorHash(bytes, 0, bytes.length);
+      if (hash !== 0 && minute.visitors.add(hash)) state.minuteVisitors += 1;
+    }
+  }
+}
+
+function restoreSession(state: PartitionState, row: StoredSession): void {
+  const slot = placeSession(state, row);
+  seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
+}
+
+/** Holds the session of a stored row as the row has it; returns its slot. */
+export function placeSession(state: PartitionState, row: StoredSession): number {
+  const { sessions } = state;
+  const slot = takeSlot(sessions);
+  const known = state.slotByDevice.get(row.deviceKey);
+  const key =
+    known === undefined ? row.deviceKey : must(sessions.deviceKeys[known], 'a device without a key');
+  sessions.deviceKeys[slot] = key;
+  sessions.nextOfDevice[slot] = known ?? 0;
+  state.slotByDevice.set(key, slot);
+  sessions.version[slot] = row.version;
+  sessions.site[slot] = state.sites.idByText.get(row.site) ?? hold(state.sites, row.site);
+  sessions.ids.set(row.id, slot * 16);
+  sessions.profile[slot] = hold(state.profiles, row.profile);
+  sessions.startMs[slot] = row.startMs;
+  sessions.endMs[slot] = row.endMs;
+  sessions.touchedMs[slot] = row.touchedMs;
+  sessions.screenViews[slot] = row.screenViews;
+  sessions.otherEvents[slot] = row.otherEvents;
+  if (row.revenue.size > 0) state.revenueBySlot.set(slot, row.revenue);
+  sessions.entryMs[slot] = row.entryMs;
+  sessions.exitMs[slot] = row.exitMs;
+  sessions.flags[slot] =
+    (row.entryIsView ? ENTRY_IS_VIEW : 0) | (row.exitIsView ? EXIT_IS_VIEW : 0) | (row.ended ? ENDED : 0);
+  sessions.exitPage[slot] = hold(state.pages, row.exitPage);
+  sessions.entryPage[slot] = hold(state.pages, row.entryPage);
+  sessions.source[slot] = hold(state.sources, row.source);
+  sessions.setting[slot] = hold(state.settings, row.setting);
+  return slot;
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+import type { SessionQuestion } from '../../ingest/session-lookup.ts';
+import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
+import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import { answerSessions, dependsOnLag, endedQuestions } from './session-answers.ts';
+
+const { deviceId, projectId, sessionId } = plainEvent();
+const SPAN = { sessionId, firstMs: START_MS, lastMs: START_MS };
+const LATER_MS = START_MS + 2 * SESSION_GAP_MS;
+
+/** A partition that holds one session of one screen view. */
+function heldState() {
+  const run = new FoldRun();
+  run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));
+  return run.state;
+}
+
+function question(overrides: Partial<SessionQuestion> = {}): SessionQuestion {
+  return { projectId, deviceId, occurredAtMs: LATER_MS, eventId: '', credit: true, ...overrides };
+}
+
+const none = { nowMs: START_MS, ended: new Map() };
+
+test('the store is asked where credit is, and no session that is held reaches the event', () => {
+  const state = heldState();
+  const asked = endedQuestions(
+    state,
+    [
+      question({ credit: false }),
+      question({ occurredAtMs: START_MS + SESSION_GAP_MS }),
+      question({ eventId: 'seen' }),
+      question({ deviceId: '' }),
+      question(),
+      question({ deviceId: 'nobody' }),
+    ],
+    START_MS,
+  );
+  expect(asked).toEqual([
+    { place: 4, projectId, deviceId, occurredAtMs: LATER_MS, heldIds: [sessionId], held: SPAN },
+    { place: 5, projectId, deviceId: 'nobody', occurredAtMs: LATER_MS, heldIds: [], held: undefined },
+  ]);
+});
+
+test('a session that is about to be let go has ended, though it reaches the event', () => {
+  const state = heldState();
+  const asked = question({ occurredAtMs: START_MS });
+  const nowMs = START_MS + TEST_LIMITS.sessionHoldMs + 1;
+  expect(endedQuestions(state, [asked], nowMs)).toMatchObject([{ place: 0, held: SPAN }]);
+  const ended = new Map([[0, SPAN]]);
+  expect(answerSessions(state, [asked], { nowMs, ended })).toEqual([{ kind: 'ended', ...SPAN }]);
+});
+
+test('a repeat and an open session come before an ended one, and what is granted behind it', () => {
+  const state = heldState();
+  const old = { sessionId: 'a'.repeat(32), firstMs: 1, lastMs: 2 };
+  const questions = [
+    question({ eventId: 'seen' }),
+    question({ occurredAtMs: START_MS }),
+    question(),
+    question({ deviceId: 'nobody' }),
+  ];
+  const ended = new Map([0, 1, 2].map((place) => [place, old]));
+  expect(answerSessions(state, questions, { nowMs: START_MS, ended })).toEqual([
+    { kind: 'repeat', sessionId, firstMs: 0, lastMs: 0 },
+    { kind: 'open', ...SPAN },
+    { kind: 'ended', ...old },
+    {
+      kind: 'granted',
+      sessionId: sessionIdOf(projectId, 'nobody', LATER_MS, START_MS),
+      firstMs: LATER_MS,
+      lastMs: LATER_MS,
+    },
+  ]);
+});
+
+test('an ended session is no promise: the device’s next event is granted its own', () => {
+  const state = heldState();
+  answerSessions(state, [question()], { nowMs: START_MS, ended: new Map([[0, SPAN]]) });
+  expect(state.grants.size).toBe(0);
+  expect(answerSessions(state, [question({ credit: false })], none)).toMatchObject([
+    { kind: 'granted', sessionId: sessionIdOf(projectId, deviceId, LATER_MS, START_MS) },
+  ]);
+});
+
+test('credit depends on what is not folded yet, unless a session reaches the event', () => {
+  const state = heldState();
+  expect(dependsOnLag(state, [question({ deviceId: 'nobody', credit: false })])).toBe(false);
+  expect(dependsOnLag(state, [question({ deviceId: 'nobody' })])).toBe(true);
+  expect(dependsOnLag(state, [question({ occurredAtMs: START_MS })])).toBe(false);
+});

@@ -1,0 +1,137 @@
+import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+import {
+  latestOf,
+  type SessionAnswer,
+  type SessionQuestion,
+  type SessionSpan,
+} from '../../ingest/session-lookup.ts';
+import { deviceKeyOf } from './device-key.ts';
+import { runOf } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { sessionFor } from './session.ts';
+
+/** A question for credit that the store has a say in: no session that is held reaches the event. */
+export interface EndedQuestion {
+  /** Its place among the questions. */
+  readonly place: number;
+  readonly projectId: string;
+  readonly deviceId: string;
+  readonly occurredAtMs: number;
+  /** Ids of the device's sessions that are held, of which the store may have an older state. */
+  readonly heldIds: readonly string[];
+  /** The latest of them. */
+  readonly held: SessionSpan | undefined;
+}
+
+/** Ended sessions that questions for credit are answered with, by the places of the questions. */
+export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
+
+/**
+ * Whether the answers may hang on events that the bus has and this partition has not folded: a device is known, and
+ * nothing that is known of it reaches the event. Such an event may have carried its session on, or opened the next.
+ */
+export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
+  return questions.some(({ projectId, deviceId, occurredAtMs, eventId, credit }) => {
+    const key = deviceKeyOf(projectId, deviceId);
+    const known = credit || state.slotByDevice.has(key) || state.grants.has(key);
+    return eventId !== '' || (known && sessionFor(state, key, occurredAtMs, undefined) === 0);
+  });
+}
+
+/** The questions that cannot be answered before the store is asked for sessions that were let go. */
+export function endedQuestions(
+  state: PartitionState,
+  questions: readonly SessionQuestion[],
+  nowMs: number,
+): EndedQuestion[] {
+  const ended: EndedQuestion[] = [];
+  questions.forEach(({ projectId, deviceId, occurredAtMs, eventId, credit }, place) => {
+    if (!credit || deviceId === '' || seenSession(state, projectId, eventId) !== undefined) return;
+    const key = deviceKeyOf(projectId, deviceId);
+    if (reachingSession(state, key, occurredAtMs, nowMs) !== undefined) return;
+    const spans = heldSpans(state, key);
+    let held: SessionSpan | undefined;
+    for (const span of spans) held = latestOf(held, span, occurredAtMs);
+    const heldIds = spans.map(({ sessionId }) => sessionId);
+    ended.push({ place, projectId, deviceId, occurredAtMs, heldIds, held });
+  });
+  return ended;
+}
+
+/**
+ * Says which session an event of each device will have. What is granted is remembered, so that whoever asks next is
+ * granted the same. `nowMs` stands for the clock that the event will be folded with.
+ */
+export function answerSessions(
+  state: PartitionState,
+  questions: readonly SessionQuestion[],
+  { nowMs, ended }: { readonly nowMs: number; readonly ended: EndedByPlace },
+): SessionAnswer[] {
+  return questions.map((question, place) => answerSession(state, question, nowMs, ended.get(place)));
+}
+
+function answerSession(
+  state: PartitionState,
+  question: SessionQuestion,
+  nowMs: number,
+  ended: SessionSpan | undefined,
+): SessionAnswer {
+  const { projectId, deviceId, occurredAtMs, eventId } = question;
+  const seen = seenSession(state, projectId, eventId);
+  if (seen !== undefined) return { kind: 'repeat', sessionId: seen, firstMs: 0, lastMs: 0 };
+  const key = deviceKeyOf(projectId, deviceId);
+  const open = reachingSession(state, key, occurredAtMs, nowMs);
+  if (open !== undefined) return { kind: 'open', ...open };
+  if (ended !== undefined) return { kind: 'ended', ...ended };
+  const known = state.grants.get(key);
+  if (known !== undefined && Math.abs(known.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS) {
+    return {
+      kind: 'granted',
+      sessionId: known.sessionId,
+      firstMs: known.occurredAtMs,
+      lastMs: known.occurredAtMs,
+    };
+  }
+  const sessionId = sessionIdOf(projectId, deviceId, occurredAtMs, nowMs);
+  state.grants.delete(key);
+  state.grants.set(key, { sessionId, occurredAtMs });
+  if (state.grants.size > state.limits.grantsMax) {
+    // The oldest promise is the likeliest to be kept or dead; forgetting it costs at most a repeated question.
+    for (const oldest of state.grants.keys()) {
+      state.grants.delete(oldest);
+      break;
+    }
+  }
+  return { kind: 'granted', sessionId, firstMs: occurredAtMs, lastMs: occurredAtMs };
+}
+
+/** The session in which an event of that id was recorded; undefined when none was. */
+function seenSession(state: PartitionState, projectId: string, eventId: string): string | undefined {
+  return eventId === '' ? undefined : state.eventIds.get(`${runOf(projectId)}\n${runOf(eventId)}`)?.sessionId;
+}
+
+/** The session that reaches the event and will still be held when that is folded. */
+function reachingSession(
+  state: PartitionState,
+  deviceKey: string,
+  occurredAtMs: number,
+  nowMs: number,
+): SessionSpan | undefined {
+  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs);
+  return slot === 0 ? undefined : spanOf(state, slot);
+}
+
+function heldSpans(state: PartitionState, deviceKey: string): SessionSpan[] {
+  const spans: SessionSpan[] = [];
+  let slot = state.slotByDevice.get(deviceKey) ?? 0;
+  for (; slot !== 0; slot = state.sessions.nextOfDevice[slot] ?? 0) spans.push(spanOf(state, slot));
+  return spans;
+}
+
+function spanOf({ sessions }: PartitionState, slot: number): SessionSpan {
+  return {
+    sessionId: Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex'),
+    firstMs: sessions.startMs[slot] ?? 0,
+    lastMs: sessions.endMs[slot] ?? 0,
+  };
+}

@@ -1,0 +1,99 @@
+import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { type Batch, endRow } from './batch.ts';
+import { textOf } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW } from './session-table.ts';
+
+const NO_FRAGMENT_PAGE = '\0\0';
+
+/** The sign of a session row: the state became true, or was replaced. */
+export type Sign = 1 | -1;
+
+/** Writes the session in `slot` as it is, as a row of `flushNumber`, in the order of `SESSIONS_COLUMNS`. */
+export function writeSessionRow(
+  writer: RowBinaryWriter,
+  state: PartitionState,
+  slot: number,
+  sign: Sign,
+  flushNumber: number,
+): void {
+  const { sessions } = state;
+  const flags = sessions.flags[slot] ?? 0;
+  writer.i8(sign);
+  writer.u32(sessions.version[slot] ?? 0);
+  writer.u16(state.partition);
+  writer.u32(flushNumber);
+  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
+  writeRun(writer, textOf(state.profiles, sessions.profile[slot] ?? 0));
+  writer.dateTime64Ms(sessions.startMs[slot] ?? 0);
+  writer.dateTime64Ms(sessions.endMs[slot] ?? 0);
+  writer.dateTime64Ms(sessions.touchedMs[slot] ?? 0);
+  writer.u32(sessions.screenViews[slot] ?? 0);
+  writer.u32(sessions.otherEvents[slot] ?? 0);
+  writeRevenue(writer, state.revenueBySlot.get(slot));
+  writer.dateTime64Ms(sessions.entryMs[slot] ?? 0);
+  writer.dateTime64Ms(sessions.exitMs[slot] ?? 0);
+  writer.u8((flags & ENTRY_IS_VIEW) === 0 ? 0 : 1);
+  writer.u8((flags & EXIT_IS_VIEW) === 0 ? 0 : 1);
+  writer.latin1(textOf(state.pages, sessions.exitPage[slot] ?? 0) || NO_FRAGMENT_PAGE);
+  writer.latin1(textOf(state.pages, sessions.entryPage[slot] ?? 0) || NO_FRAGMENT_PAGE);
+  writer.latin1(textOf(state.sources, sessions.source[slot] ?? 0));
+  writer.latin1(textOf(state.settings, sessions.setting[slot] ?? 0));
+  writer.u8((flags & ENDED) === 0 ? 0 : 1);
+}
+
+/**
+ * Writes the marker of a flush: whoever reads it together with the sessions knows that they hold this flush.
+ * It takes the place of the flush before.
+ */
+export function writeMarkerRows(batch: Batch, partition: number): void {
+  const { flushNumber } = batch;
+  if (flushNumber > 1) writeMarker(batch, partition, flushNumber - 1, -1);
+  writeMarker(batch, partition, flushNumber, 1);
+}
+
+/** Writes a text of which the bytes are known, with its length in front. */
+export function writeRun(writer: RowBinaryWriter, run: string): void {
+  writer.varint(run.length);
+  writer.latin1(run);
+}
+
+function writeRevenue(writer: RowBinaryWriter, revenue: ReadonlyMap<string, bigint> | undefined): void {
+  if (revenue === undefined) {
+    writer.varint(0);
+    return;
+  }
+  writer.varint(revenue.size);
+  for (const [currency, minorUnits] of revenue) {
+    writeRun(writer, currency);
+    writer.i64(minorUnits);
+  }
+}
+
+function writeMarker(batch: Batch, partition: number, version: number, sign: Sign): void {
+  const { writer } = batch.sessions;
+  writer.i8(sign);
+  writer.u32(version);
+  writer.u16(partition);
+  writer.u32(batch.flushNumber);
+  writer.string('');
+  writer.string('');
+  for (let index = 0; index < 14; index += 1) writer.u8(0);
+  writer.u16(partition);
+  writer.string('');
+  for (let index = 0; index < 3; index += 1) writer.dateTime64Ms(0);
+  writer.u32(0);
+  writer.u32(0);
+  writer.varint(0);
+  writer.dateTime64Ms(0);
+  writer.dateTime64Ms(0);
+  writer.u16(0);
+  // Two pages of two texts and nine texts of a source, then the setting with its two coordinates.
+  for (let index = 0; index < 13 + 3; index += 1) writer.string('');
+  writer.f32(0);
+  writer.f32(0);
+  for (let index = 0; index < 7; index += 1) writer.string('');
+  writer.u8(0);
+  endRow(batch.sessions, 0);
+}

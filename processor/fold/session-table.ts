@@ -1,0 +1,188 @@
+import { assert } from '../../infra/assert.ts';
+
+const FIRST_CAPACITY = 1024;
+
+/**
+ * The sessions that a partition holds, as columns of numbers: about 120 bytes a session instead of the 600 of an
+ * object. A session is a slot number; slot 0 is nobody and heads the list of slots in order of their last touch.
+ * Texts are ids of interned runs. What is rare (revenue) lives beside the table.
+ */
+export interface SessionTable {
+  capacity: number;
+  /** Slots ever used, with slot 0. */
+  used: number;
+  /** Sessions held. */
+  count: number;
+  readonly freeSlots: number[];
+  startMs: Float64Array;
+  endMs: Float64Array;
+  /** The partition's clock when the session's last event was folded. */
+  touchedMs: Float64Array;
+  entryMs: Float64Array;
+  exitMs: Float64Array;
+  /** 16 bytes a slot. */
+  ids: Uint8Array;
+  version: Uint32Array;
+  screenViews: Uint32Array;
+  otherEvents: Uint32Array;
+  site: Uint32Array;
+  profile: Uint32Array;
+  entryPage: Uint32Array;
+  exitPage: Uint32Array;
+  source: Uint32Array;
+  setting: Uint32Array;
+  /** 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before. */
+  flags: Uint8Array;
+  /** Next session of the same device; 0 ends. */
+  nextOfDevice: Uint32Array;
+  older: Uint32Array;
+  newer: Uint32Array;
+  /** Place in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
+  changedPlace: Uint32Array;
+  /** The second at which the device was last seen, where this session is the one that says so; else 0. */
+  liveSecond: Uint32Array;
+  readonly deviceKeys: string[];
+}
+
+export const ENTRY_IS_VIEW = 1;
+export const EXIT_IS_VIEW = 2;
+export const ENDED = 4;
+
+export function createSessionTable(): SessionTable {
+  const capacity = FIRST_CAPACITY;
+  return {
+    capacity,
+    used: 1,
+    count: 0,
+    freeSlots: [],
+    startMs: new Float64Array(capacity),
+    endMs: new Float64Array(capacity),
+    touchedMs: new Float64Array(capacity),
+    entryMs: new Float64Array(capacity),
+    exitMs: new Float64Array(capacity),
+    ids: new Uint8Array(capacity * 16),
+    version: new Uint32Array(capacity),
+    screenViews: new Uint32Array(capacity),
+    otherEvents: new Uint32Array(capacity),
+    site: new Uint32Array(capacity),
+    profile: new Uint32Array(capacity),
+    entryPage: new Uint32Array(capacity),
+    exitPage: new Uint32Array(capacity),
+    source: new Uint32Array(capacity),
+    setting: new Uint32Array(capacity),
+    flags: new Uint8Array(capacity),
+    nextOfDevice: new Uint32Array(capacity),
+    older: new Uint32Array(capacity),
+    newer: new Uint32Array(capacity),
+    changedPlace: new Uint32Array(capacity),
+    liveSecond: new Uint32Array(capacity),
+    deviceKeys: [''],
+  };
+}
+
+/** A free slot, all of whose numbers are zero, at the fresh end of the touch list. */
+export function takeSlot(table: SessionTable): number {
+  const slot = table.freeSlots.pop() ?? table.used;
+  if (slot === table.used) {
+    if (table.used === table.capacity) grow(table);
+    table.used += 1;
+  }
+  table.count += 1;
+  linkNewest(table, slot);
+  return slot;
+}
+
+/** Gives a slot back and zeroes its numbers. */
+export function freeSlot(table: SessionTable, slot: number): void {
+  assert(slot > 0 && slot < table.used, 'a slot that was never taken is freed');
+  unlink(table, slot);
+  for (const column of numberColumns(table)) column[slot] = 0;
+  table.ids.fill(0, slot * 16, slot * 16 + 16);
+  table.deviceKeys[slot] = '';
+  table.freeSlots.push(slot);
+  table.count -= 1;
+}
+
+/** Marks a session as the most recently touched one. */
+export function touch(table: SessionTable, slot: number, clockMs: number): void {
+  table.touchedMs[slot] = clockMs;
+  if (table.older[0] === slot) return; // Slot 0's `older` is the newest session.
+  unlink(table, slot);
+  linkNewest(table, slot);
+}
+
+/** The session that was touched longest ago; 0 when there is none. */
+export function oldestSlot(table: SessionTable): number {
+  return table.newer[0] ?? 0;
+}
+
+function linkNewest(table: SessionTable, slot: number): void {
+  const newest = table.older[0] ?? 0;
+  table.older[slot] = newest;
+  table.newer[slot] = 0;
+  table.newer[newest] = slot;
+  table.older[0] = slot;
+}
+
+function unlink(table: SessionTable, slot: number): void {
+  const older = table.older[slot] ?? 0;
+  const newer = table.newer[slot] ?? 0;
+  table.newer[older] = newer;
+  table.older[newer] = older;
+}
+
+function grow(table: SessionTable): void {
+  const capacity = table.capacity * 2;
+  table.startMs = longer(table.startMs, new Float64Array(capacity));
+  table.endMs = longer(table.endMs, new Float64Array(capacity));
+  table.touchedMs = longer(table.touchedMs, new Float64Array(capacity));
+  table.entryMs = longer(table.entryMs, new Float64Array(capacity));
+  table.exitMs = longer(table.exitMs, new Float64Array(capacity));
+  table.ids = longer(table.ids, new Uint8Array(capacity * 16));
+  table.version = longer(table.version, new Uint32Array(capacity));
+  table.screenViews = longer(table.screenViews, new Uint32Array(capacity));
+  table.otherEvents = longer(table.otherEvents, new Uint32Array(capacity));
+  table.site = longer(table.site, new Uint32Array(capacity));
+  table.profile = longer(table.profile, new Uint32Array(capacity));
+  table.entryPage = longer(table.entryPage, new Uint32Array(capacity));
+  table.exitPage = longer(table.exitPage, new Uint32Array(capacity));
+  table.source = longer(table.source, new Uint32Array(capacity));
+  table.setting = longer(table.setting, new Uint32Array(capacity));
+  table.flags = longer(table.flags, new Uint8Array(capacity));
+  table.nextOfDevice = longer(table.nextOfDevice, new Uint32Array(capacity));
+  table.older = longer(table.older, new Uint32Array(capacity));
+  table.newer = longer(table.newer, new Uint32Array(capacity));
+  table.changedPlace = longer(table.changedPlace, new Uint32Array(capacity));
+  table.liveSecond = longer(table.liveSecond, new Uint32Array(capacity));
+  table.capacity = capacity;
+}
+
+function longer<T extends Float64Array | Uint32Array | Uint8Array>(column: T, longerColumn: T): T {
+  longerColumn.set(column);
+  return longerColumn;
+}
+
+function numberColumns(table: SessionTable): readonly (Float64Array | Uint32Array | Uint8Array)[] {
+  return [
+    table.startMs,
+    table.endMs,
+    table.touchedMs,
+    table.entryMs,
+    table.exitMs,
+    table.version,
+    table.screenViews,
+    table.otherEvents,
+    table.site,
+    table.profile,
+    table.entryPage,
+    table.exitPage,
+    table.source,
+    table.setting,
+    table.flags,
+    table.nextOfDevice,
+    table.older,
+    table.newer,
+    table.changedPlace,
+    table.liveSecond,
+  ];
+}

@@ -1,0 +1,238 @@
+import { FLAG_SCREEN_VIEW, SESSION_GAP_MS } from '../../ingest/event.ts';
+import { type Batch, endRow, noteChange } from './batch.ts';
+import type { EventView } from './event-view.ts';
+import { hold, release } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { writeSessionRow } from './session-rows.ts';
+import {
+  ENTRY_IS_VIEW,
+  EXIT_IS_VIEW,
+  freeSlot,
+  type SessionTable,
+  takeSlot,
+  touch,
+} from './session-table.ts';
+
+/** A session that looked at one page at most; other events do not change that. */
+export function isBounce(screenViews: number): boolean {
+  return screenViews <= 1;
+}
+
+/** A session id inside a message: where its 16 bytes stand. */
+export interface IdAt {
+  readonly bytes: Uint8Array;
+  readonly hintStart: number;
+}
+
+/**
+ * The session of the device that reaches an event at `occurredAtMs`, which joins it; 0 when none does. Among the sessions that the
+ * event is no more than a gap away from, it is the one whose id was answered (`answered`, where there is one); else
+ *
+ *        ├──── A ────┤                ├──── B ────┤
+ *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
+ *                                └ a time in here joins A; one that lies within a gap before B only, joins B
+ *
+ * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Of sessions
+ * that started together, the greater id counts as the later start, so that the order in which they are held says nothing.
+ * Sessions that are let go before the partition's clock shows `clockMs` are none.
+ */
+export function sessionFor(
+  state: PartitionState,
+  deviceKey: string,
+  occurredAtMs: number,
+  answered: IdAt | undefined,
+  clockMs = state.clockMs,
+): number {
+  const { startMs, nextOfDevice, ids, touchedMs } = state.sessions;
+  let running = 0;
+  let following = 0;
+  for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
+    if (!reaches(state, slot, occurredAtMs)) continue;
+    if (clockMs - (touchedMs[slot] ?? 0) > state.limits.sessionHoldMs) continue;
+    const start = startMs[slot] ?? 0;
+    if (answered !== undefined && hasId(ids, slot, answered)) return slot;
+    if (start <= occurredAtMs) {
+      if (running === 0 || startsBefore(state.sessions, running, slot)) running = slot;
+    } else if (following === 0 || startsBefore(state.sessions, slot, following)) following = slot;
+  }
+  return running === 0 ? following : running;
+}
+
+function startsBefore({ startMs, ids }: SessionTable, one: number, other: number): boolean {
+  const apartMs = (startMs[one] ?? 0) - (startMs[other] ?? 0);
+  if (apartMs !== 0) return apartMs < 0;
+  for (let index = 0; index < 16; index += 1) {
+    const apart = (ids[one * 16 + index] ?? 0) - (ids[other * 16 + index] ?? 0);
+    if (apart !== 0) return apart < 0;
+  }
+  return false;
+}
+
+/** The device's session of that id, however far it is from the event; 0 when it is not held. */
+export function heldSession(state: PartitionState, deviceKey: string, named: IdAt): number {
+  const { nextOfDevice, ids } = state.sessions;
+  let slot = state.slotByDevice.get(deviceKey) ?? 0;
+  while (slot !== 0 && !hasId(ids, slot, named)) slot = nextOfDevice[slot] ?? 0;
+  return slot;
+}
+
+/** Whether a time is no more than a gap away from the session. */
+export function reaches(state: PartitionState, slot: number, atMs: number): boolean {
+  const { startMs, endMs } = state.sessions;
+  return atMs <= (endMs[slot] ?? 0) + SESSION_GAP_MS && (startMs[slot] ?? 0) - atMs <= SESSION_GAP_MS;
+}
+
+function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boolean {
+  for (let index = 0; index < 16; index += 1) {
+    if (ids[slot * 16 + index] !== bytes[hintStart + index]) return false;
+  }
+  return true;
+}
+
+/** Opens the session that the event's hint names, still without the event itself. */
+export function openSession(
+  state: PartitionState,
+  event: EventView,
+  deviceKey: string,
+  site: number,
+  batch: Batch,
+): number {
+  const { sessions } = state;
+  const slot = takeSlot(sessions);
+  const known = state.slotByDevice.get(deviceKey);
+  // One key text serves the map and every session of the device.
+  const key = known === undefined ? deviceKey : (sessions.deviceKeys[known] ?? deviceKey);
+  sessions.deviceKeys[slot] = key;
+  sessions.nextOfDevice[slot] = known ?? 0;
+  state.slotByDevice.set(key, slot);
+  state.grants.delete(key);
+  sessions.site[slot] = site;
+  sessions.ids.set(event.bytes.subarray(event.hintStart, event.hintStart + 16), slot * 16);
+  sessions.startMs[slot] = event.occurredAtMs;
+  sessions.endMs[slot] = event.occurredAtMs;
+  setEntry(state, slot, event);
+  setExit(state, slot, event);
+  sessions.profile[slot] = profileOf(state, event);
+  touch(sessions, slot, state.clockMs);
+  sessions.version[slot] = 1;
+  batch.changed.push(slot);
+  sessions.changedPlace[slot] = batch.changed.length;
+  return slot;
+}
+
+/** Says that the session is about to change: what the store has of it is taken back, once per batch. */
+export function changeSession(state: PartitionState, slot: number, batch: Batch): void {
+  const { sessions } = state;
+  if (sessions.changedPlace[slot] !== 0) return;
+  writeSessionRow(batch.sessions.writer, state, slot, -1, batch.flushNumber);
+  endRow(batch.sessions, sessions.site[slot] ?? 0);
+  noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
+  sessions.version[slot] = (sessions.version[slot] ?? 0) + 1;
+  batch.changed.push(slot);
+  sessions.changedPlace[slot] = batch.changed.length;
+}
+
+/** Takes one event into a session: its times, counts, entry, exit and profile. */
+export function noteEvent(state: PartitionState, slot: number, event: EventView): void {
+  const { sessions } = state;
+  const atMs = event.occurredAtMs;
+  const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
+  if (atMs < (sessions.startMs[slot] ?? 0)) sessions.startMs[slot] = atMs;
+  if (atMs > (sessions.endMs[slot] ?? 0)) sessions.endMs[slot] = atMs;
+  if (isView) sessions.screenViews[slot] = (sessions.screenViews[slot] ?? 0) + 1;
+  else sessions.otherEvents[slot] = (sessions.otherEvents[slot] ?? 0) + 1;
+  const flags = sessions.flags[slot] ?? 0;
+  const entryIsView = (flags & ENTRY_IS_VIEW) !== 0;
+  if (isView === entryIsView ? atMs < (sessions.entryMs[slot] ?? 0) : isView) setEntry(state, slot, event);
+  const exitIsView = (flags & EXIT_IS_VIEW) !== 0;
+  if (isView === exitIsView ? atMs >= (sessions.exitMs[slot] ?? 0) : isView) setExit(state, slot, event);
+  if (event.profileEnd > event.profileStart) {
+    const previous = sessions.profile[slot] ?? 0;
+    sessions.profile[slot] = profileOf(state, event);
+    release(state.profiles, previous);
+  }
+}
+
+/** Counts an event in a session that does not reach it: neither its times nor its pages nor its profile change. */
+export function noteCredit(state: PartitionState, slot: number): void {
+  const { otherEvents } = state.sessions;
+  otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
+}
+
+/** Adds an event's revenue to its session. */
+export function addRevenue(state: PartitionState, slot: number, event: EventView): void {
+  const currency = event.bytes.toString('latin1', event.currencyStart, event.currencyEnd);
+  let revenue = state.revenueBySlot.get(slot);
+  if (revenue === undefined) {
+    revenue = new Map();
+    state.revenueBySlot.set(slot, revenue);
+  }
+  revenue.set(currency, (revenue.get(currency) ?? 0n) + event.bytes.readBigInt64LE(event.revenueStart));
+}
+
+/** Forgets a session. If the store does not have its last state yet, the batch gets it now. */
+export function letGo(state: PartitionState, slot: number, batch: Batch): void {
+  const { sessions } = state;
+  const changedPlace = sessions.changedPlace[slot] ?? 0;
+  if (changedPlace !== 0) {
+    writeSessionRow(batch.sessions.writer, state, slot, 1, batch.flushNumber);
+    endRow(batch.sessions, sessions.site[slot] ?? 0);
+    noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
+    batch.changed[changedPlace - 1] = 0;
+  }
+  batch.letGo.add(sessions.deviceKeys[slot] ?? '');
+  unlinkFromDevice(state, slot);
+  state.revenueBySlot.delete(slot);
+  release(state.pages, sessions.entryPage[slot] ?? 0);
+  release(state.pages, sessions.exitPage[slot] ?? 0);
+  release(state.sources, sessions.source[slot] ?? 0);
+  release(state.settings, sessions.setting[slot] ?? 0);
+  release(state.profiles, sessions.profile[slot] ?? 0);
+  freeSlot(sessions, slot);
+}
+
+function unlinkFromDevice(state: PartitionState, slot: number): void {
+  const { sessions } = state;
+  const key = sessions.deviceKeys[slot] ?? '';
+  const next = sessions.nextOfDevice[slot] ?? 0;
+  const first = state.slotByDevice.get(key) ?? 0;
+  if (first === slot) {
+    if (next === 0) state.slotByDevice.delete(key);
+    else state.slotByDevice.set(key, next);
+    return;
+  }
+  let before = first;
+  while (sessions.nextOfDevice[before] !== slot) before = sessions.nextOfDevice[before] ?? 0;
+  sessions.nextOfDevice[before] = next;
+}
+
+function setEntry(state: PartitionState, slot: number, event: EventView): void {
+  const { sessions } = state;
+  const { bytes } = event;
+  const page = hold(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
+  const source = hold(state.sources, bytes.toString('latin1', event.sourceStart, event.settingStart));
+  const setting = hold(state.settings, bytes.toString('latin1', event.settingStart, event.settingEnd));
+  release(state.pages, sessions.entryPage[slot] ?? 0);
+  release(state.sources, sessions.source[slot] ?? 0);
+  release(state.settings, sessions.setting[slot] ?? 0);
+  sessions.entryPage[slot] = page;
+  sessions.source[slot] = source;
+  sessions.setting[slot] = setting;
+  sessions.entryMs[slot] = event.occurredAtMs;
+  const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
+  sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~ENTRY_IS_VIEW) | (isView ? ENTRY_IS_VIEW : 0);
+}
+
+function setExit(state: PartitionState, slot: number, event: EventView): void {
+  const { sessions } = state;
+  const page = hold(state.pages, event.bytes.toString('latin1', event.pageStart, event.pageEnd));
+  release(state.pages, sessions.exitPage[slot] ?? 0);
+  sessions.exitPage[slot] = page;
+  sessions.exitMs[slot] = event.occurredAtMs;
+  const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
+  sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~EXIT_IS_VIEW) | (isView ? EXIT_IS_VIEW : 0);
+}
+
+function profileOf(state: PartitionState, event: EventView): number {
+  return hold(state.profiles, event.bytes.toString('latin1', event.profileStart, event.profileEnd));
+}

@@ -1,0 +1,219 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import type { Store } from '../../infra/store/store.ts';
+import type { StoreServer } from '../../infra/testing/store-server.ts';
+import { type Event, streamOf, subjectOf } from '../../ingest/event.ts';
+import {
+  decodeSessionAnswers,
+  encodeSessionQuestions,
+  sessionLookupSubjectOf,
+} from '../../ingest/session-lookup.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
+import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from '../hot.ts';
+import { answering, type LaneStart, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
+import { messageOf } from '../testing/run.ts';
+import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
+import { DeposedError, Ownership } from './ownership.ts';
+
+const PARTITION = 0;
+
+let world: LaneWorld;
+let server: StoreServer;
+let bus: Bus;
+let store: Store;
+let published = 0;
+
+beforeAll(async () => {
+  world = await startLaneWorld('lane_test');
+  ({ server, bus, store } = world);
+  await world.open(PARTITION);
+});
+
+afterAll(() => world.stop());
+afterEach(() => world.stopLanes());
+
+const start = (instance: string, more: Partial<LaneStart> = {}) =>
+  world.start({ partition: PARTITION, instance, ...more });
+
+async function publish(...events: readonly Event[]): Promise<void> {
+  published += 1;
+  await bus.publish(subjectOf(PARTITION), messageOf(events, published), 5_000);
+}
+
+function eventOf(device: string, overrides: Partial<Event> = {}): Event {
+  const nowMs = Date.now();
+  const deviceId = device.repeat(32).slice(0, 32);
+  return plainEvent({
+    deviceId,
+    sessionId: deviceId,
+    occurredAtMs: nowMs,
+    receivedAtMs: nowMs,
+    ...overrides,
+  });
+}
+
+async function ask(question: HotQuestion): Promise<HotHead> {
+  return decodeHotAnswer(await bus.ask(hotSubjectOf(PARTITION), encodeHotQuestion(question), 10_000)).head;
+}
+
+async function storedViews(path: string): Promise<number> {
+  const rows = await store.query<{ n: number }>(
+    "SELECT count() AS n FROM events WHERE name = 'screen_view' AND path = {path:String}",
+    { path },
+  );
+  return Number(rows[0]?.n);
+}
+
+test('law 6: a message that cannot be read goes to the dead letters, and the lane goes on', async () => {
+  const lane = await start('one');
+  await answering(lane);
+  const broken = Buffer.from('this is no message of ours at all');
+  await bus.publish(subjectOf(PARTITION), broken, 5_000);
+  await publish(eventOf('a', { path: '/behind' }));
+  await until('the row behind it', async () => ((await storedViews('/behind')) === 1 ? true : undefined));
+  const letters: string[] = [];
+  for await (const { bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
+    const letter = decodeDeadLetter(bytes);
+    letters.push(`${letter.partition} ${letter.reason}`);
+    expect(Buffer.from(letter.bytes).equals(broken)).toBe(true);
+  }
+  expect(letters).toEqual([`${PARTITION} message has version 116`]);
+  expect(lane.metrics.deadLetters.value).toBe(1);
+  await lane.stop();
+});
+
+test('a restart gives back the sessions, the event ids, the minutes and the live devices', async () => {
+  const first = await start('two');
+  await answering(first);
+  await publish(
+    eventOf('b', { eventId: 'once', path: '/restart' }),
+    eventOf('c', { path: '/restart', profileId: 'päule' }),
+  );
+  await until('both rows', async () => ((await storedViews('/restart')) === 2 ? true : undefined));
+  const question = { kind: 'minutes', projectId: 'demo', fromMs: 0 } as const;
+  const nowMs = Date.now();
+  const before = [await ask(question), await ask({ kind: 'live', projectId: 'demo', nowMs })];
+  await first.stop();
+
+  const second = await start('two');
+  await answering(second);
+  const inOrder = (head: HotHead | undefined) =>
+    head?.kind === 'minutes'
+      ? head.minutes
+          .map((minute) => ({ ...minute, visitors: [...minute.visitors].sort() }))
+          .sort((a, b) => a.minuteMs - b.minuteMs)
+      : head;
+  const after = [await ask(question), await ask({ kind: 'live', projectId: 'demo', nowMs })];
+  expect(after.map(inOrder)).toEqual(before.map(inOrder));
+  const questions = [
+    { projectId: 'demo', deviceId: 'b'.repeat(32), occurredAtMs: nowMs, eventId: '', credit: false },
+    { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once', credit: false },
+  ];
+  const bytes = await bus.ask(sessionLookupSubjectOf(PARTITION), encodeSessionQuestions(questions), 5_000);
+  expect(decodeSessionAnswers(bytes).map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
+    ['open', 'b'.repeat(32)],
+    ['repeat', 'b'.repeat(32)],
+  ]);
+  await publish(eventOf('b', { eventId: 'once', path: '/restart' }), eventOf('b', { path: '/restart' }));
+  await until('the third row', async () => ((await storedViews('/restart')) === 3 ? true : undefined));
+  // Sessions come behind events: only after the last flush are both there.
+  await second.stop();
+  const sums = await store.query<{ views: number; sessions: number }>(
+    "SELECT sum(sign * screenViews) AS views, sum(sign) AS sessions FROM sessions WHERE entryPath = '/restart'",
+  );
+  expect(sums).toEqual([{ views: 3, sessions: 2 }]);
+});
+
+test('an owner who was deposed writes nothing more', async () => {
+  const lane = await start('three');
+  await answering(lane);
+  const records = await bus.keyed(LANES_BUCKET);
+  // Somebody of the same name takes over, as a restarted process would while the first one hangs.
+  const usurper = await until('the record', () =>
+    Ownership.take({ records, partition: PARTITION, owner: 'three', leaseMs: 1_000, clock: systemClock }),
+  );
+  await publish(eventOf('d', { path: '/deposed' }));
+  await until('the lane to notice', () => (lane.metrics.depositions.value > 0 ? true : undefined));
+  // The same holds for the usurper, once the lane has taken the partition back.
+  await until('the lane to be back', () => lane.keeper.answering || undefined);
+  await expect(usurper.renew()).rejects.toThrow(DeposedError);
+  await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
+  await lane.stop();
+  expect(await storedViews('/deposed')).toBe(1);
+});
+
+test('two processors that want one partition never both have it', async () => {
+  const lanes = [await start('left'), await start('right')];
+  await until('one of them to answer', () => lanes.some(({ keeper }) => keeper.answering) || undefined);
+  for (let count = 0; count < 20; count += 1) {
+    await publish(eventOf('f', { path: '/contended' }));
+    expect(lanes.filter(({ keeper }) => keeper.answering)).toHaveLength(1);
+  }
+  await until('twenty rows', async () => ((await storedViews('/contended')) === 20 ? true : undefined));
+  const owner = lanes.findIndex(({ keeper }) => keeper.answering);
+  await lanes[owner]?.stop();
+  await until('the other one to take over', () => lanes[1 - owner]?.keeper.answering || undefined);
+  await publish(eventOf('f', { path: '/contended' }));
+  await until('the next row', async () => ((await storedViews('/contended')) === 21 ? true : undefined));
+  await lanes[1 - owner]?.stop();
+});
+
+test('a lane ends whichever call it was about to make when it was stopped, also with a flush to do again', async () => {
+  const deadInFlush = (point: CrashPoint) => {
+    if (point === 'flush:after-intent') throw new Error('dead in mid-flush');
+  };
+  let views = 0;
+  let calls = 0;
+  for (let stopAt = 1; stopAt <= calls + 1; stopAt += 1) {
+    const dying = await start('five', { crashPoint: deadInFlush });
+    await publish(eventOf('8', { path: '/stopped' }));
+    await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));
+    await dying.stop();
+    await publish(eventOf('8', { path: '/stopped' }));
+    views += 2;
+
+    calls = 0;
+    const lane = await start('five', {
+      beforeCall: (keeper) => {
+        calls += 1;
+        if (calls === stopAt) void keeper.stop();
+      },
+    });
+    await until('the end', () => (calls >= stopAt || lane.keeper.answering ? true : undefined));
+    await lane.stop();
+  }
+  expect(calls).toBeGreaterThan(10);
+  const lane = await start('five');
+  await until('the rows', async () => ((await storedViews('/stopped')) === views ? true : undefined));
+  await lane.stop();
+});
+
+test('law 2: store, then checkpoint, then forget: while the store is away nothing is forgotten and nothing is lost', async () => {
+  const lane = await start('four');
+  await answering(lane);
+  const records = await bus.keyed(LANES_BUCKET);
+  const record = async () =>
+    decodeLaneRecord((await records.get(laneKeyOf(PARTITION)))?.bytes ?? Buffer.of());
+  await until('a quiet record', async () => ((await record()).intent === null ? true : undefined));
+  const before = await record();
+  await server.kill();
+  for (let count = 0; count < 10; count += 1) await publish(eventOf('9', { path: '/away' }));
+  await until('the flush to be tried', () => (lane.metrics.flushRetries.value > 0 ? true : undefined));
+  const during = await record();
+  expect(during.checkpoint).toEqual(before.checkpoint);
+  expect(during.intent?.flushNumber).toBe(before.checkpoint.flushNumber + 1);
+  const { first, last } = await bus.streamBounds(streamOf(PARTITION));
+  expect(last - first + 1).toBeGreaterThanOrEqual(10);
+  const rows = await ask({ kind: 'rows', projectId: 'demo' });
+  expect(rows.kind === 'rows' && rows.eventRows).toBe(11);
+  await server.restart();
+  await until('ten rows', async () =>
+    (await storedViews('/away').catch(() => 0)) === 10 ? true : undefined,
+  );
+  await lane.stop();
+  const after = await bus.streamBounds(streamOf(PARTITION));
+  expect(after.first).toBe(after.last + 1);
+});

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { lateHoursOf } from '../fold/batch.ts';
+import { HOUR_MS, settledBeforeMs } from '../fold/finalized.ts';
+import { textOf } from '../fold/interned.ts';
+import { FoldRun, messageOf } from '../testing/run.ts';
+import { readRows } from '../testing/stored-rows.ts';
+
+const START_MS = Date.UTC(2026, 0, 10, 12);
+const VISIT_STEP_MS = 25 * 60_000;
+
+const arrival = fc.record({
+  site: fc.constantFrom('shop', 'größe'),
+  device: fc.constantFrom('a', 'b', 'c', ''),
+  /** Goes on with the visit of the one before, which may reach into the next hour. */
+  goesOn: fc.boolean(),
+  laterMinutes: fc.integer({ min: 0, max: 150 }),
+  ageMinutes: fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 900 })),
+  isFlushed: fc.boolean(),
+});
+
+test('a flush notes every hour that it changes and that was settled when it began, and no other', () => {
+  let late = 0;
+  fc.assert(
+    fc.property(fc.array(arrival, { minLength: 1, maxLength: 40 }), (arrivals) => {
+      const run = new FoldRun();
+      const clocks: number[] = [];
+      const flush = () => {
+        for (const projectId of ['shop', 'größe']) expectHotHours(run, projectId);
+        run.flush();
+        clocks.push(run.state.clockMs);
+      };
+      let receivedAtMs = START_MS;
+      let event = plainEvent({ occurredAtMs: START_MS, sessionId: '' });
+      arrivals.forEach(({ site, device, goesOn, laterMinutes, ageMinutes, isFlushed }, index) => {
+        receivedAtMs += laterMinutes * 60_000;
+        const sessionId = device === '' ? '' : `${index + 1}`.padStart(32, '0');
+        event = goesOn
+          ? {
+              ...event,
+              occurredAtMs: Math.min(receivedAtMs, event.occurredAtMs + VISIT_STEP_MS),
+              receivedAtMs,
+            }
+          : plainEvent({
+              projectId: site,
+              deviceId: device.repeat(32),
+              sessionId,
+              occurredAtMs: receivedAtMs - ageMinutes * 60_000,
+              receivedAtMs,
+            });
+        run.take(messageOf([event], index + 1));
+        if (isFlushed) flush();
+      });
+      flush();
+      run.batches.forEach((batch, place) => {
+        const { flushNumber } = batch;
+        const settledMs = settledBeforeMs(clocks[place - 1] ?? 0);
+        const changed = new Set<string>();
+        for (const { values } of [...run.events, ...run.sessions]) {
+          const isOfNone = values.projectId === '' || `${values.name}`.startsWith('session_');
+          if (values.flushNumber !== flushNumber || isOfNone) continue;
+          const atMs = Number(values.createdAt ?? values.startedAt);
+          if (atMs < settledMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
+        }
+        const found = [...batch.hours.keys()].flatMap((site) => {
+          const projectId = Buffer.from(textOf(run.state.sites, site), 'latin1').toString();
+          return lateHoursOf(batch, site).map((hourMs) => `${projectId} ${hourMs / HOUR_MS}`);
+        });
+        expect(found.sort()).toEqual([...changed].sort());
+        late += changed.size;
+      });
+    }),
+    { numRuns: 150 },
+  );
+  expect(late).toBeGreaterThan(150);
+});
+
+/** Whoever asks for unflushed rows hears which hours they lie in. */
+function expectHotHours(run: FoldRun, projectId: string): void {
+  const { head, events, sessions } = run.ask({ kind: 'rows', projectId });
+  const rows = [...readRows('events', events), ...readRows('sessions', sessions)];
+  const times = rows
+    .filter(({ values }) => !`${values.name}`.startsWith('session_'))
+    .map(({ values }) => Number(values.createdAt ?? values.startedAt));
+  const expected = new Set(times.map((atMs) => Math.floor(atMs / HOUR_MS) * HOUR_MS));
+  expect(head).toMatchObject({ kind: 'rows', hours: expect.any(Array) });
+  if (head.kind === 'rows') expect([...head.hours].sort()).toEqual([...expected].sort());
+}

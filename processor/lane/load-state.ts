@@ -1,0 +1,171 @@
+import type { Store } from '../../infra/store/store.ts';
+import type { NamedSession } from '../fold/ended-sessions.ts';
+import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
+import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../rows.ts';
+import type { WorkerHandle } from './worker-handle.ts';
+
+const MINUTES_LOADED_MS = 7_500_000;
+const IDS_A_TASK = 20_000;
+
+/** What a partition is restored to. */
+export interface RestorePoint {
+  readonly partition: number;
+  readonly flushNumber: number;
+  readonly clockMs: number;
+  readonly sessionHoldMs: number;
+}
+
+/** The number of the last flush of a partition that the store has whole; 0 when it has none. */
+export async function storedFlushNumber(store: Store, partition: number): Promise<number> {
+  // Sessions are inserted last, and the marker in one part with them.
+  const rows = await store.query<{ flushNumber: number }>(
+    `SELECT max(flushNumber) AS flushNumber FROM ${SESSIONS_TABLE}
+     WHERE projectId = '' AND partition = {partition:UInt16} AND sign = 1`,
+    { partition },
+  );
+  return Number(rows[0]?.flushNumber ?? 0);
+}
+
+/**
+ * Gives the worker what a partition knew at a flush: the sessions that it held, the event ids of the last day, the
+ * minutes that are answered from memory, and which devices were just seen. A restart therefore equals no restart.
+ */
+export async function loadState(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  if (point.flushNumber === 0) return;
+  await loadSessions(store, worker, point);
+  await loadEventIds(store, worker, point);
+  await loadMinutes(store, worker, point);
+  await loadSeen(store, worker, point);
+}
+
+/**
+ * The newest states that the store has of these sessions, as rows with the columns of `SESSIONS_COLUMNS`; nothing of
+ * those that it does not have. A state that is to come with a flush is not among them.
+ */
+export async function storedSessions(
+  store: Store,
+  partition: number,
+  named: readonly NamedSession[],
+): Promise<Buffer> {
+  const columns = SESSIONS_COLUMNS.join(', ');
+  const pieces: Buffer[] = [];
+  const rows = store.bytes(
+    `SELECT ${columns} FROM ${SESSIONS_TABLE}
+     WHERE partition = {partition:UInt16} AND sign = 1 AND projectId IN {projectIds:Array(String)}
+       AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) IN {sessionIds:Array(String)}
+     ORDER BY version DESC LIMIT 1 BY projectId, deviceId, id FORMAT RowBinary`,
+    {
+      partition,
+      projectIds: [...new Set(named.map(({ projectId }) => projectId))],
+      deviceIds: [...new Set(named.map(({ deviceId }) => deviceId))],
+      sessionIds: [...new Set(named.map(({ sessionId }) => sessionId))],
+    },
+  );
+  for await (const piece of rows) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+async function loadSessions(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  const columns = SESSIONS_COLUMNS.join(', ');
+  // The newest state of a session is the one with the highest version, whatever the store has merged so far.
+  const pieces = store.bytes(
+    `SELECT ${columns} FROM (
+       SELECT ${columns} FROM ${SESSIONS_TABLE}
+       WHERE partition = {partition:UInt16} AND projectId != '' AND sign = 1
+         AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+       ORDER BY version DESC LIMIT 1 BY projectId, id
+     ) ORDER BY touchedAt, id FORMAT RowBinary`,
+    { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionHoldMs) },
+  );
+  for await (const piece of pieces) await worker.restoreSessions(point.partition, piece);
+}
+
+async function loadEventIds(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  const rows = await store.query<Omit<StoredEventId, 'atMs'> & { atMs: string | number }>(
+    `SELECT projectId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
+            toUnixTimestamp64Milli(receivedAt) AS atMs
+     FROM ${EVENTS_TABLE}
+     WHERE partition = {partition:UInt16} AND eventId != '' AND flushNumber <= {flushNumber:UInt32}
+       AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+     ORDER BY receivedAt`,
+    {
+      partition: point.partition,
+      flushNumber: point.flushNumber,
+      fromMs: Math.max(0, point.clockMs - EVENT_ID_MEMORY_MS),
+    },
+  );
+  for (let start = 0; start < rows.length; start += IDS_A_TASK) {
+    const ids = rows.slice(start, start + IDS_A_TASK).map((row) => ({ ...row, atMs: Number(row.atMs) }));
+    await worker.restoreEventIds(point.partition, ids);
+  }
+}
+
+async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  const parameters = {
+    partition: point.partition,
+    flushNumber: point.flushNumber,
+    fromMs: Math.max(0, point.clockMs - MINUTES_LOADED_MS),
+  };
+  const events = await store.query<StoredMinute>(
+    `SELECT projectId, minuteMs, screenViews, otherEvents, visitors, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
+            arrayMap((currency, amount) -> (currency, toString(amount)), mapKeys(byCurrency), mapValues(byCurrency))
+              AS revenue
+     FROM (
+       SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
+              countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
+              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency,
+              groupUniqArray(if(profileId = '', deviceId, profileId)) AS visitors
+       FROM ${EVENTS_TABLE}
+       WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
+         AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+         AND name NOT IN ('session_start', 'session_end')
+       GROUP BY projectId, minuteMs
+     )`,
+    parameters,
+  );
+  const sessions = await store.query<StoredMinute>(
+    `SELECT projectId, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
+            0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
+            sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
+            emptyArrayString() AS revenue, emptyArrayString() AS visitors
+     FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
+           WHERE partition = {partition:UInt16} AND projectId != ''
+             AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
+     GROUP BY projectId, minuteMs`,
+    parameters,
+  );
+  const minutes = [...events, ...sessions].map((minute) => ({
+    ...minute,
+    minuteMs: Number(minute.minuteMs),
+    screenViews: Number(minute.screenViews),
+    otherEvents: Number(minute.otherEvents),
+    sessions: Number(minute.sessions),
+    bounces: Number(minute.bounces),
+    durationMs: Number(minute.durationMs),
+  }));
+  await worker.restoreMinutes(point.partition, minutes);
+}
+
+/** When devices were last seen by what was paid: it may be credited to a session that ended before, whose end stays. */
+async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+  const seen = await store.query<StoredSeen>(
+    `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
+            max(toUnixTimestamp64Milli(createdAt)) AS atMs
+     FROM ${EVENTS_TABLE}
+     WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32} AND currency != ''
+       AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+       AND sessionId != toFixedString('', 16)
+     GROUP BY projectId, deviceId, sessionId`,
+    {
+      partition: point.partition,
+      flushNumber: point.flushNumber,
+      fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
+    },
+  );
+  await worker.restoreSeen(
+    point.partition,
+    seen.map((device) => ({ ...device, atMs: Number(device.atMs) })),
+  );
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { BusError } from '../../infra/bus/bus-error.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import type { Clock } from '../../infra/clock.ts';
+import {
+  type Checkpoint,
+  decodeLaneRecord,
+  encodeLaneRecord,
+  FIRST_CHECKPOINT,
+  type LaneRecord,
+  laneKeyOf,
+} from './lane-record.ts';
+
+/** Another process owns the partition now. Whoever sees this writes nothing more for it. */
+export class DeposedError extends Error {
+  override readonly name = 'DeposedError';
+}
+
+export interface OwnershipOptions {
+  readonly records: KeyedBytes;
+  readonly partition: number;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly clock: Clock;
+}
+
+/**
+ * One partition's record, as its owner holds it. Every write names the revision it follows, so two owners can never
+ * both go on: the second writer of the same revision is refused, and stops.
+ */
+export class Ownership {
+  readonly #options: OwnershipOptions;
+  #record: LaneRecord;
+  #revision: number;
+  #queue: Promise<void> = Promise.resolve();
+
+  private constructor(options: OwnershipOptions, record: LaneRecord, revision: number) {
+    this.#options = options;
+    this.#record = record;
+    this.#revision = revision;
+  }
+
+  /** Takes the partition over. Undefined while somebody else's lease runs, or when somebody else was faster. */
+  static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
+    const { records, partition, owner, leaseMs, clock } = options;
+    const stored = await records.get(laneKeyOf(partition));
+    const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+    if (found !== undefined && found.owner !== owner && found.leaseUntilMs > clock.nowMs()) return undefined;
+    const base = found ?? { checkpoint: FIRST_CHECKPOINT, intent: null };
+    const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
+    const record: LaneRecord = { version: 1, checkpoint: base.checkpoint, intent: base.intent, ...taken };
+    try {
+      // A deleted key still has a revision that the next write follows.
+      const revision = await records.put(
+        laneKeyOf(partition),
+        encodeLaneRecord(record),
+        stored?.revision ?? 0,
+      );
+      return new Ownership(options, record, revision);
+    } catch (error) {
+      if (error instanceof BusError && error.reason === 'conflict') return undefined;
+      throw error;
+    }
+  }
+
+  get checkpoint(): Checkpoint {
+    return this.#record.checkpoint;
+  }
+
+  get intent(): Checkpoint | null {
+    return this.#record.intent;
+  }
+
+  get leaseUntilMs(): number {
+    return this.#record.leaseUntilMs;
+  }
+
+  /** Records that the flush leading to `intent` begins. Throws a `DeposedError` when the partition is lost. */
+  declare(intent: Checkpoint): Promise<void> {
+    return this.#write((record) => ({ ...record, intent }));
+  }
+
+  /** Records that everything up to `checkpoint` is in the store. */
+  complete(checkpoint: Checkpoint): Promise<void> {
+    return this.#write((record) => ({ ...record, checkpoint, intent: null }));
+  }
+
+  /** Lets the lease run on. */
+  renew(): Promise<void> {
+    return this.#write((record) => record);
+  }
+
+  /** Gives the partition up: whoever wants it need not wait. */
+  giveUp(): Promise<void> {
+    return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0 }), 0);
+  }
+
+  /** Writes follow each other, since each names the revision of the one before. */
+  #write(change: (record: LaneRecord) => LaneRecord, leaseMs = this.#options.leaseMs): Promise<void> {
+    const { records, partition, clock } = this.#options;
+    const written = this.#queue.then(async () => {
+      const leaseUntilMs = leaseMs === 0 ? 0 : clock.nowMs() + leaseMs;
+      const record = { ...change(this.#record), leaseUntilMs };
+      try {
+        this.#revision = await records.put(laneKeyOf(partition), encodeLaneRecord(record), this.#revision);
+      } catch (error) {
+        if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
+        await this.#adoptIfOurs(record, error);
+      }
+      this.#record = record;
+    });
+    // A failed write is its caller's; the next one starts from what is known to be written.
+    this.#queue = written.catch(() => {});
+    return written;
+  }
+
+  /**
+   * A write whose answer was lost and that was tried again is refused, since the first try took effect. The record
+   * itself tells: if it is what we meant to write, it is ours.
+   */
+  async #adoptIfOurs(record: LaneRecord, cause: BusError): Promise<void> {
+    const { records, partition } = this.#options;
+    const stored = await records.get(laneKeyOf(partition));
+    const theirs = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+    const same =
+      theirs !== undefined &&
+      theirs.incarnation === record.incarnation &&
+      theirs.owner === record.owner &&
+      theirs.checkpoint.flushNumber === record.checkpoint.flushNumber &&
+      theirs.checkpoint.sequence === record.checkpoint.sequence &&
+      theirs.intent?.flushNumber === record.intent?.flushNumber;
+    if (!same || stored === undefined) {
+      throw new DeposedError(`partition ${partition} has another owner`, { cause });
+    }
+    this.#revision = stored.revision;
+  }
+}

@@ -1,0 +1,343 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
+import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../../ingest/event.ts';
+import {
+  decodeSessionAnswers,
+  encodeSessionQuestions,
+  type SessionAnswer,
+  sessionLookupSubjectOf,
+} from '../../ingest/session-lookup.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hotSubjectOf } from '../hot.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { messageOf, TEST_LIMITS } from '../testing/run.ts';
+
+// What is paid after a session has ended, on a real bus and a real store. The receive clock runs ahead of the wall, so
+// that sessions are let go without waiting:
+//
+//     START ── screen view ── hold ── let go ── LATER ── payment
+const HOLD_MS = TEST_LIMITS.sessionHoldMs;
+/** No flush unless something wants it. */
+const SELDOM = { FLUSH_INTERVAL_MS: '60000' };
+
+let world: LaneWorld;
+let partition = 0;
+let published = 0;
+let startMs = 0;
+let laterMs = 0;
+
+beforeAll(async () => {
+  world = await startLaneWorld('revive_test');
+});
+
+afterAll(() => world.stop());
+
+beforeEach(async () => {
+  partition += 1;
+  await world.open(partition);
+  startMs = Date.now();
+  laterMs = startMs + 9 * HOLD_MS;
+});
+
+afterEach(() => world.stopLanes());
+
+async function start(
+  env: Readonly<Record<string, string>> = {},
+  crashPoint: (point: CrashPoint) => void = () => {},
+): Promise<RunningLane> {
+  const lane = await world.start({ partition, instance: 'one', env, crashPoint });
+  await answering(lane);
+  return lane;
+}
+
+async function publish(events: readonly Event[], sentAtMs = 0): Promise<void> {
+  published += 1;
+  await world.bus.publish(subjectOf(partition), messageOf(events, published, sentAtMs), 5_000);
+}
+
+const deviceOf = (name: string) => `${name}-${partition}`.padEnd(32, '.');
+const idOf = (name: string) => Buffer.from(`${name}-${partition}`.padEnd(16, '.')).toString('hex');
+
+/** A screen view `atMs` after the start, of a session of its own name. */
+function view(device: string, session: string, atMs = 0): Event {
+  const occurredAtMs = startMs + atMs;
+  return plainEvent({
+    deviceId: deviceOf(device),
+    sessionId: idOf(session),
+    occurredAtMs,
+    receivedAtMs: startMs,
+  });
+}
+
+function payment(device: string, session: string, overrides: Partial<Event> = {}): Event {
+  return plainEvent({
+    deviceId: deviceOf(device),
+    sessionId: idOf(session),
+    name: 'revenue',
+    credit: true,
+    occurredAtMs: laterMs,
+    receivedAtMs: laterMs,
+    revenue: 500n,
+    currency: 'EUR',
+    ...overrides,
+  });
+}
+
+/** Lets every session go that was not touched since the start. */
+const tick = (atMs = laterMs) => publish([], atMs);
+
+async function lookUp(...asked: readonly [device: string, atMs: number][]): Promise<SessionAnswer[]> {
+  const questions = asked.map(([device, occurredAtMs]) => {
+    return { projectId: 'demo', deviceId: deviceOf(device), occurredAtMs, eventId: '', credit: true };
+  });
+  const bytes = await world.bus.ask(
+    sessionLookupSubjectOf(partition),
+    encodeSessionQuestions(questions),
+    10_000,
+  );
+  return decodeSessionAnswers(bytes);
+}
+
+async function ask(question: HotQuestion): Promise<HotHead> {
+  const bytes = await world.bus.ask(hotSubjectOf(partition), encodeHotQuestion(question), 10_000);
+  return decodeHotAnswer(bytes).head;
+}
+
+/** Resolves when everything on the bus is folded. */
+async function folded(): Promise<void> {
+  const head = await ask({ kind: 'rows', projectId: 'demo' });
+  expect(head.kind).toBe('rows');
+}
+
+/** Resolves when everything on the bus is in the store, and known to be. */
+async function flushed(): Promise<void> {
+  await until('the flush', async () => {
+    const head = await ask({ kind: 'rows', projectId: 'demo' });
+    return (head.kind === 'rows' && head.eventRows + head.sessionRows === 0) || undefined;
+  });
+}
+
+/** The device's sessions in the store, merged or not. */
+function sessionsOf(device: string) {
+  return world.store.query<Record<string, unknown>>(
+    `SELECT lower(hex(id)) AS id, toInt32(sum(sign)) AS sessions, toInt32(sum(sign * screenViews)) AS screenViews,
+            toInt32(sum(sign * otherEvents)) AS otherEvents, sum(sign * revenue['EUR']) AS euro,
+            toInt32(sum(sign * ended)) AS ended,
+            toInt64(sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt)))) AS durationMs
+     FROM sessions WHERE deviceId = {device:String} GROUP BY id HAVING sum(sign) != 0 ORDER BY id`,
+    { device: deviceOf(device) },
+  );
+}
+
+async function namesOf(device: string): Promise<string[]> {
+  const rows = await world.store.query<{ name: string }>(
+    'SELECT name FROM events WHERE deviceId = {device:String} ORDER BY name',
+    { device: deviceOf(device) },
+  );
+  return rows.map(({ name }) => name);
+}
+
+const once = (euro: number, more: Record<string, unknown> = {}) => [
+  { id: idOf('a'), sessions: 1, screenViews: 1, otherEvents: 1, euro, ended: 1, durationMs: 0, ...more },
+];
+
+describe('the look-up for what is paid late', () => {
+  test('finds the session that began last before it, else the latest, of many devices in one question', async () => {
+    await start();
+    await publish([
+      view('d', 'first', -10 * SESSION_GAP_MS),
+      view('d', 'second', -5 * SESSION_GAP_MS),
+      view('d', 'third'),
+    ]);
+    await publish([view('e', 'only')]);
+    await tick();
+    await flushed();
+    const nobodysId = () => sessionIdOf('demo', deviceOf('nobody'), laterMs, Date.now());
+    const earliestId = nobodysId();
+    const span = (session: string, atMs: number) => ({
+      kind: 'ended',
+      sessionId: idOf(session),
+      firstMs: startMs + atMs,
+      lastMs: startMs + atMs,
+    });
+    const answers = await lookUp(
+      ['d', laterMs],
+      ['d', startMs - 2 * SESSION_GAP_MS],
+      ['d', startMs - 99 * SESSION_GAP_MS],
+      ['nobody', laterMs],
+      ['e', laterMs],
+    );
+    expect(answers).toEqual([
+      span('third', 0),
+      span('second', -5 * SESSION_GAP_MS),
+      span('third', 0),
+      {
+        kind: 'granted',
+        // The half hour may have changed meanwhile.
+        sessionId: expect.toBeOneOf([earliestId, nobodysId()]),
+        firstMs: laterMs,
+        lastMs: laterMs,
+      },
+      span('only', 0),
+    ]);
+  });
+
+  test('finds a session that was let go and is not flushed yet', async () => {
+    await start(SELDOM);
+    await publish([view('d', 'a')]);
+    await tick();
+    await folded();
+    expect(await namesOf('d')).toEqual([]);
+    expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'ended', sessionId: idOf('a') }]);
+  });
+
+  test('finds the latest of what is held and what is stored, whichever it is', async () => {
+    await start();
+    await publish([view('d', 'old', -5 * SESSION_GAP_MS), view('d', 'young')]);
+    await tick();
+    await flushed();
+    await publish([payment('d', 'old')]);
+    await flushed();
+    expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'ended', sessionId: idOf('young') }]);
+    await publish([view('d', 'youngest', 3 * SESSION_GAP_MS)]);
+    expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'ended', sessionId: idOf('youngest') }]);
+  });
+
+  test('answers the session that the event reaches, as ever', async () => {
+    await start();
+    await publish([view('d', 'a')]);
+    expect(await lookUp(['d', startMs + SESSION_GAP_MS])).toMatchObject([
+      { kind: 'open', sessionId: idOf('a') },
+    ]);
+  });
+});
+
+describe('what is credited to a session that has ended', () => {
+  test('adds to it and nothing else, and it ends no second time', async () => {
+    const lane = await start();
+    await publish([view('d', 'a')]);
+    await tick();
+    await flushed();
+    await publish([payment('d', 'a'), payment('d', 'a', { revenue: -200n, occurredAtMs: startMs })]);
+    await flushed();
+    expect(lane.metrics.sessionLoads.value).toBe(1);
+    // The refund lies within the session's reach and joins it as any event.
+    expect(await sessionsOf('d')).toEqual(once(300, { otherEvents: 2 }));
+    await tick(laterMs + 9 * HOLD_MS);
+    await publish([view('e', 'b')]);
+    await flushed();
+    expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
+  });
+
+  test('waits for no flush of its own but that of what was let go', async () => {
+    const lane = await start(SELDOM);
+    await publish([view('d', 'a')]);
+    await tick();
+    await publish([payment('d', 'a')]);
+    await publish([payment('d', 'a')]);
+    await folded();
+    expect(lane.metrics.flushes.value).toBe(1);
+    await lane.stop();
+    expect(await sessionsOf('d')).toEqual(once(1_000, { otherEvents: 2 }));
+    expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
+  });
+
+  test('is there after a restart as if there had been none, and the session still ends no second time', async () => {
+    const first = await start();
+    await publish([view('d', 'a')]);
+    await tick();
+    await flushed();
+    await publish([payment('d', 'a')]);
+    await flushed();
+    const questions: HotQuestion[] = [
+      { kind: 'minutes', projectId: 'demo', fromMs: laterMs - 600_000 },
+      { kind: 'live', projectId: 'demo', nowMs: laterMs },
+      { kind: 'live-details', projectId: 'demo', nowMs: laterMs },
+    ];
+    const before = [];
+    for (const question of questions) before.push(await ask(question));
+    expect(before).toMatchObject([
+      { minutes: [{ sessions: 0, bounces: 0, otherEvents: 1, revenue: { EUR: '500' } }] },
+      { visitors: 1 },
+      { visitors: 1, pages: [['/', 1]] },
+    ]);
+    await first.stop();
+    const second = await start();
+    const after = [];
+    for (const question of questions) after.push(await ask(question));
+    expect(after).toEqual(before);
+    await publish([payment('d', 'a')]);
+    await tick(laterMs + 9 * HOLD_MS);
+    await folded();
+    await second.stop();
+    expect(second.metrics.sessionLoads.value).toBe(0);
+    expect(await sessionsOf('d')).toEqual(once(1_000, { otherEvents: 2 }));
+    expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
+  });
+
+  test('waits while the store is away, and a question meanwhile is answered without it', async () => {
+    const lane = await start();
+    await publish([view('d', 'a')]);
+    await tick();
+    await flushed();
+    await world.server.kill();
+    expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'granted' }]);
+    expect(lane.metrics.sessionQuestionFailures.value).toBe(1);
+    await publish([payment('d', 'a')]);
+    await publish([view('e', 'b')]);
+    await until('the load to be tried', () => lane.metrics.sessionLoadRetries.value > 0 || undefined);
+    await world.server.restart();
+    await flushed();
+    expect(await sessionsOf('d')).toEqual(once(500));
+  });
+
+  test('is left to the bus when the lane stops while the store is away', async () => {
+    const lane = await start();
+    await publish([view('d', 'a')]);
+    await tick();
+    await flushed();
+    await world.server.kill();
+    await publish([payment('d', 'a')]);
+    await until('the load to be tried', () => lane.metrics.sessionLoadRetries.value > 0 || undefined);
+    await lane.stop();
+    await world.server.restart();
+    await start();
+    await flushed();
+    expect(await sessionsOf('d')).toEqual(once(500));
+  });
+
+  test.each([
+    'flush:before-intent',
+    'flush:after-intent',
+    'flush:after-events',
+    'flush:after-sessions',
+    'flush:after-checkpoint',
+    'flush:after-ack',
+  ] satisfies CrashPoint[])('counts once when the lane dies at %s', async (point) => {
+    let armed = false;
+    const lane = await start(SELDOM, (reached) => {
+      if (!armed || reached !== point) return;
+      armed = false;
+      throw new Error(`died at ${reached}`);
+    });
+    await publish([view('d', 'a'), view('e', 'b')]);
+    await tick();
+    // The first payment wants a flush, which goes well; the second stands in the batch that the lane dies with.
+    await publish([payment('d', 'a')]);
+    await folded();
+    armed = true;
+    await publish([payment('e', 'b')]);
+    await publish([payment('d', 'a', { revenue: -100n })]);
+    await folded();
+    await lane.stop().catch(() => {});
+    expect(armed).toBe(false);
+    const again = await start();
+    await tick(laterMs + 9 * HOLD_MS);
+    await folded();
+    await again.stop();
+    expect(await sessionsOf('d')).toEqual(once(400, { otherEvents: 2 }));
+    expect(await sessionsOf('e')).toEqual(once(500, { id: idOf('b') }));
+    expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
+    expect(await namesOf('e')).toEqual(['revenue', 'screen_view', 'session_end', 'session_start']);
+  });
+});

@@ -1,0 +1,114 @@
+import { availableParallelism } from 'node:os';
+import { Piscina } from 'piscina';
+import type { NamedSession } from '../fold/ended-sessions.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { EndedByPlace } from '../fold/session-answers.ts';
+import type { HotQuestion } from '../hot.ts';
+import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
+
+/** By then a thread that was told to end is over, whether that was heard or not. */
+const EXIT_WAIT_MAX_MS = 3_000;
+
+/**
+ * The main thread's side of one worker thread: a pool of exactly one, since a partition's state lives in the thread
+ * that opened it and a larger pool would hand the next task to any of its threads.
+ */
+export class WorkerHandle {
+  readonly #pool: Piscina<WorkerTask, unknown>;
+
+  constructor(filename: string) {
+    this.#pool = new Piscina({
+      filename,
+      minThreads: 1,
+      maxThreads: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // On one core a thread that spins for its next task takes the time from the one that would send it.
+      atomics: availableParallelism() > 1 ? 'sync' : 'disabled',
+    });
+  }
+
+  open(task: Omit<OpenTask, 'kind'>): Promise<void> {
+    return this.#run<void>({ kind: 'open', ...task });
+  }
+  restoreSessions(partition: number, bytes: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'restore-sessions', partition, bytes: Uint8Array.from(bytes) });
+  }
+  restoreEventIds(partition: number, ids: readonly StoredEventId[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-event-ids', partition, ids });
+  }
+  restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-minutes', partition, minutes });
+  }
+  restoreSeen(partition: number, seen: readonly StoredSeen[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-seen', partition, seen });
+  }
+
+  /**
+   * Folds messages in their order, up to one that names a session which has to be loaded first. Their bytes are copied
+   * once, into one piece that moves to the thread.
+   */
+  fold(
+    partition: number,
+    messages: readonly { readonly sequence: number; readonly bytes: Uint8Array }[],
+  ): Promise<FoldReport> {
+    let length = 0;
+    for (const { bytes } of messages) length += bytes.length;
+    const bytes = new Uint8Array(length);
+    let offset = 0;
+    for (const message of messages) {
+      bytes.set(message.bytes, offset);
+      offset += message.bytes.length;
+    }
+    const index = messages.map((message) => [message.sequence, message.bytes.length] as const);
+    return this.#run<FoldReport>({ kind: 'fold', partition, bytes, messages: index }, [bytes.buffer]);
+  }
+
+  /** Brings what the store has of the sessions that a fold stopped for. */
+  ended(partition: number, asked: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', partition, asked, rows: Uint8Array.from(rows) });
+  }
+
+  cut(partition: number): Promise<CutBatch | undefined> {
+    return this.#run<CutBatch | undefined>({ kind: 'cut', partition });
+  }
+  flushed(partition: number): Promise<void> {
+    return this.#run<void>({ kind: 'flushed', partition });
+  }
+  hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
+    return this.#run<Uint8Array>({ kind: 'hot', partition, question });
+  }
+  /** Answers, or says what they depend on: `caughtUp` and `ended` say that this is done. */
+  sessions(
+    partition: number,
+    asked: {
+      readonly questions: Uint8Array;
+      readonly nowMs: number;
+      readonly caughtUp: boolean;
+      readonly ended: EndedByPlace | undefined;
+    },
+  ): Promise<SessionsReport> {
+    const questions = Uint8Array.from(asked.questions);
+    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...asked, questions });
+  }
+  close(partition: number): Promise<void> {
+    return this.#run<void>({ kind: 'close', partition });
+  }
+
+  /**
+   * Ends the thread. The pool waits for its exit, of which Node does not always tell when a thread is ended as it starts;
+   * nobody else waits for it.
+   */
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, EXIT_WAIT_MAX_MS);
+    });
+    await Promise.race([this.#pool.destroy(), enough]);
+    clearTimeout(timer);
+  }
+
+  /** The thread answers each kind of task with its own type; `worker.ts` is the other half of that agreement. */
+  #run<Result>(task: WorkerTask, move: ArrayBuffer[] = []): Promise<Result> {
+    return this.#pool.run(task, move.length === 0 ? {} : { transferList: move }) as Promise<Result>;
+  }
+}

@@ -1,0 +1,289 @@
+import { must } from '../../infra/assert.ts';
+import { DecodeError, FLAG_CREDIT } from '../../ingest/event.ts';
+import { decodeSessionQuestions, encodeSessionAnswers } from '../../ingest/session-lookup.ts';
+import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/batch.ts';
+import { expireCounters } from '../fold/counting.ts';
+import { closeBatch, nextBatch } from '../fold/cut.ts';
+import { deviceKeyOf } from '../fold/device-key.ts';
+import { keepEnded, missingSessions, type NamedSession } from '../fold/ended-sessions.ts';
+import { EventView } from '../fold/event-view.ts';
+import type { SiteHour } from '../fold/finalized.ts';
+import { advanceClock, checkMessage, foldMessage } from '../fold/fold.ts';
+import { answerHot } from '../fold/hot-answers.ts';
+import { textOf } from '../fold/interned.ts';
+import { createPartition, type PartitionState } from '../fold/partition.ts';
+import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from '../fold/restore.ts';
+import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
+import type { Checkpoint } from './lane-record.ts';
+import type {
+  CutBatch,
+  FoldReport,
+  OpenTask,
+  SessionsReport,
+  SessionsTask,
+  WorkerTask,
+} from './worker-tasks.ts';
+
+/** A partition in this thread. */
+interface HeldPartition {
+  readonly state: PartitionState;
+  readonly messageMaxBytes: number;
+  open: Batch;
+  inFlight: Batch | undefined;
+  /** The last flush that is known to be in the store. */
+  flushNumber: number;
+  /** The begin of a stored row whose end is still to come. */
+  restoreRest: Buffer;
+  /** The minute of the clock when old counters were last cleared. */
+  clearedMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+/** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
+const MISSING_AHEAD_MAX = 1_000;
+/** Messages to forget that a checkpoint names; whoever sent one looks for it within moments. */
+const FORGETTINGS_MAX = 100;
+const NOTHING_ENDED: EndedByPlace = new Map();
+
+// The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
+// hands it one task after the other.
+const held = new Map<number, HeldPartition>();
+const view = new EventView();
+
+/** The thread's side of a pool of one: does one task. Whoever asks decides the order. */
+export default function work(task: WorkerTask): unknown {
+  switch (task.kind) {
+    case 'open':
+      return open(task);
+    case 'restore-sessions':
+      return restore(
+        partitionOf(task),
+        Buffer.from(task.bytes.buffer, task.bytes.byteOffset, task.bytes.byteLength),
+      );
+    case 'restore-event-ids':
+      return restoreEventIds(partitionOf(task).state, task.ids);
+    case 'restore-minutes':
+      return restoreMinutes(partitionOf(task).state, task.minutes);
+    case 'restore-seen':
+      return restoreSeen(partitionOf(task).state, task.seen);
+    case 'fold':
+      return foldAll(partitionOf(task), Buffer.from(task.bytes.buffer, task.bytes.byteOffset), task.messages);
+    case 'ended':
+      return keepEnded(
+        partitionOf(task).state,
+        task.asked,
+        Buffer.from(task.rows.buffer, task.rows.byteOffset, task.rows.byteLength),
+      );
+    case 'cut':
+      return cut(partitionOf(task));
+    case 'flushed':
+      return flushed(partitionOf(task));
+    case 'hot': {
+      const partition = partitionOf(task);
+      return answerHot(partition.state, partition, task.question, partition.messageMaxBytes);
+    }
+    case 'sessions':
+      return findSessions(partitionOf(task), task);
+    case 'close':
+      return void held.delete(task.partition);
+  }
+}
+
+function partitionOf(task: { readonly partition: number }): HeldPartition {
+  return must(held.get(task.partition), `partition ${task.partition} is not open in this thread`);
+}
+
+function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): void {
+  const state = createPartition(partition, limits);
+  state.clockMs = checkpoint.clockMs;
+  state.sequence = checkpoint.sequence;
+  for (const [publisher, sequence, atMs] of checkpoint.publishers)
+    state.publishers.set(publisher, { sequence, atMs });
+  state.forgettings = checkpoint.forgettings;
+  held.set(partition, {
+    state,
+    messageMaxBytes,
+    open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
+    inFlight: undefined,
+    flushNumber: checkpoint.flushNumber,
+    restoreRest: Buffer.alloc(0),
+    clearedMinute: 0,
+  });
+}
+
+function restore(partition: HeldPartition, piece: Buffer): void {
+  const bytes = partition.restoreRest.length === 0 ? piece : Buffer.concat([partition.restoreRest, piece]);
+  partition.restoreRest = bytes.subarray(restoreSessions(partition.state, bytes));
+}
+
+function foldAll(
+  partition: HeldPartition,
+  bytes: Buffer,
+  messages: readonly (readonly [sequence: number, bytes: number])[],
+): FoldReport {
+  const { state, open: batch } = partition;
+  const refused: { sequence: number; reason: string }[] = [];
+  let missing: readonly NamedSession[] = [];
+  let ahead: readonly NamedSession[] = [];
+  let isForgetting = false;
+  let done = 0;
+  let events = 0;
+  let repeats = 0;
+  let offset = 0;
+  for (const [sequence, length] of messages) {
+    try {
+      const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
+      if (folded.missing.length > 0) {
+        missing = folded.missing;
+        ahead = missingAhead(partition, bytes.subarray(offset), messages.slice(done));
+        break;
+      }
+      events += folded.events;
+      repeats += folded.repeats;
+      isForgetting = folded.isForgetting;
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      refused.push({ sequence, reason: error.message });
+      passOver(state, batch, sequence);
+    }
+    offset += length;
+    done += 1;
+    if (isForgetting) break;
+  }
+  if (missing.length === 0) state.ended.clear();
+  const minute = Math.floor(state.clockMs / MINUTE_MS);
+  if (minute !== partition.clearedMinute) {
+    expireCounters(state);
+    partition.clearedMinute = minute;
+  }
+  return {
+    messages: done,
+    missing: [...missing, ...ahead],
+    unflushed: missing.some((session) => isUnflushed(partition, session)),
+    isForgetting,
+    events,
+    repeats,
+    refused,
+    batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
+    batchBytes: batch.events.writer.length + batch.sessions.writer.length,
+    sessions: state.sessions.count,
+    clockMs: state.clockMs,
+  };
+}
+
+/**
+ * What the messages behind the one that the fold stopped for will want, as far as it can be told by now; without what
+ * would have to be flushed first, since that may turn out not to be wanted, and a flush must end where it would anyway.
+ */
+function missingAhead(
+  partition: HeldPartition,
+  bytes: Buffer,
+  messages: readonly (readonly [sequence: number, bytes: number])[],
+): NamedSession[] {
+  const { state, open: batch } = partition;
+  const missing: NamedSession[] = [];
+  let offset = 0;
+  for (const [index, [, length]] of messages.entries()) {
+    if (missing.length >= MISSING_AHEAD_MAX) break;
+    const message = bytes.subarray(offset, offset + length);
+    offset += length;
+    if (index === 0 || !namesEnded(message)) continue;
+    const named = missingSessions(state, message, batch, view);
+    missing.push(...named.filter((session) => !isUnflushed(partition, session)));
+  }
+  return missing;
+}
+
+/** Whether the message can be read and names a session that may have ended. */
+function namesEnded(message: Buffer): boolean {
+  try {
+    return (checkMessage(message, view).flags & FLAG_CREDIT) !== 0;
+  } catch (error) {
+    if (error instanceof DecodeError) return false; // It is refused when its turn comes.
+    throw error;
+  }
+}
+
+/** Whether the store may lack the last state of a session of the device that was let go. */
+function isUnflushed(
+  { open: batch, inFlight }: HeldPartition,
+  { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
+): boolean {
+  const key = deviceKeyOf(projectId, deviceId);
+  return batch.letGo.has(key) || inFlight?.letGo.has(key) === true;
+}
+
+/** A message that went to the dead letters is done: the checkpoint moves past it. */
+function passOver(state: PartitionState, batch: Batch, sequence: number): void {
+  state.sequence = sequence;
+  batch.lastSequence = sequence;
+  advanceClock(state, state.clockMs, batch);
+}
+
+/** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
+function cut(partition: HeldPartition): CutBatch | undefined {
+  const { state, open: batch } = partition;
+  if (batch.lastSequence === 0) return undefined;
+  const hasRows = !isEmpty(batch);
+  const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
+  const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
+  state.forgettings = [...state.forgettings, ...forgettings].slice(-FORGETTINGS_MAX);
+  if (hasRows) {
+    closeBatch(state, batch);
+    partition.inFlight = batch;
+    partition.open = nextBatch(batch, state.clockMs);
+  } else partition.open = openBatch(batch.flushNumber, state.clockMs);
+  return {
+    checkpoint: checkpointOf(state, lastFlush),
+    hasRows,
+    events: share(batch.events),
+    sessions: share(batch.sessions),
+    eventRows: batch.events.ends.length,
+    sessionRows: batch.sessions.ends.length,
+    lateHours: lateHours(state, batch),
+  };
+}
+
+function lateHours(state: PartitionState, batch: Batch): SiteHour[] {
+  return [...batch.hours.keys()].flatMap((site) => {
+    const projectId = Buffer.from(textOf(state.sites, site), 'latin1').toString();
+    return lateHoursOf(batch, site).map((hourMs) => ({ projectId, hourMs }));
+  });
+}
+
+function findSessions(
+  partition: HeldPartition,
+  { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
+): SessionsReport {
+  const { state } = partition;
+  const questions = decodeSessionQuestions(bytes);
+  if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
+  const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
+  if (asked.length > 0) {
+    return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(partition, one)) };
+  }
+  const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
+  return { kind: 'answers', answers: encodeSessionAnswers(answers) };
+}
+
+function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {
+  const publishers = [...state.publishers].map(
+    ([publisher, { sequence, atMs }]) => [publisher, sequence, atMs] as const,
+  );
+  const { sequence, clockMs, forgettings } = state;
+  return { flushNumber, sequence, clockMs, publishers, forgettings };
+}
+
+/** Both threads need the rows: one to insert them, this one to answer for them until that is done. */
+function share(rows: Rows): SharedArrayBuffer {
+  const bytes = rows.writer.bytes();
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}
+
+function flushed(partition: HeldPartition): void {
+  const batch = must(partition.inFlight, 'a flush ended that was never begun');
+  partition.flushNumber = batch.flushNumber;
+  partition.inFlight = undefined;
+}

@@ -1,0 +1,186 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { migrate } from '../../infra/store/migrate.ts';
+import { Store } from '../../infra/store/store.ts';
+import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import type { Event } from '../../ingest/event.ts';
+import { eventLists } from '../../ingest/testing/events.ts';
+import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
+import { keepHourlyPages } from '../testing/rollups.ts';
+import { recountSums } from '../testing/rollups-recount.ts';
+import { FoldRun, messageOf } from '../testing/run.ts';
+import { announcedRows, announcedSums, namesOfHashes, SUMS_TABLES } from '../testing/stored-rollups.ts';
+import type { StoredRow } from '../testing/stored-rows.ts';
+import { sumUp } from './rollup.ts';
+import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+
+const RUNS = 6;
+/** Long lists: each costs a store's time, and short ones hold nothing that a long one does not. */
+const EVENTS = { minLength: 30, maxLength: 50 };
+
+const KNOWN = 'known';
+
+let server: StoreServer;
+let store: Store;
+const folder = mkdtempSync(join(tmpdir(), 'footfall-sums-'));
+
+beforeAll(async () => {
+  server = await startStoreServer({ dataDir: folder });
+  store = new Store({ url: server.url, database: 'sums_test', requestTimeoutMs: 30_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  await keepHourlyPages(store);
+});
+
+afterAll(async () => {
+  await store.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function empty(): Promise<void> {
+  for (const table of ['events', 'sessions', ...SUMS_TABLES]) await store.command(`TRUNCATE TABLE ${table}`);
+}
+
+/** A partition whose flushes reach the store. */
+class Landing {
+  readonly run = new FoldRun();
+  /** How many rows were there after each flush; one that replaces a state has the number of the flush that brought it. */
+  readonly #ends = [{ events: 0, sessions: 0 }];
+
+  get flushes(): number {
+    return this.#ends.length - 1;
+  }
+
+  async flush(): Promise<void> {
+    this.run.flush();
+    const bytes = (rows: readonly StoredRow[]) => rows.map((row) => row.bytes);
+    const before = must(this.#ends.at(-1), 'it begins with none');
+    const events = bytes(this.run.events.slice(before.events));
+    const sessions = bytes(this.run.sessions.slice(before.sessions));
+    if (events.length > 0) await store.insertRowBinary('events', EVENTS_COLUMNS, events, undefined);
+    if (sessions.length > 0) await store.insertRowBinary('sessions', SESSIONS_COLUMNS, sessions, undefined);
+    this.#ends.push({ events: this.run.events.length, sessions: this.run.sessions.length });
+  }
+
+  /** The rows that were there after so many flushes. */
+  rows(flushes: number): { events: StoredRow[]; sessions: StoredRow[] } {
+    const { events, sessions } = must(this.#ends[flushes], 'so many flushes came');
+    return { events: this.run.events.slice(0, events), sessions: this.run.sessions.slice(0, sessions) };
+  }
+
+  /** The hours or days that have anything, and the ones around them. */
+  starts(unit: SumUnit): readonly number[] {
+    const times = [
+      ...this.run.events.map(({ values }) => Number(values.createdAt)),
+      ...this.run.sessions.flatMap(({ values }) =>
+        values.projectId === '' ? [] : [Number(values.startedAt)],
+      ),
+    ];
+    const { ms } = UNITS[unit];
+    return [...new Set(times.flatMap((time) => [-1, 0, 1].map((off) => startOfUnit(unit, time + off * ms))))];
+  }
+}
+
+/** Every tenth event is followed by one of the same device, which says who that is. */
+function withProfiles(events: readonly Event[]): readonly Event[] {
+  return events.flatMap((event, index) => {
+    const { occurredAtMs, receivedAtMs } = event;
+    const next = { occurredAtMs: occurredAtMs + 1, receivedAtMs: receivedAtMs + 1 };
+    return index % 10 === 9 ? [event, { ...event, ...next, eventId: '', profileId: KNOWN }] : [event];
+  });
+}
+
+/** What a test does behind an event. */
+const step = fc.oneof(
+  { weight: 40, arbitrary: fc.constant({ kind: 'nothing' } as const) },
+  { weight: 6, arbitrary: fc.constant({ kind: 'flush' } as const) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'sum up', site: undefined, chosen: 0 } as const) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('sum up' as const),
+      site: fc.constantFrom('demo', 'shop', 'größe'),
+      chosen: fc.integer({ min: 0, max: 3 }),
+    }),
+  },
+);
+
+test('sums are what a recount of the rows gives that were in the store', async () => {
+  let block = 0;
+  const seen = { rows: 0, changed: 0 };
+  await fc.assert(
+    fc.asyncProperty(
+      eventLists(EVENTS),
+      fc.array(step, { minLength: EVENTS.maxLength, maxLength: EVENTS.maxLength }),
+      async (events, steps) => {
+        await empty();
+        const landing = new Landing();
+        const all = withProfiles(events);
+        for (const [index, event] of all.entries()) {
+          // No two sessions have one id.
+          const sessionId = event.sessionId === '' ? '' : `${index + 1}`.padStart(32, '0');
+          landing.run.take(messageOf([{ ...event, sessionId }], index + 1));
+          const next = steps[index] ?? { kind: 'nothing' };
+          const isLast = index === all.length - 1;
+          const isBeforeProfile = event.profileId === '' && all[index + 1]?.profileId === KNOWN;
+          if (next.kind !== 'nothing' || isLast || isBeforeProfile) await landing.flush();
+          if (next.kind !== 'sum up' && !isLast) continue;
+          const site = next.kind === 'sum up' ? next.site : undefined;
+          const chosen = next.kind === 'sum up' ? next.chosen : 0;
+          block += 2;
+          for (const unit of SUM_UNITS) {
+            const starts = landing
+              .starts(unit)
+              .filter((_, place) => site === undefined || place % 4 !== chosen);
+            const flushed = [landing.flushes];
+            await sumUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
+          }
+        }
+        seen.changed += changedVisitors(landing.run.sessions);
+        seen.rows += await compare(landing);
+      },
+    ),
+    // To shrink takes minutes.
+    { numRuns: RUNS, endOnFailure: true },
+  );
+  // Otherwise there was nothing to be wrong about.
+  expect(seen.rows).toBeGreaterThan(RUNS * 50);
+  expect(seen.changed).toBeGreaterThan(RUNS);
+}, 120_000);
+
+/** Sums against recounts, for each flush that some of them go by. Returns how many rows of sums there were. */
+async function compare(landing: Landing): Promise<number> {
+  const sites = ['demo', 'shop', 'größe'];
+  const all = landing.rows(landing.flushes);
+  const names = await namesOfHashes(store, [...all.events, ...all.sessions]);
+  let count = 0;
+  for (const unit of SUM_UNITS) {
+    const announced = await announcedSums(store, unit, sites);
+    for (const flush of new Set(announced.map(({ flushed }) => flushed[0] ?? 0))) {
+      const meant = announced.filter(({ flushed }) => flushed[0] === flush);
+      const keys = new Set(meant.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
+      const found = await announcedRows(store, unit, meant, names);
+      for (const [table, rows] of Object.entries(recountSums(unit, landing.rows(flush)))) {
+        const wanted = rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`));
+        expect(found[table], `${table} up to flush ${flush}`).toEqual(wanted);
+        count += wanted.length;
+      }
+    }
+  }
+  return count;
+}
+
+/** How many states of sessions were replaced by one of another visitor. */
+function changedVisitors(sessions: readonly StoredRow[]): number {
+  const visitors = new Map<unknown, Set<unknown>>();
+  for (const { values } of sessions) {
+    const key = `${values.projectId} ${values.id}`;
+    visitors.set(key, (visitors.get(key) ?? new Set()).add(values.profileId));
+  }
+  return [...visitors.values()].filter(({ size }) => size > 1).length;
+}

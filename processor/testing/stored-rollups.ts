@@ -1,0 +1,135 @@
+import type { Store } from '../../infra/store/store.ts';
+import { type SumUnit, UNITS } from '../rollups/units.ts';
+import { EVENTS_COLUMNS, SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../rows.ts';
+import { inOrder, type PlainSums, type SumsByTable } from './rollups-recount.ts';
+import { readRows, type StoredRow } from './stored-rows.ts';
+
+const PAGES = ['origin', 'path', 'title', 'screenViews', 'sessionsWithin', 'sessions'];
+const FIGURES = ['begun', 'bounced', 'lastedMs', 'revenue', 'visitors'];
+const DAILY = Object.entries(SUMMED_DIMENSIONS).map(
+  ([table, columns]) => [table, [...columns, 'viewed']] as const,
+);
+
+/** All tables of sums, and the columns that are compared. */
+const TABLES: Readonly<Record<SumUnit, readonly (readonly [table: string, columns: readonly string[]])[]>> = {
+  hour: [
+    ['hourly_totals', ['screenViews', ...FIGURES]],
+    ['hourly_pages', [...PAGES, ...FIGURES]],
+  ],
+  day: [
+    ['daily_pages', [...PAGES, ...FIGURES]],
+    ...DAILY.map(([table, columns]) => [table, [...columns, ...FIGURES]] as const),
+  ],
+};
+
+/** The tables that hold sums, and what is said of them. */
+export const SUMS_TABLES: readonly string[] = [
+  ...Object.values(UNITS).map(({ announced }) => announced),
+  ...Object.values(TABLES).flatMap((tables) => tables.map(([table]) => table)),
+];
+
+/** What is announced of the hours or days of a site. */
+export interface Announced {
+  readonly projectId: string;
+  readonly startMs: number;
+  readonly block: number;
+  readonly flushed: readonly number[];
+}
+
+/** The last word on each hour or day of these sites, voids left out. */
+export async function announcedSums(
+  store: Store,
+  unit: SumUnit,
+  sites: readonly string[],
+): Promise<readonly Announced[]> {
+  const { announced, column } = UNITS[unit];
+  const rows = await store.query<{ projectId: string; start: number; block: number; flushed: number[] }>(
+    `SELECT projectId, toUnixTimestamp(${column}) AS start, block, flushed FROM ${announced} ORDER BY block`,
+  );
+  const last = new Map<string, Announced>();
+  for (const { projectId, start, block, flushed } of rows)
+    for (const site of projectId === '' ? sites : [projectId])
+      last.set(`${site} ${start}`, { projectId: site, startMs: start * 1000, block, flushed });
+  return [...last.values()].filter(({ flushed }) => flushed.length > 0);
+}
+
+/** The sums that are announced, by table, with names in place of hashes. */
+export async function announcedRows(
+  store: Store,
+  unit: SumUnit,
+  announced: readonly Announced[],
+  names: ReadonlyMap<string, string>,
+): Promise<SumsByTable> {
+  const blocks = new Map(
+    announced.map(({ projectId, startMs, block }) => [`${projectId} ${startMs}`, block]),
+  );
+  const { column } = UNITS[unit];
+  const found: Record<string, readonly PlainSums[]> = {};
+  for (const [table, columns] of TABLES[unit]) {
+    const rows = await store.query<Record<string, unknown>>(
+      `SELECT projectId, toUnixTimestamp(${column}) * 1000 AS start, block, ${columns.map(selected).join(', ')} FROM ${table}`,
+    );
+    found[table] = inOrder(
+      rows
+        .filter(({ projectId, start, block }) => blocks.get(`${projectId} ${start}`) === block)
+        .map(({ block, ...row }) => ({ ...row, ...named(row, names) })),
+    );
+  }
+  return found;
+}
+
+function selected(column: string): string {
+  if (column === 'visitors' || column === 'sessions')
+    return `arrayMap(hash -> toString(hash), ${column}) AS ${column}`;
+  if (column !== 'revenue') return column;
+  return 'mapApply((currency, amount) -> (currency, toString(amount)), revenue) AS revenue';
+}
+
+function named(row: PlainSums, names: ReadonlyMap<string, string>): PlainSums {
+  const namesOf = (hashes: unknown) =>
+    (hashes as string[]).map((hash) => names.get(hash) ?? `nobody has ${hash}`).sort();
+  const amounts = Object.entries(row.revenue as Record<string, string>).filter(
+    ([, amount]) => amount !== '0',
+  );
+  return {
+    visitors: namesOf(row.visitors),
+    ...(row.sessions === undefined ? {} : { sessions: namesOf(row.sessions) }),
+    revenue: Object.fromEntries(amounts.sort()),
+  };
+}
+
+/** Whom a hash of the sums means: every visitor and session of these rows by the hash that they are to have. */
+export async function namesOfHashes(
+  store: Store,
+  rows: readonly StoredRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const visitors = rows.flatMap(({ values }) => [String(values.profileId), String(values.deviceId)]);
+  const sessions = rows.flatMap(({ values }) =>
+    values.sessionId === undefined ? [] : [String(values.sessionId)],
+  );
+  const hashes = await store.query<{ name: string; hash: string }>(
+    `SELECT name, toString(sipHash64(text) % 281474976710656) AS hash
+     FROM
+     (
+         SELECT arrayJoin({visitors:Array(String)}) AS name, name AS text
+         UNION ALL
+         SELECT arrayJoin({sessions:Array(String)}) AS name, unhex(name) AS text
+     )`,
+    { visitors: [...new Set(visitors)], sessions: [...new Set(sessions)] },
+  );
+  return new Map(hashes.map(({ name, hash }) => [hash, name]));
+}
+
+/** All rows of the store, read by a decoder of the tests' own. */
+export async function storedRows(store: Store): Promise<{ events: StoredRow[]; sessions: StoredRow[] }> {
+  const read = async (columns: readonly string[], table: string) => {
+    const pieces: Buffer[] = [];
+    const sql = `SELECT ${columns.join(', ')} FROM ${table} FORMAT RowBinary`;
+    for await (const piece of store.bytes(sql)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  };
+  return {
+    events: readRows('events', await read(EVENTS_COLUMNS, 'events')),
+    sessions: readRows('sessions', await read(SESSIONS_COLUMNS, 'sessions')),
+  };
+}
