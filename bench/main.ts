@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { serveEcho } from './echo.ts';
-import { exportBench } from './export-bench.ts';
-import { ingestBench } from './ingest-bench.ts';
-import { countOption, numberOption, readOptions, UsageError } from './options.ts';
-import { pipelineBench } from './pipeline-bench.ts';
-import { queryBench } from './query-bench.ts';
-import { type Finding, report } from './results.ts';
-import { sessionMemoryBench } from './session-memory.ts';
+import { countOption, numberOption, readOptions, UsageError } from './cluster/options.ts';
+import { serveEcho } from './perf/echo.ts';
+import { exportBench } from './perf/export-bench.ts';
+import { ingestBench } from './perf/ingest-bench.ts';
+import { pipelineBench } from './perf/pipeline-bench.ts';
+import { queryBench } from './perf/query-bench.ts';
+import { type Finding, report } from './perf/results.ts';
+import { sessionMemoryBench } from './perf/session-memory.ts';
 
 const USAGE = `npm run bench -- NAME [--seconds N] [--events N] [--data D] [--tiny]
   ingest    durable POST /track against a bare JSON echo

@@ -40,7 +40,7 @@ describe('an import', () => {
     ['of a type to the right is wrong', { 'infra/a.ts': `import type { B } from '../ingest/event.ts';` }, 1],
     ['to the right, when it runs, is wrong', { 'infra/a.ts': `await import('../ingest/main.ts');` }, 1],
     ['of a private file is wrong', { 'processor/a.ts': `export { b } from '../ingest/http/routes.ts';` }, 1],
-    ['of a private file of infra is wrong', { 'ingest/a.ts': `import './launch/run.mjs';` }, 1],
+    ['of a private file of infra is wrong', { 'ingest/a.ts': `import '../infra/launch/run.mjs';` }, 1],
     [
       'of a private file by the bench is right',
       { 'bench/a.ts': `import { b } from '../ingest/http/routes.ts';` },

@@ -14,7 +14,7 @@ import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
 import { Enrichment } from './enrich/enrichment.ts';
 import { Places } from './enrich/places.ts';
-import { RecordQuestions } from './entity-questions.ts';
+import { RecordQuestions } from './entity-lookup.ts';
 import {
   encodeRecordUpdate,
   RECORD_UPDATE_MAX_BYTES,

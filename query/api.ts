@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { EXPORT_GROUPS } from '../processor/event-export.ts';
-import { INTERVALS } from './buckets.ts';
 import { cursorField, rowCursorField } from './cursor.ts';
 import { readFilters } from './filters/filter.ts';
-import { RANGES } from './range.ts';
+import { INTERVALS } from './time/buckets.ts';
+import { RANGES } from './time/range.ts';
 
 /**
  * CONTRACT with browsers and servers that ask: every request's parameters and every answer.

@@ -1,28 +1,29 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
+import { SharedLimit } from '../infra/accounts/shared-limit.ts';
 import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
-import { RecordQuestions } from '../ingest/entity-questions.ts';
-import { bucketOf, readEndpointsAllowed } from '../processor/bucket-of.ts';
+import { RecordQuestions } from '../ingest/entity-lookup.ts';
 import {
+  bucketOf,
   DELIVERIES_BUCKET,
   type Delivery,
   deliverySchema,
   INTEGRATION_PREFIX,
+  readEndpointsAllowed,
 } from '../processor/integration.ts';
-import { Door } from './door.ts';
-import { History } from './history.ts';
-import { HotView } from './hot-view.ts';
+import { Door } from './http/authenticator.ts';
 import { Catalog } from './manage/catalog.ts';
 import { manageEndpoints } from './manage/endpoints.ts';
-import { TRIAL_STEP_MAX_MS } from './manage/integration-trial.ts';
+import { TRIAL_STEP_MAX_MS } from './manage/integrations/integration-trial.ts';
 import { ControlRecords } from './manage/records.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { questionEndpoints } from './routes.ts';
-import { SharedLimit } from './shared-limit.ts';
 import { SiteMemory } from './site-memory.ts';
-import { StoreWatch } from './store-watch.ts';
+import { History } from './snapshot/history.ts';
+import { HotView } from './snapshot/hot-view.ts';
+import { StoreWatch } from './snapshot/store-watch.ts';
 
 /** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
 const ANSWER_SLACK_MS = 5_000;

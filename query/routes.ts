@@ -1,5 +1,4 @@
 import type { Clock } from '../infra/clock.ts';
-import { type Directory, siteFor } from './access.ts';
 import {
   excludedAnswer,
   excludedQuery,
@@ -14,26 +13,27 @@ import {
   recordQuery,
   streamQuery,
 } from './api.ts';
-import { type AskedOf, type Insight, insight } from './endpoint.ts';
 import { answerCharts } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
 import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/endpoint.ts';
 import { answerExport } from './export/events.ts';
 import { STREAM_FORMS, streamExport } from './export/streams.ts';
+import { type Directory, siteFor } from './http/access.ts';
+import { type AskedOf, type Insight, insight } from './http/endpoint.ts';
+import { type AnyEndpoint, anyEndpoint } from './http/serve.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
+import { answerGroup, answerProfile, type RecordSources } from './insights/entities.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
 import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
-import { answerGroup, answerProfile, type RecordSources } from './insights/records.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
-import { KeptFigures } from './rollups/kept-sums.ts';
-import { type AnyEndpoint, anyEndpoint } from './serve.ts';
+import { KeptFigures } from './rollups/rollup-figures.ts';
 import type { SiteMemory } from './site-memory.ts';
-import { Zones } from './zone.ts';
+import { Zones } from './time/zone.ts';
 
 const STREAM_NOTE =
   'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.';

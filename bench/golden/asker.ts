@@ -11,11 +11,11 @@ import { must } from '../../infra/assert.ts';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
 import { exportAnswer, groupAnswer, profileAnswer } from '../../query/api.ts';
-import { type Answer, Client } from '../client.ts';
-import type { Cluster, Groundwork } from '../cluster.ts';
+import { type Answer, Client } from '../cluster/client.ts';
+import type { Cluster, Groundwork } from '../cluster/cluster.ts';
 import type { KnownRecord } from './filters.ts';
+import type { Site } from './fixtures.ts';
 import { type WholeEvent, wholeEvent } from './rows.ts';
-import type { Site } from './scenery.ts';
 
 /** Clients that ask: each may ask a hundred times in ten seconds. */
 const CLIENTS = 24;

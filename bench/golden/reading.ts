@@ -1,7 +1,7 @@
 import type { Asker } from './asker.ts';
 import type { KnownRecord } from './filters.ts';
+import { SITES, type Site } from './fixtures.ts';
 import { modelOf, type SiteModel } from './model.ts';
-import { SITES, type Site } from './scenery.ts';
 import type { Sent } from './visits.ts';
 
 /** What was read of a site: the model that it makes, and its events as they came. */

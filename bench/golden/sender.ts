@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { Client } from '../client.ts';
-import type { Cluster } from '../cluster.ts';
-import { ORIGINS } from './scenery.ts';
+import { Client } from '../cluster/client.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { ORIGINS } from './fixtures.ts';
 import type { Sent } from './visits.ts';
 
 const BATCH = 120;

@@ -12,7 +12,7 @@ import {
   SERVER_AGENT,
   type Site,
   WORDS,
-} from './scenery.ts';
+} from './fixtures.ts';
 
 /** A body of `POST /track`, with the user agent that sends it and the part of the traffic that it is sent in. */
 export interface Sent {

@@ -6,8 +6,8 @@ import {
   limitedAddress,
   normalAddress,
   readAddressClaims,
+  senderAddress,
   TrustedProxies,
-  visitorAddress,
 } from './client-address.ts';
 
 function head(peer: string, headers: Readonly<Record<string, string>>): RequestHead {
@@ -22,7 +22,7 @@ function head(peer: string, headers: Readonly<Record<string, string>>): RequestH
 }
 
 function addressOf(trusted: string, peer: string, headers: Record<string, string>, claimed: string[] = []) {
-  return visitorAddress(readAddressClaims(head(peer, headers), new TrustedProxies(trusted)), claimed);
+  return senderAddress(readAddressClaims(head(peer, headers), new TrustedProxies(trusted)), claimed);
 }
 
 test.each([

@@ -79,7 +79,7 @@ export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): A
  * The visitor's address: the first public one of what a believed client claims, what a believed proxy says, and the
  * peer. When none is public, as within one network, the first one at all.
  */
-export function visitorAddress(claims: AddressClaims, claimed: readonly string[]): string {
+export function senderAddress(claims: AddressClaims, claimed: readonly string[]): string {
   // The usual case on a bare port; judging an address costs more than the rest of the request's head.
   if (claimed.length === 0 && claims.forwarded === '') return claims.peer;
   const believed = claimed.map(normalAddress);

@@ -6,8 +6,9 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 // The files of a room that other rooms may import. The rest is private to it.
 const CONTRACTS = [
   /^infra\/[^/]+\.ts$/,
-  /^ingest\/(event|session-lookup|accounts|address-range|alias-record|client-auth|money|record-update|record-lookup|record-questions|track-schema)\.ts$/,
-  /^processor\/(rows|hot|erasure|amount-text|event-export|integration|bucket-of)\.ts$/,
+  /^infra\/(accounts|bus|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
+  /^ingest\/(event|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
+  /^processor\/(rows|hot|event-export|integration|erasure)\.ts$/,
 ];
 
 // Adapters: exactly one file knows the package. The bench may measure against the bare package.

@@ -7,7 +7,7 @@ const VAGUE_NAMES = /(^|\/)(lib|utils?|common|helpers?|shared)(\/|\.[a-z]+$)/;
 // for tests. The two other files read a sign of whoever started the process, which is no setting. To hand the whole
 // environment on to a process (`...process.env`) is not to read it.
 const ENVIRONMENT =
-  /^(infra\/(config\.ts|parent-watch\.ts|store-server\/threads\.ts|launch\/|testing\/)|bench\/cluster\.ts)/;
+  /^(infra\/(config\.ts|process\/parent-watch\.ts|store-server\/threads\.ts|launch\/|testing\/)|bench\/cluster\/cluster\.ts)/;
 // Words of the trade, which infra must not know. Whole words only, also inside camelCase.
 const ANALYTICS =
   /(?<![a-zA-Z])(hit|visitor|bounce)s?(?![a-z])|(?<=[a-z])(Hit|Visitor|Bounce)s?(?![a-z])|(?<![a-zA-Z])(Hit|Visitor|Bounce)s?(?![a-z])/g;

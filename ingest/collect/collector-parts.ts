@@ -1,7 +1,7 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
-import type { RecordQuestions } from '../entity-questions.ts';
+import type { RecordQuestions } from '../entity-lookup.ts';
 import type { RecordUpdate } from '../entity-update.ts';
 import type { Event } from '../event.ts';
 import type { Aliases } from '../identity/aliases.ts';

@@ -9,6 +9,7 @@ import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../event.ts';
+import type { PublishReject } from '../request/reject.ts';
 
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
@@ -23,13 +24,10 @@ const LOAD_VALUES = 16;
 /** Writers kept per partition: one for the message under way, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
-export const PUBLISH_REFUSALS = ['in-flight', 'bus-away', 'bus-full', 'draining'] as const;
-export type PublishRefusal = (typeof PUBLISH_REFUSALS)[number];
-
 /** Who waits for a value to be durable. */
 export interface PublishWaiter {
   /** Called once: with undefined when the value is durable, else with why it is not known to be. */
-  published(refusal: PublishRefusal | undefined): void;
+  published(refusal: PublishReject | undefined): void;
 }
 
 interface Message {
@@ -131,7 +129,7 @@ export class Publisher<Value> {
   }
 
   /** Why no value can be taken now; to be asked before `add`. */
-  refusal(): PublishRefusal | undefined {
+  refusal(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
     // A short loss is waited out; after a long one it is kinder to say so at once.
@@ -219,7 +217,7 @@ export class Publisher<Value> {
     if (this.#isIdle()) this.#idle?.();
   }
 
-  async #publish(subject: string, message: Message): Promise<PublishRefusal | undefined> {
+  async #publish(subject: string, message: Message): Promise<PublishReject | undefined> {
     const { bus, clock, timeoutMs } = this.#options;
     const startMs = performance.now();
     for (let attempt = 0; ; attempt += 1) {
@@ -238,13 +236,13 @@ export class Publisher<Value> {
     }
   }
 
-  #fail(subject: string, timeoutMs: number): PublishRefusal {
+  #fail(subject: string, timeoutMs: number): PublishReject {
     if (!this.#failing) this.#options.log.error({ subject, timeoutMs }, 'the bus does not confirm; refusing');
     this.#failing = true;
     return 'bus-away';
   }
 
-  #settle(lane: Lane, { writer, waiters }: Message, refusal: PublishRefusal | undefined): void {
+  #settle(lane: Lane, { writer, waiters }: Message, refusal: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (refusal === undefined) {
       this.#messages.add();

@@ -5,11 +5,10 @@ import type { RecordUpdate } from '../entity-update.ts';
 import { partitionOf } from '../event.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
-import { busy, type Rejection } from '../request/reject.ts';
+import { busy, type PublishReject, type Rejection } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RecordBody, StepBody } from '../request/track-request.ts';
 import type { CollectorParts } from './collector-parts.ts';
-import type { PublishRefusal } from './publisher.ts';
 import type { Answer, Follower } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 import type { Receipt } from './track-outcome.ts';
@@ -105,7 +104,7 @@ export class TrackedRecord implements Follower {
     const { records, partitions } = this.#parts;
     const kind = update.kind === 'group' ? 'group' : 'profile';
     const partition = partitionOf(this.#siteId, recordKeyOf(kind, update.id), partitions);
-    const refusal = await new Promise<PublishRefusal | undefined>((published) => {
+    const refusal = await new Promise<PublishReject | undefined>((published) => {
       records.add(partition, update, { published });
     });
     return refusal === undefined ? undefined : busy(refusal);

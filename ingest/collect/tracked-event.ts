@@ -13,12 +13,12 @@ import {
 } from '../event.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
-import { busy, type Rejection } from '../request/reject.ts';
+import { busy, type PublishReject, type Rejection } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
 import type { CollectorParts } from './collector-parts.ts';
-import type { PublishRefusal, PublishWaiter } from './publisher.ts';
+import type { PublishWaiter } from './publisher.ts';
 import type { Answer, Follower } from './recent-answers.ts';
 import type { FoundSession, SessionSeeker } from './sessions.ts';
 import type { Receipt } from './track-outcome.ts';
@@ -92,7 +92,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
     else this.#order(revenue, event, partition);
   }
 
-  published(refusal: PublishRefusal | undefined): void {
+  published(refusal: PublishReject | undefined): void {
     const session = this.#session;
     if (session === undefined) return;
     if (refusal === undefined) {

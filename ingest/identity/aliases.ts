@@ -2,7 +2,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Logger } from '../../infra/log.ts';
-import { ALIASES_BUCKET, type Alias, decodeAlias } from '../alias.ts';
+import { ALIASES_BUCKET, type Alias, decodeAlias } from '../entity-update.ts';
 
 /** Every collector holds all of them; above it no more are taken. */
 const ALIASES_MAX = 1_000_000;

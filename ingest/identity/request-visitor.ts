@@ -1,4 +1,4 @@
-import { visitorAddress } from '../../infra/network/client-address.ts';
+import { senderAddress } from '../../infra/network/client-address.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
 import { areSame } from '../enrich/user-agent-hints.ts';
 import type { Setting } from '../event.ts';
@@ -43,7 +43,7 @@ export class RequestVisitor {
     this.isServerSide = caller.verified && !facts.userAgent.includes('Mozilla/');
     const claimed = claimedAddresses(caller, facts, claims.address);
     const isNobody = this.isServerSide && claimed === NOTHING_CLAIMED;
-    this.address = isNobody ? '' : visitorAddress(facts.claims, claimed);
+    this.address = isNobody ? '' : senderAddress(facts.claims, claimed);
   }
 
   /** The devices that the request may belong to; see `SessionSeeker`. Undefined while the salt of the day is not there. */

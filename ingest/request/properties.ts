@@ -1,5 +1,4 @@
-import type { TextRules } from './text-rules.ts';
-import { isRecord } from './text-rules.ts';
+import { isRecord, type TextRules } from './text-rules.ts';
 import { parseInstant } from './timestamp.ts';
 
 export const KEYS_MAX = 256;

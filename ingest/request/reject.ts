@@ -1,5 +1,8 @@
 import type { HeaderList } from '../../infra/http/http.ts';
-import { PUBLISH_REFUSALS } from '../collect/publisher.ts';
+
+/** Why the bus did not take an event that was fine. */
+export const PUBLISH_REJECTS = ['in-flight', 'bus-away', 'bus-full', 'draining'] as const;
+export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 
 /** Why a request is not taken. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
@@ -22,7 +25,7 @@ export const REJECT_REASONS = [
   'foreign-site',
   'verifier-full',
   'no-salt',
-  ...PUBLISH_REFUSALS,
+  ...PUBLISH_REJECTS,
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 

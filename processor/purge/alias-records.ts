@@ -1,5 +1,5 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { type Alias, decodeAlias } from '../../ingest/alias.ts';
+import { type Alias, decodeAlias } from '../../ingest/entity-update.ts';
 
 /** A stored alias, and where it lies. */
 export interface AliasRecord extends Alias {

@@ -13,9 +13,13 @@ import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { ALIASES_BUCKET } from '../../ingest/alias.ts';
 import { recordKeyOf } from '../../ingest/entity-lookup.ts';
-import { encodeRecordUpdate, type RecordUpdate, recordSubjectOf } from '../../ingest/entity-update.ts';
+import {
+  ALIASES_BUCKET,
+  encodeRecordUpdate,
+  type RecordUpdate,
+  recordSubjectOf,
+} from '../../ingest/entity-update.ts';
 import {
   beginMessage,
   type Event,

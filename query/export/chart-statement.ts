@@ -1,5 +1,5 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
-import { amountText } from '../../processor/amount-text.ts';
+import { amountText } from '../../processor/event-export.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
 import type { Segment } from './chart-fields.ts';

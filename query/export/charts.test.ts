@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readParameters } from '../parameters.ts';
+import { readParameters } from '../http/parameters.ts';
 import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
 import { chartsQuery } from './charts-api.ts';
 import { parseFormula } from './formula.ts';

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { type Directory, siteForExport } from '../access.ts';
 import type { ExportQuery } from '../api.ts';
-import type { About, Answered, AskedOf, Endpoint } from '../endpoint.ts';
-import type { Asked } from '../question.ts';
+import { type Directory, siteForExport } from '../http/access.ts';
+import type { About, Answered, AskedOf, Endpoint } from '../http/endpoint.ts';
 import { RefusalError } from '../refusal.ts';
+import type { Asked } from '../snapshot/question.ts';
 
 /** How a question of the export names its site, if at all. */
 export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;

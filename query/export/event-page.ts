@@ -1,9 +1,9 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, Pieces } from '../history.ts';
-import { edgesOf, isFinest, pageSpanOf } from '../insights/page-span.ts';
-import type { Span } from '../range.ts';
-import type { Seam } from '../seam.ts';
+import type { History, Pieces } from '../snapshot/history.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
+import type { Span } from '../time/range.ts';
 import type { ExportRow } from './row.ts';
 
 /** Which events, and which of them. */

@@ -5,12 +5,12 @@ import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
-import { HotView } from '../hot-view.ts';
-import { readParameters } from '../parameters.ts';
+import { readParameters } from '../http/parameters.ts';
+import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
-import { Zones } from '../zone.ts';
+import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 
 const zone = new Zones().of('Asia/Kolkata');

@@ -1,11 +1,11 @@
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
-import { type Asked, refuseAway, type Sources } from '../question.ts';
-import { pointOf, type Span } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
-import { seamOf } from '../seam.ts';
-import type { Zone } from '../zone.ts';
+import { type Asked, refuseAway, type Sources } from '../snapshot/question.ts';
+import { seamOf } from '../snapshot/seam.ts';
+import { pointOf, type Span } from '../time/range.ts';
+import type { Zone } from '../time/zone.ts';
 import { columnsText } from './columns.ts';
 import { type EventPage, readEventPage } from './event-page.ts';
 import { exportedEventOf } from './row.ts';

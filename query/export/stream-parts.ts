@@ -1,4 +1,4 @@
-import type { Span } from '../range.ts';
+import type { Span } from '../time/range.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -10,12 +10,12 @@ import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { type ExportedEvent, exportedEvent, exportQuery, streamQuery } from '../api.ts';
 import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
-import { HotView } from '../hot-view.ts';
-import { readParameters } from '../parameters.ts';
+import { readParameters } from '../http/parameters.ts';
+import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
-import { Zones } from '../zone.ts';
+import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 import { STREAM_FORMS, streamExport } from './streams.ts';
 

@@ -8,11 +8,11 @@ import {
   exportSources,
 } from '../../processor/event-export.ts';
 import type { StreamQuery } from '../api.ts';
-import type { StreamedAnswer } from '../endpoint.ts';
-import type { History } from '../history.ts';
-import { type Asked, refuseAway, type Sources } from '../question.ts';
-import type { Span } from '../range.ts';
-import { type Seam, seamOf } from '../seam.ts';
+import type { StreamedAnswer } from '../http/endpoint.ts';
+import type { History } from '../snapshot/history.ts';
+import { type Asked, refuseAway, type Sources } from '../snapshot/question.ts';
+import { type Seam, seamOf } from '../snapshot/seam.ts';
+import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
 import { type Extent, streamParts } from './stream-parts.ts';
 

@@ -1,5 +1,5 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
-import { amountText } from '../../processor/amount-text.ts';
+import { amountText } from '../../processor/event-export.ts';
 import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner } from './names.ts';
 

@@ -1,7 +1,7 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START, SETTING_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
-import type { Conditions } from '../history.ts';
-import type { Span } from '../range.ts';
+import type { Conditions } from '../snapshot/history.ts';
+import type { Span } from '../time/range.ts';
 import { type Compiled, compileFilters, EVENT_ROWS, SESSION_ROWS } from './compile.ts';
 import type { Filter } from './filter.ts';
 

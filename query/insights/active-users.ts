@@ -1,11 +1,12 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { type Bucket, bucketsOf, floorTo, nextAfter } from '../buckets.ts';
-import type { Insight } from '../endpoint.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { Asked } from '../question.ts';
-import type { Span } from '../range.ts';
+import type { Insight } from '../http/endpoint.ts';
 import { RefusalError } from '../refusal.ts';
-import { summedSpans } from '../rollups/summed-spans.ts';
+import { summedSpans } from '../rollups/rollup-spans.ts';
+import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
+import type { Asked } from '../snapshot/question.ts';
+import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
+import type { Span } from '../time/range.ts';
 import {
   ACTIVE_DAYS_MAX,
   type ActiveUsersAnswer,
@@ -13,7 +14,6 @@ import {
   activeUsersAnswer,
   activeUsersQuery,
 } from './active-users-api.ts';
-import { type ListSources, listRange, listSeam } from './list-question.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS_ASKED = 30;
@@ -54,7 +54,7 @@ export async function answerActiveUsers(
   const question = { projectId: asked.site.storedId, spans: [counted], edges, hoursFromMs: 0, days: false };
   const sums = query.filters.length > 0 ? undefined : await summedSpans(sources.history, question, seam);
   const rows = await sources.history.ask<VisitRow>(
-    sums === undefined ? 'active-users' : 'active-users-summed',
+    sums === undefined ? 'active-users' : 'active-users-rollup',
     {
       ...conditions.parameters,
       ...sums,

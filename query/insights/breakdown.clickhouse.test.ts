@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { readParameters } from '../parameters.ts';
-import { rangeOf } from '../range.ts';
+import { readParameters } from '../http/parameters.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountBreakdown } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
-import { Zones } from '../zone.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
 import { answerBreakdown, breakdownInsights, trafficInsights } from './breakdown.ts';
 import { breakdownAnswer, listQuery } from './breakdown-api.ts';
 import { DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.ts';

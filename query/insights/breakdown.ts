@@ -1,6 +1,7 @@
 import { nextRows } from '../cursor.ts';
-import type { Insight } from '../endpoint.ts';
-import type { Asked } from '../question.ts';
+import type { Insight } from '../http/endpoint.ts';
+import type { ListSources } from '../snapshot/list-question.ts';
+import type { Asked } from '../snapshot/question.ts';
 import {
   type BreakdownAnswer,
   breakdownAnswer,
@@ -10,7 +11,6 @@ import {
   trafficQueries,
 } from './breakdown-api.ts';
 import { columnsText, DIMENSION_NAMES, type DimensionName, dimensionOf, sumsOf } from './dimensions.ts';
-import type { ListSources } from './list-question.ts';
 import { askRanked, figuresOf, type RankedRow } from './ranked-rows.ts';
 
 interface BreakdownRow extends RankedRow {
@@ -38,7 +38,7 @@ export async function answerBreakdown(
       // There are sums of days alone: the sessions of an hour are read as soon as its sums would be.
       hoursFromMs: Number.POSITIVE_INFINITY,
       ask: (history, parameters, seam) =>
-        history.ask('breakdown-summed', parameters, seam, { columns, sums: sumsOf(dimension) }),
+        history.ask('breakdown-rollup', parameters, seam, { columns, sums: sumsOf(dimension) }),
     },
   });
   return rows.map((row) => ({

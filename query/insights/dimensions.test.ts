@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SESSIONS_COLUMNS } from '../../processor/rows.ts';
-import { readParameters } from '../parameters.ts';
+import { readParameters } from '../http/parameters.ts';
 import { listQuery, trafficQueries } from './breakdown-api.ts';
 import { columnsText, DIMENSION_NAMES, dimensionOf, isDimensionName } from './dimensions.ts';
 import { entryExitQuery } from './pages-api.ts';

@@ -1,11 +1,12 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { FIRST, nextBehind } from '../cursor.ts';
-import type { Insight } from '../endpoint.ts';
 import { columnsText } from '../export/columns.ts';
 import { readEventPage } from '../export/event-page.ts';
 import { exportedEventOf } from '../export/row.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { Asked, Sources } from '../question.ts';
+import type { Insight } from '../http/endpoint.ts';
+import { listRange, listSeam } from '../snapshot/list-question.ts';
+import type { Asked, Sources } from '../snapshot/question.ts';
 import {
   type EventListAnswer,
   type EventListQuery,
@@ -13,7 +14,6 @@ import {
   eventListQuery,
   LISTED_INCLUDES,
 } from './event-list-api.ts';
-import { listRange, listSeam } from './list-question.ts';
 
 /** `GET /insights/{projectId}/events` */
 export function eventListInsight(sources: Sources): Insight<EventListQuery, EventListAnswer> {

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { ExcludedAnswer, excludedQuery } from '../api.ts';
-import type { Asked, Sources } from '../question.ts';
-import { rangeOf } from '../range.ts';
 import { RefusalError } from '../refusal.ts';
-import { NO_SEAM } from '../seam.ts';
+import type { Asked, Sources } from '../snapshot/question.ts';
+import { NO_SEAM } from '../snapshot/seam.ts';
+import { rangeOf } from '../time/range.ts';
 
 interface ExcludedRow {
   readonly reason: string;

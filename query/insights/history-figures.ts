@@ -1,11 +1,10 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
+import { type Figures, type SummedRow, summedFigures } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { History } from '../history.ts';
-import type { Range } from '../range.ts';
-import { countWith } from '../rollups/kept.ts';
-import { askSums, KeptFigures } from '../rollups/kept-sums.ts';
+import { countWith } from '../rollups/rollup-cache.ts';
+import { askSums, KeptFigures } from '../rollups/rollup-figures.ts';
 import {
   openEdgesOf,
   type SummedSpans,
@@ -13,9 +12,10 @@ import {
   summedSpans,
   sumsBeside,
   sumsKeyOf,
-} from '../rollups/summed-spans.ts';
-import type { Seam } from '../seam.ts';
-import { type Figures, type SummedRow, summedFigures } from './figures.ts';
+} from '../rollups/rollup-spans.ts';
+import type { History } from '../snapshot/history.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Range } from '../time/range.ts';
 
 /** The figures of a range: of all of it, of the span before, and of each bucket in order. */
 export interface RangeFigures {
@@ -91,7 +91,7 @@ export async function historyFigures(
   const current = before && (await withKeptSums(history, { parameters, sums, range }, seam, kept));
   if (before !== undefined && current !== undefined) return { ...current, previous: before };
   const [events, sessions] = await Promise.all([
-    history.ask<EventRow>('metrics-events-summed', { ...parameters, ...sums }, seam),
+    history.ask<EventRow>('metrics-events-rollup', { ...parameters, ...sums }, seam),
     history.ask<SessionRow>('metrics-sessions-rows', { ...parameters, ...sums }, seam),
   ]);
   const figures = combine(range, events, sessions);

@@ -1,7 +1,7 @@
 import type { LiveAnswer } from '../api.ts';
-import { floorTo, labelOf } from '../buckets.ts';
-import { type HotView, headsOf } from '../hot-view.ts';
-import { type Asked, refuseAway } from '../question.ts';
+import { type HotView, headsOf } from '../snapshot/hot-view.ts';
+import { type Asked, refuseAway } from '../snapshot/question.ts';
+import { floorTo, labelOf } from '../time/buckets.ts';
 import { memoryFigures } from './memory-figures.ts';
 
 /** Pages, countries and referrers in the details of live visitors. */

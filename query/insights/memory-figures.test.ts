@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { HotMinute } from '../../processor/hot.ts';
-import { metricsOf } from './figures.ts';
+import { metricsOf } from '../figures.ts';
 import { memoryFigures } from './memory-figures.ts';
 
 const MINUTE_MS = 60_000;

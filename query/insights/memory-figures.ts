@@ -1,6 +1,6 @@
 import type { HotMinute } from '../../processor/hot.ts';
-import type { Range, Span } from '../range.ts';
-import { type Figures, summedFigures } from './figures.ts';
+import { type Figures, summedFigures } from '../figures.ts';
+import type { Range, Span } from '../time/range.ts';
 import type { RangeFigures } from './history-figures.ts';
 
 /**

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
-import { floorTo } from '../buckets.ts';
-import { StoreAwayError } from '../history.ts';
-import { headsOf } from '../hot-view.ts';
-import { type Asked, refuseAway, type Sources } from '../question.ts';
-import { type Range, rangeOf } from '../range.ts';
+import { type Figures, metricsOf } from '../figures.ts';
 import { RefusalError } from '../refusal.ts';
-import { KeptFigures } from '../rollups/kept-sums.ts';
-import { seamOf } from '../seam.ts';
-import { type Figures, metricsOf } from './figures.ts';
+import { KeptFigures } from '../rollups/rollup-figures.ts';
+import { StoreAwayError } from '../snapshot/history.ts';
+import { headsOf } from '../snapshot/hot-view.ts';
+import { type Asked, refuseAway, type Sources } from '../snapshot/question.ts';
+import { seamOf } from '../snapshot/seam.ts';
+import { floorTo } from '../time/buckets.ts';
+import { type Range, rangeOf } from '../time/range.ts';
 import { historyFigures, type RangeFigures } from './history-figures.ts';
 import { memoryFigures } from './memory-figures.ts';
 

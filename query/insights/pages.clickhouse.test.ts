@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { readParameters } from '../parameters.ts';
-import { rangeOf } from '../range.ts';
+import { readParameters } from '../http/parameters.ts';
 import { SiteMemory } from '../site-memory.ts';
+import type { ListSources } from '../snapshot/list-question.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
 import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
-import { Zones } from '../zone.ts';
-import type { ListSources } from './list-question.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
 import { answerEntryExit, answerPages, entryExitInsight, pagesInsight } from './pages.ts';
 import { entryExitQuery, pagesAnswer } from './pages-api.ts';
 

@@ -1,13 +1,13 @@
 import { SCREEN_VIEW } from '../../ingest/event.ts';
 import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
-import type { Insight } from '../endpoint.ts';
-import type { Asked } from '../question.ts';
-import type { PageRow } from '../rollups/kept-pages.ts';
-import { SummedPages } from '../rollups/summed-pages.ts';
+import type { Insight } from '../http/endpoint.ts';
+import type { PageRow } from '../rollups/rollup-page-rows.ts';
+import { SummedPages } from '../rollups/rollup-pages.ts';
 import type { SiteMemory } from '../site-memory.ts';
+import type { ListSources } from '../snapshot/list-question.ts';
+import type { Asked } from '../snapshot/question.ts';
 import { type ListQuery, listQuery } from './breakdown-api.ts';
-import type { ListSources } from './list-question.ts';
 import {
   type EntryExitMode,
   type EntryExitQuery,

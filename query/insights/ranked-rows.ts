@@ -1,13 +1,13 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
+import { metricsOf } from '../figures.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { History } from '../history.ts';
-import type { Asked } from '../question.ts';
-import type { PagedParameters } from '../rollups/summed-pages.ts';
-import { summedSpans } from '../rollups/summed-spans.ts';
-import type { Seam } from '../seam.ts';
+import type { PagedParameters } from '../rollups/rollup-pages.ts';
+import { summedSpans } from '../rollups/rollup-spans.ts';
+import type { History } from '../snapshot/history.ts';
+import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
+import type { Asked } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
-import { metricsOf } from './figures.ts';
-import { type ListSources, listRange, listSeam } from './list-question.ts';
 
 /** One statement of `sql/` that answers with ranked rows. */
 export interface RankedStatement<Row> {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { FIRST } from '../cursor.ts';
-import { readParameters } from '../parameters.ts';
-import { type Seam, seamOf } from '../seam.ts';
+import { readParameters } from '../http/parameters.ts';
+import { type Seam, seamOf } from '../snapshot/seam.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import type { ModelSession } from '../testing/owner-model.ts';
-import { Zones } from '../zone.ts';
+import { Zones } from '../time/zone.ts';
 import { answerSessionList, listSessions, sessionListInsight } from './session-list.ts';
 import {
   type ListedSession,

@@ -1,14 +1,14 @@
 import { majorUnits } from '../../infra/money.ts';
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
-import type { Insight } from '../endpoint.ts';
 import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
-import type { History } from '../history.ts';
-import type { Asked, Sources } from '../question.ts';
-import type { Span } from '../range.ts';
-import type { Seam } from '../seam.ts';
-import { listRange, listSeam } from './list-question.ts';
-import { edgesOf, type Page, type PageSpan, pageSpanOf } from './page-span.ts';
+import type { Insight } from '../http/endpoint.ts';
+import type { History } from '../snapshot/history.ts';
+import { listRange, listSeam } from '../snapshot/list-question.ts';
+import type { Asked, Sources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import { edgesOf, type Page, type PageSpan, pageSpanOf } from '../time/page-span.ts';
+import type { Span } from '../time/range.ts';
 import {
   type ListedSession,
   type SessionListAnswer,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import type { Insight } from '../endpoint.ts';
-import { readParameters } from '../parameters.ts';
-import type { Sources } from '../question.ts';
+import type { Insight } from '../http/endpoint.ts';
+import { readParameters } from '../http/parameters.ts';
+import type { Sources } from '../snapshot/question.ts';
 import { FLUSHES, type FlushedEvent, FlushedEvents } from '../testing/flushed-events.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
-import { Zones } from '../zone.ts';
+import { Zones } from '../time/zone.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './vocabulary.ts';
 import { namesAnswer, propertyValuesAnswer } from './vocabulary-api.ts';
 

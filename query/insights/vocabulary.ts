@@ -1,10 +1,10 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { nextRows } from '../cursor.ts';
-import type { Insight } from '../endpoint.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
-import type { Asked, Sources } from '../question.ts';
-import { listRange, listSeam } from './list-question.ts';
+import type { Insight } from '../http/endpoint.ts';
+import { listRange, listSeam } from '../snapshot/list-question.ts';
+import type { Asked, Sources } from '../snapshot/question.ts';
 import {
   type EventNamesQuery,
   eventNamesQuery,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { INTERVALS } from '../buckets.ts';
 import { breakdownList, formulaField, SEGMENTS, seriesList } from '../export/chart-fields.ts';
 import { filterSchema } from '../filters/filter.ts';
-import { RANGES } from '../range.ts';
+import { INTERVALS } from '../time/buckets.ts';
+import { RANGES } from '../time/range.ts';
 import { nameField } from './project-api.ts';
 
 /** CONTRACT with those who manage: references, dashboards and reports, as they are stored and as they are answered. */

@@ -6,7 +6,7 @@ import type { Logger } from '../../infra/log.ts';
 import { type Erasure, erasureSchema } from '../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from './catalog-api.ts';
-import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc-api.ts';
+import { CONNECTION_PREFIX, type Connection, connectionSchema } from './gsc/gsc-api.ts';
 
 export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;

@@ -1,8 +1,8 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RefusalError } from '../refusal.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
 import {
   clientAnswer,
   clientChange,

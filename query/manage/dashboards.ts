@@ -1,4 +1,4 @@
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import type { Dashboard } from './catalog.ts';
 import {
   dashboardAnswer,

@@ -1,9 +1,9 @@
-import type { AnyEndpoint } from '../serve.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
-import { gscEndpoints } from './gsc.ts';
-import { integrationEndpoints } from './integrations.ts';
+import { gscEndpoints } from './gsc/gsc.ts';
+import { integrationEndpoints } from './integrations/integrations.ts';
 import type { EndpointParts } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';

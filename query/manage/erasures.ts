@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Erasure, profileDigest } from '../../processor/erasure.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { answerEntry, createRecord, entryOf, listOf, type RecordKind } from './record-kind.ts';

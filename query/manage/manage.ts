@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
 import { RefusalError } from '../refusal.ts';
 import type { Catalog } from './catalog.ts';
-import type { RowStore } from './gsc-rows.ts';
+import type { RowStore } from './gsc/gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
 
 /** What managing works on. */

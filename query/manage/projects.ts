@@ -1,6 +1,6 @@
 import { type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RefusalError } from '../refusal.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
 import { newClient } from './clients.ts';
 import { type ManageParts, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
 import { noParameters } from './parameters.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { About, Answered, Call } from '../endpoint.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
+import type { About, Answered, Call } from '../http/endpoint.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageParts, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import {

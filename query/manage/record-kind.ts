@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered, Call } from '../endpoint.ts';
+import type { Answered, Call } from '../http/endpoint.ts';
 import { RefusalError } from '../refusal.ts';
 import { type ManageParts, newestFirst, noSuch, nowText } from './manage.ts';
 import { tagged } from './records.ts';

@@ -1,7 +1,7 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered } from '../endpoint.ts';
+import type { Answered } from '../http/endpoint.ts';
 import { RefusalError } from '../refusal.ts';
 
 /** Times that a change is made anew because somebody else was first. */

@@ -1,7 +1,7 @@
-import { pointOf } from '../range.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RefusalError } from '../refusal.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
-import { Zones } from '../zone.ts';
+import { pointOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
 import type { Reference } from './catalog.ts';
 import {
   referenceAnswer,

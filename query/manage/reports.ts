@@ -1,7 +1,7 @@
-import { rangeOf } from '../range.ts';
+import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RefusalError } from '../refusal.ts';
-import { type AnyEndpoint, anyEndpoint } from '../serve.ts';
-import { Zones } from '../zone.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
 import type { Report } from './catalog.ts';
 import {
   type ReportChange,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { HttpServer } from '../../infra/http/http.ts';
 import { addUnchanging } from '../../infra/http/static-asset.ts';
 import { release } from '../../infra/root.ts';
-import type { AnyEndpoint } from '../serve.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import { COLLECTION } from './collection.ts';
 import { openApiDocument } from './document.ts';
 import { INSIGHT_EXAMPLES } from './examples/insights.ts';

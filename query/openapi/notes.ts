@@ -1,5 +1,5 @@
+import type { AnyEndpoint } from '../http/serve.ts';
 import { isDimensionName } from '../insights/dimensions.ts';
-import type { AnyEndpoint } from '../serve.ts';
 
 const RANKED =
   'Rows are about the sessions that began in the range: most sessions first, ties by name. `name` is null where it is not known.';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Endpoint } from '../endpoint.ts';
-import type { AnyEndpoint } from '../serve.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
 import type { Example } from './examples/example.ts';
 import { withMeanings } from './field-meanings.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';

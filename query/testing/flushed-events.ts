@@ -4,7 +4,7 @@ import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';
-import { HotView } from '../hot-view.ts';
+import { HotView } from '../snapshot/hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 

@@ -7,7 +7,7 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { startStoreServer } from '../../infra/testing/store-server.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../../processor/rows.ts';
-import { History } from '../history.ts';
+import { History } from '../snapshot/history.ts';
 import type { ModelFlush, OwnerModel } from './owner-model.ts';
 import { eventBytes, sessionBytes } from './row-writer.ts';
 

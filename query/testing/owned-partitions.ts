@@ -3,7 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { decodeHotQuestion } from '../../processor/hot.ts';
-import { HotView } from '../hot-view.ts';
+import { HotView } from '../snapshot/hot-view.ts';
 import { type ModelEvent, OwnerModel } from './owner-model.ts';
 
 /** Partitions and their owners, asked directly instead of over a bus. */

@@ -1,6 +1,6 @@
 import type { MetricsAnswer } from '../api.ts';
-import { type Figures, metricsOf } from '../insights/figures.ts';
-import type { Range, Span } from '../range.ts';
+import { type Figures, metricsOf } from '../figures.ts';
+import type { Range, Span } from '../time/range.ts';
 import type { ModelEvent, ModelSession } from './owner-model.ts';
 
 /** The answer of `metrics`, by looking at every event and session once for each figure. Slow and obvious. */

@@ -1,5 +1,5 @@
 import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
-import type { Span } from '../range.ts';
+import type { Span } from '../time/range.ts';
 import type { Visit, VisitEvent } from './visits.ts';
 
 type SessionColumn = (typeof SESSIONS_COLUMNS)[number];

@@ -11,7 +11,7 @@ import {
   SESSIONS_COLUMNS,
   SESSIONS_TABLE,
 } from '../../processor/rows.ts';
-import { HotView } from '../hot-view.ts';
+import { HotView } from '../snapshot/hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 

@@ -1,10 +1,10 @@
 import { must } from '../../../infra/assert.ts';
 import { majorUnits } from '../../../infra/money.ts';
-import type { Bucket } from '../../buckets.ts';
 import { type AskedFilter, isSelected, type KnownRecord } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
-import type { Span } from '../../range.ts';
 import type { VisitEvent } from '../../testing/visits.ts';
+import type { Bucket } from '../../time/buckets.ts';
+import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
 
 /** A chart as a request asks for it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { NOW_MS } from '../../insights/testing/insight-questions.ts';
 import type { AskedFilter } from './evaluate.ts';
-import { NOW_MS } from './insight-questions.ts';
 import { GROUPS, NAMES, PATHS, PLACES, PROFILES, WORDS } from './visit-scene.ts';
 
 const HOUR_MS = 3_600_000;

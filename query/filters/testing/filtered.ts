@@ -1,5 +1,5 @@
-import type { Span } from '../../range.ts';
 import type { Visit, VisitEvent } from '../../testing/visits.ts';
+import type { Span } from '../../time/range.ts';
 import { type AskedFilter, isSelected, type KnownRecord } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 

@@ -2,7 +2,7 @@ import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
-import { ALIASES_BUCKET } from '../../../ingest/alias.ts';
+import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
 import type { Say } from './table.ts';
 
 /** The buckets of what is managed: records as in infra/accounts/accounts.ts, and other names of profiles. */

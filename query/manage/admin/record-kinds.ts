@@ -8,11 +8,11 @@ import {
   teamKeyOf,
   teamSchema,
 } from '../../../infra/accounts/accounts.ts';
-import { decodeAlias } from '../../../ingest/alias.ts';
+import { decodeAlias } from '../../../ingest/entity-update.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
-import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc-api.ts';
+import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc/gsc-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
 /** What is wrong with a value under a key; undefined when nothing is. */

@@ -1,7 +1,7 @@
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
 import { erasureAnswer } from '../erasures.ts';
-import { connectionAnswer } from '../gsc-api.ts';
-import { integrationAnswer } from '../integration-api.ts';
+import { connectionAnswer } from '../gsc/gsc-api.ts';
+import { integrationAnswer } from '../integrations/integration-api.ts';
 import type { Key, ManageService } from './manage-service.ts';
 
 /** What a search console may be connected by; whatever in it is secret says so. */

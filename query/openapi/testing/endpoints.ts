@@ -1,7 +1,7 @@
+import type { AnyEndpoint } from '../../http/serve.ts';
 import { manageEndpoints } from '../../manage/endpoints.ts';
 import type { EndpointParts } from '../../manage/manage.ts';
 import { type QuestionSources, questionEndpoints } from '../../routes.ts';
-import type { AnyEndpoint } from '../../serve.ts';
 
 /** Whatever is asked of it is it again: it stands where nothing is ever asked. */
 const NOTHING: object = new Proxy(() => NOTHING, { get: () => NOTHING });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import { projectRoot } from '../../../../infra/root.ts';
 
-const PROGRAM = join(projectRoot, 'dist/query/admin.js');
+const PROGRAM = join(projectRoot, 'dist/query/manage/admin/admin.js');
 const BUCKETS = ['control', 'aliases'];
 
 /** What became of one run of the program. */

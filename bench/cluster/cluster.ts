@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import { z } from 'zod';
+import { must } from '../../infra/assert.ts';
+import { projectRoot } from '../../infra/root.ts';
+import { OwnProcess, type ProcessPlan, waitFor } from './child-process.ts';
+import { type Credentials, credentialsSchema } from './client.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+export interface ClusterOptions {
+  /** Processes that answer HTTP, by name, and the rooms that each serves. */
+  readonly hosts: Readonly<Record<string, readonly ('ingest' | 'query')[]>>;
+  /** Names of the processors; none for a cluster that only collects. */
+  readonly processors: readonly string[];
+  readonly withStore: boolean;
+  /** Settings of every process. */
+  readonly env: Env;
+  /** Settings of single processes, over those of every one. */
+  readonly envOf?: Readonly<Record<string, Env>>;
+  /** Arguments of node itself, such as `--cpu-prof`, for every program of ours. */
+  readonly nodeArguments?: readonly string[];
+  /** A folder that stays when the cluster stops, and may hold what one left there; without it a temporary one. */
+  readonly folder?: string | undefined;
+  /** Runs once the bus, the store and the first records are there, before anything else starts. */
+  readonly prepare?: ((ground: Groundwork) => Promise<void>) | undefined;
+}
+
+/** A cluster of which only bus and store run. */
+export interface Groundwork {
+  readonly folder: string;
+  readonly busUrl: string;
+  readonly storeUrl: string;
+  readonly credentials: Credentials;
+}
+
+/** What `infra/launch/*.mjs` offers; loaded from where it stands, since those files are never bundled. */
+interface Launch {
+  ensureNatsServer(env: Env): Promise<{ readonly path: string; readonly version: string }>;
+  canSyncAlways(version: string): boolean;
+  natsConfig(settings: {
+    port: number;
+    storeDir: string;
+    login: undefined;
+    syncAlways: boolean;
+    fileBytesMax: number;
+  }): string;
+  freePort(host: string): Promise<number>;
+  greetsAsNats(host: string, port: number, waitMs: number): Promise<boolean>;
+}
+
+const HOST = '127.0.0.1';
+const readySchema = z.object({ metricsUrl: z.string() });
+const BUS_FILE_BYTES_MAX = 64 * 1024 ** 3;
+export const DATABASE = 'footfall';
+
+/**
+ * The whole service on one machine as separate processes from `dist/`, in a folder of its own, on free ports that stay
+ * the same when a process is started again. Processes: `bus`, `store`, the processors and the hosts by their names.
+ */
+export class Cluster {
+  readonly folder: string;
+  readonly busUrl: string;
+  readonly busVersion: string;
+  readonly storeUrl: string;
+  readonly credentials: Credentials;
+  readonly #processes: ReadonlyMap<string, OwnProcess>;
+  readonly #urls: ReadonlyMap<string, string>;
+  readonly #isKept: boolean;
+
+  private constructor(parts: {
+    folder: string;
+    busUrl: string;
+    busVersion: string;
+    storeUrl: string;
+    credentials: Credentials;
+    processes: ReadonlyMap<string, OwnProcess>;
+    urls: ReadonlyMap<string, string>;
+    isKept: boolean;
+  }) {
+    this.folder = parts.folder;
+    this.busUrl = parts.busUrl;
+    this.busVersion = parts.busVersion;
+    this.storeUrl = parts.storeUrl;
+    this.credentials = parts.credentials;
+    this.#processes = parts.processes;
+    this.#urls = parts.urls;
+    this.#isKept = parts.isKept;
+  }
+
+  /** Starts everything; on a failure what was started ends again. */
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
+    mkdirSync(join(folder, 'logs'), { recursive: true });
+    const processes = new Map<string, OwnProcess>();
+    const add = (plan: ProcessPlan) => {
+      const added = new OwnProcess(plan);
+      processes.set(plan.name, added);
+      return added;
+    };
+    try {
+      const launch = await loadLaunch();
+      const bus = await planBus(launch, folder);
+      const storePort = await launch.freePort(HOST);
+      const storePassword = randomBytes(12).toString('hex');
+      const storeUrl = `http://default:${storePassword}@${HOST}:${storePort}`;
+      const env = {
+        ...options.env,
+        DATA_DIR: folder,
+        NATS_URL: bus.url,
+        CLICKHOUSE_URL: storeUrl,
+        HOST,
+        STORE_PORT: String(storePort),
+        STORE_PASSWORD: storePassword,
+      };
+      const plan = planner(folder, env, options);
+      await Promise.all([
+        add(bus.plan).start(),
+        options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
+      ]);
+      const firstStart = new OwnProcess(plan('first-start', ['ingest/first-start.js']));
+      firstStart.launch();
+      await firstStart.gone();
+      if (firstStart.ending !== '0') throw new Error(`first start failed:\n${firstStart.log()}`);
+      const credentials = readCredentials(folder);
+      await options.prepare?.({ folder, busUrl: bus.url, storeUrl, credentials });
+      for (const name of options.processors) await add(plan(name, ['processor/main.js'])).start();
+      const urls = new Map<string, string>();
+      for (const [name, rooms] of Object.entries(options.hosts)) {
+        const port = await launch.freePort(HOST);
+        urls.set(name, `http://${HOST}:${port}`);
+        await add(plan(name, ['infra/host.js', ...rooms], { PORT: String(port) })).start();
+      }
+      const { url: busUrl, version: busVersion } = bus;
+      const isKept = options.folder !== undefined;
+      return new Cluster({ folder, busUrl, busVersion, storeUrl, credentials, processes, urls, isKept });
+    } catch (error) {
+      for (const started of [...processes.values()].reverse()) await started.kill();
+      throw error;
+    }
+  }
+
+  /** The names of all processes, in the order of their start. */
+  get names(): readonly string[] {
+    return [...this.#processes.keys()];
+  }
+
+  process(name: string): OwnProcess {
+    return must(this.#processes.get(name), `the cluster has no process ${name}`);
+  }
+
+  /** Where a host answers. */
+  url(name: string): string {
+    return must(this.#urls.get(name), `the cluster has no host ${name}`);
+  }
+
+  /** A client of the store; who takes it closes it. */
+  openStore(): ClickHouseClient {
+    const url = new URL(this.storeUrl);
+    return createClient({
+      url: `http://${url.host}`,
+      username: url.username,
+      password: url.password,
+      database: DATABASE,
+    });
+  }
+
+  /** Where a processor says how it is; another address after each start. */
+  operationsUrl(name: string): string {
+    const { metricsUrl } = readySchema.parse(JSON.parse(this.process(name).said));
+    return new URL(metricsUrl).origin;
+  }
+
+  /** A figure of a processor, over all partitions. Throws when it has none of that name. */
+  async metric(name: string, metric: string): Promise<number> {
+    const text = await (await fetch(`${this.operationsUrl(name)}/metrics`)).text();
+    const lines = [...text.matchAll(new RegExp(`^${metric}(?:{[^}]*})? (\\S+)$`, 'gm'))];
+    if (lines.length === 0) throw new Error(`${name} has no metric ${metric}`);
+    return lines.reduce((sum, line) => sum + Number(line[1]), 0);
+  }
+
+  async kill(name: string): Promise<void> {
+    await this.process(name).kill();
+  }
+
+  /** Starts a process again, ending it first if it runs. */
+  async restart(name: string, env: Env = {}): Promise<void> {
+    const process = this.process(name);
+    if (process.running) await process.stop();
+    await process.start(env);
+  }
+
+  /** Waits until a host says that it and all that it needs is there. */
+  async ready(name: string): Promise<void> {
+    await waitFor(
+      `${name} is ready`,
+      () =>
+        fetch(`${this.url(name)}/healthz/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      30_000,
+    );
+  }
+
+  /** Ends everything and deletes the folder, unless it was named; with KEEP_CLUSTER=1 it stays, to be looked at. */
+  async stop(): Promise<void> {
+    for (const process of [...this.#processes.values()].reverse()) await process.stop();
+    const isKept = this.#isKept || process.env.KEEP_CLUSTER === '1';
+    if (!isKept) rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+/** Reads and checks the credentials in a data folder. */
+export function readCredentials(dataDir: string): Credentials {
+  return credentialsSchema.parse(JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')));
+}
+
+async function planBus(launch: Launch, folder: string) {
+  const server = await launch.ensureNatsServer({ ...definedEnv(), NATS_URL: '' });
+  const port = await launch.freePort(HOST);
+  const storeDir = join(folder, 'bus');
+  mkdirSync(storeDir, { recursive: true });
+  const configPath = join(storeDir, 'nats.conf');
+  const syncAlways = launch.canSyncAlways(server.version);
+  const fileBytesMax = BUS_FILE_BYTES_MAX;
+  writeFileSync(
+    configPath,
+    launch.natsConfig({ port, storeDir, login: undefined, syncAlways, fileBytesMax }),
+  );
+  const plan: ProcessPlan = {
+    name: 'bus',
+    command: server.path,
+    args: ['-c', configPath],
+    env: {},
+    logPath: join(folder, 'logs', 'bus.log'),
+    isReady: () => launch.greetsAsNats(HOST, port, 500),
+  };
+  return { plan, url: `nats://${HOST}:${port}`, version: server.version };
+}
+
+function planner(folder: string, env: Env, { envOf = {}, nodeArguments = [] }: ClusterOptions) {
+  return (name: string, [program = '', ...args]: readonly string[], own: Env = {}): ProcessPlan => ({
+    name,
+    command: process.execPath,
+    args: ['--enable-source-maps', ...nodeArguments, join(projectRoot, 'dist', program), ...args],
+    env: { ...env, INSTANCE: name, ...own, ...envOf[name] },
+    logPath: join(folder, 'logs', `${name}.log`),
+    isReady: undefined,
+  });
+}
+
+async function loadLaunch(): Promise<Launch> {
+  const load = (file: string): Promise<unknown> =>
+    import(pathToFileURL(join(projectRoot, 'infra/launch', file)).href);
+  const modules = await Promise.all(
+    ['nats-server.mjs', 'nats-version.mjs', 'bus-config.mjs', 'ports.mjs'].map(load),
+  );
+  return Object.assign({}, ...modules) as Launch;
+}
+
+function definedEnv(): Env {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

@@ -1,0 +1,212 @@
+import { SESSION_START } from '../../ingest/event.ts';
+import { type Reference, reference } from '../../processor/testing/reference.ts';
+import { dayOf, Questions, shownRatio } from '../cluster/answers.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Client } from '../cluster/client.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import {
+  isSynthetic,
+  type StoredEvent,
+  type StoredSession,
+  storedCounts,
+  storedEvents,
+  storedSessions,
+} from '../cluster/stored.ts';
+import type { Entry, Ledger } from '../traffic/ledger.ts';
+
+export interface Audit {
+  readonly acknowledged: number;
+  readonly stored: number;
+  readonly sessions: number;
+  /** What is not as it must be, in words, the first few of each kind. Empty: everything is right. */
+  readonly differences: readonly string[];
+}
+
+const SETTLED_MAX_MS = 60_000;
+const SHOWN_MAX = 5;
+const EVENT_NAMES = ['screen_view', 'click'];
+
+/** A time in which the owner of a session could not be asked, so that a collector answered what it derived. */
+export interface Outage {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/**
+ * Waits until everything is in the store and compares it with what the senders know: every acknowledged event exactly
+ * once and under the session that was answered, nothing that nobody sent, sessions equal to the oracle's, and the API
+ * saying the same. `host` answers questions. Only an event that was under way during one of the `outages` may have been
+ * answered another session than it is stored in.
+ */
+export async function audit(
+  cluster: Cluster,
+  ledger: Ledger,
+  host: string,
+  outages: readonly Outage[] = [],
+): Promise<Audit> {
+  const site = cluster.credentials.projectId;
+  const { read } = cluster.credentials.clients;
+  const client = new Client(2);
+  const store = cluster.openStore();
+  try {
+    const questions = new Questions(client, cluster.url(host), site, read);
+    const acknowledged = ledger.acknowledged.length;
+    await waitFor('everything is in the store', () => isSettled(), SETTLED_MAX_MS);
+    async function isSettled(): Promise<boolean> {
+      const { events, inSessions } = await storedCounts(store, site);
+      if (events < acknowledged || events !== inSessions) return false;
+      return (await questions.exportPage(EVENT_NAMES, 1, 1)).meta.totalCount === events;
+    }
+    const events = await storedEvents(store, site);
+    const sessions = await storedSessions(store, site);
+    const stored = events.filter((event) => !isSynthetic(event));
+    const sessionByEvent = new Map(stored.map(({ eventId, sessionId }) => [eventId, sessionId]));
+    const isLoose = (entry: Entry) => outages.some((outage) => overlaps(entry, outage));
+    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { holdMs: 3_600_000 });
+    const differences = [
+      ...eventDifferences(ledger, stored, oracle, outages),
+      ...sessionDifferences(sessions, oracle),
+      ...startDifferences(events, oracle),
+      ...(await answerDifferences(questions, stored, oracle)),
+    ];
+    return { acknowledged, stored: stored.length, sessions: sessions.length, differences };
+  } finally {
+    client.close();
+    await store.close();
+  }
+}
+
+function eventDifferences(
+  ledger: Ledger,
+  stored: readonly StoredEvent[],
+  oracle: Reference,
+  outages: readonly Outage[],
+): string[] {
+  const byEventId = new Map<string, StoredEvent[]>();
+  for (const row of stored) byEventId.set(row.eventId, [...(byEventId.get(row.eventId) ?? []), row]);
+  const sent = new Set(ledger.entries.map(({ event }) => event.eventId));
+  const expected = new Map(oracle.events.map(({ event, sessionId }) => [event.eventId, sessionId]));
+  const lost: string[] = [];
+  const doubled: string[] = [];
+  const elsewhere: string[] = [];
+  for (const entry of ledger.entries) {
+    const { event, acknowledgedAtMs } = entry;
+    const answered = outages.some((outage) => overlaps(entry, outage)) ? undefined : entry.answered;
+    const rows = byEventId.get(event.eventId) ?? [];
+    if (rows.length > 1) doubled.push(`${event.eventId} ×${rows.length}`);
+    const [row] = rows;
+    if (row === undefined) {
+      if (acknowledgedAtMs !== undefined) lost.push(event.eventId);
+      continue;
+    }
+    const places = new Set([
+      row.sessionId,
+      expected.get(event.eventId),
+      answered?.sessionId ?? row.sessionId,
+    ]);
+    if (places.size > 1) {
+      const [inStore, inOracle, inAnswer] = [row.sessionId, expected.get(event.eventId), answered?.sessionId];
+      elsewhere.push(`${event.eventId} stored ${inStore}, oracle ${inOracle}, answered ${inAnswer}`);
+    }
+  }
+  const foreign = stored.filter(({ eventId }) => !sent.has(eventId)).map(({ eventId }) => eventId);
+  return [
+    ...found('acknowledged and lost', lost),
+    ...found('stored more than once', doubled),
+    ...found('session ids that disagree', elsewhere),
+    ...found('stored and never sent', foreign),
+  ];
+}
+
+function sessionDifferences(stored: readonly StoredSession[], oracle: Reference): string[] {
+  const text = (session: Omit<StoredSession, 'states'>, states: number) =>
+    JSON.stringify([
+      session.id,
+      session.deviceId,
+      session.profileId,
+      session.startedAtMs,
+      session.endedAtMs,
+      session.screenViews,
+      session.otherEvents,
+      session.entryPath,
+      session.exitPath,
+      states,
+    ]);
+  const expected = oracle.sessions.map((session) =>
+    text({ ...session, entryPath: session.entry.path, exitPath: session.exit.path }, 1),
+  );
+  const actual = stored.map((session) => text(session, session.states));
+  return compared('sessions', actual, expected);
+}
+
+function startDifferences(stored: readonly StoredEvent[], oracle: Reference): string[] {
+  const actual = stored
+    .filter(isSynthetic)
+    .map(({ name, sessionId, createdAtMs }) => `${name} ${sessionId} ${createdAtMs}`);
+  const expected = oracle.synthetic
+    .filter(({ name }) => name === SESSION_START)
+    .map(({ name, sessionId, createdAtMs }) => `${name} ${sessionId} ${createdAtMs}`);
+  return compared('synthetic events', actual, expected);
+}
+
+async function answerDifferences(
+  questions: Questions,
+  stored: readonly StoredEvent[],
+  oracle: Reference,
+): Promise<string[]> {
+  const exported: string[] = [];
+  for (let page = 1; ; page += 1) {
+    const { meta, data } = await questions.exportPage(EVENT_NAMES, page, 1_000);
+    exported.push(...data.map(({ sessionId }) => sessionId));
+    if (data.length === 0 || page >= meta.pages) break;
+  }
+  const times = oracle.events.map(({ event }) => event.occurredAtMs).sort((a, b) => a - b);
+  const metrics = await questions.metrics(dayOf(times[0] ?? 0), dayOf(times.at(-1) ?? 0));
+  const views = oracle.events.filter(({ event }) => event.name === 'screen_view').length;
+  const visitors = new Set(oracle.events.map(({ event }) => event.profileId || event.deviceId)).size;
+  const durationMs = oracle.sessions.reduce(
+    (sum, session) => sum + session.endedAtMs - session.startedAtMs,
+    0,
+  );
+  const bounces = oracle.sessions.filter(({ screenViews }) => screenViews <= 1).length;
+  const actual = [
+    `views ${metrics.total_screen_views}`,
+    `visitors ${metrics.unique_visitors}`,
+    `sessions ${metrics.total_sessions}`,
+    `bounces ${metrics.bounce_rate} %`,
+    `duration ${metrics.avg_session_duration} s`,
+  ];
+  const expected = [
+    `views ${views}`,
+    `visitors ${visitors}`,
+    `sessions ${oracle.sessions.length}`,
+    `bounces ${shownRatio(bounces * 100, oracle.sessions.length)} %`,
+    `duration ${shownRatio(durationMs / 1_000, oracle.sessions.length)} s`,
+  ];
+  return [
+    ...compared(
+      'exported',
+      exported,
+      stored.map(({ sessionId }) => sessionId),
+    ),
+    ...compared('metrics', actual, expected),
+  ];
+}
+
+function overlaps({ sentAtMs, acknowledgedAtMs = sentAtMs }: Entry, { fromMs, untilMs }: Outage): boolean {
+  return sentAtMs <= untilMs && acknowledgedAtMs >= fromMs;
+}
+
+/** Differences of two bags of texts. */
+function compared(what: string, actual: readonly string[], expected: readonly string[]): string[] {
+  const balance = new Map<string, number>();
+  for (const text of actual) balance.set(text, (balance.get(text) ?? 0) + 1);
+  for (const text of expected) balance.set(text, (balance.get(text) ?? 0) - 1);
+  const extra = [...balance].filter(([, count]) => count > 0).map(([text]) => text);
+  const missing = [...balance].filter(([, count]) => count < 0).map(([text]) => text);
+  return [...found(`${what}: too many`, extra.sort()), ...found(`${what}: missing`, missing.sort())];
+}
+
+function found(what: string, cases: readonly string[]): string[] {
+  return cases.length === 0 ? [] : [`${what} (${cases.length}): ${cases.slice(0, SHOWN_MAX).join('; ')}`];
+}

@@ -1,0 +1,282 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { expectedOf, type Question } from './answers.ts';
+import { Asker, makeAccounts } from './asker.ts';
+import { AGENTS, BUSY_SITE, SITES } from './fixtures.ts';
+import { differenceOf, firstDifference, pathOf } from './inquiry.ts';
+import { anyQuestion, everyQuestion } from './questions.ts';
+import { noteRecords, type Reading, type RecordBook, readSites } from './reading.ts';
+import { Sender } from './sender.ts';
+import { busyEvents, lastMinutes, startBusySite } from './side-traffic.ts';
+import { PARTS, type Sent, siteTraffic } from './visits.ts';
+
+// Whatever is asked about the traffic of four sites is what the exported events alone give (golden/model.ts), while flushes,
+// merges and sums of hours go on and late events come. Each test needs those before it.
+
+const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
+const HOSTS = ['a', 'b'];
+const FRESHNESS_MS = 500;
+const QUESTIONS = 150;
+const AT_ONCE = 4;
+const WAIT_MAX_MS = 30_000;
+const SHOWN = 6;
+/** Nothing is flushed but by the number of its rows: the part of the traffic that follows has fewer. */
+const HELD = { FLUSH_INTERVAL_MS: '60000', FLUSH_ROWS_MAX: '2500' };
+/** More than that on each partition, as each has its session, too. */
+const FLOOD = 8_000;
+
+let cluster: Cluster;
+let asker: Asker;
+let sender: Sender;
+const random = new SeededRandom(SEED);
+const startedAtMs = Date.now();
+const traffic = SITES.flatMap((site) => siteTraffic(random, site, startedAtMs));
+const records: RecordBook = new Map();
+/** Events that were acknowledged, by site. */
+const acknowledged = new Map<string, number>();
+
+beforeAll(async () => {
+  let clientIds: string[] = [];
+  cluster = await Cluster.start({
+    hosts: { a: ['ingest', 'query'], b: ['ingest', 'query'] },
+    processors: ['processor'],
+    withStore: true,
+    env: {
+      PARTITIONS: '4',
+      FLUSH_INTERVAL_MS: '150',
+      ROLLUP_INTERVAL_MS: '200',
+      LEASE_MS: '2000',
+      LOG_LEVEL: 'warn',
+    },
+    prepare: async (ground) => {
+      clientIds = await makeAccounts(ground, [...SITES, BUSY_SITE]);
+    },
+  });
+  await Promise.all(HOSTS.map((host) => cluster.ready(host)));
+  asker = new Asker(cluster, HOSTS, clientIds);
+  sender = new Sender(cluster, HOSTS);
+});
+
+afterAll(async () => {
+  asker?.close();
+  await cluster?.stop();
+});
+
+test('while hours are summed up for the first time', async () => {
+  await sendPart(0);
+  await waitFor(
+    'an hour',
+    async () => (await metric('footfall_processor_rollup_hours_total')) > 0,
+    WAIT_MAX_MS,
+  );
+  await expectModel(everyQuestion());
+});
+
+test('with late events in unflushed rows, and while the flush brings them', async () => {
+  await restartProcessor(HELD);
+  await sendPart(1);
+  const flushes = () => metric('footfall_processor_flushes_total');
+  const before = await flushes();
+  expect(await metric('footfall_processor_open_batch_rows')).toBeGreaterThan(0);
+  await expectModel([], async () => {
+    expect(await flushes()).toBe(before);
+    await sender.send(busyEvents(random, FLOOD));
+    await waitFor('the flushes', async () => (await flushes()) >= before + 4, WAIT_MAX_MS);
+  });
+});
+
+test('when the store was killed and has started again', async () => {
+  await restartProcessor({});
+  await cluster.kill('store');
+  expect(cluster.process('store').ending).toBe('SIGKILL');
+  await cluster.restart('store');
+  await Promise.all(HOSTS.map((host) => cluster.ready(host)));
+  await sendPart(2);
+  await expectModel([]);
+});
+
+test('without the store from memory, where it goes by the last minutes; all else is refused', async () => {
+  await cluster.kill('store');
+  await sendAll(lastMinutes(random));
+  await freshness();
+  const asked = [];
+  for (const { id } of SITES) {
+    for (const question of LAST_MINUTES) {
+      const fromMs = Date.now();
+      const { status, body } = await asker.get(pathOf(id, question));
+      expect([pathOf(id, question), status]).toEqual([pathOf(id, question), 200]);
+      asked.push({ site: id, question, fromMs, toMs: Date.now(), body });
+    }
+    await expectRefusals(id);
+  }
+  await cluster.restart('store');
+  await Promise.all(HOSTS.map((host) => cluster.ready(host)));
+  for (const { id } of SITES) {
+    const count = acknowledged.get(id);
+    await waitFor(`${count} events`, async () => (await asker.count(id)) === count, WAIT_MAX_MS);
+  }
+  const sites = await readAll();
+  const differences = asked.flatMap(({ site, question, fromMs, toMs, body }) => {
+    const { model } = must(sites.get(site), site);
+    const bodies = [fromMs, toMs]
+      .map((atMs) => expectedOf(model, question, atMs))
+      .map((found) => (found.kind === 'answer' ? found.body : found));
+    return bodies.some((expected) => isDeepStrictEqual(expected, body))
+      ? []
+      : [`${pathOf(site, question)}\n  ${firstDifference(bodies[0], body, '')}`];
+  });
+  expect(differences, `seed ${SEED}`).toEqual([]);
+});
+
+test('with late events for hours that were summed up again', async () => {
+  await sendPart(PARTS - 1);
+  await expectModel([]);
+  await waitFor(
+    'late hours',
+    async () => (await metric('footfall_processor_rollup_late_hours_total')) > 0,
+    WAIT_MAX_MS,
+  );
+});
+
+test.each([
+  ['country?filters=[{"name":"nope","operator":"is","value":["x"]}]', 'filters.0.name'],
+  ['metrics?filters=[{"name":"path","operator":"like","value":["x"]}]', 'filters.0.operator'],
+  ['pages?filters=[{"name":"path","operator":"is"}]', 'filters.0.value'],
+  ['sessions?filters=[{"name":"path","operator":"isNull","value":["x"]}]', 'filters.0.value'],
+  ['events?filters=[{"name":"revenue","operator":"contains","value":["x"]}]', 'filters.0.operator'],
+  ['events/names?filters=[{"name":"createdAt","operator":"gt","value":["yesterday"]}]', 'filters.0.value.0'],
+  ['active_users?filters=[{"name":"path","operator":"regex","value":["("]}]', 'filters'],
+  ['traffic/geo?filters={}', 'filters'],
+  ['city?filters=[', 'filters'],
+  ['browser?range=8d', 'range'],
+  ['os?startDate=2026-01-02', 'endDate'],
+  ['os?endDate=2026-01-02', 'startDate'],
+  ['os?startDate=2026-01-02&endDate=2026-01-01', 'endDate'],
+  ['os?startDate=2026-02-30&endDate=2026-03-01', 'startDate'],
+  ['os?range=7d&startDate=2026-01-02&endDate=2026-01-03', 'range'],
+  ['device?limit=0', 'limit'],
+  ['device?limit=1001', 'limit'],
+  ['events?cursor=-1', 'cursor'],
+  ['events?sessionId=x', 'sessionId'],
+  ['metrics?interval=year', 'interval'],
+  ['metrics?range=7d&interval=minute', 'interval'],
+  ['active_users?days=0', 'days'],
+  ['active_users?days=3&range=7d', 'days'],
+  ['traffic/geo?breakdown=os', 'breakdown'],
+  ['pages/entry_exit?mode=middle', 'mode'],
+  ['events/property_values', 'property'],
+])('%s is refused and names %s', async (text, part) => {
+  const { status, body } = await asker.get(`/insights/berlin/${encodeURI(text)}`);
+  expect([status, body]).toEqual([400, expect.objectContaining({ message: expect.stringContaining(part) })]);
+});
+
+/** Ends it as a deployment does, and waits until it answers for every partition. */
+async function restartProcessor(settings: Readonly<Record<string, string>>): Promise<void> {
+  await cluster.restart('processor', settings);
+  await waitFor(
+    'the owner',
+    async () => (await fetch(`${cluster.operationsUrl('processor')}/healthz/ready`)).ok,
+    WAIT_MAX_MS,
+  );
+}
+
+async function sendPart(part: number): Promise<void> {
+  const sent = traffic.filter((each) => each.part === part);
+  await sendAll(sent);
+  await noteRecords(asker, records, sent);
+  for (const { id } of SITES) {
+    for (const [index, agent] of AGENTS.slice(0, 3).entries()) {
+      await sender.browse(id, agent, {
+        name: index === 0 ? 'click' : 'screen_view',
+        properties: { __path: '/now' },
+      });
+      acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1);
+    }
+  }
+}
+
+async function sendAll(sent: readonly Sent[]): Promise<void> {
+  await sender.send(sent);
+  for (const { site, isEvent } of sent)
+    acknowledged.set(site, (acknowledged.get(site) ?? 0) + (isEvent ? 1 : 0));
+}
+
+/** Everything that was acknowledged is counted after so long: the contract's own time. */
+function freshness(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, FRESHNESS_MS));
+}
+
+/**
+ * Asks these questions, and then random ones, of one site after the other. Meanwhile a site that nobody asks about has
+ * traffic; or `halfway` happens.
+ */
+async function expectModel(plain: readonly Question[], halfway?: () => Promise<void>): Promise<void> {
+  await freshness();
+  // Records have no promised time to reach the store, from where filters read them.
+  await waitFor('the records', async () => (await metric('footfall_records_dirty')) === 0, WAIT_MAX_MS);
+  const sites = await readAll();
+  const endBusy = halfway === undefined ? startBusySite(sender, random) : undefined;
+  const questions = Array.from({ length: QUESTIONS }, (_, index) => {
+    const { id } = must(SITES[index % SITES.length], 'a site');
+    const { model } = must(sites.get(id), id);
+    return { id, model, question: plain[index] ?? anyQuestion(random, model, Date.now()) };
+  });
+  const count = questions.length;
+  const differences: string[] = [];
+  let happening: Promise<void> | undefined;
+  const lane = async () => {
+    for (let next = questions.shift(); next !== undefined; next = questions.shift()) {
+      if (questions.length === Math.floor(count / 2)) happening = halfway?.();
+      const difference = await differenceOf(asker, next.id, next.model, next.question);
+      if (difference !== undefined) differences.push(difference);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all([happening, endBusy?.()]);
+  expect(differences.slice(0, SHOWN), `${differences.length} of ${count}, seed ${SEED}`).toEqual([]);
+}
+
+/** Reads all sites; every acknowledged event is there, once. */
+async function readAll(): Promise<ReadonlyMap<string, Reading>> {
+  const sites = await readSites(asker, records);
+  for (const [id, { sent, misplaced }] of sites)
+    expect([id, sent, misplaced]).toEqual([id, acknowledged.get(id), []]);
+  return sites;
+}
+
+const LAST_MINUTES: readonly Question[] = [
+  { route: 'live', parameters: {}, filters: [] },
+  { route: 'live', parameters: { details: 'true' }, filters: [] },
+  { route: 'metrics', parameters: { range: '30min' }, filters: [] },
+  { route: 'metrics', parameters: { range: 'lastHour' }, filters: [] },
+];
+
+async function expectRefusals(site: string): Promise<void> {
+  const refused = [
+    'metrics?range=7d',
+    'country',
+    'events',
+    'sessions',
+    'pages',
+    'active_users',
+    'events/names',
+  ];
+  const filtered = 'metrics?range=30min&filters=[{"name":"path","operator":"is","value":["/"]}]';
+  const paths = [...refused, filtered].map((path) => `/insights/${site}/${encodeURI(path)}`);
+  const exports = ['events?', 'charts?series=[{"name":"*"}]&'].map(
+    (path) => `/export/${encodeURI(path)}projectId=${site}`,
+  );
+  for (const path of [...paths, ...exports]) {
+    expect([path, (await asker.get(path)).status]).toEqual([path, 503]);
+  }
+  const { status, body } = await asker.get(`/insights/${site}/metrics?range=7d&partial=true`);
+  expect([status, body]).toEqual([200, expect.objectContaining({ partial: true })]);
+}
+
+function metric(name: string): Promise<number> {
+  return cluster.metric('processor', name);
+}

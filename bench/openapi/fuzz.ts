@@ -1,0 +1,215 @@
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { RawConnection } from './connection.ts';
+import { breachOf, type Law } from './judge.ts';
+import type { KnownThings } from './known.ts';
+import { spoil, spoilCredentials } from './mutate.ts';
+import type { ListedOperation } from './operations.ts';
+import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSources } from './requests.ts';
+import { oneOf } from './values.ts';
+
+/** How one request is made. */
+type Manner = 'good' | 'spoilt' | 'stranger';
+
+interface Planned {
+  readonly operation: ListedOperation;
+  readonly manner: Manner;
+  readonly seed: number;
+}
+
+export interface FuzzOptions {
+  readonly law: Law;
+  readonly known: KnownThings;
+  readonly cast: Cast;
+  /** The site that is asked about; it is there when all is over. */
+  readonly site: string;
+  readonly url: string;
+  readonly seed: number;
+  readonly requests: number;
+  /** Requests of each operation; the others are of those that cost little. */
+  readonly eachOperation: number;
+  /** Of each question, which the store has to answer. */
+  readonly eachQuestion: number;
+  readonly inFlight: number;
+  /** Told how far it is, every few seconds. */
+  readonly say: (line: string) => void;
+  /** Ends as soon as so many answers were wrong. */
+  readonly breachesMax: number;
+}
+
+export interface FuzzOutcome {
+  /** What was wrong, with the request to repeat. */
+  readonly breaches: readonly string[];
+  /** By operation: good requests that were sent, and those of them that were answered 200 or 202. */
+  readonly good: ReadonlyMap<string, { sent: number; done: number; lastRefusal: string }>;
+  /** How many answers there were of each status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** What was said with 503, once each. */
+  readonly unavailable: ReadonlySet<string>;
+  readonly sent: number;
+}
+
+const PROGRESS_EVERY_MS = 5_000;
+/** Of the requests that come on top of those of each operation. */
+const STRANGERS = 0.02;
+const SENT = 0.6;
+const OWN_ADDRESS = '127.0.0.1';
+/** Strangers come from few addresses, so that some of them are shut out and others are not. */
+const STRAY_ADDRESSES = [
+  '127.0.1.1',
+  '127.0.1.2',
+  '127.0.1.3',
+  '127.0.1.4',
+  '127.0.1.5',
+  '127.0.1.6',
+] as const;
+
+/** Sends requests made from the document alone, and holds every answer against it. */
+export async function fuzz(options: FuzzOptions): Promise<FuzzOutcome> {
+  const { law, url } = options;
+  const outcome = {
+    breaches: [] as string[],
+    good: new Map(law.operations.map(({ id }) => [id, { sent: 0, done: 0, lastRefusal: '' }])),
+    statuses: new Map<number, number>(),
+    unavailable: new Set<string>(),
+    sent: 0,
+  };
+  const plan = planOf(options);
+  const startedAt = Date.now();
+  const progress = setInterval(() => {
+    const seconds = Math.round((Date.now() - startedAt) / 1000);
+    options.say(
+      `${outcome.sent} of ${plan.length} requests after ${seconds} s, ${outcome.breaches.length} wrong`,
+    );
+  }, PROGRESS_EVERY_MS);
+  const { hostname, port } = new URL(url);
+  const sendOnAndOn = async (worker: number) => {
+    const own = new RawConnection(Number(port), OWN_ADDRESS);
+    const stray = new RawConnection(
+      Number(port),
+      STRAY_ADDRESSES[worker % STRAY_ADDRESSES.length] ?? OWN_ADDRESS,
+    );
+    while (outcome.breaches.length < options.breachesMax) {
+      const planned = plan[outcome.sent];
+      if (planned === undefined) break;
+      outcome.sent += 1;
+      const draft = draftOf(options, planned);
+      const breach = await sendOne(options, outcome, {
+        planned,
+        draft,
+        connection: draft.isStray ? stray : own,
+        host: `${hostname}:${port}`,
+      });
+      if (breach !== undefined)
+        outcome.breaches.push(`${breach}\n    seed ${planned.seed}: ${curlOf(draft, url)}`);
+    }
+    own.close();
+    stray.close();
+  };
+  await Promise.all(Array.from({ length: options.inFlight }, (_, worker) => sendOnAndOn(worker)));
+  clearInterval(progress);
+  return outcome;
+}
+
+interface Sending {
+  readonly planned: Planned;
+  readonly draft: Draft;
+  readonly connection: RawConnection;
+  readonly host: string;
+}
+
+/** What is wrong with the answer, or with there being none. */
+async function sendOne(
+  { law, known }: FuzzOptions,
+  outcome: {
+    readonly good: FuzzOutcome['good'];
+    readonly statuses: Map<number, number>;
+    readonly unavailable: Set<string>;
+  },
+  { planned, draft, connection, host }: Sending,
+): Promise<string | undefined> {
+  const { operation, manner } = planned;
+  try {
+    const answer = await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD');
+    const { status } = answer;
+    outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
+    if (status === 503)
+      outcome.unavailable.add(`${operation.id}: ${answer.body.toString('utf8').slice(0, 200)}`);
+    const good = manner === 'good' ? outcome.good.get(operation.id) : undefined;
+    if (good !== undefined) {
+      good.sent += 1;
+      if (status < 300) good.done += 1;
+      else good.lastRefusal = answer.body.toString('utf8').slice(0, 200);
+    }
+    const breach = breachOf(law, draft.method, draft.path, answer);
+    if (breach !== undefined) return breach;
+    if (status === 404 && manner === 'good') known.missed(operation, draft.names);
+    // What strangers make is theirs.
+    if (status === 200 && manner !== 'stranger' && !draft.isStray && draft.method === operation.method)
+      known.learn(operation, draft.names, jsonIn(answer.body), answer.headers.etag ?? '');
+    return undefined;
+  } catch (error) {
+    return `no answer: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** Every operation in its turn, and what costs little again and again, in an order of its own. */
+function planOf({ law, seed, requests, eachOperation, eachQuestion }: FuzzOptions): readonly Planned[] {
+  const random = new SeededRandom(seed);
+  const { operations } = law;
+  const plan: Planned[] = [];
+  const add = (operation: ListedOperation, manner: Manner) =>
+    plan.push({ operation, manner, seed: (seed + plan.length * 7919) >>> 0 });
+  for (const operation of operations) {
+    const count = isQuestion(operation) ? eachQuestion : eachOperation;
+    for (let index = 0; index < count; index += 1) add(operation, mannerOf(operation, index));
+  }
+  const sending = operations.filter(({ tag, body }) => tag === 'Track' && body !== undefined);
+  const cheap = operations.filter(({ tag }) => tag === 'Track' || tag === 'Manage');
+  const guarded = operations.filter(({ access }) => access === 'secret');
+  while (plan.length < requests) {
+    // To learn that a secret is wrong takes the service as long as a thousand other refusals.
+    if (random.chance(STRANGERS)) add(oneOf(random, guarded), 'stranger');
+    else if (random.chance(SENT)) add(oneOf(random, sending), random.chance(0.3) ? 'good' : 'spoilt');
+    else add(oneOf(random, cheap), 'spoilt');
+  }
+  return shuffled(random, plan);
+}
+
+function draftOf({ law, known, cast, site }: FuzzOptions, { operation, manner, seed }: Planned): Draft {
+  const random = new SeededRandom(seed);
+  const sources: RequestSources = { random, named: law.named, known, cast, site };
+  const draft = goodRequest(sources, operation);
+  if (manner === 'spoilt') spoil(sources, draft);
+  if (manner === 'stranger') spoilCredentials(sources, draft);
+  return draft;
+}
+
+/** Half are good; one of eight questions comes from a stranger. */
+function mannerOf(operation: ListedOperation, index: number): Manner {
+  if (isQuestion(operation) && index % 8 === 1) return 'stranger';
+  return index % 2 === 0 ? 'good' : 'spoilt';
+}
+
+function isQuestion({ tag }: ListedOperation): boolean {
+  return tag === 'Insights' || tag === 'Export';
+}
+
+/** In any order, but things are made rather early and deleted rather late, so that there are some to ask about. */
+function shuffled(random: SeededRandom, plan: readonly Planned[]): readonly Planned[] {
+  const placeOf = ({ operation: { method, tag } }: Planned) => {
+    if (method === 'DELETE') return 0.5 + random.next() / 2;
+    return tag === 'Manage' && method === 'POST' ? random.next() * 0.6 : random.next();
+  };
+  return plan
+    .map((planned) => ({ planned, place: placeOf(planned) }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ planned }) => planned);
+}
+
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,155 @@
+import type { SeededRandom } from '../../ingest/testing/random.ts';
+import type { Credential } from '../cluster/client.ts';
+import type { ListedOperation } from './operations.ts';
+
+/** What stands in the path of one thing: `{projectId, dashboardId}`. */
+export type Names = Readonly<Record<string, string>>;
+
+interface Known {
+  readonly names: Names;
+  readonly etag: string;
+}
+
+const KNOWN_MAX = 60;
+
+/**
+ * Things that exist, as the service said: whatever a POST answered is what the path below it names, so that nothing
+ * about projects or dashboards has to be known here. Those of `kept` are never changed or deleted.
+ */
+export class KnownThings {
+  readonly #operations: readonly ListedOperation[];
+  /** By the last name of the path. */
+  readonly #byName = new Map<string, Known[]>();
+  readonly #gone: { readonly own: string; readonly value: string }[] = [];
+  readonly #kept: readonly Names[];
+
+  constructor(operations: readonly ListedOperation[], kept: readonly Names[]) {
+    this.#operations = operations;
+    this.#kept = kept;
+  }
+
+  /** Learns from an answer of 200. `names` is what stood in the path of the request. */
+  learn(operation: ListedOperation, given: Names, body: unknown, etag: string): void {
+    const own = lastName(operation.path);
+    const names = Object.fromEntries(
+      Object.entries(given).filter(([name]) => operation.path.includes(`{${name}}`)),
+    );
+    const shown = fieldOf(body, 'data') ?? body;
+    const id = fieldOf(shown, 'id');
+    const below = this.#operations.find(({ path }) => isOneBelow(path, operation.path));
+    const add = (found: unknown) => {
+      if (below === undefined || typeof found !== 'string') return;
+      const name = lastName(below.path);
+      this.#add(name, { names: { ...names, [name]: found }, etag });
+    };
+    if (operation.method === 'POST') add(id);
+    // What no POST makes is found in lists. All other lists hold things that have to stay.
+    else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
+      for (const one of shown.slice(0, 3)) add(fieldOf(one, 'id'));
+    else if (operation.method === 'DELETE' && changesNamed(operation)) this.#forget(own, names);
+    else if (own !== '' && etag !== '') this.#renew(own, names, etag);
+  }
+
+  /** Unlearns what was answered 404: it went with something else, or a spoilt request deleted it. */
+  missed({ path }: ListedOperation, given: Names): void {
+    const own = lastName(path);
+    const names = Object.fromEntries(Object.entries(given).filter(([name]) => path.includes(`{${name}}`)));
+    if (own !== '') this.#forget(own, names);
+  }
+
+  /** Something that was made; undefined where nothing of the kind exists. */
+  one(random: SeededRandom, { path }: ListedOperation): Known | undefined {
+    return chosen(random, this.#byName.get(lastName(path)) ?? []);
+  }
+
+  /** A site that was made and may be changed. */
+  oneSite(random: SeededRandom): string | undefined {
+    return chosen(random, this.#byName.get('projectId') ?? [])?.names.projectId;
+  }
+
+  /** One of those that are kept, for an operation that neither changes nor deletes it. */
+  keptOne(random: SeededRandom, operation: ListedOperation): Names | undefined {
+    if (changesNamed(operation)) return undefined;
+    const own = lastName(operation.path);
+    return chosen(
+      random,
+      this.#kept.filter((names) => Object.keys(names).at(-1) === own),
+    );
+  }
+
+  /** The last name of a thing of that kind which was deleted. */
+  goneOne(random: SeededRandom, { path }: ListedOperation): string | undefined {
+    const own = lastName(path);
+    return chosen(
+      random,
+      this.#gone.filter((gone) => gone.own === own),
+    )?.value;
+  }
+
+  #isMade({ path }: ListedOperation): boolean {
+    return this.#operations.some((other) => other.path === path && other.method === 'POST');
+  }
+
+  #add(name: string, known: Known): void {
+    const there = (this.#byName.get(name) ?? []).filter(({ names }) => names[name] !== known.names[name]);
+    this.#byName.set(name, [...there, known].slice(-KNOWN_MAX));
+  }
+
+  #renew(name: string, names: Names, etag: string): void {
+    const there = this.#byName.get(name) ?? [];
+    this.#byName.set(
+      name,
+      there.map((known) => (holds(known.names, names) ? { names: known.names, etag } : known)),
+    );
+  }
+
+  /** With a thing goes what is below it. */
+  #forget(own: string, names: Names): void {
+    for (const [name, there] of this.#byName)
+      this.#byName.set(
+        name,
+        there.filter((known) => !holds(known.names, names)),
+      );
+    const value = names[own] ?? '';
+    if (!this.#kept.some((kept) => kept[own] === value)) this.#gone.push({ own, value });
+    if (this.#gone.length > KNOWN_MAX) this.#gone.shift();
+  }
+}
+
+/** A client as a POST or a first start answers it. */
+export function credentialIn(body: unknown): Credential | undefined {
+  const shown = fieldOf(body, 'data') ?? body;
+  for (const holder of [fieldOf(shown, 'client'), shown]) {
+    const [id, secret] = [fieldOf(holder, 'id'), fieldOf(holder, 'secret')];
+    if (typeof id === 'string' && typeof secret === 'string') return { id, secret };
+  }
+  return undefined;
+}
+
+function chosen<Value>(random: SeededRandom, values: readonly Value[]): Value | undefined {
+  return values[random.below(Math.max(values.length, 1))];
+}
+
+/** The last `{name}` of a path; empty where there is none. */
+export function lastName(path: string): string {
+  return [...path.matchAll(/{(\w+)}/g)].at(-1)?.[1] ?? '';
+}
+
+/** Whether it changes or deletes what its path names last. */
+export function changesNamed({ method, path }: ListedOperation): boolean {
+  return method !== 'GET' && /{\w+}(?:\/rotate)?$/.test(path);
+}
+
+function isOneBelow(path: string, above: string): boolean {
+  return path.startsWith(`${above}/{`) && !path.slice(above.length + 1).includes('/');
+}
+
+function holds(whole: Names, part: Names): boolean {
+  return Object.entries(part).every(([name, value]) => whole[name] === value);
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+}

@@ -1,0 +1,99 @@
+import { must } from '../../infra/assert.ts';
+import type { OpenApiDocument, OperationObject, ResponseObject } from '../../query/openapi/open-api.ts';
+
+/** What the document lists for a status. */
+export interface ListedAnswer {
+  /** Media types with the schema of each. */
+  readonly content: readonly (readonly [mediaType: string, schema: unknown])[];
+  /** Names of headers, in lower case. */
+  readonly headers: readonly string[];
+}
+
+/** One path and method of the document. */
+export interface ListedOperation {
+  readonly id: string;
+  readonly method: string;
+  /** With `{name}` segments. */
+  readonly path: string;
+  readonly tag: string;
+  /** Whether only a client with its secret is let in; see `security`. */
+  readonly access: 'secret' | 'sender' | 'public';
+  readonly parameters: OperationObject['parameters'];
+  /** Schema and examples of the body, where there is one. */
+  readonly body: { readonly schema: unknown; readonly examples: readonly unknown[] } | undefined;
+  readonly answers: ReadonlyMap<number, ListedAnswer>;
+}
+
+/** Every operation of the document. */
+export function operationsIn(document: OpenApiDocument): readonly ListedOperation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      id: operation.operationId,
+      method: method.toUpperCase(),
+      path,
+      tag: must(operation.tags[0], 'an operation has a tag'),
+      access: accessOf(operation),
+      parameters: operation.parameters,
+      body: bodyOf(operation),
+      answers: new Map(
+        Object.entries(operation.responses).map(([status, response]) => [
+          Number(status),
+          listedAnswer('$ref' in response ? sharedResponse(document, response.$ref) : response),
+        ]),
+      ),
+    })),
+  );
+}
+
+/** What a request gets to: an operation, a path that has others (with their methods), or no path at all. */
+export type Target =
+  | { readonly kind: 'operation'; readonly operation: ListedOperation }
+  | { readonly kind: 'other-method'; readonly methods: readonly string[] }
+  | { readonly kind: 'no-path' };
+
+/** The path as it stands in the request, not decoded and without `?`. A segment that is named goes before any. */
+export function targetOf(operations: readonly ListedOperation[], method: string, path: string): Target {
+  const segments = path.split('/');
+  const there = operations.filter((operation) => fits(operation.path.split('/'), segments));
+  const namedMost = Math.max(...there.map(namedSegments));
+  const best = there.filter((operation) => namedSegments(operation) === namedMost);
+  const operation = best.find((candidate) => candidate.method === method);
+  if (operation !== undefined) return { kind: 'operation', operation };
+  if (best.length === 0) return { kind: 'no-path' };
+  return { kind: 'other-method', methods: best.map((other) => other.method) };
+}
+
+function fits(pattern: readonly string[], segments: readonly string[]): boolean {
+  return (
+    pattern.length === segments.length &&
+    pattern.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
+  );
+}
+
+function namedSegments({ path }: ListedOperation): number {
+  return path.split('/').filter((part) => !part.startsWith('{')).length;
+}
+
+function accessOf({ security }: OperationObject): ListedOperation['access'] {
+  if (security.length === 0) return 'public';
+  return security.length === 1 ? 'secret' : 'sender';
+}
+
+function bodyOf({ requestBody }: OperationObject): ListedOperation['body'] {
+  const media = requestBody?.content['application/json'];
+  if (media === undefined) return undefined;
+  const several = Object.values(media.examples ?? {}).map(({ value }) => value);
+  return { schema: media.schema, examples: media.example === undefined ? several : [media.example] };
+}
+
+function sharedResponse(document: OpenApiDocument, reference: string): ResponseObject {
+  const name = reference.replace('#/components/responses/', '');
+  return must(document.components.responses[name], `the document has no response ${name}`);
+}
+
+function listedAnswer({ content = {}, headers = {} }: ResponseObject): ListedAnswer {
+  return {
+    content: Object.entries(content).map(([mediaType, { schema }]) => [mediaType, schema]),
+    headers: Object.keys(headers).map((name) => name.toLowerCase()),
+  };
+}

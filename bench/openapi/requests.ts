@@ -1,0 +1,231 @@
+import { type JsonNode, textOf } from '../../ingest/testing/json-text.ts';
+import type { SeededRandom } from '../../ingest/testing/random.ts';
+import type { JsonSchema } from '../../query/openapi/json-schema.ts';
+import type { ParameterObject } from '../../query/openapi/open-api.ts';
+import type { Credential } from '../cluster/client.ts';
+import type { NamedSchemas } from './json-schema-check.ts';
+import { changesNamed, type KnownThings, lastName, type Names } from './known.ts';
+import type { ListedOperation } from './operations.ts';
+import { madeValue, nodeOf, oneOf, type ValueSources } from './values.ts';
+
+/** Clients of every kind. */
+export interface Cast {
+  readonly root: Credential;
+  /** Of the site that is asked about. */
+  readonly write: Credential;
+  readonly read: Credential;
+  /** The root client of another team. */
+  readonly foreign: Credential;
+  /** Clients that are only there to be named with wrong secrets: whoever fails often is shut out. */
+  readonly decoys: readonly Credential[];
+}
+
+/** What requests are made from. */
+export interface RequestSources {
+  readonly random: SeededRandom;
+  readonly named: NamedSchemas;
+  readonly known: KnownThings;
+  readonly cast: Cast;
+  /** The site that is asked about, and never changed. */
+  readonly site: string;
+}
+
+/** A request under construction. Texts are written as they are, one byte a character. */
+export interface Draft {
+  readonly operation: ListedOperation;
+  /** What stands in the path, before it is encoded. */
+  readonly names: Names;
+  method: string;
+  path: string;
+  /** What stands behind `?`. */
+  query: string;
+  headers: [name: string, value: string][];
+  /** The body while it is still JSON; `bytes` goes before it. */
+  node: JsonNode | undefined;
+  bytes: Buffer | undefined;
+  /** Whether a client is named that may be taken for a guesser, who is better known by another address. */
+  isStray: boolean;
+}
+
+export const CLIENT_ID = 'service-client-id';
+export const CLIENT_SECRET = 'service-client-secret';
+
+/** Filters and breakdowns cannot be made from their schema alone: a field's name is a text there. */
+const FILTERED = [
+  'path',
+  'country',
+  'utm_source',
+  'name',
+  'properties.plan',
+  'profile.email',
+  'group.name',
+] as const;
+
+/** A request that the document promises an answer, as far as a document can say it. */
+export function goodRequest(sources: RequestSources, operation: ListedOperation): Draft {
+  const { random, known, site, cast } = sources;
+  const keepsTo = random.chance(isQuestion(operation) ? 0.7 : 0.3) && known.keptOne(random, operation);
+  const thing = keepsTo ? undefined : known.one(random, operation);
+  // What is deleted is not what everything else asks about.
+  const projectId = operation.method === 'DELETE' ? (known.oneSite(random) ?? 'nobody') : site;
+  const names = namesOf(operation, thing?.names ?? (keepsTo || known.keptOne(random, operation)), {
+    projectId,
+    clientId: cast.write.id,
+  });
+  const values: ValueSources = { random, named: sources.named, known: (name) => names[nameOf(name)] };
+  const headers = credentialHeaders(sources, operation);
+  const body = bodyOf(values, operation);
+  if (body !== undefined) headers.push(['content-type', 'application/json']);
+  if (hasHeader(operation, 'If-Match') && thing !== undefined && thing.etag !== '' && random.chance(0.3))
+    headers.push(['if-match', thing.etag]);
+  return {
+    operation,
+    names,
+    method: operation.method,
+    path: operation.path.replace(/{(\w+)}/g, (_, name: string) => encodeURIComponent(names[name] ?? '')),
+    query: queryOf(values, operation),
+    headers,
+    node: body === undefined ? undefined : nodeOf(body),
+    bytes: undefined,
+    isStray: false,
+  };
+}
+
+/** The whole request as it goes over the wire. */
+export function bytesOf(draft: Draft, host: string): Buffer {
+  const body = payloadOf(draft);
+  const target = draft.path + (draft.query === '' ? '' : `?${draft.query}`);
+  const headers: [string, string][] = [['host', host], ...draft.headers];
+  if (body !== undefined) headers.push(['content-length', String(body.length)]);
+  const head = `${draft.method} ${target} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  return Buffer.concat([Buffer.from(head, 'latin1'), body ?? Buffer.alloc(0)]);
+}
+
+/** The same request for a shell. */
+export function curlOf(draft: Draft, url: string): string {
+  const body = payloadOf(draft);
+  const target = url + draft.path + (draft.query === '' ? '' : `?${draft.query}`);
+  const headers = draft.headers.map(
+    ([name, value]) => `-H ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`,
+  );
+  const parts = ['curl -i -g --path-as-is -X', quoted(draft.method), ...headers, quoted(target)];
+  if (body === undefined) return parts.join(' ');
+  return `echo ${body.toString('base64')} | base64 -d | ${parts.join(' ')} --data-binary @-`;
+}
+
+function payloadOf({ bytes, node }: Draft): Buffer | undefined {
+  return bytes ?? (node === undefined ? undefined : Buffer.from(textOf(node)));
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function isQuestion({ tag }: ListedOperation): boolean {
+  return tag === 'Insights' || tag === 'Export';
+}
+
+function hasHeader({ parameters }: ListedOperation, wanted: string): boolean {
+  return parameters.some(({ name, in: place }) => place === 'header' && name === wanted);
+}
+
+/** What is named, with `others` for whatever is not found. */
+function namesOf(operation: ListedOperation, found: Names | undefined, others: Names): Names {
+  const { path } = operation;
+  const names: Record<string, string> = { ...others, ...found };
+  // Nothing that must stay is changed because nothing else is there.
+  if (found === undefined && changesNamed(operation)) names[lastName(path)] = 'nobody';
+  for (const [, name = ''] of path.matchAll(/{(\w+)}/g)) names[name] ??= 'nobody';
+  return names;
+}
+
+function nameOf(field: string): string {
+  return field.replace(/_i/, 'I');
+}
+
+function credentialHeaders({ random, cast }: RequestSources, operation: ListedOperation): [string, string][] {
+  if (operation.access === 'public') return [];
+  const asRoot = operation.tag === 'Manage' || operation.tag === 'Export' || random.chance(0.5);
+  const { id, secret } = operation.access === 'sender' ? cast.write : asRoot ? cast.root : cast.read;
+  if (operation.access === 'sender' && random.chance(0.2))
+    return [
+      [CLIENT_ID, id],
+      ['origin', 'https://fuzz.example'],
+      [
+        'user-agent',
+        'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
+      ],
+    ];
+  return [
+    [CLIENT_ID, id],
+    [CLIENT_SECRET, secret],
+  ];
+}
+
+/** Of an example as it stands, of the schema alone, or of both. */
+function bodyOf(values: ValueSources, { body }: ListedOperation): unknown {
+  if (body === undefined) return undefined;
+  const { random } = values;
+  const example = body.examples.length === 0 ? undefined : oneOf(random, body.examples);
+  const made = () => madeValue(values, body.schema as JsonSchema);
+  if (example === undefined || random.chance(0.4)) return made();
+  if (typeof example !== 'object' || example === null || Array.isArray(example)) return example;
+  const whole: Record<string, unknown> = { ...example };
+  for (const name of Object.keys(whole)) whole[name] = values.known(name) ?? whole[name];
+  if ('type' in whole && 'payload' in whole) return whole;
+  const other = made();
+  for (const [name, value] of Object.entries(typeof other === 'object' && other !== null ? other : {}))
+    if (random.chance(0.25)) whole[name] = value;
+  return whole;
+}
+
+function queryOf(values: ValueSources, { parameters }: ListedOperation): string {
+  const { random } = values;
+  const inQuery = parameters.filter(({ in: place }) => place === 'query');
+  const asExample = random.chance(0.5);
+  const chosen = inQuery.filter((parameter) => {
+    if (parameter.required === true || parameter.name === 'projectId') return true;
+    return asExample ? parameter.example !== undefined : isFree(parameter) && random.chance(0.35);
+  });
+  const pairs = chosen.flatMap((parameter) => pairsOf(values, parameter));
+  return pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+}
+
+/** Whether it stands by itself: dates need one another, and a text can be anything. */
+function isFree({ schema, content }: ParameterObject): boolean {
+  return (
+    content !== undefined ||
+    (schema?.type !== 'string' && schema?.anyOf === undefined) ||
+    schema?.enum !== undefined
+  );
+}
+
+function pairsOf(
+  values: ValueSources,
+  { name, schema, content, example }: ParameterObject,
+): [string, string][] {
+  const { random } = values;
+  const known = values.known(name);
+  if (known !== undefined) return [[name, known]];
+  if (content !== undefined) {
+    const { schema: inner = {}, example: told } = content['application/json'] ?? {};
+    const isTold = told !== undefined && random.chance(0.4);
+    return [[name, JSON.stringify(isTold ? told : withFields(values, name, madeValue(values, inner)))]];
+  }
+  const value = example !== undefined && random.chance(0.7) ? example : madeValue(values, schema ?? {});
+  return (Array.isArray(value) ? value : [value]).map((one) => [name, wellFormed(String(one))]);
+}
+
+/** What was made of a schema of filters, breakdowns or series, with fields that there are. */
+function withFields(values: ValueSources, name: string, made: unknown): unknown {
+  if (!Array.isArray(made)) return made;
+  return made.map((one: { readonly filters?: unknown }) => {
+    if (name === 'series') return { ...one, filters: withFields(values, 'filters', one.filters) };
+    const named = { ...one, name: oneOf(values.random, FILTERED) };
+    return name === 'filters' ? { ...named, value: ['/', 'a'] } : named;
+  });
+}
+
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString('utf8');
+}

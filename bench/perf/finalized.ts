@@ -1,0 +1,43 @@
+import type { Store } from '../../infra/store/store.ts';
+
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Waits until the store merges nothing any more, as a site would be found on an ordinary day; no merge is forced. Gives
+ * up quietly after `maxMs`, and says whether there was none for `calmMs`.
+ */
+export async function untilMerged(
+  store: Store,
+  { calmMs, maxMs }: { readonly calmMs: number; readonly maxMs: number },
+): Promise<boolean> {
+  const endMs = Date.now() + maxMs;
+  for (let calmSinceMs = Date.now(); Date.now() - calmSinceMs < calmMs; ) {
+    if (Date.now() > endMs) return false;
+    const [row] = await store.query<{ running: number }>('SELECT count() AS running FROM system.merges');
+    if (row?.running !== 0) calmSinceMs = Date.now();
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+  return true;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** The hours that are left alone at the end of a site's rows, see processor/fold/finalized.ts. */
+const UNSETTLED_HOURS = 4;
+
+/** Waits until the hours and days of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */
+export async function untilRolledUp(store: Store, endMs: number, maxMs: number): Promise<boolean> {
+  const giveUpMs = Date.now() + maxMs;
+  for (;;) {
+    const [row] = await store.query<{ hour: number; day: number }>(
+      `SELECT (SELECT toUnixTimestamp(max(hour)) FROM rollup_blocks WHERE notEmpty(flushed)) AS hour,
+              (SELECT toUnixTimestamp(max(day)) FROM rollup_days WHERE notEmpty(flushed)) AS day`,
+    );
+    const settledMs = endMs - UNSETTLED_HOURS * HOUR_MS;
+    const { hour = 0, day = 0 } = row ?? {};
+    if (hour * 1000 >= settledMs && day * 1000 + DAY_MS >= Math.floor(settledMs / DAY_MS) * DAY_MS)
+      return true;
+    if (Date.now() > giveUpMs) return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../cluster/child-process.ts';
+import { Client } from '../cluster/client.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import { PARTITIONS, SESSION_HOLD_MS } from '../traffic/made-visits.ts';
+import { addNeighbour, LongQuestions, NEIGHBOUR } from './neighbour.ts';
+import { loadSite } from './query-site.ts';
+
+const HOST = 'web';
+const SITE = { seed: 7, events: 100_000, clients: 40 };
+const QUESTIONS = 8;
+/** What may run at once, of all sites (query/snapshot/history.ts); what waits is a hundred. */
+const RUNNING_MAX = 8;
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({
+    hosts: { [HOST]: ['ingest', 'query'] },
+    processors: ['processor'],
+    withStore: true,
+    env: { LOG_LEVEL: 'warn', PARTITIONS: String(PARTITIONS), SESSION_HOLD_MS: String(SESSION_HOLD_MS) },
+    prepare: async (ground) => {
+      await loadSite(ground, SITE, () => {});
+      await addNeighbour(ground);
+    },
+  });
+  await cluster.ready(HOST);
+});
+
+afterAll(() => cluster?.stop());
+
+test('long questions about one site keep nobody from the live number and the figures of another', async () => {
+  const long = new LongQuestions(cluster, HOST);
+  const client = new Client(2);
+  const { root } = cluster.credentials.clients;
+  const ask = (path: string) => client.get(`${cluster.url(HOST)}/insights/${NEIGHBOUR}/${path}`, root);
+  // More wait than may: from here on there is always a line of them.
+  await waitFor('some to be refused', () => long.count(503) > 0 && long.count(200) > 0, 60_000);
+  const passed: number[] = [];
+  for (let count = 0; count < QUESTIONS; count += 1) {
+    const before = long.count(200);
+    expect((await ask('live')).status).toBe(200);
+    expect((await ask('metrics?range=7d')).status).toBe(200);
+    expect((await ask('country?range=30d')).status).toBe(200);
+    passed.push(long.count(200) - before);
+  }
+  const refusedMeanwhile = long.count(503);
+  await long.stop();
+  client.close();
+  // Four statements one after the other each time, beside which those that run may end; nobody waited for the line.
+  expect(Math.max(...passed)).toBeLessThan(RUNNING_MAX * 5);
+  expect(refusedMeanwhile).toBeGreaterThan(QUESTIONS);
+  expect(long.statuses).toEqual([200, 503]);
+});

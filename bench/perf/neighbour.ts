@@ -1,0 +1,121 @@
+import { CONTROL_BUCKET, encodeRecord, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
+import { must } from '../../infra/assert.ts';
+import { Bus } from '../../infra/bus/bus.ts';
+import { createLogger } from '../../infra/log.ts';
+import { waitFor } from '../cluster/child-process.ts';
+import { Client } from '../cluster/client.ts';
+import type { Cluster, Groundwork } from '../cluster/cluster.ts';
+import { type Asker, ask, type TurnOptions, timeTurns } from './query-questions.ts';
+import { clientIds } from './query-site.ts';
+import type { Table } from './results.ts';
+
+/** A site beside the one with the history: what its people see must not depend on what is asked about the other. */
+export const NEIGHBOUR = 'neighbour';
+
+/** A page or a session of any path: a year of them is read, and each is held against an expression. */
+const LONG_FILTERS = JSON.stringify([{ name: 'path', operator: 'regex', value: ['^/.*[aeiou].*[0-9]*.$'] }]);
+const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
+/** More than may run and wait of one site: some are refused all the time. */
+const AT_ONCE = 120;
+/** Clients of the site that ask them: each may ask a hundred times in ten seconds. */
+const ASKERS = 40;
+const REFUSED_PAUSE_MS = 250;
+const ANSWER_MAX_MS = 130_000;
+/** As long as a line of a hundred questions about a large site may take. */
+const LONG_ANSWER_MAX_MS = 1_800_000;
+
+/** Makes the neighbour, unless it is there. It has no events. */
+export async function addNeighbour({ busUrl, credentials }: Groundwork): Promise<void> {
+  const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
+  const bucket = await bus.keyed(CONTROL_BUCKET);
+  const { bytes } = must(await bucket.get(siteKeyOf(credentials.projectId)), 'the site has no record');
+  const site = siteSchema.parse(JSON.parse(Buffer.from(must(bytes, 'it was removed')).toString('utf8')));
+  const found = await bucket.get(siteKeyOf(NEIGHBOUR));
+  if (found?.bytes === undefined)
+    await bucket.put(
+      siteKeyOf(NEIGHBOUR),
+      encodeRecord({ ...site, id: NEIGHBOUR, storedId: NEIGHBOUR }),
+      found?.revision ?? 0,
+    );
+  await bus.close();
+}
+
+/** Long questions about the site of a cluster, always more than it answers, from the start of this object until `stop`. */
+export class LongQuestions {
+  readonly #client = new Client(AT_ONCE, LONG_ANSWER_MAX_MS);
+  readonly #asking: Promise<unknown>;
+  readonly #statuses = new Map<number, number>();
+  #enough = false;
+
+  constructor(cluster: Cluster, host: string) {
+    const { projectId, clients } = cluster.credentials;
+    const ids = clientIds(ASKERS);
+    let asked = 0;
+    const askOnAndOn = async () => {
+      while (!this.#enough) {
+        const id = ids[asked % ids.length] ?? '';
+        const path = LONG_QUESTIONS[asked % LONG_QUESTIONS.length];
+        asked += 1;
+        const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
+        const { status } = await this.#client
+          .get(`${cluster.url(host)}/insights/${projectId}/${path}?${parameters}`, {
+            id,
+            secret: clients.read.secret,
+          })
+          .catch((error: unknown) => {
+            if (this.#enough) return { status: 0 };
+            throw error;
+          });
+        if (status === 0) return;
+        this.#statuses.set(status, this.count(status) + 1);
+        if (status !== 200) await new Promise((resolve) => setTimeout(resolve, REFUSED_PAUSE_MS));
+      }
+    };
+    this.#asking = Promise.all(Array.from({ length: AT_ONCE }, askOnAndOn));
+    // Reported by `stop`; without this the failure would end the process before.
+    this.#asking.catch(() => {});
+  }
+
+  /** How many had this status so far. */
+  count(status: number): number {
+    return this.#statuses.get(status) ?? 0;
+  }
+
+  get statuses(): readonly number[] {
+    return [...this.#statuses.keys()].sort((a, b) => a - b);
+  }
+
+  /** Asks no more, and waits for no answer. Throws when one could not be had before. */
+  async stop(): Promise<void> {
+    this.#enough = true;
+    this.#client.close();
+    await this.#asking;
+  }
+}
+
+export interface NeighbourOptions {
+  readonly host: string;
+  readonly turns: TurnOptions;
+}
+
+/** How long the neighbour's live number and figures take, when nobody else asks, and beside long questions. */
+export async function besideLongQuestions(
+  cluster: Cluster,
+  { host, turns }: NeighbourOptions,
+): Promise<Table> {
+  const client = new Client(1, ANSWER_MAX_MS);
+  const credential = cluster.credentials.clients.root;
+  const asker: Asker = { client, url: cluster.url(host), site: NEIGHBOUR, credential };
+  const times = async (when: string) => {
+    const live = await timeTurns(() => ask(asker, 'live', undefined), turns);
+    const metrics = await timeTurns(() => ask(asker, 'metrics', 'last24h'), turns);
+    return { [`live, ${when}`]: { ...live }, [`24h metrics, ${when}`]: { ...metrics } };
+  };
+  const alone = await times('alone');
+  const long = new LongQuestions(cluster, host);
+  await waitFor('a line of long questions', () => long.count(503) > 0, ANSWER_MAX_MS);
+  const beside = await times('beside');
+  await long.stop();
+  client.close();
+  return { ...alone, ...beside };
+}

@@ -1,0 +1,261 @@
+import { Store } from '../../infra/store/store.ts';
+import type { RangeName } from '../../query/time/range.ts';
+import { Client } from '../cluster/client.ts';
+import { DATABASE } from '../cluster/cluster.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilSettled } from './large-site.ts';
+import { liveTurns } from './live-turns.ts';
+import { addNeighbour, besideLongQuestions } from './neighbour.ts';
+import {
+  type Asker,
+  answeringAgain,
+  ask,
+  emptyFileCache,
+  emptyStoreCaches,
+  QUESTIONS,
+  type TimingOptions,
+  type TurnOptions,
+  timeQuestion,
+  timeTurns,
+} from './query-questions.ts';
+import { clientIds, type LoadedSite } from './query-site.ts';
+import { agrees, RAW_QUESTIONS, type RawQuestion, rangeNow, scanRaw } from './raw-scan.ts';
+import { type Finding, rounded, type Table } from './results.ts';
+
+export interface QueryBenchOptions extends LargeSiteOptions {
+  readonly secondsPerTurn: number;
+}
+
+/** With these a list is compared, not timed. */
+const COMPARED_ROWS = 1_000;
+const SHOWN_ROWS = 10;
+const ANSWER_MAX_MS = 130_000;
+const RAW_MAX_S = 60;
+/** Longer than a fetch from the processors is shared for, so that every question pays for its own. */
+const PAUSE_MS = 110;
+const P95_GOAL_MS = 150;
+const SPEED_UP_GOAL = 10;
+const BYTES_GOAL = 60;
+const LIVE_RATIO_GOAL = 0.5;
+
+interface AskedRange {
+  readonly title: string;
+  readonly range: RangeName;
+  readonly turns: number;
+  readonly rawTurns: number;
+}
+
+const RANGES: readonly AskedRange[] = [
+  { title: '24h', range: 'last24h', turns: 20, rawTurns: 5 },
+  { title: '30d', range: '30d', turns: 20, rawTurns: 5 },
+  { title: '12m', range: '12m', turns: 5, rawTurns: 1 },
+];
+
+interface Asked {
+  readonly tables: Readonly<Record<string, Table>>;
+  readonly unanswered: readonly string[];
+  readonly contradicted: readonly string[];
+}
+
+/**
+ * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships; how
+ * much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
+ * number? The site is made inside the store (`made-visits.ts`) and nobody visits it meanwhile.
+ *
+ * Cold is the first question after the store's caches were emptied, and those of the machine's files where that is
+ * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that none
+ * shares another's fetch from the processors. The raw scan goes straight to the store, without HTTP of ours in front.
+ *
+ * A second site without visitors is asked about, too, alone and while all turns of the first are taken by long questions.
+ *
+ * Not compared: questions while events pour in, other machines' stores.
+ */
+export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
+  const { isTiny } = options;
+  const env = { QUERY_TIME_MAX_MS: '120000' };
+  const { plan, loaded, isReused, ...started } = await startLargeSite(options, env, addNeighbour);
+  await using cluster = started.cluster;
+  await cluster.ready(LARGE_SITE_HOST);
+  const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: ANSWER_MAX_MS });
+  const client = new Client(1, ANSWER_MAX_MS);
+  try {
+    const settled = await untilSettled(store, loaded, isTiny);
+    const size = await storedSize(store, loaded.acknowledged);
+    const { projectId, clients } = cluster.credentials;
+    const asker: Asker = {
+      client,
+      url: cluster.url(LARGE_SITE_HOST),
+      site: projectId,
+      credential: clients.read,
+    };
+    const filesCold = !isTiny && emptyFileCache();
+    const asked = await askAll(asker, store, { isTiny, filesCold });
+    const live = await liveTurns(cluster, {
+      host: LARGE_SITE_HOST,
+      secondsPerTurn: options.secondsPerTurn,
+      turns: isTiny ? 1 : 3,
+      connections: isTiny ? 8 : 64,
+      clientIds: clientIds(plan.clients),
+    });
+    process.stdout.write('asking about a neighbour, alone and beside long questions\n');
+    const neighbour = await besideLongQuestions(cluster, {
+      host: LARGE_SITE_HOST,
+      turns: { turns: isTiny ? 3 : 40, turnsMaxMs: 60_000, pauseMs: PAUSE_MS },
+    });
+    const state = { isReused, ...settled, filesCold };
+    return finding(loaded, state, { asked, size, live, neighbour });
+  } finally {
+    client.close();
+    await store.close();
+  }
+}
+
+/** Every question of every range, and beside those that have one the raw scan. */
+async function askAll(
+  asker: Asker,
+  store: Store,
+  { isTiny, filesCold }: { readonly isTiny: boolean; readonly filesCold: boolean },
+): Promise<Asked> {
+  const tables: Record<string, Table> = {};
+  const unanswered: string[] = [];
+  const contradicted: string[] = [];
+  const makeCold = async () => {
+    await emptyStoreCaches(store);
+    if (filesCold) emptyFileCache();
+  };
+  for (const { title, range, turns, rawTurns } of RANGES) {
+    process.stdout.write(`asking about ${title}\n`);
+    const rows: Record<string, Record<string, number>> = {};
+    const pauseMs = isTiny ? 0 : PAUSE_MS;
+    const timing: TimingOptions = { makeCold, turns: isTiny ? 1 : turns, turnsMaxMs: 30_000, pauseMs };
+    const rawTiming: TurnOptions = { turns: isTiny ? 1 : rawTurns, turnsMaxMs: RAW_MAX_S * 1_000, pauseMs };
+    for (const name of Object.keys(QUESTIONS)) {
+      try {
+        const times = await timeQuestion(asker, name, range, timing);
+        rows[name] = { ...times };
+        if (!isRaw(name)) continue;
+        if (!(await isSame(asker, store, name, range))) contradicted.push(`${title} ${name}`);
+        const raw = await timeRaw(asker, store, { question: name, name: range }, rawTiming);
+        if (raw === undefined) continue;
+        const { p50Ms, p95Ms } = times;
+        Object.assign(rows[name], {
+          rawP50Ms: raw,
+          'raw/p50': rounded(raw / p50Ms),
+          'raw/p95': rounded(raw / p95Ms),
+        });
+      } catch (error) {
+        // What a question that took too long leaves behind is not to be the next one's trouble.
+        await answeringAgain(asker);
+        unanswered.push(`${title} ${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    tables[title] = rows;
+  }
+  return { tables, unanswered, contradicted };
+}
+
+function isRaw(name: string): name is RawQuestion {
+  return (RAW_QUESTIONS as readonly string[]).includes(name);
+}
+
+/** Whether the raw scan and the API say the same; also when the scan did not get done, which nobody can hold against it. */
+async function isSame(asker: Asker, store: Store, question: RawQuestion, name: RangeName): Promise<boolean> {
+  for (;;) {
+    const range = rangeNow(name);
+    const limit = question === 'metrics' ? undefined : COMPARED_ROWS;
+    const answer = await ask(asker, question, name, limit);
+    // Asked as the hour or the day changed, it may be about another range.
+    if (rangeNow(name).span.toMs !== range.span.toMs) continue;
+    const scan = { store, site: asker.site, question, range, limit: COMPARED_ROWS, secondsMax: RAW_MAX_S };
+    const raw = await scanRaw(scan);
+    return raw === undefined || agrees(question, answer, raw);
+  }
+}
+
+/** The median; undefined when the scan does not get done. */
+async function timeRaw(
+  asker: Asker,
+  store: Store,
+  { question, name }: { readonly question: RawQuestion; readonly name: RangeName },
+  timing: TurnOptions,
+): Promise<number | undefined> {
+  const range = rangeNow(name);
+  const scan = { store, site: asker.site, question, range, limit: SHOWN_ROWS, secondsMax: RAW_MAX_S };
+  let isDone = true;
+  const { p50Ms } = await timeTurns(async () => {
+    if (isDone) isDone = (await scanRaw(scan)) !== undefined;
+  }, timing);
+  return isDone ? p50Ms : undefined;
+}
+
+/** What lies on the disk for an event of a client, by table, synthetic events and sessions included. */
+async function storedSize(store: Store, acknowledged: number) {
+  const sizes = await store.query<{ table: string; bytes: number; parts: number }>(
+    `SELECT table, sum(bytes_on_disk) AS bytes, count() AS parts FROM system.parts
+     WHERE active AND database = currentDatabase() GROUP BY table ORDER BY bytes DESC`,
+  );
+  const all = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
+  const figures = sizes.map(({ table, bytes }): [string, number] => [table, rounded(bytes / acknowledged)]);
+  const [ids] = await store.query<{ bytes: number }>(
+    `SELECT sum(column_data_compressed_bytes) AS bytes FROM system.parts_columns
+     WHERE active AND database = currentDatabase() AND table = 'events' AND column = 'eventId'`,
+  );
+  const bytesPerEvent: Record<string, number> = {
+    all: rounded(all / acknowledged),
+    ...Object.fromEntries(figures),
+    'events, of it ids of clients': rounded((ids?.bytes ?? 0) / acknowledged),
+  };
+  // The fewer they are, the smaller.
+  const activeParts = Object.fromEntries(sizes.map(({ table, parts }): [string, number] => [table, parts]));
+  return { bytesPerEvent, activeParts };
+}
+
+function finding(
+  loaded: LoadedSite,
+  state: Readonly<Record<'isReused' | 'isCalm' | 'isRolledUp' | 'filesCold', boolean>>,
+  found: {
+    readonly asked: Asked;
+    readonly size: Awaited<ReturnType<typeof storedSize>>;
+    readonly live: Awaited<ReturnType<typeof liveTurns>>;
+    readonly neighbour: Table;
+  },
+): Finding {
+  const { asked, size, live, neighbour } = found;
+  const month = asked.tables['30d'] ?? {};
+  const perEvent = size.bytesPerEvent.all ?? Number.POSITIVE_INFINITY;
+  const goals: [isReached: boolean, words: string][] = [
+    ...(['metrics', 'pages'] as const).flatMap((name): [boolean, string][] => {
+      const p95Ms = month[name]?.p95Ms ?? Number.POSITIVE_INFINITY;
+      const speedUp = month[name]?.['raw/p95'] ?? 0;
+      return [
+        [p95Ms <= P95_GOAL_MS, `30d ${name}: p95 ${p95Ms} ms, goal ${P95_GOAL_MS}`],
+        [speedUp >= SPEED_UP_GOAL, `30d ${name}: ${speedUp} times the raw scan, goal ${SPEED_UP_GOAL}`],
+      ];
+    }),
+    [perEvent <= BYTES_GOAL, `${perEvent} bytes an event, goal ${BYTES_GOAL}`],
+    [live.ratio >= LIVE_RATIO_GOAL, `live ratio ${live.ratio.toFixed(3)}, goal ${LIVE_RATIO_GOAL}`],
+  ];
+  const isValid = asked.contradicted.length === 0 && live.failed === 0;
+  const isReached = goals.every(([reached]) => reached) && asked.unanswered.length === 0;
+  return {
+    name: 'query',
+    config: {
+      events: loaded.events,
+      acknowledged: loaded.acknowledged,
+      sessions: loaded.sessions,
+      seed: loaded.seed,
+      loadSeconds: loaded.loadSeconds,
+      dataAgeHours: Math.floor((Date.now() - loaded.endMs) / 3_600_000),
+      ...state,
+    },
+    figures: { ...size, ...live.figures },
+    tables: { ...asked.tables, neighbour },
+    verdict: !isValid ? 'invalid' : isReached ? 'reached' : 'missed',
+    reasons: [
+      ...goals.map(([reached, words]) => `${reached ? 'reached' : 'missed '} ${words}`),
+      ...asked.contradicted.map((name) => `the raw scan contradicts the API: ${name}`),
+      ...asked.unanswered.map((words) => `not answered: ${words}`),
+      ...(live.failed > 0 ? [`${live.failed} requests failed`] : []),
+      ...(state.isCalm ? [] : ['the store still merged when it was asked']),
+    ],
+  };
+}

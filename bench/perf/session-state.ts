@@ -1,0 +1,80 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
+import { type Batch, openBatch } from '../../processor/fold/batch.ts';
+import { closeBatch, nextBatch } from '../../processor/fold/cut.ts';
+import { EventView } from '../../processor/fold/event-view.ts';
+import { foldMessage } from '../../processor/fold/fold.ts';
+import { createPartition, type PartitionState } from '../../processor/fold/partition.ts';
+
+const MESSAGE_BYTES_MAX = 1_000_000;
+const EVENTS_PER_MESSAGE = 500;
+const MESSAGES_PER_FLUSH = 20;
+const LIMITS = {
+  sessionHoldMs: 3_600_000,
+  sessionsMax: 10_000_000,
+  eventIdsMax: 1_000,
+  publishersMax: 10,
+  minuteVisitorsMax: 10_000_000,
+  grantsMax: 10,
+};
+
+/**
+ * Bytes that one partition keeps for each session, by collecting garbage before and after: the state alone, without
+ * the garbage and the free memory that the resident size of a process holds too. Includes the visitors of the minutes.
+ */
+export function retainedBytesPerSession(events: Iterable<Event>, count: number): number {
+  const collect = garbageCollector();
+  const state = createPartition(0, LIMITS);
+  collect();
+  const before = keptBytes();
+  foldAll(state, events);
+  collect();
+  const kept = keptBytes() - before;
+  if (state.sessions.count !== count) throw new Error(`${state.sessions.count} sessions, expected ${count}`);
+  return kept / count;
+}
+
+function foldAll(state: PartitionState, events: Iterable<Event>): void {
+  const view = new EventView();
+  const writer = new RowBinaryWriter(MESSAGE_BYTES_MAX);
+  let batch: Batch = openBatch(1, 0);
+  let sequence = 0;
+  let inMessage = 0;
+  const send = () => {
+    if (inMessage === 0) return;
+    endMessage(writer, inMessage);
+    foldMessage(state, sequence, writer.take(), batch, view);
+    inMessage = 0;
+    if (sequence % MESSAGES_PER_FLUSH !== 0) return;
+    closeBatch(state, batch);
+    batch = nextBatch(batch, state.clockMs);
+  };
+  for (const event of events) {
+    if (inMessage === 0) {
+      sequence += 1;
+      beginMessage(writer, { publisherId: 1n, publisherSequence: sequence, sentAtMs: event.receivedAtMs });
+    }
+    encodeEvent(writer, event);
+    inMessage += 1;
+    if (inMessage === EVENTS_PER_MESSAGE) send();
+  }
+  send();
+  closeBatch(state, batch);
+}
+
+function keptBytes(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** The engine's own collector, which has no name of its own without a flag. */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  return () => {
+    collect();
+    collect();
+  };
+}

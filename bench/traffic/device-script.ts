@@ -1,0 +1,57 @@
+import { SESSION_GAP_MS } from '../../ingest/event.ts';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+
+/** One event that a scripted device sends, under an id of its own. */
+export interface ScriptedEvent {
+  readonly eventId: string;
+  readonly deviceId: string;
+  readonly profileId: string;
+  readonly name: string;
+  readonly occurredAtMs: number;
+  readonly path: string;
+}
+
+const MINUTE_MS = 60_000;
+const HISTORY_MS = 6 * 86_400_000;
+
+/**
+ * What one device does, without end and the same for the same seed: it moves through the past week in steps that are
+ * short, exactly at the edge of the session gap, long, or backwards, so that sessions open, grow at both ends and stay
+ * apart.
+ */
+export class DeviceScript {
+  readonly deviceId: string;
+  readonly #random: SeededRandom;
+  #atMs: number;
+  #sent = 0;
+
+  constructor(seed: number, nowMs: number) {
+    this.#random = new SeededRandom(seed);
+    this.deviceId = `device-${seed}`;
+    this.#atMs = nowMs - HISTORY_MS + this.#random.integer(0, 60 * MINUTE_MS);
+  }
+
+  next(): ScriptedEvent {
+    const random = this.#random;
+    this.#atMs += this.#stepMs();
+    this.#sent += 1;
+    return {
+      eventId: `${this.deviceId}-${this.#sent}`,
+      deviceId: this.deviceId,
+      profileId: random.chance(0.05) ? `person-${random.integer(1, 50)}` : '',
+      name: random.chance(0.75) ? 'screen_view' : 'click',
+      occurredAtMs: this.#atMs,
+      path: `/page/${random.integer(1, 30)}`,
+    };
+  }
+
+  #stepMs(): number {
+    const random = this.#random;
+    const kind = random.next();
+    if (kind < 0.74) return random.integer(0, 2 * MINUTE_MS);
+    if (kind < 0.82) return SESSION_GAP_MS + random.integer(-1, 1);
+    if (kind < 0.86) return random.integer(31, 60) * MINUTE_MS;
+    if (kind < 0.96) return -random.integer(0, 25) * MINUTE_MS;
+    return -SESSION_GAP_MS + random.integer(-1, 1);
+  }
+}

@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { type Client, type Credential, refusalOf } from '../cluster/client.ts';
+import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
+
+export interface ReplayOptions {
+  readonly file: string;
+  readonly url: string;
+  readonly site: string;
+  readonly credential: Credential;
+  /** Scheme and host that the log's paths belong to. */
+  readonly origin: string;
+  /** Times real time; undefined: as fast as it is taken. */
+  readonly speed: number | undefined;
+}
+
+/** What a replay did so far. */
+export interface ReplayTotals {
+  lines: number;
+  unreadable: number;
+  pageViews: number;
+  accepted: number;
+  /** Tries that had to be made again. */
+  retries: number;
+  /** Answers that a retry would not change, by status and message. */
+  readonly refused: Map<string, number>;
+}
+
+// Visitors are spread over this many lanes; a lane sends one request at a time.
+const LANES = 48;
+// Page views read ahead of what was sent.
+const WAITING_MAX = 2_000;
+const REASONS_MAX = 20;
+const TRIES_MAX = 60;
+const BACKOFF = { firstMs: 100, maxMs: 5_000 };
+
+/**
+ * Sends the page views of a log to the service, those of one visitor in the log's order and one after the other, so
+ * that its sessions grow as they did then. `totals` is kept up to date for whoever shows progress. Stops reading, and
+ * throws, when the service cannot be reached for minutes.
+ *
+ * Sending the same log twice changes nothing: each line has an `eventId` of its own, made of what it says. The service
+ * looks for repeats among the events of a device, and a device id that it makes itself holds the salt of the day, so a
+ * visitor would be another device tomorrow; therefore the replay names the device: a hash of site, address and user
+ * agent. (It also gives robots and command-line tools, which a log is full of, a session: a server-side caller has
+ * none otherwise.) The service remembers ids for 24 h; after that, a second replay counts again.
+ */
+export async function replayLog(client: Client, options: ReplayOptions, totals: ReplayTotals): Promise<void> {
+  const lanes = new Array<Promise<void>>(LANES).fill(Promise.resolve());
+  const names = new LineNames();
+  const failure = new AbortController();
+  let waiting = 0;
+  let pace: Pace | undefined;
+  for await (const line of linesOf(options.file)) {
+    if (failure.signal.aborted) break;
+    if (line === '') continue;
+    totals.lines += 1;
+    const eventId = names.nameOf(line);
+    const parsed = parseLine(line);
+    if (parsed.kind === 'unreadable') totals.unreadable += 1;
+    if (parsed.kind === 'unreadable' || !isPageView(parsed.entry)) continue;
+    const { entry } = parsed;
+    totals.pageViews += 1;
+    pace ??= new Pace(entry.atMs, options.speed);
+    await pace.until(entry.atMs);
+    const deviceId = deviceOf(options.site, entry);
+    const lane = Number.parseInt(deviceId.slice(0, 8), 16) % LANES;
+    waiting += 1;
+    lanes[lane] = (lanes[lane] ?? Promise.resolve())
+      .then(() =>
+        failure.signal.aborted ? undefined : send(client, options, entry, eventId, deviceId, totals),
+      )
+      .catch((error: unknown) => failure.abort(error))
+      .finally(() => {
+        waiting -= 1;
+      });
+    if (waiting >= WAITING_MAX) await lanes[lane];
+  }
+  await Promise.all(lanes);
+  failure.signal.throwIfAborted();
+}
+
+export function emptyTotals(): ReplayTotals {
+  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, refused: new Map() };
+}
+
+/** Lines of a plain or gzipped file as latin1, so that every byte survives. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const bytes = createReadStream(file);
+  const plain = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
+  // A failure of the file would otherwise not reach the reader behind the decompressor.
+  bytes.once('error', (error) => plain.destroy(error));
+  plain.setEncoding('latin1');
+  yield* createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY });
+}
+
+/** Holds page views back until their time has come. */
+class Pace {
+  readonly #firstMs: number;
+  readonly #startedMs = Date.now();
+  readonly #speed: number | undefined;
+
+  constructor(firstMs: number, speed: number | undefined) {
+    this.#firstMs = firstMs;
+    this.#speed = speed;
+  }
+
+  async until(atMs: number): Promise<void> {
+    if (this.#speed === undefined) return;
+    const waitMs = this.#startedMs + (atMs - this.#firstMs) / this.#speed - Date.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}
+
+async function send(
+  client: Client,
+  options: ReplayOptions,
+  entry: LogEntry,
+  eventId: string,
+  deviceId: string,
+  totals: ReplayTotals,
+): Promise<void> {
+  const body = bodyOf(options, entry, eventId, deviceId);
+  const headers = headersOf(entry);
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const answer = await client
+      .post(`${options.url}/track`, options.credential, headers, body)
+      .catch(() => undefined);
+    if (answer?.status === 200) {
+      totals.accepted += 1;
+      return;
+    }
+    if (answer !== undefined && answer.status !== 503 && answer.status !== 429) {
+      const reason = refusalOf(answer);
+      const known = totals.refused.has(reason) || totals.refused.size < REASONS_MAX;
+      const shown = known ? reason : 'other';
+      totals.refused.set(shown, (totals.refused.get(shown) ?? 0) + 1);
+      return;
+    }
+    totals.retries += 1;
+    const waitMs = Math.max((answer?.retryAfterS ?? 0) * 1_000, backoffMs(BACKOFF, tries - 1, Math.random()));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+  throw new Error(`the service at ${options.url} took nothing after ${TRIES_MAX} tries`);
+}
+
+function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, deviceId: string): string {
+  const target = utf8(entry.target);
+  const properties = {
+    __path: /^https?:/i.test(target) ? target : options.origin + target,
+    ...(entry.referrer === '' ? {} : { __referrer: utf8(entry.referrer) }),
+    __timestamp: entry.atMs,
+    __deviceId: deviceId,
+  };
+  return JSON.stringify({ type: 'track', payload: { name: 'screen_view', eventId, properties } });
+}
+
+function headersOf(entry: LogEntry): Record<string, string> {
+  // A header cannot hold control characters; a log can.
+  const userAgent = entry.userAgent.replace(/[^\x20-\x7e\x80-\xff]/g, ' ').trim();
+  const address = /^[\da-fA-F.:]+$/.test(entry.address) ? { 'service-client-ip': entry.address } : {};
+  return { ...address, ...(userAgent === '' ? {} : { 'user-agent': userAgent }) };
+}
+
+function deviceOf(site: string, { address, userAgent }: LogEntry): string {
+  return createHash('sha256')
+    .update(`${site}\n${address}\n${userAgent}`, 'latin1')
+    .digest('hex')
+    .slice(0, 32);
+}

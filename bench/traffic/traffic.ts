@@ -1,0 +1,51 @@
+import type { Cluster } from '../cluster/cluster.ts';
+import { DeviceScript } from './device-script.ts';
+import { Ledger } from './ledger.ts';
+
+const DEVICES = 24;
+
+export interface TrafficOptions {
+  readonly seed: number;
+  /** The hosts that a request may go to, chosen anew for each try. */
+  readonly hosts: readonly string[];
+  readonly persistent: boolean;
+  readonly paceMs: number;
+}
+
+/** Scripted devices that send to a cluster from the start of this object until `stop`. */
+export class Traffic {
+  readonly ledger: Ledger = new Ledger();
+  readonly #finished: Promise<void>;
+  #enough = false;
+
+  constructor(cluster: Cluster, options: TrafficOptions) {
+    const nowMs = Date.now();
+    const urls = options.hosts.map((host) => cluster.url(host));
+    let turn = 0;
+    this.#finished = this.ledger.drive({
+      scripts: Array.from(
+        { length: DEVICES },
+        (_, index) => new DeviceScript(options.seed * 1_000 + index, nowMs),
+      ),
+      projectId: cluster.credentials.projectId,
+      credential: cluster.credentials.clients.write,
+      chooseUrl: () => {
+        // A step of the golden ratio: no visitor keeps a host, and all hosts get the same share.
+        turn = (turn + 0.618_033_988_75) % 1;
+        return urls[Math.floor(turn * urls.length)] ?? '';
+      },
+      persistent: options.persistent,
+      enough: () => this.#enough,
+      paceMs: options.paceMs,
+    });
+    // Reported by `stop`; without this the failure would end the process before.
+    this.#finished.catch(() => {});
+  }
+
+  /** Sends nothing more; resolves when the fate of everything sent is known. */
+  async stop(): Promise<Ledger> {
+    this.#enough = true;
+    await this.#finished;
+    return this.ledger;
+  }
+}

@@ -1,0 +1,20 @@
+import type { Step, Visit } from '../../ingest/testing/visitors.ts';
+
+const ORIGIN = 'https://shop.example';
+
+/** The body that a visitor's browser, or a server on its behalf, would send for a step of a visit. */
+export function trackBody(visit: Visit, step: Step, isFirst: boolean): string {
+  const properties = {
+    ...step.properties,
+    __path: ORIGIN + encodeURI(step.path),
+    __title: step.title,
+    ...(isFirst && visit.referrer !== '' ? { __referrer: visit.referrer } : {}),
+  };
+  const profile = visit.profileId === '' ? {} : { profileId: visit.profileId };
+  return JSON.stringify({ type: 'track', payload: { name: step.name, ...profile, properties } });
+}
+
+/** The headers that go with it. */
+export function trackHeaders(visit: Visit): Record<string, string> {
+  return { 'service-client-ip': visit.address, 'user-agent': visit.userAgent };
+}

@@ -1,0 +1,63 @@
+import { majorUnits } from '../infra/money.ts';
+import type { MetricsFigures } from './api.ts';
+
+/** What is counted in one span of time, wherever it was counted. Sums and counts only: rates are made at the end. */
+export interface Figures {
+  readonly screenViews: number;
+  readonly visitors: number;
+  readonly sessions: number;
+  readonly bounces: number;
+  readonly durationMs: number;
+  /** Minor units by currency. */
+  readonly revenue: ReadonlyMap<string, bigint>;
+}
+
+/** What a statement sums up for a span, as far as it does. */
+export interface SummedRow {
+  readonly screenViews?: number;
+  readonly sessions?: number;
+  readonly bounces?: number;
+  readonly durationMs?: number;
+  /** Minor units by currency, as text, since they may be more than a double holds. */
+  readonly revenue?: Readonly<Record<string, string>>;
+}
+
+/** The figures of rows together, of which none counts what another does; visitors may be in several, and are given. */
+export function summedFigures(rows: readonly (SummedRow | undefined)[], visitors: number): Figures {
+  const revenue = new Map<string, bigint>();
+  let [screenViews, sessions, bounces, durationMs] = [0, 0, 0, 0];
+  for (const row of rows) {
+    screenViews += row?.screenViews ?? 0;
+    sessions += row?.sessions ?? 0;
+    bounces += row?.bounces ?? 0;
+    durationMs += row?.durationMs ?? 0;
+    for (const [currency, amount] of Object.entries(row?.revenue ?? {})) {
+      revenue.set(currency, (revenue.get(currency) ?? 0n) + BigInt(amount));
+    }
+  }
+  for (const [currency, amount] of revenue) if (amount === 0n) revenue.delete(currency);
+  return { screenViews, visitors, sessions, bounces, durationMs, revenue };
+}
+
+/** The figures as they are answered. Rates and averages are rounded to two decimals; of nothing they are 0. */
+export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigures {
+  const { sessions } = figures;
+  const byCurrency: Record<string, number> = {};
+  for (const [currency, minorUnits] of [...figures.revenue].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (minorUnits !== 0n) byCurrency[currency] = majorUnits(minorUnits, currency);
+  }
+  return {
+    bounce_rate: ratio(figures.bounces * 100, sessions),
+    unique_visitors: figures.visitors,
+    total_sessions: sessions,
+    avg_session_duration: ratio(figures.durationMs / 1000, sessions),
+    total_screen_views: figures.screenViews,
+    views_per_session: ratio(figures.screenViews, sessions),
+    total_revenue: byCurrency[siteCurrency] ?? 0,
+    revenue_by_currency: byCurrency,
+  };
+}
+
+function ratio(value: number, of: number): number {
+  return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
+}

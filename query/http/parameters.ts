@@ -1,0 +1,29 @@
+import type { z } from 'zod';
+import { RefusalError } from '../refusal.ts';
+
+const PARAMETERS_MAX = 200;
+
+/** Reads the text after `?` by `schema`; throws a `RefusalError` that names the first parameter that is wrong. */
+export function readParameters<Parameters>(query: string, schema: z.ZodType<Parameters>): Parameters {
+  const given = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (value === '') continue;
+    const before = given.get(name);
+    if (before === undefined) given.set(name, value);
+    else if (typeof before === 'string') given.set(name, [before, value]);
+    else before.push(value);
+    if (given.size > PARAMETERS_MAX) throw new RefusalError('invalid', 'too many parameters');
+  }
+  const parsed = schema.safeParse(Object.fromEntries(given));
+  if (parsed.success) return parsed.data;
+  throw new RefusalError('invalid', firstProblem(parsed.error, 'query'));
+}
+
+/** The first thing that is wrong, and where: `series.0.name: …`; `whole` names what has no place of its own. */
+export function firstProblem(error: z.ZodError, whole: string): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return `${whole}: invalid`;
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const place = [...issue.path, ...(unknown === undefined ? [] : [unknown])].map(String).join('.');
+  return `${place || whole}: ${unknown === undefined ? issue.message : 'no such field'}`;
+}

@@ -1,0 +1,100 @@
+import type {
+  GroupRecord,
+  ProfileRecord,
+  RecordAnswer,
+  RecordQuestions,
+} from '../../ingest/entity-lookup.ts';
+import { exportQuery, type GroupAnswer, type ProfileAnswer } from '../api.ts';
+import { answerExport } from '../export/events.ts';
+import { RefusalError } from '../refusal.ts';
+import { StoreAwayError } from '../snapshot/history.ts';
+import type { Asked, Sources } from '../snapshot/question.ts';
+
+/** Events shown with a profile, the newest first. */
+const EVENTS_SHOWN = 20;
+
+/** What records are read from, besides what every question is answered from. */
+export interface RecordSources extends Sources {
+  readonly records: RecordQuestions;
+}
+
+/**
+ * `GET /insights/{projectId}/profiles/{profileId}`: what is known of a person, and the last events. A profile that only
+ * events name is known by them. While the store is away, the person is shown without events, marked as partial.
+ */
+export async function answerProfile(
+  sources: RecordSources,
+  asked: Asked,
+  id: string,
+): Promise<ProfileAnswer> {
+  const [answer, recent] = await Promise.all([
+    sources.records.ask({ kind: 'profile', projectId: asked.site.storedId, id }),
+    recentEvents(sources, asked, id),
+  ]);
+  refuseUnavailable(answer);
+  const record = answer.kind === 'found' && answer.record.kind === 'profile' ? answer.record : undefined;
+  const events = recent?.data ?? [];
+  if (record === undefined && events.length === 0) throw unknownRecord('profile', id);
+  return {
+    ...profileFields(record, id),
+    events,
+    ...(recent === undefined || recent.partial ? { partial: true as const } : {}),
+  };
+}
+
+/** `GET /insights/{projectId}/groups/{groupId}` */
+export async function answerGroup(sources: RecordSources, asked: Asked, id: string): Promise<GroupAnswer> {
+  const answer = await sources.records.ask({ kind: 'group', projectId: asked.site.storedId, id });
+  refuseUnavailable(answer);
+  if (answer.kind !== 'found' || answer.record.kind !== 'group') throw unknownRecord('group', id);
+  const { type, name, properties, createdAtMs, updatedAtMs }: GroupRecord = answer.record;
+  return { id, type, name, properties: pairsOf(properties), ...timesOf(createdAtMs, updatedAtMs) };
+}
+
+async function recentEvents(sources: Sources, asked: Asked, profileId: string) {
+  try {
+    const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
+    return await answerExport(sources, asked, query);
+  } catch (error) {
+    if (error instanceof StoreAwayError) return undefined;
+    throw error;
+  }
+}
+
+function profileFields(
+  record: ProfileRecord | undefined,
+  id: string,
+): Omit<ProfileAnswer, 'events' | 'partial'> {
+  return {
+    id,
+    firstName: record?.firstName ?? '',
+    lastName: record?.lastName ?? '',
+    email: record?.email ?? '',
+    avatar: record?.avatar ?? '',
+    properties: pairsOf(record?.properties ?? []),
+    groups: [...(record?.groups ?? [])],
+    ...(record === undefined
+      ? { createdAt: null, updatedAt: null }
+      : timesOf(record.createdAtMs, record.updatedAtMs)),
+  };
+}
+
+function timesOf(createdAtMs: number, updatedAtMs: number) {
+  return { createdAt: new Date(createdAtMs).toISOString(), updatedAt: new Date(updatedAtMs).toISOString() };
+}
+
+/** Keys are what a sender chose: they become own properties of the answer whatever they are called. */
+function pairsOf(flat: readonly string[]): Record<string, string> {
+  const pairs: [string, string][] = [];
+  for (let index = 0; index < flat.length; index += 2) pairs.push([flat[index] ?? '', flat[index + 1] ?? '']);
+  return Object.fromEntries(pairs);
+}
+
+function refuseUnavailable(answer: RecordAnswer): void {
+  if (answer.kind === 'unavailable')
+    throw new RefusalError('partition-away', 'what is known of it cannot be reached now');
+}
+
+function unknownRecord(what: string, id: string): RefusalError {
+  return new RefusalError('unknown-record', `no such ${what}: ${JSON.stringify(id)}`);
+}

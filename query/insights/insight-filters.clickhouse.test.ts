@@ -1,0 +1,214 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SeededRandom } from '../../ingest/testing/random.ts';
+import { metricsQuery } from '../api.ts';
+import { anyFilters } from '../filters/testing/any-filters.ts';
+import type { FilteredScene } from '../filters/testing/filtered.ts';
+import { randomRecord } from '../filters/testing/scene.ts';
+import { insertRecord } from '../filters/testing/stored-record.ts';
+import { addFilteredTraffic, GROUPS, PROFILES } from '../filters/testing/visit-scene.ts';
+import { readParameters } from '../http/parameters.ts';
+import type { Sources } from '../snapshot/question.ts';
+import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { modelSite } from '../testing/owned-partitions.ts';
+import { type VisitEvent, Visits } from '../testing/visits.ts';
+import { rangeOf } from '../time/range.ts';
+import { Zones } from '../time/zone.ts';
+import { answerMetrics } from './metrics.ts';
+import { type Filters, NOW_MS, QUESTIONS } from './testing/insight-questions.ts';
+
+const HOUR_MS = 3_600_000;
+const FROM_MS = NOW_MS - 72 * HOUR_MS;
+const NAMES = Object.keys(QUESTIONS);
+const zone = new Zones().of('UTC');
+const seed = Number(process.env.SEED ?? 20_261_121);
+const seeded = new SeededRandom(seed);
+const visits = new Visits(2);
+const records = {
+  profiles: PROFILES.slice(1, 3).map((id) => randomRecord(seeded, id)),
+  groups: GROUPS.slice(0, 1).map((id) => randomRecord(seeded, id)),
+};
+
+let held: HistoryStore;
+beforeAll(async () => {
+  held = await startHistoryStore();
+  for (const table of ['profiles', 'groups'] as const) {
+    for (const record of records[table]) {
+      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+    }
+  }
+  // Flushes of which the owners know, with most of the traffic, others that landed unknown to them, some that did not, and open rows.
+  for (let round = 0; round < 6; round += 1) {
+    addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
+    for (const partition of [0, 1]) {
+      visits.cut(partition);
+      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 3) visits.complete(partition);
+    }
+  }
+  addFilteredTraffic(visits, seeded, { steps: 40, fromMs: FROM_MS, toMs: NOW_MS });
+});
+afterAll(async () => {
+  await held.stop();
+});
+
+function sourcesNow(): Sources {
+  return { history: held.history, hot: visits.hotView() };
+}
+
+function sceneNow(): FilteredScene {
+  return { ...records, events: visits.events('site'), visits: visits.visits('site') };
+}
+
+function ask(name: string, filters: unknown, sources = sourcesNow()): Promise<unknown> {
+  const question = QUESTIONS[name];
+  if (question === undefined) throw new Error(name);
+  const text = `${question.range}&${new URLSearchParams({ filters: JSON.stringify(filters) })}`;
+  return question.ask(sources, text);
+}
+
+function expected(name: string, filters: Filters): unknown {
+  const question = QUESTIONS[name];
+  if (question === undefined) throw new Error(name);
+  const { range } = Object.fromEntries(new URLSearchParams(question.range));
+  const asked = rangeOf(
+    readParameters(range === undefined ? '' : `range=${range}`, metricsQuery),
+    NOW_MS,
+    zone,
+  );
+  if ('kind' in asked) throw new Error(asked.message);
+  return question.expected(filters, asked, sceneNow());
+}
+
+test.each(NAMES)('%s with filters is what a look at every row gives', async (name) => {
+  const whole = expected(name, []);
+  let cut = 0;
+  await fc.assert(
+    fc.asyncProperty(anyFilters, async (filters) => {
+      const wanted = expected(name, filters);
+      expect(await ask(name, filters), `seed ${seed}`).toEqual(wanted);
+      if (JSON.stringify(wanted) !== JSON.stringify(whole)) cut += 1;
+    }),
+    { numRuns: 6, seed },
+  );
+  expect(cut).toBeGreaterThan(3);
+});
+
+test('filtered figures are the same whatever lands or merges between the reads', async () => {
+  const names = ['metrics', 'pages', 'country', 'sessions', 'events'];
+  for (let round = 0; round < 2; round += 1) {
+    addFilteredTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
+    for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
+    const [filters = []] = fc.sample(anyFilters, { numRuns: 1, seed: seed + round });
+    const before = names.map((name) => expected(name, filters));
+    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    const hot = visits.hotView();
+    const rows = await hot.rows('site');
+    const early = { history: held.history, hot: Object.assign(visits.hotView(), { rows: async () => rows }) };
+    const read = (sources: Sources) => Promise.all(names.map((name) => ask(name, filters, sources)));
+    expect(await read(early), `seed ${seed}`).toEqual(before);
+    for (const partition of [0, 1]) {
+      await visits.land(partition, held.store);
+      expect(await read(early), `seed ${seed}`).toEqual(before);
+      if (seeded.chance(0.5)) visits.complete(partition);
+    }
+    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    expect(await read(early), `seed ${seed}`).toEqual(before);
+    expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
+  }
+});
+
+test.each(NAMES)('%s refuses what cannot be understood, and is answered at the limits', async (name) => {
+  const refused = async (filters: unknown, message: RegExp) => {
+    const answer = (async () => ask(name, filters))();
+    await expect(answer).rejects.toMatchObject({ status: 400, message: expect.stringMatching(message) });
+  };
+  const many = [
+    "') OR 1 --",
+    '{from:Int64}',
+    '$HOT_EVENTS$',
+    ...Array.from({ length: 497 }, (_, at) => `x${at}`),
+  ];
+  await refused([{ name: 'colour', operator: 'is', value: ['red'] }], /^filters\.0\.name: /);
+  await refused([{ name: 'path', operator: 'is', value: [...many, ...many, 'y'] }], /^filters\.0\.value: /);
+  const limits = ['country', 'path'].map((column) => ({
+    name: column,
+    operator: 'doesNotContain',
+    value: many,
+  }));
+  const amounts = Array.from({ length: 48 }, () => ({ name: 'revenue', operator: 'lt', value: [15] }));
+  expect(await ask(name, [...limits, ...amounts])).toEqual(
+    expected(name, [...limits, ...amounts.slice(0, 1)]),
+  );
+  for (const column of ['country', 'path']) {
+    const pattern = { name: column, operator: 'regex', value: ['(a{1000}){1000}'] };
+    await refused([pattern], /^filters: a regular expression cannot be read$/);
+  }
+});
+
+test('a session is judged by its entry, its events each by itself, and an event of no session by its own columns', async () => {
+  // A partition of which the store has no flush yet.
+  const own = new Visits(3);
+  const event = (columns: Partial<VisitEvent>, country: string): VisitEvent => ({
+    id: '',
+    sessionId: '',
+    projectId: 'own',
+    deviceId: 'd',
+    profileId: '',
+    name: 'screen_view',
+    atMs: NOW_MS - 60_000,
+    origin: '',
+    path: '/',
+    title: '',
+    revenue: 0n,
+    currency: '',
+    ...columns,
+    columns: { country },
+  });
+  const visit = (id: string, country: string, startedAtMs: number) => ({
+    id,
+    projectId: 'own',
+    deviceId: id,
+    profileId: '',
+    startedAtMs,
+    endedAtMs: NOW_MS,
+    touchedAtMs: NOW_MS,
+    screenViews: 2,
+    revenue: new Map<string, bigint>(),
+    texts: { country },
+  });
+  // From DE, though its second event says FR.
+  own.put(2, visit('a', 'DE', NOW_MS - 60_000));
+  own.add(2, event({ id: '1', sessionId: 'a', deviceId: 'a' }, 'DE'));
+  own.add(2, event({ id: '2', sessionId: 'a', deviceId: 'a', path: '/buy' }, 'FR'));
+  own.put(2, visit('b', 'FR', NOW_MS - 60_000));
+  own.add(2, event({ id: '3', sessionId: 'b', deviceId: 'b', path: '/buy' }, 'DE'));
+  // Began long before the range, in which it is only seen.
+  own.put(2, visit('c', 'DE', NOW_MS - 30 * HOUR_MS));
+  own.add(2, event({ id: '4', sessionId: 'c', deviceId: 'c', path: '/buy' }, ''));
+  own.add(2, event({ id: '5', deviceId: 'e', path: '/buy' }, 'DE'));
+  // Its only event at /buy is one that nobody sent.
+  own.put(2, visit('f', 'DE', NOW_MS - 60_000));
+  own.add(2, event({ id: '6', sessionId: 'f', deviceId: 'f', name: 'session_end', path: '/buy' }, 'DE'));
+  const asked = { site: modelSite('own'), zone, nowMs: NOW_MS };
+  const filters = [
+    { name: 'country', operator: 'is', value: ['DE'] },
+    { name: 'path', operator: 'is', value: ['/buy'] },
+  ];
+  const query = new URLSearchParams({ range: 'lastHour', filters: JSON.stringify(filters) }).toString();
+  const sources = { history: held.history, hot: own.hotView() };
+  const { metrics } = await answerMetrics(sources, asked, readParameters(query, metricsQuery));
+  expect(metrics).toMatchObject({ total_screen_views: 3, unique_visitors: 3, total_sessions: 1 });
+});
+
+test.each(['range=30min', 'range=lastHour&partial=true'])(
+  'what memory has counted cannot be filtered: without the store metrics?%s is refused',
+  async (range) => {
+    const history = awayHistory();
+    const asked = { site: modelSite('site'), zone, nowMs: NOW_MS };
+    const query = (filters: string) => readParameters(`${range}&filters=${filters}`, metricsQuery);
+    const sources = { history, hot: visits.hotView() };
+    const answer = answerMetrics(sources, asked, query('[{"name":"path","operator":"is","value":["/"]}]'));
+    await expect(answer).rejects.toMatchObject({ status: 503, reason: 'store-away' });
+  },
+);

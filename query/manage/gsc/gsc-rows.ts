@@ -1,0 +1,70 @@
+import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
+import { type Store, StoreError } from '../../../infra/store/store.ts';
+import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../../processor/rows.ts';
+import { RefusalError } from '../../refusal.ts';
+import { StoreAwayError } from '../../snapshot/history.ts';
+import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
+
+/** More than the largest body, with its site's id in every row. */
+const ROWS_BYTES_MAX = 33_554_432;
+const DAY_MS = 86_400_000;
+
+/** Where the rows are, and whether that can be reached: what hangs is then not waited for. */
+export interface RowStore {
+  readonly store: Pick<Store, 'query' | 'insertRowBinary'>;
+  readonly isStoreReachable: () => boolean;
+}
+
+/**
+ * Stores rows of a site, by its stored id; they are on the disk when it resolves. Those that are there already are
+ * replaced. Throws a `RefusalError` while the store is away; the same rows may be sent again, whatever became of them.
+ */
+export async function insertRows(
+  parts: RowStore,
+  site: string,
+  { rows, importedAtMs }: { readonly rows: readonly SearchConsoleRow[]; readonly importedAtMs: number },
+): Promise<void> {
+  const writer = new RowBinaryWriter(ROWS_BYTES_MAX);
+  for (const { date, query, page, country = '', device = '', clicks, impressions, position } of rows) {
+    writer.string(site);
+    writer.u16(Date.parse(date) / DAY_MS);
+    writer.string(query);
+    writer.string(page);
+    writer.string(country);
+    writer.string(device);
+    writer.u32(clicks);
+    writer.u32(impressions);
+    writer.f64(position);
+    writer.dateTime64Ms(importedAtMs);
+  }
+  await reached(parts, () =>
+    parts.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
+  );
+}
+
+/** What there is of a site. Throws a `RefusalError` while the store is away. */
+export async function importedRows(parts: RowStore, site: string): Promise<ImportedShown> {
+  const [found] = await reached(parts, () =>
+    parts.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
+      `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,
+              max(toUnixTimestamp64Milli(importedAt)) AS lastImportMs
+       FROM ${SEARCH_CONSOLE_TABLE} FINAL WHERE projectId = {site:String}`,
+      { site },
+    ),
+  );
+  if (found === undefined || found.rows === 0)
+    return { lastImportAt: null, firstDate: null, lastDate: null, rows: 0 };
+  const { rows, firstDate, lastDate, lastImportMs } = found;
+  return { lastImportAt: new Date(lastImportMs).toISOString(), firstDate, lastDate, rows };
+}
+
+async function reached<Result>({ isStoreReachable }: RowStore, ask: () => Promise<Result>): Promise<Result> {
+  if (!isStoreReachable()) throw new StoreAwayError(undefined);
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
+    if (error.code === undefined) throw new StoreAwayError(error);
+    throw new RefusalError('busy', 'the store cannot do it now', error);
+  }
+}

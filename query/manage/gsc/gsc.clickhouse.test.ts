@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../../infra/assert.ts';
+import { encodeJson } from '../../../infra/bus/mirror.ts';
+import { projectRoot } from '../../../infra/root.ts';
+import { seal } from '../../../infra/sealed.ts';
+import { migrate } from '../../../infra/store/migrate.ts';
+import { Store } from '../../../infra/store/store.ts';
+import { type StoreServer, startStoreServer } from '../../../infra/testing/store-server.ts';
+import { OAUTH } from '../testing/fixtures.ts';
+import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import { connectionAnswer, rowsImported, statusAnswer } from './gsc-api.ts';
+
+const HOUR_MS = 3_600_000;
+const siteUrl = 'sc-domain:site.example';
+const row = { date: '2026-02-27', query: 'shoes', page: '/', clicks: 1, impressions: 20, position: 1.5 };
+const NOTHING = { lastImportAt: null, firstDate: null, lastDate: null, rows: 0 };
+
+const folder = mkdtempSync(join(tmpdir(), 'footfall-gsc-'));
+let server: StoreServer;
+let store: Store;
+let service: ManageService;
+let root: Key;
+
+beforeAll(async () => {
+  server = await startStoreServer({ dataDir: folder });
+  store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 30_000 });
+  await migrate(store, join(projectRoot, 'processor/schema'));
+  service = await startManageService(['team'], { CLICKHOUSE_URL: server.url });
+  root = must(service.roots.team, 'the team has a root client');
+});
+
+afterAll(async () => {
+  await service.stop();
+  await store.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const pathOf = (site: string) => `/manage/projects/${site}/gsc`;
+const send = (site: string, rows: readonly object[]) =>
+  service.read(rowsImported, root, 'POST', `${pathOf(site)}/rows`, { body: { rows } });
+const statusOf = async (site: string) => (await service.read(statusAnswer, root, 'GET', pathOf(site))).data;
+const nowText = () => new Date(service.clock.nowMs()).toISOString();
+
+/** A site's rows as they count, in their order, without the site and the time of import. */
+function rowsOf(site: string): Promise<unknown[]> {
+  return store.query(
+    `SELECT toString(date) AS date, query, page, country, device, clicks, impressions, position
+     FROM search_console FINAL WHERE projectId = {site:String} ORDER BY date, query, page, country, device`,
+    { site },
+  );
+}
+
+test('rows are stored as they were sent, to the bounds of what may be said', async () => {
+  const { id } = await service.makeSite(root, 'Whole');
+  expect(await statusOf(id)).toMatchObject({ state: 'not-connected', connected: false, ...NOTHING });
+  const most = 4_294_967_295;
+  const sent = [
+    { ...row, date: '2000-01-01', query: '', page: 'https://site.example/größe/😀?a="b"&c=\'d\'' },
+    { ...row, country: 'deu', device: 'mobile' },
+    { ...row, country: 'usa', device: 'desktop', clicks: 0, impressions: 0, position: 0 },
+    {
+      ...row,
+      date: '2028-02-29',
+      query: 'x'.repeat(2_048),
+      clicks: most,
+      impressions: most,
+      position: 10_000,
+    },
+    { ...row, date: '2099-12-31', position: 0.1 + 0.2 },
+  ];
+  expect(await send(id, sent.toReversed())).toEqual({ data: { imported: 5 } });
+  expect(await rowsOf(id)).toEqual(sent.map((one) => ({ country: '', device: '', ...one })));
+  expect(await statusOf(id)).toMatchObject({
+    state: 'not-connected',
+    lastImportAt: nowText(),
+    firstDate: '2000-01-01',
+    lastDate: '2099-12-31',
+    rows: 5,
+  });
+});
+
+test('a row that comes again replaces what was, and others stay, whatever the store has merged', async () => {
+  const { id } = await service.makeSite(root, 'Again');
+  await service.makeSite(root, 'Sister');
+  const german = { ...row, country: 'deu', device: 'mobile' };
+  await send('sister', [row, german]);
+  await send(id, [row, german, { ...row, query: 'boots' }]);
+  for (let time = 1; time <= 5; time += 1) {
+    service.clock.advance(HOUR_MS);
+    const again = { ...german, country: 'DEU', device: 'MOBILE', clicks: time, position: time / 4 };
+    await send(id, [{ ...row, date: `2026-03-0${time}` }, again]);
+  }
+  const days = [1, 2, 3, 4, 5].map((day) => ({ ...row, date: `2026-03-0${day}` }));
+  const wanted = [{ ...row, query: 'boots' }, row, { ...german, clicks: 5, position: 1.25 }, ...days].map(
+    (one) => ({ country: '', device: '', ...one }),
+  );
+  const status = { lastImportAt: nowText(), firstDate: row.date, lastDate: '2026-03-05', rows: 8 };
+  expect(await rowsOf(id)).toEqual(wanted);
+  expect(await statusOf(id)).toMatchObject(status);
+  await store.command('OPTIMIZE TABLE search_console FINAL');
+  expect(await rowsOf(id)).toEqual(wanted);
+  expect(await statusOf(id)).toMatchObject(status);
+  expect((await rowsOf('sister')).length).toBe(2);
+});
+
+test('of ten thousand rows one that is wrong keeps all others out', async () => {
+  const { id } = await service.makeSite(root, 'Many');
+  const many = Array.from({ length: 10_000 }, (_, index) => ({ ...row, query: `query ${index}` }));
+  const wrong = many.map((one, index) => (index === 9_999 ? { ...one, impressions: -1 } : one));
+  const { status, json } = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows: wrong } });
+  expect(status).toBe(400);
+  expect(json).toMatchObject({ message: expect.stringMatching(/^rows\.9999\.impressions: /) });
+  expect(await statusOf(id)).toMatchObject(NOTHING);
+  expect(await send(id, many)).toEqual({ data: { imported: 10_000 } });
+  expect(await statusOf(id)).toMatchObject({ rows: 10_000 });
+});
+
+test('who disconnects a site keeps its rows, and a key that was lost is said', async () => {
+  const { id } = await service.makeSite(root, 'Connected');
+  await send(id, [row]);
+  const body = { siteUrl, auth: OAUTH };
+  await service.read(connectionAnswer, root, 'PUT', pathOf(id), { body });
+  const connection = { siteUrl, authType: 'oauth', account: OAUTH.clientId };
+  const imported = { lastImportAt: nowText(), firstDate: row.date, lastDate: row.date, rows: 1 };
+  expect(await statusOf(id)).toEqual({ connected: true, state: 'connected', ...connection, ...imported });
+
+  const place = `gsc.${id}`;
+  const stored = must(await service.control.get(place), 'it is stored');
+  const record = JSON.parse(Buffer.from(stored.bytes ?? '').toString('utf8'));
+  const lost = [seal('f'.repeat(64), place, '{}'), seal(SECRETS_KEY, 'gsc.other', '{}'), '', 'damaged'];
+  let { revision } = stored;
+  for (const sealed of lost) {
+    revision = await service.control.put(place, encodeJson({ ...record, sealed }), revision);
+    const tagOf = async () => (await service.ask(root, 'GET', pathOf(id))).etag;
+    await expect.poll(tagOf, { timeout: 2_000 }).toBe(`"${revision}"`);
+    const unreadable = { connected: false, state: 'unreadable', ...connection, ...imported };
+    expect(await statusOf(id)).toEqual(unreadable);
+  }
+  await service.read(connectionAnswer, root, 'PUT', pathOf(id), { body });
+  expect(await statusOf(id)).toMatchObject({ connected: true, state: 'connected' });
+
+  await service.read(connectionAnswer, root, 'DELETE', pathOf(id));
+  expect(await statusOf(id)).toMatchObject({
+    connected: false,
+    state: 'not-connected',
+    siteUrl: null,
+    rows: 1,
+  });
+});
+
+test('rows that were answered are there after the store was killed, and rows are taken again', async () => {
+  const { id } = await service.makeSite(root, 'Killed');
+  await send(id, [row]);
+  await server.kill();
+  const refused = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows: [row] } });
+  expect(refused.status).toBe(503);
+  expect((await service.ask(root, 'GET', pathOf(id))).status).toBe(503);
+  await server.restart();
+  const answered = async () => (await service.ask(root, 'GET', pathOf(id))).status;
+  await expect.poll(answered, { timeout: 20_000 }).toBe(200);
+  expect(await statusOf(id)).toMatchObject({ rows: 1 });
+  await send(id, [row, { ...row, query: 'boots' }]);
+  expect(await statusOf(id)).toMatchObject({ rows: 2 });
+});

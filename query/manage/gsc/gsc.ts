@@ -1,0 +1,154 @@
+import type { Entry } from '../../../infra/bus/mirror.ts';
+import { unseal } from '../../../infra/sealed.ts';
+import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
+import { RefusalError } from '../../refusal.ts';
+import { type EndpointParts, type ManageParts, noSuch, nowText, ownSite } from '../manage.ts';
+import { noParameters } from '../parameters.ts';
+import { tagged } from '../records.ts';
+import { sealedSecret } from '../sealed-secret.ts';
+import {
+  type Authentication,
+  type Connection,
+  type ConnectionShown,
+  connectionAnswer,
+  connectionChange,
+  connectionKeyOf,
+  ROWS_BODY_MAX_BYTES,
+  rowsImport,
+  rowsImported,
+  statusAnswer,
+} from './gsc-api.ts';
+import { importedRows, insertRows } from './gsc-rows.ts';
+
+const PUT_TRIES_MAX = 20;
+const ONE = '/manage/projects/:projectId/gsc';
+
+/** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
+export function gscEndpoints(parts: EndpointParts): AnyEndpoint[] {
+  const { catalog, records, clock, secretsKey } = parts;
+  const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
+  return [
+    anyEndpoint({
+      ...one,
+      method: 'get',
+      about: {
+        summary: 'The search-console connection of a site, and what was imported',
+        description:
+          'Never with a secret. `unreadable`: what is kept was sealed with a key that the service does not have any more; connect it again.',
+        answer: statusAnswer,
+      },
+      body: undefined,
+      answer: async ({ client, path: { projectId = '' } }) => {
+        const { storedId } = ownSite(parts, client, projectId);
+        const entry = catalog.connections.entry(connectionKeyOf(storedId));
+        const imported = await importedRows(parts, storedId);
+        const json = { data: { ...shownConnection(entry, secretsKey), ...imported } };
+        return entry === undefined ? { json } : tagged(entry, json);
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'put',
+      about: {
+        summary: 'Connect a site with its search console',
+        description:
+          'In place of the connection that there was. The secrets are kept encrypted and never answered. The service fetches nothing by itself: rows are brought by import.',
+        answer: connectionAnswer,
+      },
+      body: connectionChange,
+      answer: async ({ client, path: { projectId = '' }, body: { siteUrl, auth }, ifMatch }) => {
+        const site = ownSite(parts, client, projectId);
+        const entry = await putConnection(parts, ifMatch, {
+          projectId: site.id,
+          storedId: site.storedId,
+          siteUrl,
+          authType: auth.type,
+          account: auth.type === 'oauth' ? auth.clientId : auth.clientEmail,
+          sealed: sealedSecrets(secretsKey, connectionKeyOf(site.storedId), auth),
+          updatedAt: nowText(clock),
+        });
+        return tagged(entry, { data: shownConnection(entry, secretsKey) });
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'delete',
+      about: {
+        summary: 'Disconnect a site from its search console',
+        description:
+          'Removes the connection and its secrets. Rows that were imported stay until the site is purged.',
+        answer: connectionAnswer,
+      },
+      body: undefined,
+      answer: async ({ client, path: { projectId = '' }, ifMatch }) => {
+        const { storedId } = ownSite(parts, client, projectId);
+        await records.remove(catalog.connections, connectionKeyOf(storedId), ifMatch, () =>
+          noSuch('search-console connection of', projectId),
+        );
+        return { json: { data: shownConnection(undefined, secretsKey) } };
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'post',
+      pattern: `${ONE}/rows`,
+      kind: 'manage-gsc-rows',
+      about: {
+        summary: 'Import search-console rows',
+        description:
+          'All of them or none: the first row that is wrong is named, and so is one that says the same as another in the request. They are on the disk when it is answered. The same date, query, page, country and device again replaces what was, so a request may be repeated. Rows are added up: of one day tell countries and devices apart in all rows or in none. No connection is needed.',
+        answer: rowsImported,
+      },
+      body: rowsImport,
+      bodyMaxBytes: ROWS_BODY_MAX_BYTES,
+      answer: async ({ client, path: { projectId = '' }, body: { rows } }) => {
+        const { storedId } = ownSite(parts, client, projectId);
+        await insertRows(parts, storedId, { rows, importedAtMs: clock.nowMs() });
+        return { json: { data: { imported: rows.length } } };
+      },
+    }),
+  ];
+}
+
+/** Puts a connection in the place of whatever there is; with an `If-Match` only if that is what it names. */
+async function putConnection(
+  { catalog: { connections }, records }: ManageParts,
+  ifMatch: string,
+  connection: Connection,
+): Promise<Entry<Connection>> {
+  const key = connectionKeyOf(connection.storedId);
+  const isGone = new RefusalError('changed', 'if-match: there is no connection');
+  // Others may connect and disconnect it meanwhile, each time between the two writes.
+  for (let tries = 0; tries < PUT_TRIES_MAX; tries += 1) {
+    if (ifMatch === '' && connections.entry(key) === undefined) {
+      const made = await records.create(connections, key, connection);
+      if (made !== undefined) return made;
+    }
+    try {
+      return await records.change(connections, key, ifMatch, {
+        change: () => connection,
+        missing: () => isGone,
+      });
+    } catch (error) {
+      if (error !== isGone || ifMatch !== '') throw error;
+    }
+  }
+  throw new RefusalError('busy', 'others connect and disconnect it in this moment');
+}
+
+function sealedSecrets(secretsKey: string, place: string, auth: Authentication): string {
+  const secrets =
+    auth.type === 'oauth'
+      ? { clientSecret: auth.clientSecret, refreshToken: auth.refreshToken }
+      : { privateKey: auth.privateKey };
+  return sealedSecret(secretsKey, place, JSON.stringify(secrets));
+}
+
+/** A connection without its secrets, which are opened to see whether they still can be. */
+function shownConnection(entry: Entry<Connection> | undefined, secretsKey: string): ConnectionShown {
+  if (entry === undefined)
+    return { connected: false, siteUrl: null, authType: null, account: null, state: 'not-connected' };
+  const { siteUrl, authType, account, sealed } = entry.value;
+  const connected = unseal(secretsKey, entry.key, sealed) !== undefined;
+  return { connected, siteUrl, authType, account, state: connected ? 'connected' : 'unreadable' };
+}

@@ -1,0 +1,243 @@
+import { isIPv4 } from 'node:net';
+import { z } from 'zod';
+import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
+import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
+import { nameField } from '../project-api.ts';
+
+/** CONTRACT with those who have events brought to a bucket: every body and every answer of `/manage/integrations`. */
+
+/** A key of S3 has at most 1,024 bytes, of which what stands behind the prefix needs up to half. */
+const PREFIX_MAX_BYTES = 512;
+const ENDPOINT_MAX = 300;
+const ACCESS_KEY_ID_MAX = 128;
+const SECRET_MAX = 1_024;
+const FIRST_DAY = '2000-01-01';
+const BACKFILL_DAYS_MAX = 3_660;
+const DAY_MS = 86_400_000;
+
+const instant = z.iso.datetime();
+const count = z.number().int().min(0);
+
+const BUCKET_NAME =
+  'expected the name of a bucket: 3 to 63 lower-case letters, digits, hyphens and dots, such as shop-events';
+/** By the rules of S3. What it reserves for itself is left to it: the alias of an access point is such a name. */
+const bucket = z
+  .string()
+  .min(3, BUCKET_NAME)
+  .max(63, BUCKET_NAME)
+  .regex(/^[a-z\d](?:[a-z\d-]*[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]*[a-z\d])?)*$/, BUCKET_NAME)
+  .refine((name) => !isIPv4(name), BUCKET_NAME);
+
+const prefix = z
+  .string()
+  .max(PREFIX_MAX_BYTES, `expected at most ${PREFIX_MAX_BYTES} bytes`)
+  .refine((text) => Buffer.byteLength(text) <= PREFIX_MAX_BYTES, `expected at most ${PREFIX_MAX_BYTES} bytes`)
+  .refine(
+    isPrefix,
+    'expected folders such as raw/events: no slash at either end, none empty, no . or .., no control characters',
+  );
+
+const region = z.string().regex(/^[a-z\d-]{1,32}$/, 'expected a region such as eu-central-1');
+
+const endpoint = z
+  .string()
+  .max(ENDPOINT_MAX, `expected at most ${ENDPOINT_MAX} characters`)
+  .refine(
+    isEndpoint,
+    'expected an address such as https://storage.example:9000, without a path or a password',
+  )
+  .transform((given) => new URL(given).origin);
+
+/** Stands in a header, between slashes. */
+const accessKeyId = z
+  .string()
+  .max(ACCESS_KEY_ID_MAX, `expected at most ${ACCESS_KEY_ID_MAX} characters`)
+  .regex(/^[!-.0-~]+$/, 'expected the id of an access key: ASCII without spaces and slashes');
+
+const secretAccessKey = z
+  .string()
+  .min(1, 'expected a non-empty string')
+  .max(SECRET_MAX, `expected at most ${SECRET_MAX} characters`)
+  .refine((given) => !hasControls(given), 'holds a control character, such as a line break');
+
+/** `POST /manage/integrations` */
+export const integrationCreation = z.strictObject({
+  projectId: z.string(),
+  name: nameField.optional().describe('The name of the bucket where it is not given.'),
+  type: z.literal('s3', 'expected s3').describe('A bucket of an S3-compatible object storage.'),
+  bucket,
+  prefix: prefix.default(''),
+  region: region.default('us-east-1'),
+  endpoint: endpoint.nullable().default(null),
+  pathStyle: z.boolean().optional(),
+  accessKeyId,
+  secretAccessKey,
+  format: z.enum(INTEGRATION_FORMATS).default('parquet'),
+});
+
+/** With another of these a file that was committed would stand where nobody looks for it. */
+const FIXED_FIELDS = ['projectId', 'type', 'bucket', 'prefix', 'endpoint', 'format'] as const;
+
+/** `PATCH /manage/integrations/{integrationId}` */
+export const integrationChange = z.preprocess(
+  refuseFixedFields,
+  z
+    .strictObject({
+      name: nameField,
+      region,
+      pathStyle: z.boolean(),
+      accessKeyId,
+      secretAccessKey,
+      paused: z.boolean(),
+    })
+    .partial()
+    .superRefine((given, context) => {
+      if ((given.accessKeyId === undefined) === (given.secretAccessKey === undefined)) return;
+      const path = [given.accessKeyId === undefined ? 'accessKeyId' : 'secretAccessKey'];
+      context.addIssue({ code: 'custom', path, message: 'missing; a key is changed with both of its parts' });
+    }),
+);
+
+const day = z.iso
+  .date('expected a day such as 2026-03-01')
+  .refine((given) => given >= FIRST_DAY, `expected a day from ${FIRST_DAY} on`);
+
+/** `POST /manage/integrations/{integrationId}/backfill` */
+export const backfillRequest = z
+  .strictObject({
+    from: day.describe('The first day, in UTC.'),
+    to: day.describe('The last day, in UTC, included; today at the latest.'),
+  })
+  .superRefine(({ from, to }, context) => {
+    const wrong = (message: string) => context.addIssue({ code: 'custom', path: ['to'], message });
+    if (to < from) wrong('it is before from');
+    else if (daysOf({ from, to }) > BACKFILL_DAYS_MAX) wrong(`expected at most ${BACKFILL_DAYS_MAX} days`);
+  });
+
+/** `GET /manage/integrations` */
+export const integrationsQuery = z.object({ projectId: z.string().optional() });
+
+const BACKFILL_STATES = ['waiting', 'running', 'done'] as const;
+
+const backfillShown = z.object({
+  id: z.uuid(),
+  from: z.iso.date().describe('The first day, in UTC.'),
+  to: z.iso.date().describe('The last day, in UTC, included.'),
+  requestedAt: instant.describe('When it was asked for.'),
+  state: z.enum(BACKFILL_STATES).describe('How far it is.'),
+  daysDone: count,
+  daysTotal: count,
+  rows: count.describe('Events that it brought.'),
+  finishedAt: instant.nullable().describe('Null for one that is not done.'),
+});
+export type BackfillShown = z.output<typeof backfillShown>;
+
+const INTEGRATION_STATES = ['starting', 'running', 'paused', 'failing'] as const;
+
+const statusShown = z.object({
+  state: z
+    .enum(INTEGRATION_STATES)
+    .describe(
+      '`starting`: nothing is known to be brought; `failing`: the last try failed, see `failure`; it is tried again.',
+    ),
+  failure: z
+    .object({
+      reason: z
+        .enum(DELIVERY_FAILURES)
+        .describe(
+          '`unreadable`: the key was encrypted with one that is lost, give it again; `address-refused`: the service does not go to such an address; `store-away`: its own store is away.',
+        ),
+      message: z.string(),
+      since: instant,
+      attempts: count,
+      nextTryAt: instant,
+    })
+    .nullable()
+    .describe('Why the last try failed; null after a success.'),
+  lagSeconds: count.nullable(),
+  deliveredUntil: instant.nullable(),
+  committedAt: instant.nullable(),
+  sequence: count,
+  files: count,
+  rows: count.describe('Events in committed files.'),
+  bytes: count,
+  backfills: z.array(backfillShown),
+});
+export type IntegrationStatus = z.output<typeof statusShown>;
+
+/** An integration as it is answered. */
+export const integrationShown = z.object({
+  id: z.uuid(),
+  teamId: z.string(),
+  projectId: z.string().describe('The site whose events are brought.'),
+  name: z.string(),
+  type: z.literal('s3').describe('A bucket of an S3-compatible object storage.'),
+  bucket: z.string(),
+  prefix: z.string(),
+  region: z.string(),
+  endpoint: z.string().nullable(),
+  pathStyle: z.boolean(),
+  accessKeyId: z.string(),
+  format: z.enum(INTEGRATION_FORMATS),
+  paused: z.boolean(),
+  createdAt: instant,
+  updatedAt: instant,
+  status: statusShown.describe('How far its files are.'),
+});
+export type IntegrationShown = z.output<typeof integrationShown>;
+export const integrationAnswer = z.object({ data: integrationShown });
+export const integrationsAnswer = z.object({ data: z.array(integrationShown) });
+
+const TRIAL_STEPS = ['write', 'read', 'remove'] as const;
+const TRIAL_FAILURES = [...BUCKET_FAILURES, 'unreadable'] as const;
+
+/** `POST /manage/integrations/{integrationId}/test` */
+const trialShown = z.object({
+  ok: z.boolean().describe('Whether all of it could be done.'),
+  failure: z
+    .enum(TRIAL_FAILURES)
+    .nullable()
+    .describe(
+      'Why the first step that failed did; `unreadable`: the key has to be given again. Null if none did.',
+    ),
+  message: z.string(),
+  steps: z
+    .array(
+      z.object({
+        name: z.enum(TRIAL_STEPS),
+        ok: z.boolean().describe('Whether it could be done.'),
+        ms: count.describe('Milliseconds that it took.'),
+      }),
+    )
+    .describe('What was done, in this order.'),
+});
+export type TrialShown = z.output<typeof trialShown>;
+export const trialAnswer = z.object({ data: trialShown });
+
+/** How many days there are from the first to the last, both included. */
+export function daysOf({ from, to }: { readonly from: string; readonly to: string }): number {
+  return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
+}
+
+function refuseFixedFields(given: unknown, context: z.RefinementCtx): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  for (const name of FIXED_FIELDS) {
+    if (!Object.hasOwn(given, name)) continue;
+    const message = 'it cannot be changed, or events would be in no file or in two; make another integration';
+    context.addIssue({ code: 'custom', path: [name], message });
+  }
+  return given;
+}
+
+function isPrefix(text: string): boolean {
+  if (text === '') return true;
+  return !hasControls(text) && text.split('/').every((folder) => !['', '.', '..'].includes(folder));
+}
+
+function isEndpoint(given: string): boolean {
+  return /^https?:\/\/[^\s/?#@\\]+\/?$/i.test(given) && URL.canParse(given);
+}
+
+function hasControls(text: string): boolean {
+  return /[\p{Cc}\p{Cs}]/u.test(text);
+}

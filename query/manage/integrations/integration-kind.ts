@@ -1,0 +1,31 @@
+import { type Integration, integrationKeyOf } from '../../../processor/integration.ts';
+import type { EndpointParts } from '../manage.ts';
+import type { RecordKind } from '../record-kind.ts';
+import { sealedSecret } from '../sealed-secret.ts';
+import { shownIntegration } from './integration-status.ts';
+
+/** Integrations as records of the sites of a team, shown with how far each is. */
+export function integrationKind({
+  accounts,
+  catalog,
+  deliveries,
+  clock,
+}: EndpointParts): RecordKind<Integration> {
+  return {
+    what: 'integration',
+    mirror: catalog.integrations,
+    belongs:
+      ({ client }) =>
+      ({ projectId, storedId }) => {
+        const site = accounts.site(projectId);
+        return site?.storedId === storedId && site.teamId === client.teamId;
+      },
+    shown: (integration) =>
+      shownIntegration(integration, deliveries.get(integrationKeyOf(integration.id)), clock.nowMs()),
+  };
+}
+
+/** The secret access key as an integration's record keeps it. Throws a `RefusalError` where there is no key to seal with. */
+export function sealedKey(secretsKey: string, id: string, secretAccessKey: string): string {
+  return sealedSecret(secretsKey, integrationKeyOf(id), secretAccessKey);
+}

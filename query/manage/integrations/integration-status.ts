@@ -1,0 +1,73 @@
+import type { Delivery, Integration } from '../../../processor/integration.ts';
+import {
+  type BackfillShown,
+  daysOf,
+  type IntegrationShown,
+  type IntegrationStatus,
+} from './integration-api.ts';
+
+/** Of what is known of an integration, what people are shown: all but the secret and what the site is stored as. */
+export function shownIntegration(
+  integration: Integration,
+  delivery: Delivery | undefined,
+  nowMs: number,
+): IntegrationShown {
+  const { sealed: _sealed, storedId: _stored, backfills: _backfills, ...shown } = integration;
+  return { ...shown, status: statusOf(integration, delivery, nowMs) };
+}
+
+/** How far an integration is; `delivery` is undefined before the processor began. */
+export function statusOf(
+  integration: Integration,
+  delivery: Delivery | undefined,
+  nowMs: number,
+): IntegrationStatus {
+  const { deliveredUntil = null, committedAt = null, failure = null } = delivery ?? {};
+  const { sequence = 0, files = 0, rows = 0, bytes = 0 } = delivery ?? {};
+  return {
+    state: stateOf(integration, delivery),
+    failure,
+    lagSeconds: deliveredUntil === null ? null : secondsSince(deliveredUntil, nowMs),
+    deliveredUntil,
+    committedAt,
+    sequence,
+    files,
+    rows,
+    bytes,
+    backfills: backfillsOf(integration, delivery),
+  };
+}
+
+/** Every backfill that was asked for and is remembered, in the order in which they are brought. */
+export function backfillsOf(
+  { backfills }: Pick<Integration, 'backfills'>,
+  delivery: Delivery | undefined,
+): BackfillShown[] {
+  const begun = new Map(delivery?.backfills.map((progress) => [progress.id, progress]));
+  return backfills.map((asked) => {
+    const progress = begun.get(asked.id);
+    if (progress === undefined)
+      return { ...asked, state: 'waiting', daysDone: 0, daysTotal: daysOf(asked), rows: 0, finishedAt: null };
+    const { daysDone, daysTotal, rows, finishedAt } = progress;
+    return {
+      ...asked,
+      state: finishedAt === null ? 'running' : 'done',
+      daysDone,
+      daysTotal,
+      rows,
+      finishedAt,
+    };
+  });
+}
+
+function stateOf({ paused }: Integration, delivery: Delivery | undefined): IntegrationStatus['state'] {
+  if (paused) return 'paused';
+  if (delivery === undefined) return 'starting';
+  if (delivery.failure !== null) return 'failing';
+  return delivery.deliveredUntil === null ? 'starting' : 'running';
+}
+
+/** Never below zero: the processor's clock may be ahead. */
+function secondsSince(at: string, nowMs: number): number {
+  return Math.max(0, Math.floor((nowMs - Date.parse(at)) / 1_000));
+}

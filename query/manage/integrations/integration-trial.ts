@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { BucketError, type ObjectStore } from '../../../infra/object-store/object-store.ts';
+import type { Integration } from '../../../processor/integration.ts';
+import { RefusalError } from '../../refusal.ts';
+import type { TrialShown } from './integration-api.ts';
+
+/** Longest time of one step of a trial. There are three, so whoever asks is answered within some ten seconds. */
+export const TRIAL_STEP_MAX_MS = 3_000;
+const TRIALS_MAX = 4;
+const BYTES = Buffer.from('A test of footfall. It may be removed.\n');
+
+type Step = TrialShown['steps'][number];
+type Problem = Pick<BucketError, 'failure' | 'message'>;
+
+/** Problems after which nothing can have been written. All others leave that open. */
+const NOTHING_WRITTEN: readonly Problem['failure'][] = ['denied', 'no-bucket', 'full', 'address-refused'];
+
+/**
+ * Writes a small object to the bucket of an integration, reads it back and removes it. What the bucket does not do is
+ * what the trial says, no error. Of one integration there is one trial at a time, and four in the process: a
+ * `RefusalError` otherwise.
+ */
+export class Trials {
+  readonly #bucketOf: (integration: Integration) => ObjectStore | undefined;
+  readonly #running = new Set<string>();
+
+  constructor(bucketOf: (integration: Integration) => ObjectStore | undefined) {
+    this.#bucketOf = bucketOf;
+  }
+
+  async run(integration: Integration): Promise<TrialShown> {
+    const { id, prefix } = integration;
+    if (this.#running.has(id))
+      throw new RefusalError('busy', 'this integration is being tested in this moment');
+    if (this.#running.size >= TRIALS_MAX)
+      throw new RefusalError('busy', `${TRIALS_MAX} integrations are being tested in this moment`);
+    const store = this.#bucketOf(integration);
+    if (store === undefined) return UNREADABLE;
+    this.#running.add(id);
+    try {
+      return await tryOut(store, `${prefix === '' ? '' : `${prefix}/`}footfall-test-${randomUUID()}`);
+    } finally {
+      this.#running.delete(id);
+      store.close();
+    }
+  }
+}
+
+const UNREADABLE: TrialShown = {
+  ok: false,
+  failure: 'unreadable',
+  message: 'the key was encrypted with one that the service does not have any more; give it again',
+  steps: [],
+};
+
+async function tryOut(store: ObjectStore, key: string): Promise<TrialShown> {
+  const steps: Step[] = [];
+  const step = async (name: Step['name'], work: () => Promise<void>): Promise<Problem | undefined> => {
+    const startedAt = performance.now();
+    const problem = await problemOf(work);
+    steps.push({ name, ok: problem === undefined, ms: Math.round(performance.now() - startedAt) });
+    return problem;
+  };
+  const writing = await step('write', () => store.put(key, BYTES, { contentType: 'text/plain' }));
+  const reading = writing === undefined ? await step('read', () => readBack(store, key)) : undefined;
+  const mayBeThere = writing === undefined || !NOTHING_WRITTEN.includes(writing.failure);
+  const removing = mayBeThere ? await step('remove', () => store.remove(key)) : undefined;
+  const first = writing ?? reading ?? removing;
+  if (first === undefined)
+    return { ok: true, failure: null, message: 'written, read back and removed', steps };
+  const failed = steps.find(({ ok }) => !ok)?.name;
+  return { ok: false, failure: first.failure, message: `${failed}: ${first.message}`, steps };
+}
+
+async function readBack(store: ObjectStore, key: string): Promise<void> {
+  const bytes = await store.get(key, BYTES.length);
+  if (bytes === undefined) throw new BucketError('failed', 'what was written is not there');
+  if (!BYTES.equals(bytes)) throw new BucketError('failed', 'what is there is not what was written');
+}
+
+async function problemOf(work: () => Promise<void>): Promise<Problem | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof BucketError) return error;
+    throw error;
+  }
+}
