@@ -72,7 +72,7 @@ export const SETTINGS = {
     default: '300000',
     help: "how often new events are brought to customers' buckets; longer makes fewer and larger files",
   },
-  SESSION_HOLD_MS: {
+  SESSION_RETAIN_MS: {
     schema: integer(1_800_000, 86_400_000),
     default: '3600000',
     help: 'how long a silent session stays in memory to be joined by late events',

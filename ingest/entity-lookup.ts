@@ -7,14 +7,14 @@ import { partitionOf } from './event.ts';
  * JSON answer, on core NATS. The owner answers after every update that the bus has, and from memory where it can, so
  * that what was touched lately is known also while the store is away.
  */
-export interface RecordQuestion {
+export interface EntityQuestion {
   readonly kind: 'profile' | 'group';
   readonly projectId: string;
   readonly id: string;
 }
 
 /** What is known of a person. Texts are empty when unknown. */
-export interface ProfileRecord {
+export interface ProfileEntity {
   readonly kind: 'profile';
   readonly id: string;
   readonly firstName: string;
@@ -29,7 +29,7 @@ export interface ProfileRecord {
 }
 
 /** What is known of a group: a company, a team. */
-export interface GroupRecord {
+export interface GroupEntity {
   readonly kind: 'group';
   readonly id: string;
   readonly type: string;
@@ -40,41 +40,41 @@ export interface GroupRecord {
 }
 
 /** `unavailable`: the record is not in memory and the store is away, or the owner is behind. */
-export type RecordAnswer =
-  | { readonly kind: 'found'; readonly record: ProfileRecord | GroupRecord }
+export type EntityAnswer =
+  | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity }
   | { readonly kind: 'absent' }
   | { readonly kind: 'unavailable' };
 
 /** The core NATS subject that a partition's owner answers these questions on. */
-export function recordLookupSubjectOf(partition: number): string {
-  return `record-questions.${partition}`;
+export function entityLookupSubjectOf(partition: number): string {
+  return `entity-questions.${partition}`;
 }
 
 /** What decides a record's partition, together with its site. */
-export function recordKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
+export function entityKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
   return `${kind} ${id}`;
 }
 
-export function encodeRecordQuestion(question: RecordQuestion): Uint8Array {
+export function encodeEntityQuestion(question: EntityQuestion): Uint8Array {
   return Buffer.from(JSON.stringify(question));
 }
 
-export function decodeRecordQuestion(bytes: Uint8Array): RecordQuestion {
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as RecordQuestion;
+export function decodeEntityQuestion(bytes: Uint8Array): EntityQuestion {
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as EntityQuestion;
 }
 
-export function encodeRecordAnswer(answer: RecordAnswer): Uint8Array {
+export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
   return Buffer.from(JSON.stringify(answer));
 }
 
-export function decodeRecordAnswer(bytes: Uint8Array): RecordAnswer {
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as RecordAnswer;
+export function decodeEntityAnswer(bytes: Uint8Array): EntityAnswer {
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as EntityAnswer;
 }
 
-const UNAVAILABLE: RecordAnswer = { kind: 'unavailable' };
+const UNAVAILABLE: EntityAnswer = { kind: 'unavailable' };
 
 /** CONTRACT with everybody who wants to know a record now: asks the owner of its partition. */
-export class RecordQuestions {
+export class EntityQuestions {
   readonly #bus: Bus;
   readonly #partitions: number;
   readonly #timeoutMs: number;
@@ -86,12 +86,12 @@ export class RecordQuestions {
   }
 
   /** `unavailable` also when the owner does not answer in time. */
-  async ask(question: RecordQuestion): Promise<RecordAnswer> {
-    const key = recordKeyOf(question.kind, question.id);
-    const subject = recordLookupSubjectOf(partitionOf(question.projectId, key, this.#partitions));
+  async ask(question: EntityQuestion): Promise<EntityAnswer> {
+    const key = entityKeyOf(question.kind, question.id);
+    const subject = entityLookupSubjectOf(partitionOf(question.projectId, key, this.#partitions));
     try {
-      return decodeRecordAnswer(
-        await this.#bus.ask(subject, encodeRecordQuestion(question), this.#timeoutMs),
+      return decodeEntityAnswer(
+        await this.#bus.ask(subject, encodeEntityQuestion(question), this.#timeoutMs),
       );
     } catch (error) {
       if (error instanceof BusError) return UNAVAILABLE;

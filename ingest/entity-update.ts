@@ -9,7 +9,7 @@ import { DecodeError, MESSAGE_HEADER_BYTES } from './event.ts';
  * A bus message has the head of a message of events (`event.ts`); behind it stand updates, in the order in which they
  * apply:
  *
- *     count × (u32 length, u32 jsonLength, JSON of a `RecordUpdate` without `event`, bytes of the event)
+ *     count × (u32 length, u32 jsonLength, JSON of a `EntityUpdate` without `event`, bytes of the event)
  *
  * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none.
  */
@@ -84,7 +84,7 @@ export interface TallyUpdate extends UpdateHead {
   readonly count: number;
 }
 
-export type RecordUpdate =
+export type EntityUpdate =
   | IdentifyUpdate
   | StepUpdate
   | AssignUpdate
@@ -93,20 +93,20 @@ export type RecordUpdate =
   | TallyUpdate;
 
 /** Largest encoded update: that of a body, or of an event with its frame. */
-export const RECORD_UPDATE_MAX_BYTES = 393_216;
+export const ENTITY_UPDATE_MAX_BYTES = 393_216;
 
 /** The JetStream stream of a partition's record updates. */
-export function recordStreamOf(partition: number): string {
-  return `records-${partition}`;
+export function entityStreamOf(partition: number): string {
+  return `records-${partition}`; // The name that the stream has on disk.
 }
 
 /** The subject that a partition's record updates are published on. */
-export function recordSubjectOf(partition: number): string {
+export function entitySubjectOf(partition: number): string {
   return `records.${partition}`;
 }
 
 /** Appends one update, length first, to a message under construction. */
-export function encodeRecordUpdate(writer: RowBinaryWriter, update: RecordUpdate): void {
+export function encodeEntityUpdate(writer: RowBinaryWriter, update: EntityUpdate): void {
   const start = writer.length;
   writer.u32(0);
   const json = Buffer.from(
@@ -122,9 +122,9 @@ export function encodeRecordUpdate(writer: RowBinaryWriter, update: RecordUpdate
  * The updates of a message, whose head says that there are `count`. Throws a `DecodeError` when they cannot be read.
  * What is inside of them is what a collector wrote, and is believed.
  */
-export function decodeRecordUpdates(message: Uint8Array, count: number): RecordUpdate[] {
+export function decodeEntityUpdates(message: Uint8Array, count: number): EntityUpdate[] {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-  const updates: RecordUpdate[] = [];
+  const updates: EntityUpdate[] = [];
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     if (offset + 8 > bytes.length) throw new DecodeError('an update is cut off');
@@ -140,10 +140,10 @@ export function decodeRecordUpdates(message: Uint8Array, count: number): RecordU
 
 const KINDS: readonly unknown[] = ['identify', 'step', 'assign', 'group', 'order', 'tally'];
 
-function updateOf(json: string, event: Buffer): RecordUpdate {
-  let update: RecordUpdate;
+function updateOf(json: string, event: Buffer): EntityUpdate {
+  let update: EntityUpdate;
   try {
-    update = JSON.parse(json) as RecordUpdate;
+    update = JSON.parse(json) as EntityUpdate;
   } catch {
     throw new DecodeError('an update is no JSON');
   }

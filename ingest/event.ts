@@ -58,8 +58,8 @@ export const SOURCE_COLUMNS = [
   'channel',
 ] as const;
 
-/** Columns of a `Setting`: the run `setting` of a row. */
-export const SETTING_COLUMNS = [
+/** Columns of a `Environment`: the run `setting` of a row. */
+export const ENVIRONMENT_COLUMNS = [
   'country',
   'region',
   'city',
@@ -94,7 +94,7 @@ export const EVENT_COLUMNS = [
   'hash',
   'title',
   ...SOURCE_COLUMNS,
-  ...SETTING_COLUMNS,
+  ...ENVIRONMENT_COLUMNS,
   'groups',
   'properties',
   'sdkName',
@@ -115,7 +115,7 @@ export interface Source {
 }
 
 /** Where and with what somebody visits. Texts are empty and coordinates 0 when unknown. */
-export interface Setting {
+export interface Environment {
   readonly country: string;
   readonly region: string;
   readonly city: string;
@@ -144,7 +144,7 @@ export const NO_SOURCE: Source = {
 };
 
 /** A setting of which nothing is known. */
-export const NO_SETTING: Setting = {
+export const NO_SETTING: Environment = {
   country: '',
   region: '',
   city: '',
@@ -183,7 +183,7 @@ export interface Event {
   readonly hash: string;
   readonly title: string;
   readonly source: Source;
-  readonly setting: Setting;
+  readonly setting: Environment;
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
@@ -355,7 +355,7 @@ function writeSource(writer: RowBinaryWriter, source: Source): void {
   writer.string(source.channel);
 }
 
-function writeSetting(writer: RowBinaryWriter, setting: Setting): void {
+function writeSetting(writer: RowBinaryWriter, setting: Environment): void {
   writer.string(setting.country);
   writer.string(setting.region);
   writer.string(setting.city);

@@ -14,13 +14,13 @@ import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
 import { Enrichment } from './enrich/enrichment.ts';
 import { Places } from './enrich/places.ts';
-import { RecordQuestions } from './entity-lookup.ts';
+import { EntityQuestions } from './entity-lookup.ts';
 import {
-  encodeRecordUpdate,
-  RECORD_UPDATE_MAX_BYTES,
-  type RecordUpdate,
-  recordStreamOf,
-  recordSubjectOf,
+  ENTITY_UPDATE_MAX_BYTES,
+  type EntityUpdate,
+  encodeEntityUpdate,
+  entityStreamOf,
+  entitySubjectOf,
 } from './entity-update.ts';
 import {
   EVENT_MAX_BYTES,
@@ -41,7 +41,7 @@ import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
-const FORGET_ADDRESSES_MS = 60_000;
+const EVICT_ADDRESSES_MS = 60_000;
 const TALLY_EVERY_MS = 1_000;
 const LOOK_FOR_PLACES_MS = 10_000;
 
@@ -51,22 +51,22 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const proxies = new TrustedProxies(config.TRUSTED_PROXIES);
   for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
-    await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), config.BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
   }
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
   const deviceIds = new DeviceIds();
   const verifier = new GuardedVerifier(new SecretVerifier(), clock);
   const publisher = publisherOf(context, EVENT_CARGO);
-  const records = publisherOf(context, RECORD_CARGO);
+  const records = publisherOf(context, ENTITY_CARGO);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
   const tallying = setInterval(() => tallies.turn(), TALLY_EVERY_MS).unref();
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
   accounts.sites.onChange((after, before) => {
     if (before === undefined || after?.value.deletion === null) return;
-    sessions.forgetSite(before.value.storedId);
-    recent.forgetSite(before.value.storedId);
+    sessions.evictSite(before.value.storedId);
+    recent.evictSite(before.value.storedId);
   });
   const aliases = await Aliases.open(bus, log);
   const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
@@ -76,7 +76,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     deviceIds.turn(clock.nowMs());
     verifier.turn(clock.nowMs());
     places.forget();
-  }, FORGET_ADDRESSES_MS).unref();
+  }, EVICT_ADDRESSES_MS).unref();
   const collector = new Collector({
     accounts,
     verifier,
@@ -86,7 +86,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     filters: new SiteFilters(),
     tallies,
     sessions,
-    questions: new RecordQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
+    questions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     publisher,
     records,
     recent,
@@ -133,11 +133,11 @@ const EVENT_CARGO: Cargo<Event> = {
   bytesMax: EVENT_MAX_BYTES,
   subjectOf,
 };
-const RECORD_CARGO: Cargo<RecordUpdate> = {
+const ENTITY_CARGO: Cargo<EntityUpdate> = {
   name: 'records',
-  encode: encodeRecordUpdate,
-  bytesMax: RECORD_UPDATE_MAX_BYTES,
-  subjectOf: recordSubjectOf,
+  encode: encodeEntityUpdate,
+  bytesMax: ENTITY_UPDATE_MAX_BYTES,
+  subjectOf: entitySubjectOf,
 };
 
 function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publisher<Value> {

@@ -14,23 +14,23 @@ import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { Store } from '../infra/store/store.ts';
-import { ALIASES_BUCKET, recordStreamOf, recordSubjectOf } from '../ingest/entity-update.ts';
+import { ALIASES_BUCKET, entityStreamOf, entitySubjectOf } from '../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../ingest/event.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
-import { createRecordGauges, createRecordMetrics } from './entities/entity-metrics.ts';
+import { createEntityGauges, createEntityMetrics } from './entities/entity-metrics.ts';
 import { createFeedMetrics } from './feed/feed-metrics.ts';
 import { Feeds } from './feed/feeds.ts';
 import type { PartitionLimits } from './fold/partition.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
 import { LANES_BUCKET } from './lane/lane-record.ts';
-import { Keeper } from './lane/partition-supervisor.ts';
+import { PartitionSupervisor } from './lane/partition-supervisor.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
-import { Roller } from './rollups/rollup-job.ts';
+import { RollupJob } from './rollups/rollup-job.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 
 const SESSIONS_MAX = 8_000_000;
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}` }, log);
   for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
-    await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), config.BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
   }
   await bus.ensureStream(
     DEAD_LETTERS_STREAM,
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   );
   const records = await bus.keyed(LANES_BUCKET);
   const laneMetrics = createLaneMetrics(metrics);
-  const recordMetrics = createRecordMetrics(metrics);
+  const entityMetrics = createEntityMetrics(metrics);
   const crashPoint = crashPoints(config.CRASH_POINT);
   const feeds = await Feeds.open({
     bus,
@@ -77,10 +77,10 @@ async function main(): Promise<void> {
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
-  const keepers = Array.from({ length: config.PARTITIONS }, (_, partition) => {
+  const supervisors = Array.from({ length: config.PARTITIONS }, (_, partition) => {
     const worker = workers[partition % workers.length];
     if (worker === undefined) throw new Error('a processor needs a worker');
-    return new Keeper({
+    return new PartitionSupervisor({
       partition,
       config,
       limits: limitsOf(config),
@@ -94,13 +94,13 @@ async function main(): Promise<void> {
       random: Math.random,
       metrics: laneMetrics,
       gauges: createLaneGauges(metrics, partition, () => Date.now()),
-      recordMetrics,
-      recordGauges: createRecordGauges(metrics, partition),
+      entityMetrics,
+      entityGauges: createEntityGauges(metrics, partition),
       crashPoint,
     });
   });
-  for (const keeper of keepers) keeper.start();
-  const roller = new Roller({
+  for (const supervisor of supervisors) supervisor.start();
+  const rollupJob = new RollupJob({
     store,
     records,
     partitions: config.PARTITIONS,
@@ -109,9 +109,9 @@ async function main(): Promise<void> {
     log,
     metrics: createRollupMetrics(metrics),
     // Whoever owns the first partition does it for all.
-    isOurs: () => keepers[0]?.answering === true,
+    isOurs: () => supervisors[0]?.answering === true,
   });
-  roller.start();
+  rollupJob.start();
   const purger = await Purger.start({
     bus,
     lanes: records,
@@ -120,11 +120,11 @@ async function main(): Promise<void> {
     partitions: config.PARTITIONS,
     clock: systemClock,
     store,
-    roller,
+    rollupJob,
     log,
     metrics: createPurgeMetrics(metrics),
     // Beside the roller, whose sums it declares void.
-    isOurs: () => keepers[0]?.answering === true,
+    isOurs: () => supervisors[0]?.answering === true,
   });
   const endpointsAllowed = readEndpointsAllowed(config.ENDPOINTS_ALLOWED);
   const deliverer = await Deliverer.start({
@@ -146,12 +146,12 @@ async function main(): Promise<void> {
     log,
     metrics: createDeliveryMetrics(metrics),
     crashPoint,
-    isOurs: () => keepers[0]?.answering === true,
+    isOurs: () => supervisors[0]?.answering === true,
   });
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   addOperations(http, metrics, () => {
-    const answering = keepers.filter((keeper) => keeper.answering).length;
-    return { ready: answering === keepers.length, shown: { partitions: keepers.length, answering } };
+    const answering = supervisors.filter((supervisor) => supervisor.answering).length;
+    return { ready: answering === supervisors.length, shown: { partitions: supervisors.length, answering } };
   });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
@@ -165,8 +165,8 @@ async function main(): Promise<void> {
     await Promise.all([
       deliverer.stop(),
       purger.stop(),
-      roller.stop(),
-      ...keepers.map((keeper) => keeper.stop()),
+      rollupJob.stop(),
+      ...supervisors.map((supervisor) => supervisor.stop()),
     ]);
     feeds.stop();
     await Promise.all(workers.map((worker) => worker.stop()));
@@ -181,7 +181,7 @@ async function main(): Promise<void> {
 
 function limitsOf(config: Config): PartitionLimits {
   return {
-    sessionHoldMs: config.SESSION_HOLD_MS,
+    sessionRetainMs: config.SESSION_RETAIN_MS,
     sessionsMax: SESSIONS_MAX,
     eventIdsMax: config.EVENT_IDS_MAX,
     publishersMax: PUBLISHERS_MAX,

@@ -1,4 +1,4 @@
-import { EVENT_COLUMNS, SETTING_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
+import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
  * CONTRACT between the processor, which writes the store's tables, and everybody who reads them.
@@ -50,7 +50,7 @@ export const SESSIONS_COLUMNS = [
   'entryOrigin',
   'entryPath',
   ...SOURCE_COLUMNS,
-  ...SETTING_COLUMNS,
+  ...ENVIRONMENT_COLUMNS,
   // 1: `session_end` was written before this state, since the session had been let go.
   'ended',
 ] as const;
@@ -59,7 +59,7 @@ export const SESSIONS_COLUMNS = [
  * Which table sums up which columns of the sessions that began on a day: a row for each combination of their values. A
  * dimension is added here and to its table in `schema/*.sql`; a test holds both equal, and statements follow this list.
  */
-export const SUMMED_DIMENSIONS = {
+export const ROLLUP_DIMENSIONS = {
   daily_sources: SOURCE_COLUMNS,
   daily_places: ['country', 'region', 'city'],
   daily_devices: ['device', 'brand', 'model', 'browser', 'browserVersion', 'os', 'osVersion'],

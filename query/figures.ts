@@ -13,7 +13,7 @@ export interface Figures {
 }
 
 /** What a statement sums up for a span, as far as it does. */
-export interface SummedRow {
+export interface FigureRow {
   readonly screenViews?: number;
   readonly sessions?: number;
   readonly bounces?: number;
@@ -23,7 +23,7 @@ export interface SummedRow {
 }
 
 /** The figures of rows together, of which none counts what another does; visitors may be in several, and are given. */
-export function summedFigures(rows: readonly (SummedRow | undefined)[], visitors: number): Figures {
+export function addFigures(rows: readonly (FigureRow | undefined)[], visitors: number): Figures {
   const revenue = new Map<string, bigint>();
   let [screenViews, sessions, bounces, durationMs] = [0, 0, 0, 0];
   for (const row of rows) {

@@ -4,7 +4,7 @@ import { SharedLimit } from '../infra/accounts/shared-limit.ts';
 import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
-import { RecordQuestions } from '../ingest/entity-lookup.ts';
+import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -13,7 +13,7 @@ import {
   INTEGRATION_PREFIX,
   readEndpointsAllowed,
 } from '../processor/integration.ts';
-import { Door } from './http/authenticator.ts';
+import { Authenticator } from './http/authenticator.ts';
 import { Catalog } from './manage/catalog.ts';
 import { manageEndpoints } from './manage/endpoints.ts';
 import { TRIAL_STEP_MAX_MS } from './manage/integrations/integration-trial.ts';
@@ -64,7 +64,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const questions = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manage = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
-  const door = new Door({
+  const authenticator = new Authenticator({
     directory: accounts,
     verifier: new SecretVerifier(),
     clock,
@@ -77,7 +77,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     ...questionEndpoints({
       history: new History({ store, streams, isReachable: () => watch.dependency.up, limits, metrics }),
       hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
-      records: new RecordQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+      records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
       directory: accounts,
       clock,
       memory,
@@ -94,7 +94,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       bucketOf: (integration) => bucketOf(integration, bucketOptions),
     }),
   ];
-  for (const endpoint of endpoints) endpoint.addTo(http, door, metrics);
+  for (const endpoint of endpoints) endpoint.addTo(http, authenticator, metrics);
   addDocumentation(http, endpoints);
   const busSince = clock.nowMs();
   return {

@@ -37,7 +37,7 @@ let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
 const partitions = new OwnedPartitions(PARTITIONS);
-let letGo: (() => void)[] = [];
+let evicted: (() => void)[] = [];
 let asked = 0;
 
 interface Key {
@@ -100,7 +100,7 @@ beforeAll(async () => {
   root = await makeClient('root', null);
   read = await makeClient('read', 'site');
   write = await makeClient('write', 'site');
-  letGo = partitions.owners.map(({ partition }) => own(partition));
+  evicted = partitions.owners.map(({ partition }) => own(partition));
   const now = Date.now();
   addTraffic(partitions, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
   http = new HttpServer((error) => {
@@ -277,11 +277,11 @@ test('a client has exactly a hundred answers in ten seconds, and is told so in e
 });
 
 test('a partition that comes back within its time is waited for; one that does not is named', async () => {
-  letGo[1]?.();
+  evicted[1]?.();
   const waiting = get('/insights/sister/live', root);
-  letGo[1] = own(1);
+  evicted[1] = own(1);
   expect((await waiting).status).toBe(200);
-  letGo[1]();
+  evicted[1]();
   // Answered on the connection that let go, so the bus knows by now that nobody owns the partition.
   await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
   const refused = await get('/insights/sister/metrics?range=30min', root);
@@ -289,7 +289,7 @@ test('a partition that comes back within its time is waited for; one that does n
   expect(await refused.json()).toMatchObject({ message: expect.stringContaining('part 1 of 2') });
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });
-  letGo[1] = own(1);
+  evicted[1] = own(1);
 });
 
 test('whoever fails too often to say who he is is not heard any more', async () => {

@@ -19,11 +19,11 @@ import { type ExportQuestion, exportEndpoint, type NamedSite } from './export/en
 import { answerExport } from './export/events.ts';
 import { STREAM_FORMS, streamExport } from './export/streams.ts';
 import { type Directory, siteFor } from './http/access.ts';
-import { type AskedOf, type Insight, insight } from './http/endpoint.ts';
+import { type Insight, insight, type ScopeOf } from './http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from './http/serve.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
-import { answerGroup, answerProfile, type RecordSources } from './insights/entities.ts';
+import { answerGroup, answerProfile, type EntitySources } from './insights/entities.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
@@ -31,7 +31,7 @@ import { answerMetrics } from './insights/metrics.ts';
 import { entryExitInsight, pagesInsight } from './insights/pages.ts';
 import { sessionListInsight } from './insights/session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from './insights/vocabulary.ts';
-import { KeptFigures } from './rollups/rollup-figures.ts';
+import { FiguresCache } from './rollups/rollup-figures.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
@@ -39,7 +39,7 @@ const STREAM_NOTE =
   'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.';
 
 /** What questions are answered from, and whose they are. */
-export interface QuestionSources extends RecordSources {
+export interface QuestionSources extends EntitySources {
   readonly directory: Directory;
   readonly clock: Clock;
   readonly memory: SiteMemory;
@@ -49,15 +49,15 @@ export interface QuestionSources extends RecordSources {
 export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   const { directory, clock } = sources;
   const zones = new Zones();
-  const askedOf: AskedOf = (client, projectId) => {
+  const scopeOf: ScopeOf = (client, projectId) => {
     const site = siteFor(client, projectId, directory);
     return { site, zone: zones.of(site.timezone), nowMs: clock.nowMs() };
   };
   const endpoint = <Parameters, Answer>(question: Insight<Parameters, Answer>) =>
-    anyEndpoint(insight(askedOf, question));
+    anyEndpoint(insight(scopeOf, question));
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
-    anyEndpoint(exportEndpoint(askedOf, directory, question));
-  const kept = new KeptFigures();
+    anyEndpoint(exportEndpoint(scopeOf, directory, question));
+  const kept = new FiguresCache();
   sources.memory.keeps((storedId) => kept.forget(storedId));
   return [
     endpoint({

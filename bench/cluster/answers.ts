@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, type Client, type Credential, refusalOf } from './client.ts';
+import { type Answer, type Client, type Credential, rejectOf } from './client.ts';
 
 const metricsSchema = z.object({
   metrics: z.object({
@@ -59,7 +59,7 @@ export class Questions {
 
   async #ask(path: string): Promise<Answer> {
     const answer = await this.#client.get(this.#url + path, this.#credential);
-    if (answer.status !== 200) throw new Error(`${path}: ${refusalOf(answer)}`);
+    if (answer.status !== 200) throw new Error(`${path}: ${rejectOf(answer)}`);
     return answer;
   }
 }

@@ -90,7 +90,7 @@ export class Client {
 }
 
 /** The `message` of an error answer, or the status where there is none. */
-export function refusalOf(answer: Answer): string {
+export function rejectOf(answer: Answer): string {
   const { body } = answer;
   const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
   return `${answer.status}${message === '' ? '' : ` ${message}`}`;

@@ -51,8 +51,8 @@ export async function audit(
   try {
     const questions = new Questions(client, cluster.url(host), site, read);
     const acknowledged = ledger.acknowledged.length;
-    await waitFor('everything is in the store', () => isSettled(), SETTLED_MAX_MS);
-    async function isSettled(): Promise<boolean> {
+    await waitFor('everything is in the store', () => isFinalized(), SETTLED_MAX_MS);
+    async function isFinalized(): Promise<boolean> {
       const { events, inSessions } = await storedCounts(store, site);
       if (events < acknowledged || events !== inSessions) return false;
       return (await questions.exportPage(EVENT_NAMES, 1, 1)).meta.totalCount === events;
@@ -62,7 +62,7 @@ export async function audit(
     const stored = events.filter((event) => !isSynthetic(event));
     const sessionByEvent = new Map(stored.map(({ eventId, sessionId }) => [eventId, sessionId]));
     const isLoose = (entry: Entry) => outages.some((outage) => overlaps(entry, outage));
-    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { holdMs: 3_600_000 });
+    const oracle = reference(ledger.arrivals(site, sessionByEvent, isLoose), { retainMs: 3_600_000 });
     const differences = [
       ...eventDifferences(ledger, stored, oracle, outages),
       ...sessionDifferences(sessions, oracle),

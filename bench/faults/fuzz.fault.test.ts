@@ -118,8 +118,8 @@ test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and t
   for (const [process, name] of [
     ['processor', 'footfall_processor_dead_letters_total'],
     ['processor', 'footfall_processor_lane_failures_total'],
-    ['processor', 'footfall_records_dead_letters_total'],
-    ['processor', 'footfall_records_lane_failures_total'],
+    ['processor', 'footfall_entities_dead_letters_total'],
+    ['processor', 'footfall_entities_lane_failures_total'],
   ] as const)
     expect([name, await cluster.metric(process, name)]).toEqual([name, 0]);
 }, 600_000);

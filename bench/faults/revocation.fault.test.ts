@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { waitFor } from '../cluster/child-process.ts';
-import { Client, type Credential, refusalOf } from '../cluster/client.ts';
+import { Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { BROWSER } from '../cluster/site-of-cluster.ts';
 import { storedCounts } from '../cluster/stored.ts';
@@ -82,7 +82,7 @@ async function manage<Data>(method: string, path: string, body?: object): Promis
   };
   const bytes = body === undefined ? '' : Buffer.from(JSON.stringify(body));
   const answer = await client.exchange(method, `${cluster.url('asking')}/manage/${path}`, headers, bytes);
-  if (answer.status !== 200) throw new Error(`${method} ${path}: ${refusalOf(answer)}`);
+  if (answer.status !== 200) throw new Error(`${method} ${path}: ${rejectOf(answer)}`);
   return (answer.body as { data: Data }).data;
 }
 
@@ -309,7 +309,7 @@ function askingForZone(host: string, site: Site): Probe {
   const ask = async () => {
     const days = daysNow();
     const answer = await client.get(url, site.read);
-    if (answer.status !== 200) return refusalOf(answer);
+    if (answer.status !== 200) return rejectOf(answer);
     const { minutes } = answer.body as { minutes: readonly { date: string }[] };
     const day = minutes.at(-1)?.date.slice(0, 10) ?? '';
     // A midnight may lie between question and answer.

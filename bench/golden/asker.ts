@@ -13,7 +13,7 @@ import { createLogger } from '../../infra/log.ts';
 import { exportAnswer, groupAnswer, profileAnswer } from '../../query/api.ts';
 import { type Answer, Client } from '../cluster/client.ts';
 import type { Cluster, Groundwork } from '../cluster/cluster.ts';
-import type { KnownRecord } from './filters.ts';
+import type { KnownEntity } from './filters.ts';
 import type { Site } from './fixtures.ts';
 import { type WholeEvent, wholeEvent } from './rows.ts';
 
@@ -97,7 +97,7 @@ export class Asker {
   }
 
   /** What is known of a profile or a group; undefined where there is no record of it. */
-  async record(site: string, kind: 'profiles' | 'groups', id: string): Promise<KnownRecord | undefined> {
+  async record(site: string, kind: 'profiles' | 'groups', id: string): Promise<KnownEntity | undefined> {
     const { status, body } = await this.get(`/insights/${site}/${kind}/${encodeURIComponent(id)}`);
     if (status === 404) return undefined;
     if (status !== 200) throw new Error(`${kind} ${id}: ${status} ${JSON.stringify(body)}`);

@@ -2,7 +2,7 @@ import type { MetricsAnswer, MetricsFigures } from '../../query/api.ts';
 import type { ActiveUsersAnswer } from '../../query/insights/active-users-api.ts';
 import { addDays, type DateText, daysBetween } from './calendar.ts';
 import type { AskedFilter } from './filters.ts';
-import { heldRows, heldSessions, ratesOf, type SiteModel, shown, visitorsOf } from './model.ts';
+import { heldRows, ratesOf, retainedSessions, type SiteModel, shown, visitorsOf } from './model.ts';
 import { type AskedRange, bucketsOf, isIn, type Parameters, rangeOf, type Span } from './ranges.ts';
 import { majorUnits, type Row, revenueOf, type Session } from './rows.ts';
 
@@ -22,10 +22,10 @@ export function metricsAnswer(
   if (buckets === undefined) return undefined;
   const rows = heldRows(model, filters);
   const figures = (of: Span, begun: readonly Session[]) => figuresIn(model, of, rows, begun);
-  const current = heldSessions(model, filters, span);
+  const current = retainedSessions(model, filters, span);
   return {
     metrics: figures(span, current),
-    previous: figures(previous, heldSessions(model, filters, previous)),
+    previous: figures(previous, retainedSessions(model, filters, previous)),
     series: buckets.map(({ label, ...bucket }) => ({ date: label, ...figures(bucket, current) })),
     interval,
   };

@@ -8,15 +8,15 @@ export interface AskedFilter {
 }
 
 /** What the service says of a profile or a group. */
-export interface KnownRecord {
+export interface KnownEntity {
   readonly fields: Readonly<Record<string, string>>;
   readonly properties: Readonly<Record<string, string>>;
   readonly groups: readonly string[];
 }
 
-export interface KnownRecords {
-  readonly profiles: ReadonlyMap<string, KnownRecord>;
-  readonly groups: ReadonlyMap<string, KnownRecord>;
+export interface KnownEntities {
+  readonly profiles: ReadonlyMap<string, KnownEntity>;
+  readonly groups: ReadonlyMap<string, KnownEntity>;
 }
 
 /** Fields of an event that are about the visit as a whole: where it came from, and where and with what. */
@@ -55,13 +55,13 @@ export function isAboutSession({ name }: AskedFilter): boolean {
 }
 
 /** Whether all filters hold for a row, by the words of the contract. */
-export function holds(filters: readonly AskedFilter[], row: Row, records: KnownRecords): boolean {
+export function holds(filters: readonly AskedFilter[], row: Row, records: KnownEntities): boolean {
   return filters.every((filter) => isKept(filter, row, records));
 }
 
 type Value = string | number;
 
-function isKept({ name, operator, value = [] }: AskedFilter, row: Row, records: KnownRecords): boolean {
+function isKept({ name, operator, value = [] }: AskedFilter, row: Row, records: KnownEntities): boolean {
   const field = camelCase(name);
   const found = valuesOf(field, row, records);
   const some = (fits: (one: Value, asked: string) => boolean) =>
@@ -116,7 +116,7 @@ function boundOf(asked: string, field: string): number {
 }
 
 /** All values that a field has in a row; an empty text where there is none, and no number at all. */
-export function valuesOf(field: string, { event }: Row, { profiles, groups }: KnownRecords): Value[] {
+export function valuesOf(field: string, { event }: Row, { profiles, groups }: KnownEntities): Value[] {
   if (field === 'profile.id') return [event.profileId];
   if (field === 'groups' || field === 'group.id') return orEmpty(event.groups);
   if (field.startsWith('profile.')) return recordValues(field.slice(8), known(profiles, [event.profileId]));
@@ -135,11 +135,11 @@ export function valuesOf(field: string, { event }: Row, { profiles, groups }: Kn
   return [text];
 }
 
-function known(records: ReadonlyMap<string, KnownRecord>, ids: readonly string[]): KnownRecord[] {
+function known(records: ReadonlyMap<string, KnownEntity>, ids: readonly string[]): KnownEntity[] {
   return ids.flatMap((id) => records.get(id) ?? []);
 }
 
-function recordValues(field: string, found: readonly KnownRecord[]): Value[] {
+function recordValues(field: string, found: readonly KnownEntity[]): Value[] {
   if (TIMES.includes(field)) return found.map(({ fields }) => Date.parse(fields[field] ?? ''));
   if (field === 'groups') return orEmpty(found.flatMap(({ groups }) => orEmpty(groups)));
   const key = field.startsWith('properties.') ? field.slice(11) : undefined;

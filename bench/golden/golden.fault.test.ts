@@ -9,7 +9,7 @@ import { Asker, makeAccounts } from './asker.ts';
 import { AGENTS, BUSY_SITE, SITES } from './fixtures.ts';
 import { differenceOf, firstDifference, pathOf } from './inquiry.ts';
 import { anyQuestion, everyQuestion } from './questions.ts';
-import { noteRecords, type Reading, type RecordBook, readSites } from './reading.ts';
+import { type EntityBook, noteRecords, type Reading, readSites } from './reading.ts';
 import { Sender } from './sender.ts';
 import { busyEvents, lastMinutes, startBusySite } from './side-traffic.ts';
 import { PARTS, type Sent, siteTraffic } from './visits.ts';
@@ -35,7 +35,7 @@ let sender: Sender;
 const random = new SeededRandom(SEED);
 const startedAtMs = Date.now();
 const traffic = SITES.flatMap((site) => siteTraffic(random, site, startedAtMs));
-const records: RecordBook = new Map();
+const records: EntityBook = new Map();
 /** Events that were acknowledged, by site. */
 const acknowledged = new Map<string, number>();
 
@@ -217,7 +217,7 @@ function freshness(): Promise<void> {
 async function expectModel(plain: readonly Question[], halfway?: () => Promise<void>): Promise<void> {
   await freshness();
   // Records have no promised time to reach the store, from where filters read them.
-  await waitFor('the records', async () => (await metric('footfall_records_dirty')) === 0, WAIT_MAX_MS);
+  await waitFor('the records', async () => (await metric('footfall_entities_dirty')) === 0, WAIT_MAX_MS);
   const sites = await readAll();
   const endBusy = halfway === undefined ? startBusySite(sender, random) : undefined;
   const questions = Array.from({ length: QUESTIONS }, (_, index) => {

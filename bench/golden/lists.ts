@@ -8,8 +8,8 @@ import {
   earned,
   groupsOf,
   heldRows,
-  heldSessions,
   ratesOf,
+  retainedSessions,
   type SiteModel,
   sessionFigures,
   visitorsOf,
@@ -54,7 +54,7 @@ export function breakdownRows(
   if (name === undefined) throw new Error(`no dimension ${dimension}`);
   const textOf = ({ entry }: Session, field: keyof WholeEvent | undefined) =>
     field === undefined ? '' : String(entry.event[field]);
-  return groupsOf(heldSessions(model, filters, span), (session) => [
+  return groupsOf(retainedSessions(model, filters, span), (session) => [
     textOf(session, name),
     textOf(session, prefix),
   ])
@@ -78,7 +78,7 @@ export function breakdownRows(
 
 export function pageRows(model: SiteModel, span: Span, filters: readonly AskedFilter[]): PagesAnswer {
   const happened = heldRows(model, filters).filter(({ atMs }) => isIn(span, atMs));
-  const begun = heldSessions(model, filters, span);
+  const begun = retainedSessions(model, filters, span);
   const rows = groupsOf(happened, pageOf).flatMap(({ key, members }) => {
     const views = members.filter(({ isView }) => isView);
     if (views.length === 0) return [];
@@ -107,7 +107,7 @@ export function entryExitRows(
 ): PagesAnswer {
   // What a page is called does not depend on who asks for which visits.
   const views = model.rows.filter(({ isView, atMs }) => isView && isIn(span, atMs));
-  const rows = groupsOf(heldSessions(model, filters, span), (session) => pageOf(session[mode])).map(
+  const rows = groupsOf(retainedSessions(model, filters, span), (session) => pageOf(session[mode])).map(
     ({ key, members }) => {
       const [origin = '', path = ''] = key;
       return {
@@ -209,7 +209,7 @@ export function sessionRows(
   span: Span,
   filters: readonly AskedFilter[],
 ): ListedSession[] {
-  return heldSessions(model, filters, span)
+  return retainedSessions(model, filters, span)
     .filter((session) => profileId === undefined || session.profileId === profileId)
     .sort((a, b) => b.startMs - a.startMs || byBytes(a.id, b.id))
     .map((session) => listedSession(session, model.currency));

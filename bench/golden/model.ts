@@ -1,5 +1,5 @@
 import { Calendar } from './calendar.ts';
-import { type AskedFilter, holds, isAboutSession, type KnownRecords } from './filters.ts';
+import { type AskedFilter, holds, isAboutSession, type KnownEntities } from './filters.ts';
 import { isIn, type Span } from './ranges.ts';
 import { majorUnits, type Row, revenueOf, rowOf, type Session, sessionsOf, type WholeEvent } from './rows.ts';
 
@@ -16,7 +16,7 @@ export interface SiteModel {
   readonly rows: readonly Row[];
   readonly sessions: readonly Session[];
   readonly sessionById: ReadonlyMap<string, Session>;
-  readonly records: KnownRecords;
+  readonly records: KnownEntities;
 }
 
 export interface SiteTraits {
@@ -27,7 +27,7 @@ export interface SiteTraits {
 export function modelOf(
   { zone, currency }: SiteTraits,
   events: readonly WholeEvent[],
-  records: KnownRecords,
+  records: KnownEntities,
   nowMs: number,
 ): SiteModel {
   const rows = events.map(rowOf);
@@ -70,7 +70,7 @@ export function heldRows(model: SiteModel, filters: readonly AskedFilter[]): rea
  * The sessions that began in a span and that filters leave: those for which the filters about sessions hold and which,
  * where there are others, have an event in the span for which those hold.
  */
-export function heldSessions(
+export function retainedSessions(
   model: SiteModel,
   filters: readonly AskedFilter[],
   span: Span,

@@ -58,7 +58,7 @@ const TEXTS = [
   'event_id',
   'groups',
 ] as const;
-const OF_RECORDS = [
+const OF_ENTITIES = [
   'profile.id',
   'profile.firstName',
   'profile.first_name',
@@ -185,7 +185,7 @@ function anyFilter(random: SeededRandom, model: SiteModel): AskedFilter {
   const name =
     [
       random.one(TEXTS),
-      random.one(OF_RECORDS),
+      random.one(OF_ENTITIES),
       random.one(PROPERTIES),
       snakeOrCamel(random, place),
       snakeOrCamel(random, place),

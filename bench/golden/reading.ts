@@ -1,5 +1,5 @@
 import type { Asker } from './asker.ts';
-import type { KnownRecord } from './filters.ts';
+import type { KnownEntity } from './filters.ts';
 import { SITES, type Site } from './fixtures.ts';
 import { modelOf, type SiteModel } from './model.ts';
 import type { Sent } from './visits.ts';
@@ -14,13 +14,13 @@ export interface Reading {
 }
 
 /** What is known of profiles and groups, by site: asked again only where something was sent. */
-export type RecordBook = Map<
+export type EntityBook = Map<
   string,
-  { readonly profiles: Map<string, KnownRecord>; readonly groups: Map<string, KnownRecord> }
+  { readonly profiles: Map<string, KnownEntity>; readonly groups: Map<string, KnownEntity> }
 >;
 
 /** Exports every site; records are taken from the book. */
-export async function readSites(asker: Asker, book: RecordBook): Promise<ReadonlyMap<string, Reading>> {
+export async function readSites(asker: Asker, book: EntityBook): Promise<ReadonlyMap<string, Reading>> {
   const read = async (site: Site): Promise<[string, Reading]> => {
     const events = await asker.events(site.id);
     const model = modelOf(site, events, recordsIn(book, site.id), Date.now());
@@ -36,7 +36,7 @@ export async function readSites(asker: Asker, book: RecordBook): Promise<Readonl
 }
 
 /** Asks for the records that were changed by what was sent. */
-export async function noteRecords(asker: Asker, book: RecordBook, sent: readonly Sent[]): Promise<void> {
+export async function noteRecords(asker: Asker, book: EntityBook, sent: readonly Sent[]): Promise<void> {
   const changed = new Map(sent.flatMap((each) => recordNamedBy(each)));
   await Promise.all(
     [...changed.values()].map(async ({ site, kind, id }) => {
@@ -46,10 +46,10 @@ export async function noteRecords(asker: Asker, book: RecordBook, sent: readonly
   );
 }
 
-function recordsIn(book: RecordBook, site: string) {
+function recordsIn(book: EntityBook, site: string) {
   const records = book.get(site) ?? {
-    profiles: new Map<string, KnownRecord>(),
-    groups: new Map<string, KnownRecord>(),
+    profiles: new Map<string, KnownEntity>(),
+    groups: new Map<string, KnownEntity>(),
   };
   book.set(site, records);
   return records;

@@ -2,7 +2,7 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { RawConnection } from './connection.ts';
 import { breachOf, type Law } from './judge.ts';
 import type { KnownThings } from './known.ts';
-import { spoil, spoilCredentials } from './mutate.ts';
+import { mutate, mutateCredentials } from './mutate.ts';
 import type { ListedOperation } from './operations.ts';
 import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSources } from './requests.ts';
 import { oneOf } from './values.ts';
@@ -179,8 +179,8 @@ function draftOf({ law, known, cast, site }: FuzzOptions, { operation, manner, s
   const random = new SeededRandom(seed);
   const sources: RequestSources = { random, named: law.named, known, cast, site };
   const draft = goodRequest(sources, operation);
-  if (manner === 'spoilt') spoil(sources, draft);
-  if (manner === 'stranger') spoilCredentials(sources, draft);
+  if (manner === 'spoilt') mutate(sources, draft);
+  if (manner === 'stranger') mutateCredentials(sources, draft);
   return draft;
 }
 

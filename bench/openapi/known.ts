@@ -21,11 +21,11 @@ export class KnownThings {
   /** By the last name of the path. */
   readonly #byName = new Map<string, Known[]>();
   readonly #gone: { readonly own: string; readonly value: string }[] = [];
-  readonly #kept: readonly Names[];
+  readonly #cached: readonly Names[];
 
   constructor(operations: readonly ListedOperation[], kept: readonly Names[]) {
     this.#operations = operations;
-    this.#kept = kept;
+    this.#cached = kept;
   }
 
   /** Learns from an answer of 200. `names` is what stood in the path of the request. */
@@ -73,7 +73,7 @@ export class KnownThings {
     const own = lastName(operation.path);
     return chosen(
       random,
-      this.#kept.filter((names) => Object.keys(names).at(-1) === own),
+      this.#cached.filter((names) => Object.keys(names).at(-1) === own),
     );
   }
 
@@ -111,7 +111,7 @@ export class KnownThings {
         there.filter((known) => !holds(known.names, names)),
       );
     const value = names[own] ?? '';
-    if (!this.#kept.some((kept) => kept[own] === value)) this.#gone.push({ own, value });
+    if (!this.#cached.some((kept) => kept[own] === value)) this.#gone.push({ own, value });
     if (this.#gone.length > KNOWN_MAX) this.#gone.shift();
   }
 }

@@ -5,25 +5,25 @@ import { CLIENT_ID, CLIENT_SECRET, type Draft, type RequestSources } from './req
 import { oneOf } from './values.ts';
 
 /** Makes of a good request one that nobody should send, in place; it may still be good afterwards. */
-export function spoil(sources: RequestSources, draft: Draft): void {
+export function mutate(sources: RequestSources, draft: Draft): void {
   const ways: readonly ((sources: RequestSources, draft: Draft) => void)[] = [
-    ...(draft.node === undefined ? [] : [spoilBody, spoilBody, spoilBody, spoilType]),
-    ...(draft.operation.access === 'public' ? [] : [spoilCredentials]),
-    ...(draft.operation.path.includes('{') ? [spoilPath] : []),
+    ...(draft.node === undefined ? [] : [mutateBody, mutateBody, mutateBody, mutateType]),
+    ...(draft.operation.access === 'public' ? [] : [mutateCredentials]),
+    ...(draft.operation.path.includes('{') ? [mutatePath] : []),
     ...(draft.operation.parameters.some(({ in: place }) => place === 'query')
-      ? [spoilQuery, spoilQuery]
+      ? [mutateQuery, mutateQuery]
       : []),
-    ...(draft.method === 'GET' ? [addBody] : [spoilMatch]),
-    spoilQuery,
-    spoilHeaders,
-    spoilMethod,
+    ...(draft.method === 'GET' ? [addBody] : [mutateMatch]),
+    mutateQuery,
+    mutateHeaders,
+    mutateMethod,
   ];
   for (let times = sources.random.chance(0.8) ? 1 : 2; times > 0; times -= 1)
     oneOf(sources.random, ways)(sources, draft);
 }
 
 /** The same, but only who sends is wrong, which costs the service nothing. */
-export function spoilCredentials({ random, cast }: RequestSources, draft: Draft): void {
+export function mutateCredentials({ random, cast }: RequestSources, draft: Draft): void {
   const kept = draft.headers.filter(
     ([name]) => name !== CLIENT_ID && name !== CLIENT_SECRET && name !== 'origin',
   );
@@ -143,14 +143,14 @@ const ODD_SEGMENTS = [
   '^',
 ].map((segment) => segment.replaceAll(' ', '%20'));
 
-function spoilPath({ random, known }: RequestSources, draft: Draft): void {
+function mutatePath({ random, known }: RequestSources, draft: Draft): void {
   const gone = random.chance(0.2) ? known.goneOne(random, draft.operation) : undefined;
   const spots = [...draft.operation.path.matchAll(/{(\w+)}/g)];
-  const spoilt = random.below(spots.length);
+  const mutated = random.below(spots.length);
   let spot = -1;
   draft.path = draft.operation.path.replace(/{(\w+)}/g, (_, name: string) => {
     spot += 1;
-    return spot === spoilt
+    return spot === mutated
       ? (gone ?? oneOf(random, ODD_SEGMENTS))
       : encodeURIComponent(draft.names[name] ?? '');
   });
@@ -216,7 +216,7 @@ const ODD_VALUES = [
   '%25',
 ] as const;
 
-function spoilQuery({ random }: RequestSources, draft: Draft): void {
+function mutateQuery({ random }: RequestSources, draft: Draft): void {
   const names = draft.operation.parameters
     .filter(({ in: place }) => place === 'query')
     .map(({ name }) => name);
@@ -255,7 +255,7 @@ const UNKNOWN_NAMES = [
   '',
 ] as const;
 
-function spoilBody({ random }: RequestSources, draft: Draft): void {
+function mutateBody({ random }: RequestSources, draft: Draft): void {
   if (draft.node === undefined) return;
   if (random.chance(0.02)) {
     draft.bytes = Buffer.from(`{"name":"${'n'.repeat(oneOf(random, [65_500, 65_536, 70_000]))}"}`);
@@ -293,13 +293,13 @@ const TYPES = [
   'application/json;',
 ] as const;
 
-function spoilType({ random }: RequestSources, draft: Draft): void {
+function mutateType({ random }: RequestSources, draft: Draft): void {
   draft.headers = draft.headers.filter(([name]) => name !== 'content-type');
   const type = oneOf(random, TYPES);
   if (type !== '' || random.chance(0.5)) draft.headers.push(['content-type', type]);
 }
 
-function spoilMatch({ random }: RequestSources, draft: Draft): void {
+function mutateMatch({ random }: RequestSources, draft: Draft): void {
   draft.headers = draft.headers.filter(([name]) => name !== 'if-match');
   draft.headers.push(['if-match', oneOf(random, ODD_TEXTS)]);
   if (random.chance(0.1)) draft.headers.push(['if-match', '*']);
@@ -327,7 +327,7 @@ const NAMES = [
   'x-odd',
 ] as const;
 
-function spoilHeaders({ random }: RequestSources, draft: Draft): void {
+function mutateHeaders({ random }: RequestSources, draft: Draft): void {
   const value = random.chance(0.2)
     ? oneOf(random, ['8.8.8.8', '[::1', 'https://', 'gzip;q=x', 'bytes=0-'])
     : undefined;
@@ -339,7 +339,7 @@ function spoilHeaders({ random }: RequestSources, draft: Draft): void {
 
 const HARMLESS = ['GET', 'OPTIONS', 'HEAD', 'TRACE', 'PROPFIND', 'QUERY', 'PUT'] as const;
 
-function spoilMethod({ random, site }: RequestSources, draft: Draft): void {
+function mutateMethod({ random, site }: RequestSources, draft: Draft): void {
   // The site that is asked about has to stay.
   const isKept = draft.names.projectId === site;
   draft.method = oneOf(random, isKept ? HARMLESS : [...HARMLESS, 'POST', 'PATCH', 'DELETE']);

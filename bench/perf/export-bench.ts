@@ -6,7 +6,7 @@ import { STREAM_FORMS, type StreamForm } from '../../query/export/streams.ts';
 import { Client, type Credential } from '../cluster/client.ts';
 import { type Cluster, DATABASE } from '../cluster/cluster.ts';
 import { residentBytes } from '../cluster/process-cost.ts';
-import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilSettled } from './large-site.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilFinalized } from './large-site.ts';
 import type { LoadedSite } from './query-site.ts';
 import { type Finding, median, percentile, rounded } from './results.ts';
 
@@ -90,7 +90,7 @@ export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
 async function settle(cluster: Cluster, loaded: LoadedSite, isTiny: boolean) {
   const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: 60_000 });
   try {
-    return await untilSettled(store, loaded, isTiny);
+    return await untilFinalized(store, loaded, isTiny);
   } finally {
     await store.close();
   }

@@ -23,7 +23,7 @@ export async function untilMerged(
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** The hours that are left alone at the end of a site's rows, see processor/fold/finalized.ts. */
-const UNSETTLED_HOURS = 4;
+const UNFINALIZED_HOURS = 4;
 
 /** Waits until the hours and days of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */
 export async function untilRolledUp(store: Store, endMs: number, maxMs: number): Promise<boolean> {
@@ -33,9 +33,9 @@ export async function untilRolledUp(store: Store, endMs: number, maxMs: number):
       `SELECT (SELECT toUnixTimestamp(max(hour)) FROM rollup_blocks WHERE notEmpty(flushed)) AS hour,
               (SELECT toUnixTimestamp(max(day)) FROM rollup_days WHERE notEmpty(flushed)) AS day`,
     );
-    const settledMs = endMs - UNSETTLED_HOURS * HOUR_MS;
+    const finalizedMs = endMs - UNFINALIZED_HOURS * HOUR_MS;
     const { hour = 0, day = 0 } = row ?? {};
-    if (hour * 1000 >= settledMs && day * 1000 + DAY_MS >= Math.floor(settledMs / DAY_MS) * DAY_MS)
+    if (hour * 1000 >= finalizedMs && day * 1000 + DAY_MS >= Math.floor(finalizedMs / DAY_MS) * DAY_MS)
       return true;
     if (Date.now() > giveUpMs) return false;
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { must } from '../../infra/assert.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { Cluster, type Groundwork } from '../cluster/cluster.ts';
-import { PARTITIONS, SESSION_HOLD_MS } from '../traffic/made-visits.ts';
+import { PARTITIONS, SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
 import { untilMerged, untilRolledUp } from './finalized.ts';
 import { type LoadedSite, loadSite, type SitePlan, siteIn } from './query-site.ts';
 
@@ -54,7 +54,7 @@ export async function startLargeSite(
       QUERY_LIMIT_PER_10_S: '0',
       ROLLUP_INTERVAL_MS: '1000',
       PARTITIONS: String(PARTITIONS),
-      SESSION_HOLD_MS: String(SESSION_HOLD_MS),
+      SESSION_RETAIN_MS: String(SESSION_RETAIN_MS),
       ...env,
     },
     nodeArguments,
@@ -68,7 +68,7 @@ export async function startLargeSite(
 }
 
 /** Waits until the store has nothing to do with what was loaded any more, and says whether it came to that. */
-export async function untilSettled(
+export async function untilFinalized(
   store: Store,
   { endMs }: LoadedSite,
   isTiny: boolean,

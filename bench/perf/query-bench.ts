@@ -2,7 +2,7 @@ import { Store } from '../../infra/store/store.ts';
 import type { RangeName } from '../../query/time/range.ts';
 import { Client } from '../cluster/client.ts';
 import { DATABASE } from '../cluster/cluster.ts';
-import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilSettled } from './large-site.ts';
+import { LARGE_SITE_HOST, type LargeSiteOptions, startLargeSite, untilFinalized } from './large-site.ts';
 import { liveTurns } from './live-turns.ts';
 import { addNeighbour, besideLongQuestions } from './neighbour.ts';
 import {
@@ -78,7 +78,7 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
   const store = new Store({ url: cluster.storeUrl, database: DATABASE, requestTimeoutMs: ANSWER_MAX_MS });
   const client = new Client(1, ANSWER_MAX_MS);
   try {
-    const settled = await untilSettled(store, loaded, isTiny);
+    const settled = await untilFinalized(store, loaded, isTiny);
     const size = await storedSize(store, loaded.acknowledged);
     const { projectId, clients } = cluster.credentials;
     const asker: Asker = {
@@ -205,8 +205,8 @@ async function storedSize(store: Store, acknowledged: number) {
     'events, of it ids of clients': rounded((ids?.bytes ?? 0) / acknowledged),
   };
   // The fewer they are, the smaller.
-  const activeParts = Object.fromEntries(sizes.map(({ table, parts }): [string, number] => [table, parts]));
-  return { bytesPerEvent, activeParts };
+  const activeDeps = Object.fromEntries(sizes.map(({ table, parts }): [string, number] => [table, parts]));
+  return { bytesPerEvent, activeDeps };
 }
 
 function finding(

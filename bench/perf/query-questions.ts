@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import type { Store } from '../../infra/store/store.ts';
 import type { RangeName } from '../../query/time/range.ts';
-import { type Client, type Credential, refusalOf } from '../cluster/client.ts';
+import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { percentile, rounded } from './results.ts';
 
 /** What is asked, by the name that it has in the result. */
@@ -74,7 +74,7 @@ export async function ask(
     `${asker.url}/insights/${asker.site}/${path}?${parameters}`,
     asker.credential,
   );
-  if (answer.status !== 200) throw new Error(refusalOf(answer));
+  if (answer.status !== 200) throw new Error(rejectOf(answer));
   return answer.body;
 }
 

@@ -12,7 +12,7 @@ const MESSAGE_BYTES_MAX = 1_000_000;
 const EVENTS_PER_MESSAGE = 500;
 const MESSAGES_PER_FLUSH = 20;
 const LIMITS = {
-  sessionHoldMs: 3_600_000,
+  sessionRetainMs: 3_600_000,
   sessionsMax: 10_000_000,
   eventIdsMax: 1_000,
   publishersMax: 10,

@@ -2,7 +2,7 @@ import { readConfig } from '../../infra/config.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { type Step, type Visit, VisitorModel } from '../../ingest/testing/visitors.ts';
 import { Questions } from '../cluster/answers.ts';
-import { Client, refusalOf } from '../cluster/client.ts';
+import { Client, rejectOf } from '../cluster/client.ts';
 import { readCredentials } from '../cluster/cluster.ts';
 import { numberOption, readOptions, targetOf, UsageError } from '../cluster/options.ts';
 import { trackBody, trackHeaders } from './visit-request.ts';
@@ -71,9 +71,9 @@ class Demo {
     for (const [index, step] of visit.steps.entries()) {
       if (step.afterMs > 0) await new Promise((resolve) => setTimeout(resolve, step.afterMs));
       if (this.#stopped) break;
-      const refusal = await this.#send(this.#client, visit, step, index === 0).catch(() => 'no connection');
-      if (refusal === '') this.#accepted += 1;
-      else this.#refused.set(refusal, (this.#refused.get(refusal) ?? 0) + 1);
+      const reject = await this.#send(this.#client, visit, step, index === 0).catch(() => 'no connection');
+      if (reject === '') this.#accepted += 1;
+      else this.#refused.set(reject, (this.#refused.get(reject) ?? 0) + 1);
     }
     this.#visits -= 1;
   }
@@ -88,7 +88,7 @@ async function main(args: readonly string[]): Promise<void> {
   const demo = new Demo(numberOption(options, '--seed', Date.now()), async (client, visit, step, isFirst) => {
     const headers = trackHeaders(visit);
     const answer = await client.post(`${url}/track`, write, headers, trackBody(visit, step, isFirst));
-    return answer.status === 200 ? '' : refusalOf(answer);
+    return answer.status === 200 ? '' : rejectOf(answer);
   });
   const asking = new Client(1);
   const questions = new Questions(asking, url, site, read);

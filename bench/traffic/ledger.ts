@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import type { ReferenceEvent } from '../../processor/testing/reference.ts';
-import { type Answer, Client, type Credential, refusalOf } from '../cluster/client.ts';
+import { type Answer, Client, type Credential, rejectOf } from '../cluster/client.ts';
 import type { DeviceScript, ScriptedEvent } from './device-script.ts';
 
 /** One event's fate as its sender knows it. Times of this process's clock. */
@@ -123,7 +123,7 @@ export class Ledger {
           this.#note(`connection: ${error instanceof Error ? error.message : error}`),
         );
       if (answer !== undefined && answer.status === 200) return acknowledgedEntry(event, sentAtMs, answer);
-      if (answer !== undefined && answer.status !== 503) this.#note(refusalOf(answer));
+      if (answer !== undefined && answer.status !== 503) this.#note(rejectOf(answer));
       if (!options.persistent) return unanswered(event, sentAtMs);
       if (Date.now() - sentAtMs > RETRY_MAX_MS)
         throw new Error(`${event.eventId} was not taken for ${RETRY_MAX_MS} ms`);

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { type Client, type Credential, refusalOf } from '../cluster/client.ts';
+import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
 
 export interface ReplayOptions {
@@ -134,7 +134,7 @@ async function send(
       return;
     }
     if (answer !== undefined && answer.status !== 503 && answer.status !== 429) {
-      const reason = refusalOf(answer);
+      const reason = rejectOf(answer);
       const known = totals.refused.has(reason) || totals.refused.size < REASONS_MAX;
       const shown = known ? reason : 'other';
       totals.refused.set(shown, (totals.refused.get(shown) ?? 0) + 1);

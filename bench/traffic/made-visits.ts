@@ -4,12 +4,12 @@ import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import {
+  ENVIRONMENT_COLUMNS,
   REVENUE,
   SCREEN_VIEW,
   SESSION_END,
   SESSION_GAP_MS,
   SESSION_START,
-  SETTING_COLUMNS,
   SOURCE_COLUMNS,
 } from '../../ingest/event.ts';
 import { UsageError } from '../cluster/options.ts';
@@ -50,7 +50,7 @@ const FLUSH_MS = 2_000;
 const PUBLISHER_MS = 7 * DAY_MS;
 const EVENTS_PER_MESSAGE = 1.5;
 /** The service's default: a session whose last event is older has been let go, and its end written. */
-export const SESSION_HOLD_MS = HOUR_MS;
+export const SESSION_RETAIN_MS = HOUR_MS;
 export const PARTITIONS = 8;
 const SLICE_SESSIONS = 200_000;
 const SESSIONS_MIN = 1_000;
@@ -132,7 +132,7 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
     partitionHash: partitionHashOf(site),
     flushMs: FLUSH_MS,
     sessionGapMs: SESSION_GAP_MS,
-    sessionHoldMs: SESSION_HOLD_MS,
+    sessionRetainMs: SESSION_RETAIN_MS,
     publisherMs: PUBLISHER_MS,
     messagesPerMs: plan.events / EVENTS_PER_MESSAGE / PARTITIONS / (DAYS * DAY_MS),
     origin: 'https://www.example.com',
@@ -188,7 +188,7 @@ function partitionHashOf(site: string): number {
 function statement(name: string, slice: string): string {
   return readFileSync(join(projectRoot, 'bench/traffic/sql', `${name}.sql`), 'utf8')
     .replaceAll('$SLICE$', slice)
-    .replaceAll('$SOURCE_AND_SETTING$', [...SOURCE_COLUMNS, ...SETTING_COLUMNS].join(', '));
+    .replaceAll('$SOURCE_AND_SETTING$', [...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS].join(', '));
 }
 
 function progress(share: number, events: number, seconds: number): string {

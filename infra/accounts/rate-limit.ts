@@ -56,14 +56,14 @@ export class RateLimit {
   isSpent(key: string, nowMs: number): boolean {
     const log = this.#logs.get(key);
     if (log === undefined) return false;
-    forgetExpired(log, this.#limit, nowMs);
+    evictExpired(log, this.#limit, nowMs);
     return log.length >= this.#limit.requestsMax;
   }
 }
 
 /** Adds one request to `log` if it is allowed. */
 export function takeFrom(log: RequestLog, limit: Limit, nowMs: number): Allowance {
-  forgetExpired(log, limit, nowMs);
+  evictExpired(log, limit, nowMs);
   const exceeded = log.length >= limit.requestsMax;
   if (!exceeded) log.push(nowMs);
   return allowanceOf(limit, { exceeded, counted: log.length, oldestMs: log[0], nowMs });
@@ -73,7 +73,7 @@ export function takeFrom(log: RequestLog, limit: Limit, nowMs: number): Allowanc
  * Takes out of `log` what does not count any more at `nowMs`. A time in the future becomes `nowMs`: a clock that was put
  * back, or another's that is ahead, must not shut anybody out for longer than a window.
  */
-export function forgetExpired(log: RequestLog, { windowMs }: Limit, nowMs: number): void {
+export function evictExpired(log: RequestLog, { windowMs }: Limit, nowMs: number): void {
   let expired = 0;
   while (expired < log.length && (log[expired] ?? 0) <= nowMs - windowMs) expired += 1;
   if (expired > 0) log.splice(0, expired);

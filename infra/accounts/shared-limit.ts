@@ -8,7 +8,7 @@ import type { Counter, Metrics } from '../metrics.ts';
 import {
   type Allowance,
   allowanceOf,
-  forgetExpired,
+  evictExpired,
   type Limit,
   type RequestLog,
   takeFrom,
@@ -106,7 +106,7 @@ export class SharedLimit {
     const { limit, clock } = this.#options;
     const nowMs = clock.nowMs();
     const counted = this.#countedOf(clientId);
-    forgetExpired(counted.log, limit, nowMs);
+    evictExpired(counted.log, limit, nowMs);
     if (counted.log.length >= limit.requestsMax) return takeFrom(counted.log, limit, nowMs);
     if (!counted.deciding && this.#isAway()) return this.#takeAlone(counted, nowMs);
     return new Promise((resolve) => {
@@ -175,7 +175,7 @@ export class SharedLimit {
     for (;;) {
       if (group.givenUp) throw tooSlow(this.#options.waitMaxMs);
       group.atMs = clock.nowMs();
-      forgetExpired(log, limit, group.atMs);
+      evictExpired(log, limit, group.atMs);
       const allowed = Math.min(group.requests, limit.requestsMax - log.length);
       if (allowed === 0) return { log, unshared, revision, allowed };
       const next = [...log, ...Array.from({ length: allowed }, () => group.atMs)];

@@ -202,7 +202,7 @@ export class Bus {
   }
 
   /** Lets a stream, if it is there, forget every message on subjects that `subject` matches. */
-  async forgetSubject(name: string, subject: string): Promise<void> {
+  async purgeSubject(name: string, subject: string): Promise<void> {
     try {
       await this.#manager.streams.purge(name, { filter: subject });
     } catch (error) {

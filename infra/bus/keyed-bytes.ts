@@ -10,7 +10,7 @@ export interface KeyedValue {
 }
 
 /** What the library's buckets can do and its type `KV` leaves out. */
-interface ForgetsRemoved {
+interface TrimsTombstones {
   purgeDeletes(olderThanMs: number): Promise<unknown>;
 }
 
@@ -52,9 +52,9 @@ export class KeyedBytes {
   }
 
   /** Forgets which keys were removed: until then each leaves its name behind. A watch that was lost may not hear of it. */
-  async forgetRemoved(): Promise<void> {
+  async trimTombstones(): Promise<void> {
     try {
-      await (this.#kv as KV & ForgetsRemoved).purgeDeletes(0);
+      await (this.#kv as KV & TrimsTombstones).purgeDeletes(0);
     } catch (error) {
       throw busError('forget removed keys', error);
     }

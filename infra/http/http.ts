@@ -73,7 +73,7 @@ const EMPTY_BODY = new Uint8Array(0);
 /** A peer that takes nothing of a body for so long is given up. */
 const STALL_MAX_MS = 60_000;
 const TRICKLE_EVERY_MS = 4_000;
-const HELD_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
+const RETAINED_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
 
 /** The one HTTP server of a process; every service in it adds its routes before `listen`. */
 export class HttpServer {
@@ -305,7 +305,7 @@ class OpenReply implements Reply {
           });
           return;
         }
-        const cut = Math.max(0, next.value.length - HELD_BYTES);
+        const cut = Math.max(0, next.value.length - RETAINED_BYTES);
         const isTaken = this.#write([held, next.value.subarray(0, cut)]);
         held = next.value.subarray(cut);
         if (!isTaken) held = await this.#drained(held);

@@ -3,7 +3,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { HeaderList, HttpServer } from './http.ts';
 
 /** Bytes that stay as they are while the process runs. */
-export interface Unchanging {
+export interface StaticAsset {
   readonly body: Uint8Array;
   readonly contentType: string;
   /** Whoever has them asks again after so many seconds. */
@@ -25,7 +25,7 @@ interface Asked {
 }
 
 /** Adds a `GET` of such bytes: compressed once, under a tag by which who has them is told so (304). */
-export function addUnchanging(http: HttpServer, patterns: Iterable<string>, unchanging: Unchanging): void {
+export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, unchanging: StaticAsset): void {
   const representations = representationsOf(unchanging);
   for (const pattern of patterns)
     http.route<Asked>({
@@ -78,7 +78,7 @@ function representationsOf({
   contentType,
   maxAgeS,
   headers,
-}: Unchanging): Readonly<Record<Encoding, Representation>> {
+}: StaticAsset): Readonly<Record<Encoding, Representation>> {
   const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
   const represent = (encoding: Encoding, encoded: Uint8Array): Representation => {
     // Other bytes need another tag.

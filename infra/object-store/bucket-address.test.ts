@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bucketPlace, objectPath } from './bucket-address.ts';
+import { bucketAddress, objectPath } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
 
 const NAMES = { endpoint: null, region: 'eu-west-1', bucket: 'events', pathStyle: false };
@@ -18,7 +18,7 @@ test.each([
   [{ endpoint: 'http://0x7f.1:9000', pathStyle: true }, 'http://127.0.0.1:9000/events'],
   [{ bucket: 'Old_Bucket', pathStyle: true }, 'https://s3.eu-west-1.amazonaws.com:443/Old_Bucket'],
 ])('%j is %s', (changes, expected) => {
-  const { protocol, hostname, port, path } = bucketPlace({ ...NAMES, ...changes });
+  const { protocol, hostname, port, path } = bucketAddress({ ...NAMES, ...changes });
   expect(`${protocol}//${hostname}:${port}${path}`).toBe(expected);
 });
 
@@ -28,7 +28,7 @@ test.each([
   ['http://[::1]:80', '[::1]'],
   ['http://[::1]:81', '[::1]:81'],
 ])('the header Host of %s is %s', (endpoint, host) => {
-  expect(bucketPlace({ ...NAMES, endpoint, pathStyle: true }).host).toBe(host);
+  expect(bucketAddress({ ...NAMES, endpoint, pathStyle: true }).host).toBe(host);
 });
 
 test.each([
@@ -51,7 +51,7 @@ test.each([
   [{ bucket: '' }, 'the bucket'],
   [{ bucket: 'Old_Bucket' }, 'needs the path style'],
 ])('%j is refused: %s', (changes, words) => {
-  const find = () => bucketPlace({ ...NAMES, ...changes });
+  const find = () => bucketAddress({ ...NAMES, ...changes });
   expect(find).toThrow(BucketError);
   expect(find).toThrow(words);
   expect(find).not.toThrow('hush-hush');
@@ -65,9 +65,9 @@ test.each([
   ['/a//b/', '/events//a//b/'],
   ['-_.~', '/events/-_.~'],
 ])('the path of %j is %s', (key, path) => {
-  expect(objectPath(bucketPlace({ ...NAMES, pathStyle: true }), key)).toBe(path);
+  expect(objectPath(bucketAddress({ ...NAMES, pathStyle: true }), key)).toBe(path);
 });
 
 test.each(['', '.', '..', 'a/../b', './a', 'a/.', '\ud800'])('the key %j is a mistake of ours', (key) => {
-  expect(() => objectPath(bucketPlace(NAMES), key)).toThrow('key');
+  expect(() => objectPath(bucketAddress(NAMES), key)).toThrow('key');
 });

@@ -3,7 +3,7 @@ import { assert } from '../assert.ts';
 import { BucketError } from './bucket-error.ts';
 
 /** Where a bucket's requests go. */
-export interface BucketPlace {
+export interface BucketAddress {
   readonly protocol: 'http:' | 'https:';
   /** A name or an address; an IPv6 one without brackets. */
   readonly hostname: string;
@@ -30,7 +30,7 @@ const BUCKET_IN_HOST = /^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
  * certificate of the storage covers a host of two more labels.
  * @throws {BucketError} failed, with what is wrong with the endpoint, the region or the bucket's name
  */
-export function bucketPlace({ endpoint, region, bucket, pathStyle }: BucketNames): BucketPlace {
+export function bucketAddress({ endpoint, region, bucket, pathStyle }: BucketNames): BucketAddress {
   if (!REGION.test(region)) throw wrong('the region is no region');
   if (!BUCKET.test(bucket)) throw wrong('the name of the bucket cannot be one');
   const url = endpointUrl(
@@ -55,7 +55,7 @@ export function bucketPlace({ endpoint, region, bucket, pathStyle }: BucketNames
  * The path of an object. Every key of S3 can be named, except those with a segment `.` or `..`: what stands between us and
  * the storage may take these out of a path.
  */
-export function objectPath(place: BucketPlace, key: string): string {
+export function objectPath(place: BucketAddress, key: string): string {
   assert(key !== '', 'an object has a key');
   const segments = key.split('/');
   assert(!segments.some((segment) => segment === '.' || segment === '..'), 'a key has no segment . or ..');

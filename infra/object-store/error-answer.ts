@@ -38,7 +38,7 @@ export function codeOf(answer: Answer): string | undefined {
 }
 
 /** An answer that is no success, as an error. Nothing of its text is passed on but the code and the region. */
-export function refusal(host: string, answer: Answer): BucketError {
+export function reject(host: string, answer: Answer): BucketError {
   const { status } = answer;
   const code = codeOf(answer);
   const failure = failureOf(status, code);

@@ -1,7 +1,7 @@
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction, Socket } from 'node:net';
-import type { BucketPlace } from './bucket-address.ts';
+import type { BucketAddress } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
 
 /** A request that is signed and only has to be sent. */
@@ -15,7 +15,7 @@ export interface SignedRequest {
 
 /** How a request is sent, and how much of an answer is waited for. */
 export interface Sending {
-  readonly place: BucketPlace;
+  readonly place: BucketAddress;
   readonly agent: http.Agent;
   readonly lookup: LookupFunction;
   readonly timeoutMs: number;

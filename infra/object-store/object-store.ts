@@ -2,10 +2,10 @@ import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { AwsV4Signer } from 'aws4fetch';
-import { type BucketPlace, bucketPlace, encodeUri, objectPath } from './bucket-address.ts';
+import { type BucketAddress, bucketAddress, encodeUri, objectPath } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
 import { digestsOf } from './digests.ts';
-import { codeOf, refusal } from './error-answer.ts';
+import { codeOf, reject } from './error-answer.ts';
 import { type Answer, exchange, isSuccessful, type SignedRequest } from './exchange.ts';
 import { guardedLookup, judgeLiteral, type Resolve } from './guarded-lookup.ts';
 import { readListing } from './listing.ts';
@@ -69,7 +69,7 @@ export class ObjectStore {
   readonly #access: BucketAccess;
   readonly #options: ObjectStoreOptions;
   readonly #lookup: LookupFunction;
-  readonly #agents: Readonly<Record<BucketPlace['protocol'], http.Agent>>;
+  readonly #agents: Readonly<Record<BucketAddress['protocol'], http.Agent>>;
 
   /** Opens no connection; a place that cannot be one is told by the first request. */
   constructor(options: ObjectStoreOptions) {
@@ -105,7 +105,7 @@ export class ObjectStore {
         'x-amz-content-sha256': sha256,
       },
     }));
-    if (!isSuccessful(answer.status)) throw refusal(this.#host, answer);
+    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
   }
 
   /**
@@ -119,7 +119,7 @@ export class ObjectStore {
       answerMaxBytes: maxBytes,
     }));
     if (isAbsent(answer)) return undefined;
-    if (!isSuccessful(answer.status)) throw refusal(this.#host, answer);
+    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
     if (answer.isCut) throw this.#unexpected(`has an object of more than ${maxBytes} bytes`, answer);
     return answer.body;
   }
@@ -127,7 +127,7 @@ export class ObjectStore {
   /** Removes an object, if there is one. @throws {BucketError} */
   async remove(key: string): Promise<void> {
     const answer = await this.#send((place) => ({ method: 'DELETE', path: objectPath(place, key) }));
-    if (!isSuccessful(answer.status) && !isAbsent(answer)) throw refusal(this.#host, answer);
+    if (!isSuccessful(answer.status) && !isAbsent(answer)) throw reject(this.#host, answer);
   }
 
   /**
@@ -168,22 +168,22 @@ export class ObjectStore {
       query: query.join('&'),
       answerMaxBytes: PAGE_MAX_BYTES,
     }));
-    if (!isSuccessful(answer.status)) throw refusal(this.#host, answer);
+    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
     const page = answer.isCut ? undefined : readListing(answer.body.toString('utf8'), keysMax);
     if (page === undefined) throw this.#unexpected('answers what is no list of objects', answer);
     return page;
   }
 
   get #host(): string {
-    return bucketPlace(this.#access).host;
+    return bucketAddress(this.#access).host;
   }
 
   #unexpected(words: string, { status }: Answer): BucketError {
     return new BucketError('failed', `${this.#host} ${words}`, { status });
   }
 
-  async #send(requestOf: (place: BucketPlace) => Asked): Promise<Answer> {
-    const place = bucketPlace(this.#access);
+  async #send(requestOf: (place: BucketAddress) => Asked): Promise<Answer> {
+    const place = bucketAddress(this.#access);
     judgeLiteral(place.hostname, this.#options.mayConnect);
     const request = requestOf(place);
     const signed = await this.#sign(place, request);
@@ -204,7 +204,7 @@ export class ObjectStore {
     throw new BucketError('unreachable', `${place.host} closes its connections`);
   }
 
-  async #sign(place: BucketPlace, request: Asked): Promise<SignedRequest> {
+  async #sign(place: BucketAddress, request: Asked): Promise<SignedRequest> {
     const { method, body, query } = request;
     const path = query === undefined ? request.path : `${request.path}?${query}`;
     const { accessKeyId, secretAccessKey, region } = this.#access;

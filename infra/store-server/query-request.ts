@@ -68,8 +68,8 @@ export function readQueryRequest(request: IncomingMessage, url: URLSearchParams)
 
 /** Sorts a field of the address or of a form into parameters and settings. */
 export function addField({ settings, parameters }: Fields, name: string, value: string): void {
-  const refusal = name === 'compress' || name === 'decompress' ? isOn(value) : name in REFUSED;
-  if (refusal) throw exception('NOT_IMPLEMENTED', REFUSED[name] ?? name);
+  const reject = name === 'compress' || name === 'decompress' ? isOn(value) : name in REFUSED;
+  if (reject) throw exception('NOT_IMPLEMENTED', REFUSED[name] ?? name);
   if (name === 'compress' || name === 'decompress') return;
   if (name.startsWith('param_')) {
     const bare = name.slice('param_'.length);

@@ -7,7 +7,7 @@ import { type ClickHouseException, httpStatus } from './exceptions.ts';
 import { contentType, resultRows } from './formats.ts';
 
 /** As the real server, we hold so much back, so that an error that comes early still has its own status. */
-const HELD_MAX_BYTES = 1_048_576;
+const RETAINED_MAX_BYTES = 1_048_576;
 const CLIENT_STALL_MAX_MS = 300_000;
 const GZIP_LEVEL = 3;
 
@@ -50,7 +50,7 @@ export class Reply {
     if (this.#response.headersSent) return this.#send(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
-    if (this.#heldBytes > HELD_MAX_BYTES) await this.#start(NO_SUMMARY);
+    if (this.#heldBytes > RETAINED_MAX_BYTES) await this.#start(NO_SUMMARY);
   }
 
   async finish(summary: Summary): Promise<void> {

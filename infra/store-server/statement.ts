@@ -36,7 +36,7 @@ export function readStatement(text: string): Statement {
     first ??= token.kind === 'open' ? 'SELECT' : word;
     if (token.depth > 0) continue;
     if (word === 'INSERT' && (before === '' || first === 'WITH')) isInsert = true;
-    refuseFiles(before, word, isInsert);
+    rejectFiles(before, word, isInsert);
     format.see(text, token, word);
     before = word === '' ? ' ' : word;
   }
@@ -50,13 +50,13 @@ export function readStatement(text: string): Statement {
 class FormatClause {
   found: { readonly start: number; readonly name: string } | undefined;
   #keywordStart: number | undefined;
-  #isSettled = false;
+  #isFinalized = false;
 
   /** Takes the next token outside of brackets. */
   see(text: string, token: Token, word: string): void {
-    if (this.#isSettled) return;
+    if (this.#isFinalized) return;
     if (this.found !== undefined && word === 'SETTINGS') {
-      this.#isSettled = true;
+      this.#isFinalized = true;
       return;
     }
     this.found =
@@ -75,7 +75,7 @@ export function intoFile(statement: Statement, path: string, format: string): st
   return `${statement.text.slice(0, start)}${clause}${statement.text.slice(start)}`;
 }
 
-function refuseFiles(before: string, word: string, isInsert: boolean): void {
+function rejectFiles(before: string, word: string, isInsert: boolean): void {
   if (before === 'INTO' && word === 'OUTFILE')
     throw exception('INTO_OUTFILE_NOT_ALLOWED', 'INTO OUTFILE is not allowed.');
   if (isInsert && before === 'FROM' && word === 'INFILE')

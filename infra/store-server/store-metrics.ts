@@ -4,9 +4,9 @@ import type { Executor, Outcome } from './execute.ts';
 
 /** Why a request was not answered with a result. */
 const REFUSALS = ['busy', 'authentication', 'cancelled', 'memory', 'time', 'other'] as const;
-type Refusal = (typeof REFUSALS)[number];
+type Reject = (typeof REFUSALS)[number];
 
-const REFUSAL_OF_CODE: Readonly<Record<number, Refusal>> = {
+const REFUSAL_OF_CODE: Readonly<Record<number, Reject>> = {
   [CODES.TOO_MANY_SIMULTANEOUS_QUERIES]: 'busy',
   [CODES.NOT_ENOUGH_SPACE]: 'busy',
   [CODES.AUTHENTICATION_FAILED]: 'authentication',
@@ -20,7 +20,7 @@ export class StoreMetrics {
   readonly #insertSeconds: Histogram;
   readonly #querySeconds: Histogram;
   readonly #rowsWritten: Counter;
-  readonly #refusals: Readonly<Record<Refusal, Counter>>;
+  readonly #refusals: Readonly<Record<Reject, Counter>>;
 
   constructor(metrics: Metrics, { queries, inserts }: Executor) {
     metrics.gaugeOf('store_queries_in_flight', 'queries that run', {}, () => queries.running);

@@ -133,7 +133,7 @@ async function answer(
     case 'answer':
       // Whoever is still sending may not read what comes before the end of it.
       await buffer(incoming);
-      return send(outgoing, refusal(fault.status, fault.code));
+      return send(outgoing, reject(fault.status, fault.code));
     case 'redirect':
       await buffer(incoming);
       return send(outgoing, redirect(fault.location, fault.status ?? 307, fault.region));
@@ -220,7 +220,7 @@ function middleOf(whole: Buffer): number {
   return hasBody ? bodyStart + Math.floor((whole.length - bodyStart) / 2) : Math.floor(bodyStart / 2);
 }
 
-function refusal(status: number, code: string | undefined): Passed {
+function reject(status: number, code: string | undefined): Passed {
   const body = code === undefined ? '' : `<?xml version="1.0"?><Error><Code>${code}</Code></Error>`;
   return { status, headers: ['content-type', 'application/xml'], body: Buffer.from(body) };
 }

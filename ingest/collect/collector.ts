@@ -1,12 +1,12 @@
 import { type Caller, type CallerVerdict, type Credentials, callerOf } from '../identity/caller.ts';
 import { RequestVisitor, type VisitorClaims } from '../identity/request-visitor.ts';
-import { busy, type Rejection } from '../request/reject.ts';
+import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
-import type { AcceptedBody, RecordBody, TrackBody } from '../request/track-request.ts';
-import type { CollectorParts } from './collector-parts.ts';
+import type { AcceptedBody, EntityBody, TrackBody } from '../request/track-request.ts';
+import type { CollectorDeps } from './collector-deps.ts';
 import type { FoundSession, SessionSeeker } from './sessions.ts';
-import type { IdentityReceipt, Receipt } from './track-outcome.ts';
-import { TrackedRecord } from './tracked-entity.ts';
+import type { IdentityOutcome, TrackOutcome } from './track-outcome.ts';
+import { TrackedEntity } from './tracked-entity.ts';
 import { TrackedEvent } from './tracked-event.ts';
 
 const AHEAD_MAX_MS = 60_000;
@@ -18,7 +18,7 @@ export interface Collected<Body extends AcceptedBody = AcceptedBody> {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: Body;
-  readonly receipt: Receipt;
+  readonly receipt: TrackOutcome;
 }
 
 /**
@@ -27,9 +27,9 @@ export interface Collected<Body extends AcceptedBody = AcceptedBody> {
  * the bus is waited for.
  */
 export class Collector {
-  readonly parts: CollectorParts;
+  readonly parts: CollectorDeps;
 
-  constructor(parts: CollectorParts) {
+  constructor(parts: CollectorDeps) {
     this.parts = parts;
   }
 
@@ -44,7 +44,7 @@ export class Collector {
       this.track(collected as Collected<TrackBody>);
       return undefined;
     }
-    const request = this.record(collected as Collected<RecordBody>, true);
+    const request = this.record(collected as Collected<EntityBody>, true);
     return request === undefined ? undefined : publishChecked(request, collected.receipt);
   }
 
@@ -60,9 +60,9 @@ export class Collector {
     const profileId = aliases.resolve(caller.site.storedId, body.profileId);
     if (this.#excludes(collected, visitor, profileId)) return;
     const nowMs = clock.nowMs();
-    const refusal = publisher.refusal();
-    if (refusal !== undefined) {
-      receipt.refused(busy(refusal));
+    const reject = publisher.reject();
+    if (reject !== undefined) {
+      receipt.refused(busy(reject));
       return;
     }
     const occurredAtMs = occurredAt(body.timestampMs, nowMs);
@@ -77,24 +77,24 @@ export class Collector {
   }
 
   /** Takes an update of a record; undefined when it has been answered. The caller checks and publishes it. */
-  record(collected: Collected<RecordBody>, namesSession: boolean): TrackedRecord | undefined {
+  record(collected: Collected<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
     const { records, clock, aliases } = this.parts;
     const { caller, facts, body, receipt } = collected;
     const visitor = new RequestVisitor(this.parts, caller, facts, body);
     const profileId = 'profileId' in body ? aliases.resolve(caller.site.storedId, body.profileId) : '';
     if (this.#excludes(collected, visitor, profileId)) return undefined;
     const nowMs = clock.nowMs();
-    const refusal = records.refusal();
+    const reject = records.reject();
     const devices = visitor.devices(nowMs);
-    if (refusal !== undefined || devices === undefined) {
-      receipt.refused(busy(refusal ?? 'no-salt'));
+    if (reject !== undefined || devices === undefined) {
+      receipt.refused(busy(reject ?? 'no-salt'));
       return undefined;
     }
-    return new TrackedRecord(this.parts, { caller, facts, body, devices, nowMs, namesSession, receipt });
+    return new TrackedEntity(this.parts, { caller, facts, body, devices, nowMs, namesSession, receipt });
   }
 
   /** Finds device and session of a visitor without recording anything. */
-  identify(caller: Caller, facts: RequestFacts, receipt: IdentityReceipt): Rejection | undefined {
+  identify(caller: Caller, facts: RequestFacts, receipt: IdentityOutcome): Reject | undefined {
     const nowMs = this.parts.clock.nowMs();
     const devices = new RequestVisitor(this.parts, caller, facts, NO_CLAIMS).devices(nowMs);
     if (devices === undefined) return busy('no-salt');
@@ -147,19 +147,19 @@ export class Collector {
 }
 
 /** Checks an update and publishes it, unless the check refuses it. */
-async function publishChecked(request: TrackedRecord, receipt: Receipt): Promise<void> {
+async function publishChecked(request: TrackedEntity, receipt: TrackOutcome): Promise<void> {
   const rejection = await request.check();
   if (rejection === undefined) await request.publish();
   else receipt.refused(rejection);
 }
 
 const NO_CLAIMS: VisitorClaims = { deviceId: '', address: '' };
-const TOO_OLD: Rejection = {
+const TOO_OLD: Reject = {
   reason: 'too-old',
   status: 400,
   message: 'payload.properties.__timestamp: older than 7 days, which only a caller with a secret may send',
 };
-const UNSAFE_REVENUE: Rejection = {
+const UNSAFE_REVENUE: Reject = {
   reason: 'unsafe-revenue',
   status: 401,
   message: 'service-client-secret: missing; the site does not allow revenue from a browser',

@@ -27,7 +27,7 @@ const SPARE_WRITERS_MAX = 2;
 /** Who waits for a value to be durable. */
 export interface PublishWaiter {
   /** Called once: with undefined when the value is durable, else with why it is not known to be. */
-  published(refusal: PublishReject | undefined): void;
+  published(reject: PublishReject | undefined): void;
 }
 
 interface Message {
@@ -129,7 +129,7 @@ export class Publisher<Value> {
   }
 
   /** Why no value can be taken now; to be asked before `add`. */
-  refusal(): PublishReject | undefined {
+  reject(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
     // A short loss is waited out; after a long one it is kinder to say so at once.
@@ -209,11 +209,11 @@ export class Publisher<Value> {
 
   async #send(lane: Lane, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
-    const refusal = await this.#publish(lane.subject, message);
-    if (refusal === undefined) this.#options.crashPoint('publish:before-ack');
+    const reject = await this.#publish(lane.subject, message);
+    if (reject === undefined) this.#options.crashPoint('publish:before-ack');
     lane.sending = false;
     if (lane.open !== undefined || lane.full.length > 0) this.#scheduleTurn();
-    this.#settle(lane, message, refusal);
+    this.#settle(lane, message, reject);
     if (this.#isIdle()) this.#idle?.();
   }
 
@@ -242,18 +242,18 @@ export class Publisher<Value> {
     return 'bus-away';
   }
 
-  #settle(lane: Lane, { writer, waiters }: Message, refusal: PublishReject | undefined): void {
+  #settle(lane: Lane, { writer, waiters }: Message, reject: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
-    if (refusal === undefined) {
+    if (reject === undefined) {
       this.#messages.add();
       this.#values.add(waiters.length);
     }
     // Bytes that were given up may still wait in the connection's buffer: their memory must not change any more.
-    if (refusal !== 'bus-away' && lane.spareWriters.length < SPARE_WRITERS_MAX) {
+    if (reject !== 'bus-away' && lane.spareWriters.length < SPARE_WRITERS_MAX) {
       writer.reset();
       lane.spareWriters.push(writer);
     }
-    for (let index = 0; index < waiters.length; index += 1) waiters[index]?.published(refusal);
+    for (let index = 0; index < waiters.length; index += 1) waiters[index]?.published(reject);
   }
 
   #isIdle(): boolean {

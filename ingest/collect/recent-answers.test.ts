@@ -11,7 +11,7 @@ test('a site that is forgotten leaves the answers of others alone', () => {
     recent.end(site, 'id', 0, answer);
     expect(recent.begin(site, 'id', 1, follower)).toMatchObject(answer);
   }
-  recent.forgetSite('shop');
+  recent.evictSite('shop');
   expect(recent.begin('shop', 'id', 2, follower)).toBe('first');
   expect(recent.begin('shop-2', 'id', 2, follower)).toMatchObject(answer);
 });

@@ -40,7 +40,7 @@ export class RecentAnswers {
   }
 
   /** Knows no answer of a site any more. */
-  forgetSite(siteId: string): void {
+  evictSite(siteId: string): void {
     deleteKeys(this.#answers, keyOf(siteId, ''));
   }
 

@@ -104,7 +104,7 @@ export class Sessions {
   }
 
   /** Knows nothing of a site any more. */
-  forgetSite(siteId: string): void {
+  evictSite(siteId: string): void {
     deleteKeys(this.#known, keyOf(siteId, ''));
   }
 

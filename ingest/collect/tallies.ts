@@ -1,6 +1,6 @@
 import type { Clock } from '../../infra/clock.ts';
-import { recordKeyOf } from '../entity-lookup.ts';
-import type { RecordUpdate, TallyUpdate } from '../entity-update.ts';
+import { entityKeyOf } from '../entity-lookup.ts';
+import type { EntityUpdate, TallyUpdate } from '../entity-update.ts';
 import { partitionOf } from '../event.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
@@ -22,12 +22,12 @@ interface Count {
  * was counted since the last turn is lost with the process: nobody was told that it is recorded.
  */
 export class Tallies implements PublishWaiter {
-  readonly #publisher: Publisher<RecordUpdate>;
+  readonly #publisher: Publisher<EntityUpdate>;
   readonly #clock: Clock;
   readonly #partitions: number;
   #counts = new Map<string, Count>();
 
-  constructor(publisher: Publisher<RecordUpdate>, clock: Clock, partitions: number) {
+  constructor(publisher: Publisher<EntityUpdate>, clock: Clock, partitions: number) {
     this.#publisher = publisher;
     this.#clock = clock;
     this.#partitions = partitions;
@@ -45,13 +45,13 @@ export class Tallies implements PublishWaiter {
 
   /** Sends what was counted since the last turn, unless the bus takes nothing now. */
   turn(): void {
-    if (this.#counts.size === 0 || this.#publisher.refusal() !== undefined) return;
+    if (this.#counts.size === 0 || this.#publisher.reject() !== undefined) return;
     const counts = this.#counts;
     this.#counts = new Map();
     for (const count of counts.values()) {
       const id = `${count.hourMs}:${count.reason}:${count.name}`;
       const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...count };
-      const partition = partitionOf(count.projectId, recordKeyOf('tally', id), this.#partitions);
+      const partition = partitionOf(count.projectId, entityKeyOf('tally', id), this.#partitions);
       this.#publisher.add(partition, update, this);
     }
   }

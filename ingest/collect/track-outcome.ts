@@ -1,19 +1,19 @@
 import type { Bot } from '../enrich/bot.ts';
-import type { Rejection } from '../request/reject.ts';
+import type { Reject } from '../request/reject.ts';
 import type { Answer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
 /** Who is told what became of a body. One of the three is called, once. */
-export interface Receipt {
+export interface TrackOutcome {
   /** It is durable. */
   stored(answer: Answer): void;
   /** Understood, and not to be recorded. `bot` is undefined where the site's filters exclude it. */
   excluded(bot: Bot | undefined): void;
-  refused(rejection: Rejection): void;
+  refused(rejection: Reject): void;
 }
 
 /** Who is told which device and session are the visitor's. Called once. */
-export interface IdentityReceipt {
+export interface IdentityOutcome {
   /** `earlier`: the device is the one of yesterday's salt, kept because its session is open. */
   identified(session: FoundSession, earlier: boolean): void;
 }

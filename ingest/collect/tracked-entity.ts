@@ -1,41 +1,41 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import { decimalOf } from '../../infra/money.ts';
-import { recordKeyOf } from '../entity-lookup.ts';
-import type { RecordUpdate } from '../entity-update.ts';
+import { entityKeyOf } from '../entity-lookup.ts';
+import type { EntityUpdate } from '../entity-update.ts';
 import { partitionOf } from '../event.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
-import { busy, type PublishReject, type Rejection } from '../request/reject.ts';
+import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
-import type { RecordBody, StepBody } from '../request/track-request.ts';
-import type { CollectorParts } from './collector-parts.ts';
+import type { EntityBody, StepBody } from '../request/track-request.ts';
+import type { CollectorDeps } from './collector-deps.ts';
 import type { Answer, Follower } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
-import type { Receipt } from './track-outcome.ts';
+import type { TrackOutcome } from './track-outcome.ts';
 
 /** A body about a profile, a group or an alias, and whose it is. */
-export interface TrackedRecordOptions {
+export interface TrackedEntityOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
-  readonly body: RecordBody;
+  readonly body: EntityBody;
   readonly devices: Devices;
   readonly nowMs: number;
   /** Whether the answer names the visitor's device and session; nobody reads them in a batch's. */
   readonly namesSession: boolean;
-  readonly receipt: Receipt;
+  readonly receipt: TrackOutcome;
 }
 
 /**
  * One update of a record on its way. It is checked first, which may ask the record's owner, and then published; in a
  * batch all are checked before the first is published, so that they keep their order.
  */
-export class TrackedRecord implements Follower {
-  readonly #parts: CollectorParts;
-  readonly #options: TrackedRecordOptions;
+export class TrackedEntity implements Follower {
+  readonly #parts: CollectorDeps;
+  readonly #options: TrackedEntityOptions;
   readonly #siteId: string;
   readonly #updateId: string;
 
-  constructor(parts: CollectorParts, options: TrackedRecordOptions) {
+  constructor(parts: CollectorDeps, options: TrackedEntityOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#siteId = options.caller.site.storedId;
@@ -43,7 +43,7 @@ export class TrackedRecord implements Follower {
   }
 
   /** What is wrong with it, as far as that can be told before it is applied. */
-  async check(): Promise<Rejection | undefined> {
+  async check(): Promise<Reject | undefined> {
     const { body } = this.#options;
     if (body.kind === 'assign_group' && this.#profileOf(body.profileId) === '') return NO_PROFILE;
     return body.kind === 'step' ? this.#checkStep(body) : undefined;
@@ -72,13 +72,13 @@ export class TrackedRecord implements Follower {
     this.#settle(answer ?? busy('bus-away'));
   }
 
-  #settle(outcome: Answer | Rejection): void {
+  #settle(outcome: Answer | Reject): void {
     const { receipt } = this.#options;
     if ('reason' in outcome) receipt.refused(outcome);
     else receipt.stored(outcome);
   }
 
-  async #store(): Promise<Answer | Rejection> {
+  async #store(): Promise<Answer | Reject> {
     const { body } = this.#options;
     const rejection =
       body.kind === 'alias' ? await this.#storeAlias(body) : await this.#storeUpdate(this.#update());
@@ -88,7 +88,7 @@ export class TrackedRecord implements Follower {
   async #storeAlias(body: {
     readonly profileId: string;
     readonly alias: string;
-  }): Promise<Rejection | undefined> {
+  }): Promise<Reject | undefined> {
     const { profileId, alias } = body;
     try {
       const outcome = await this.#parts.aliases.put({ projectId: this.#siteId, profileId, alias });
@@ -100,17 +100,17 @@ export class TrackedRecord implements Follower {
     }
   }
 
-  async #storeUpdate(update: RecordUpdate): Promise<Rejection | undefined> {
+  async #storeUpdate(update: EntityUpdate): Promise<Reject | undefined> {
     const { records, partitions } = this.#parts;
     const kind = update.kind === 'group' ? 'group' : 'profile';
-    const partition = partitionOf(this.#siteId, recordKeyOf(kind, update.id), partitions);
-    const refusal = await new Promise<PublishReject | undefined>((published) => {
+    const partition = partitionOf(this.#siteId, entityKeyOf(kind, update.id), partitions);
+    const reject = await new Promise<PublishReject | undefined>((published) => {
       records.add(partition, update, { published });
     });
-    return refusal === undefined ? undefined : busy(refusal);
+    return reject === undefined ? undefined : busy(reject);
   }
 
-  #update(): RecordUpdate {
+  #update(): EntityUpdate {
     const { body, nowMs } = this.#options;
     const head = { projectId: this.#siteId, atMs: nowMs, updateId: this.#updateId };
     switch (body.kind) {
@@ -152,7 +152,7 @@ export class TrackedRecord implements Follower {
   }
 
   /** The owner knows whether the property holds a number. When it does not answer, the record's lane decides alone. */
-  async #checkStep(body: StepBody): Promise<Rejection | undefined> {
+  async #checkStep(body: StepBody): Promise<Reject | undefined> {
     const id = this.#profileOf(body.profileId);
     const answer = await this.#parts.questions.ask({ kind: 'profile', projectId: this.#siteId, id });
     if (answer.kind !== 'found' || answer.record.kind !== 'profile') return undefined;
@@ -187,17 +187,17 @@ export class TrackedRecord implements Follower {
   }
 }
 
-const NO_PROFILE: Rejection = {
+const NO_PROFILE: Reject = {
   reason: 'schema',
   status: 400,
   message: 'payload.profileId: missing; it stands for the visitor only where the request has a device',
 };
-const NOT_A_NUMBER: Rejection = {
+const NOT_A_NUMBER: Reject = {
   reason: 'not-a-number',
   status: 400,
   message: 'payload.property: the profile has something there that is not a number',
 };
-const CIRCLE: Rejection = {
+const CIRCLE: Reject = {
   reason: 'schema',
   status: 400,
   message: 'payload.alias: payload.profileId is an alias of it already',

@@ -1,27 +1,27 @@
 import { minorUnitsOf } from '../../infra/money.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
-import { recordKeyOf } from '../entity-lookup.ts';
+import { entityKeyOf } from '../entity-lookup.ts';
 import type { OrderUpdate } from '../entity-update.ts';
 import {
+  type Environment,
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
   partitionKeyOf,
   partitionOf,
-  type Setting,
 } from '../event.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
-import { busy, type PublishReject, type Rejection } from '../request/reject.ts';
+import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
-import type { CollectorParts } from './collector-parts.ts';
+import type { CollectorDeps } from './collector-deps.ts';
 import type { PublishWaiter } from './publisher.ts';
 import type { Answer, Follower } from './recent-answers.ts';
 import type { FoundSession, SessionSeeker } from './sessions.ts';
-import type { Receipt } from './track-outcome.ts';
+import type { TrackOutcome } from './track-outcome.ts';
 
 const SDK_TEXT_MAX = 64;
 
@@ -33,15 +33,15 @@ export interface TrackedEventOptions {
   /** The body's profile, or the one that it stands for. */
   readonly profileId: string;
   readonly devices: Devices;
-  readonly setting: Setting;
+  readonly setting: Environment;
   readonly occurredAtMs: number;
   readonly nowMs: number;
-  readonly receipt: Receipt;
+  readonly receipt: TrackOutcome;
 }
 
 /** One event on its way. It is its own callback at every step, so that a step costs no closure. */
 export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
-  readonly #parts: CollectorParts;
+  readonly #parts: CollectorDeps;
   readonly #options: TrackedEventOptions;
   readonly siteId: string;
   readonly deviceId: string;
@@ -53,7 +53,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
-  constructor(parts: CollectorParts, options: TrackedEventOptions) {
+  constructor(parts: CollectorDeps, options: TrackedEventOptions) {
     this.#parts = parts;
     this.#options = options;
     this.siteId = options.caller.site.storedId;
@@ -92,15 +92,15 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
     else this.#order(revenue, event, partition);
   }
 
-  published(refusal: PublishReject | undefined): void {
+  published(reject: PublishReject | undefined): void {
     const session = this.#session;
     if (session === undefined) return;
-    if (refusal === undefined) {
+    if (reject === undefined) {
       this.#end(session, undefined);
       return;
     }
     this.#parts.sessions.forget(this.siteId, session);
-    this.#end(undefined, busy(refusal));
+    this.#end(undefined, busy(reject));
   }
 
   /** The event that had this id first came to its end. */
@@ -110,7 +110,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
     else receipt.stored(answer);
   }
 
-  #end(answer: Answer | undefined, rejection: Rejection | undefined): void {
+  #end(answer: Answer | undefined, rejection: Reject | undefined): void {
     const { receipt } = this.#options;
     if (answer !== undefined) receipt.stored(answer);
     else if (rejection !== undefined) receipt.refused(rejection);
@@ -140,7 +140,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       partition,
       event: writer.take(),
     };
-    records.add(partitionOf(this.siteId, recordKeyOf('order', orderId), partitions), update, this);
+    records.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {

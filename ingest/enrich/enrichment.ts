@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { NO_SETTING, type Setting, type Source } from '../event.ts';
+import { type Environment, NO_SETTING, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
 import type { Places } from './places.ts';
@@ -62,7 +62,7 @@ export class Enrichment {
   }
 
   /** With what and from where somebody visits. An address that is not known is the empty text. */
-  setting(userAgent: string, hints: ClientHints, address: string): Setting {
+  setting(userAgent: string, hints: ClientHints, address: string): Environment {
     const { software } = this.#agent(userAgent, hints);
     const { country, region, city, longitude, latitude } = this.#places.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
@@ -83,7 +83,7 @@ export class Enrichment {
   }
 
   /** The same for a program of the site's own; the address is that of whom it speaks for. */
-  serverSetting(address: string): Setting {
+  serverSetting(address: string): Environment {
     return { ...NO_SETTING, ...this.#places.of(address), device: 'server' };
   }
 

@@ -1,20 +1,20 @@
 import type { HttpServer } from '../../infra/http/http.ts';
-import type { Receipt } from '../collect/track-outcome.ts';
-import type { TrackedRecord } from '../collect/tracked-entity.ts';
+import type { TrackOutcome } from '../collect/track-outcome.ts';
+import type { TrackedEntity } from '../collect/tracked-entity.ts';
 import type { Bot } from '../enrich/bot.ts';
-import { isRejection } from '../identity/caller.ts';
-import type { Rejection } from '../request/reject.ts';
+import { isReject } from '../identity/caller.ts';
+import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
-import { COLLECTION_CORS, credentialsOf, isRefusedByHead, type RouteParts } from './routes.ts';
-import { Answering, type RejectedBody } from './track-responder.ts';
+import { COLLECTION_CORS, credentialsOf, isRefusedByHead, type RouteDeps } from './routes.ts';
+import { type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
 const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
-export function addBatchRoute(http: HttpServer, parts: RouteParts, prefix: string): void {
+export function addBatchRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
     pattern: `${prefix}/track/batch`,
@@ -22,7 +22,7 @@ export function addBatchRoute(http: HttpServer, parts: RouteParts, prefix: strin
     cors: COLLECTION_CORS,
     readHead: (head) => readRequestFacts(head, parts.proxies),
     answer: async (facts, bytes, reply) => {
-      const answering = new Answering(parts, reply);
+      const answering = new TrackResponder(parts, reply);
       if (isRefusedByHead(parts, facts, answering)) return;
       const batch = parseBatchBody(bytes);
       if (batch.kind === 'reject') {
@@ -42,15 +42,11 @@ interface Counted {
   readonly rejected: readonly RejectedBody[];
 }
 
-async function takeBatch(
-  parts: RouteParts,
-  facts: RequestFacts,
-  batch: BatchBody,
-): Promise<Counted | Rejection> {
+async function takeBatch(parts: RouteDeps, facts: RequestFacts, batch: BatchBody): Promise<Counted | Reject> {
   const wrong = await wrongClient(parts, facts);
   if (wrong !== undefined) return wrong;
-  const receipts = batch.bodies.map(() => new BodyReceipt(parts));
-  const updates: { readonly request: TrackedRecord; readonly receipt: BodyReceipt }[] = [];
+  const receipts = batch.bodies.map(() => new BodyOutcome(parts));
+  const updates: { readonly request: TrackedEntity; readonly receipt: BodyOutcome }[] = [];
   for (const [index, body] of batch.bodies.entries()) {
     const receipt = receipts[index];
     if (receipt === undefined) continue;
@@ -71,11 +67,11 @@ async function takeBatch(
 
 /** Takes an event in at once; an update of a record is given back, to be published in its turn. */
 async function takeBody(
-  parts: RouteParts,
+  parts: RouteDeps,
   facts: RequestFacts,
   body: ParsedBody,
-  receipt: BodyReceipt,
-): Promise<TrackedRecord | undefined> {
+  receipt: BodyOutcome,
+): Promise<TrackedEntity | undefined> {
   if (body.kind === 'reject') {
     receipt.refused({
       reason: body.reason,
@@ -85,7 +81,7 @@ async function takeBody(
     return undefined;
   }
   const caller = await parts.collector.caller(credentialsOf(facts, body));
-  if (isRejection(caller)) {
+  if (isReject(caller)) {
     receipt.refused(caller);
     return undefined;
   }
@@ -95,16 +91,16 @@ async function takeBody(
 }
 
 /** A client that the headers name and that may not send at all fails the batch as a whole. */
-async function wrongClient(parts: RouteParts, facts: RequestFacts): Promise<Rejection | undefined> {
+async function wrongClient(parts: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
   if (facts.client.clientId === '') return undefined;
   const verdict = await parts.collector.caller(credentialsOf(facts, NO_CLAIMS));
   // The site may still be named by each body.
-  return isRejection(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
+  return isReject(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
 }
 
-function countedOf(receipts: readonly BodyReceipt[]): Counted | Rejection {
+function countedOf(receipts: readonly BodyOutcome[]): Counted | Reject {
   const rejected: RejectedBody[] = [];
-  let firstBusy: Rejection | undefined;
+  let firstBusy: Reject | undefined;
   let busyBodies = 0;
   for (const [index, { outcome }] of receipts.entries()) {
     if (outcome === undefined) continue;
@@ -118,20 +114,20 @@ function countedOf(receipts: readonly BodyReceipt[]): Counted | Rejection {
   return { accepted: receipts.length - rejected.length, rejected };
 }
 
-function isRejectionOf(outcome: Counted | Rejection): outcome is Rejection {
+function isRejectionOf(outcome: Counted | Reject): outcome is Reject {
   return 'reason' in outcome;
 }
 
 /** Keeps what became of one body of a batch. */
-class BodyReceipt implements Receipt {
-  readonly #parts: RouteParts;
+class BodyOutcome implements TrackOutcome {
+  readonly #parts: RouteDeps;
   #settle: () => void = () => {};
   /** Resolves when it is known. */
   readonly settled: Promise<void>;
   /** Undefined when the body was taken. */
   outcome: { readonly status: number; readonly message: string } | undefined;
 
-  constructor(parts: RouteParts) {
+  constructor(parts: RouteDeps) {
     this.#parts = parts;
     this.settled = new Promise((resolve) => {
       this.#settle = resolve;
@@ -148,7 +144,7 @@ class BodyReceipt implements Receipt {
     this.#settle();
   }
 
-  refused({ reason, status, message }: Rejection): void {
+  refused({ reason, status, message }: Reject): void {
     this.#parts.rejects[reason].add();
     this.outcome = { status, message };
     this.#settle();

@@ -3,12 +3,12 @@ import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList, HttpServer, RequestHead } from '../../infra/http/http.ts';
 import { limitedAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
-import { type Caller, type CallerVerdict, type Credentials, isRejection } from '../identity/caller.ts';
-import type { Rejection } from '../request/reject.ts';
+import { type Caller, type CallerVerdict, type Credentials, isReject } from '../identity/caller.ts';
+import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from '../request/track-request.ts';
-import { Answering, type AnsweringParts } from './track-responder.ts';
+import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
 
 const DAY_S = 86_400;
 
@@ -29,40 +29,40 @@ export function answerHeaders(version: string): HeaderList {
   ];
 }
 
-export interface RouteParts extends AnsweringParts {
+export interface RouteDeps extends TrackResponderDeps {
   readonly collector: Collector;
   readonly proxies: TrustedProxies;
   readonly clock: Clock;
 }
 
-const NOT_JSON_TYPE: Rejection = {
+const NOT_JSON_TYPE: Reject = {
   reason: 'content-type',
   status: 415,
   message: 'content-type: expected application/json (or text/plain that holds JSON)',
 };
-const LONG_KEY: Rejection = {
+const LONG_KEY: Reject = {
   reason: 'schema',
   status: 400,
   message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
 };
 
 /** `POST /track`. The order of checks: size (done by the server), JSON, schema, client, bot and filters, accept. */
-export function addTrackRoute(http: HttpServer, parts: RouteParts, prefix: string): void {
+export function addTrackRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
     pattern: `${prefix}/track`,
     bodyMaxBytes: BODY_MAX_BYTES,
     cors: COLLECTION_CORS,
     readHead: (head) => readRequestFacts(head, parts.proxies),
-    answer: (facts, bytes, reply) => track(parts, facts, bytes, new Answering(parts, reply)),
+    answer: (facts, bytes, reply) => track(parts, facts, bytes, new TrackResponder(parts, reply)),
   });
 }
 
 function track(
-  parts: RouteParts,
+  parts: RouteDeps,
   facts: RequestFacts,
   bytes: Uint8Array,
-  answering: Answering,
+  answering: TrackResponder,
 ): Promise<void> | undefined {
   if (isRefusedByHead(parts, facts, answering)) return undefined;
   const body = parseTrackBody(bytes);
@@ -73,7 +73,7 @@ function track(
   const verdict = parts.collector.caller(credentialsOf(facts, body));
   const take = (caller: Caller) => parts.collector.take({ caller, facts, body, receipt: answering });
   // The common case is known at once and takes no promise.
-  if (!(verdict instanceof Promise) && !isRejection(verdict)) return take(verdict);
+  if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
   return withCaller(verdict, answering, take);
 }
 
@@ -90,7 +90,7 @@ export function credentialsOf(facts: RequestFacts, body: SenderClaims): Credenti
 }
 
 /** True when the request was answered for what its head says alone. */
-export function isRefusedByHead(parts: RouteParts, facts: RequestFacts, answering: Answering): boolean {
+export function isRefusedByHead(parts: RouteDeps, facts: RequestFacts, answering: TrackResponder): boolean {
   if (answering.isLimited(facts, parts.clock.nowMs())) return true;
   const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
   if (!isLong && isJsonType(facts.contentType)) return false;
@@ -104,7 +104,7 @@ interface IdentifyFacts {
 }
 
 /** `GET /track/device-id`: who the visitor is to us, and the session that the next event joins. */
-export function addDeviceIdRoute(http: HttpServer, parts: RouteParts, prefix: string): void {
+export function addDeviceIdRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
   http.route<IdentifyFacts>({
     method: 'get',
     pattern: `${prefix}/track/device-id`,
@@ -112,7 +112,7 @@ export function addDeviceIdRoute(http: HttpServer, parts: RouteParts, prefix: st
     cors: COLLECTION_CORS,
     readHead: (head) => readIdentifyFacts(head, parts.proxies),
     answer: ({ facts, projectId }, _bytes, reply) => {
-      const answering = new Answering(parts, reply);
+      const answering = new TrackResponder(parts, reply);
       if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
       const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(parts.collector.caller(credentials), answering, (caller) => {
@@ -137,11 +137,11 @@ function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): Identify
 /** Goes on with a caller who may send; refuses everybody else. Waits only for a secret that is new to this node. */
 function withCaller(
   verdict: CallerVerdict | Promise<CallerVerdict>,
-  answering: Answering,
+  answering: TrackResponder,
   proceed: (caller: Caller) => Promise<void> | undefined,
 ): Promise<void> | undefined {
   if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, answering, proceed));
-  if (!isRejection(verdict)) return proceed(verdict);
+  if (!isReject(verdict)) return proceed(verdict);
   answering.refused(verdict);
   return undefined;
 }

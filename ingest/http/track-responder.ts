@@ -4,13 +4,13 @@ import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { Answer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
-import type { IdentityReceipt, Receipt } from '../collect/track-outcome.ts';
+import type { IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
 import type { Bot } from '../enrich/bot.ts';
-import type { Rejection, RejectReason } from '../request/reject.ts';
+import type { Reject, RejectReason } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 
 /** What every answer of the collection endpoints needs. */
-export interface AnsweringParts {
+export interface TrackResponderDeps {
   readonly headers: HeaderList;
   /** Of requests by address. */
   readonly limit: WindowLimit;
@@ -32,12 +32,12 @@ export interface RejectedBody {
 const RETRY_SOON: HeaderList = [['retry-after', '1']];
 
 /** The answer to one collection request. Refusals are counted by reason. */
-export class Answering implements Receipt, IdentityReceipt {
-  readonly #parts: AnsweringParts;
+export class TrackResponder implements TrackOutcome, IdentityOutcome {
+  readonly #parts: TrackResponderDeps;
   readonly #reply: Reply;
   #headers: HeaderList;
 
-  constructor(parts: AnsweringParts, reply: Reply) {
+  constructor(parts: TrackResponderDeps, reply: Reply) {
     this.#parts = parts;
     this.#reply = reply;
     this.#headers = parts.headers;
@@ -75,13 +75,13 @@ export class Answering implements Receipt, IdentityReceipt {
     this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
   }
 
-  refused(rejection: Rejection): void {
+  refused(rejection: Reject): void {
     const { reason, status, message } = rejection;
     this.#parts.rejects[reason].add();
     this.#reply.json(status, errorText(status, message), this.#headersOf(rejection));
   }
 
-  #headersOf({ status, headers }: Rejection): HeaderList {
+  #headersOf({ status, headers }: Reject): HeaderList {
     // A rejection's own limit stands in the place of that of the address.
     if (headers !== undefined) return [...this.#parts.headers, ...headers];
     return status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;

@@ -2,13 +2,13 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import { type SecretVerifier, VerifierFullError } from '../../infra/accounts/client-auth.ts';
 import { WindowLimit } from '../../infra/accounts/window-limit.ts';
 import type { Clock } from '../../infra/clock.ts';
-import { busy, type Rejection } from '../request/reject.ts';
+import { busy, type Reject } from '../request/reject.ts';
 
 /** Wrong secrets that are looked at in a window, of one client and from one address. Nobody needs more tries. */
 const FAILURES_MAX = 100;
 
 /** Whether a secret is the client's, or why that is not found out now. */
-export type Verified = boolean | Rejection;
+export type Verified = boolean | Reject;
 
 /**
  * Says whether a secret is a client's, and lets nobody guess. A secret that is new to us has to be verified, and no more
@@ -57,7 +57,7 @@ export class GuardedVerifier {
   }
 
   /** Why nothing more is tried for this client or this address; undefined when it may. */
-  #spent(clientId: string, address: string): Rejection | undefined {
+  #spent(clientId: string, address: string): Reject | undefined {
     const nowMs = this.#clock.nowMs();
     const byClient = this.#failuresByClient.look(clientId, nowMs);
     const state = byClient.exceeded ? byClient : this.#failuresByAddress.look(address, nowMs);
@@ -71,7 +71,7 @@ export class GuardedVerifier {
   }
 }
 
-const GUESSING: Rejection = {
+const GUESSING: Reject = {
   reason: 'guessing',
   status: 429,
   message: 'service-client-secret: too many wrong ones of this client or from this address; try again later',
@@ -80,9 +80,9 @@ const GUESSING: Rejection = {
 /** Takes a rejection past the verifier, which knows none. */
 class SpentError extends Error {
   override readonly name = 'SpentError';
-  readonly rejection: Rejection;
+  readonly rejection: Reject;
 
-  constructor(rejection: Rejection) {
+  constructor(rejection: Reject) {
     super(rejection.message);
     this.rejection = rejection;
   }

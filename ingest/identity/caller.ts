@@ -1,6 +1,6 @@
 import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
-import type { Rejection } from '../request/reject.ts';
+import type { Reject } from '../request/reject.ts';
 import type { GuardedVerifier, Verified } from './brute-force.ts';
 import { originAllowed } from './origin.ts';
 
@@ -23,9 +23,9 @@ export interface Credentials {
   readonly address: string;
 }
 
-export type CallerVerdict = Caller | Rejection;
+export type CallerVerdict = Caller | Reject;
 
-export function isRejection(verdict: CallerVerdict): verdict is Rejection {
+export function isReject(verdict: CallerVerdict): verdict is Reject {
   return 'reason' in verdict;
 }
 
@@ -76,7 +76,7 @@ function callerByOrigin(accounts: Accounts, client: Client, credentials: Credent
 }
 
 /** The site that the client is bound to; a root client names one of its team. */
-function siteOf(accounts: Accounts, client: Client, projectId: string): Site | Rejection {
+function siteOf(accounts: Accounts, client: Client, projectId: string): Site | Reject {
   if (client.projectId === null && projectId === '')
     return {
       reason: 'no-site',
@@ -90,6 +90,6 @@ function siteOf(accounts: Accounts, client: Client, projectId: string): Site | R
   return { reason: 'no-site', status: 403, message: 'the site of this client does not exist any more' };
 }
 
-function unauthorized(reason: Rejection['reason'], message: string): Rejection {
+function unauthorized(reason: Reject['reason'], message: string): Reject {
   return { reason, status: 401, message };
 }

@@ -1,7 +1,7 @@
 import { senderAddress } from '../../infra/network/client-address.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
 import { areSame } from '../enrich/user-agent-hints.ts';
-import type { Setting } from '../event.ts';
+import type { Environment } from '../event.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { Caller } from './caller.ts';
 import type { Salts } from './salt.ts';
@@ -14,7 +14,7 @@ export interface VisitorClaims {
 }
 
 /** What turns an address into a device and a place. */
-export interface VisitorParts {
+export interface VisitorDeps {
   readonly salts: Salts;
   readonly deviceIds: DeviceIds;
   readonly enrichment: Enrichment;
@@ -25,7 +25,7 @@ export interface VisitorParts {
  * where the address stands beside anything else.
  */
 export class RequestVisitor {
-  readonly #parts: VisitorParts;
+  readonly #parts: VisitorDeps;
   readonly #caller: Caller;
   readonly #facts: RequestFacts;
   readonly #claims: VisitorClaims;
@@ -35,7 +35,7 @@ export class RequestVisitor {
   /** Empty for a program that names nobody: its own address says nothing of a visitor. */
   readonly address: string;
 
-  constructor(parts: VisitorParts, caller: Caller, facts: RequestFacts, claims: VisitorClaims) {
+  constructor(parts: VisitorDeps, caller: Caller, facts: RequestFacts, claims: VisitorClaims) {
     this.#parts = parts;
     this.#caller = caller;
     this.#facts = facts;
@@ -60,7 +60,7 @@ export class RequestVisitor {
   }
 
   /** Where and with what. */
-  setting(): Setting {
+  setting(): Environment {
     const { enrichment } = this.#parts;
     if (this.isServerSide) return enrichment.serverSetting(this.address);
     const { userAgent, hints } = this.#facts;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
-import type { Setting } from '../event.ts';
+import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
 const DEVICES_MAX = 50_000;
-const FORGET_MS = 60_000;
+const EVICT_MS = 60_000;
 
 /** Who asks: all that a device id is made of but the salt. */
 export interface VisitorTrace {
@@ -22,7 +22,7 @@ export interface Devices {
 /** A visitor of the last minutes, with what else was found out and need not be found out again. */
 export interface RecentVisitor extends Devices {
   /** Where and with what, as far as the hints go that came along. */
-  setting: Setting | undefined;
+  setting: Environment | undefined;
   hints: ClientHints;
 }
 
@@ -67,7 +67,7 @@ export class DeviceIds {
   turn(nowMs: number): void {
     this.#old = this.#young;
     this.#young = new Map();
-    this.#turnAtMs = nowMs + FORGET_MS;
+    this.#turnAtMs = nowMs + EVICT_MS;
   }
 
   #forgetAll(day: number): void {

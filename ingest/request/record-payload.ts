@@ -5,8 +5,15 @@ import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
 /** The types of a body that changes what is known of a person or a group and records no event. */
-export const RECORD_TYPES = ['identify', 'increment', 'decrement', 'group', 'assign_group', 'alias'] as const;
-export type RecordType = (typeof RECORD_TYPES)[number];
+export const ENTITY_UPDATE_TYPES = [
+  'identify',
+  'increment',
+  'decrement',
+  'group',
+  'assign_group',
+  'alias',
+] as const;
+export type EntityUpdateType = (typeof ENTITY_UPDATE_TYPES)[number];
 
 /** First name, last name and e-mail address; also a group's type and name. */
 export const RECORD_TEXT_MAX = 256;
@@ -67,12 +74,12 @@ export interface AliasPayload extends Origin {
   readonly alias: string;
 }
 
-export type RecordPayload = IdentifyPayload | StepPayload | GroupPayload | AssignGroupPayload | AliasPayload;
+export type EntityPayload = IdentifyPayload | StepPayload | GroupPayload | AssignGroupPayload | AliasPayload;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads the payload of one type. What it returns counts only when `rules` has no problem. */
-export function readRecordPayload(type: RecordType, fields: Fields, rules: TextRules): RecordPayload {
+export function readEntityPayload(type: EntityUpdateType, fields: Fields, rules: TextRules): EntityPayload {
   switch (type) {
     case 'identify':
       return readIdentify(fields, rules);

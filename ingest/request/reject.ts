@@ -30,7 +30,7 @@ export const REJECT_REASONS = [
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
 /** A refusal as it goes to the caller; `message` names the field. */
-export interface Rejection {
+export interface Reject {
   readonly reason: RejectReason;
   readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
   readonly message: string;
@@ -49,6 +49,6 @@ const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
 };
 
 /** A 503: nothing is wrong with the request. */
-export function busy(reason: RejectReason): Rejection {
+export function busy(reason: RejectReason): Reject {
   return { reason, status: 503, message: BUSY_MESSAGES[reason] ?? 'try again' };
 }

@@ -5,10 +5,10 @@ import { flattenProperties, type ReservedProperties } from './properties.ts';
 import {
   type AliasPayload,
   type AssignGroupPayload,
+  ENTITY_UPDATE_TYPES,
   type GroupPayload,
   type IdentifyPayload,
-  RECORD_TYPES,
-  readRecordPayload,
+  readEntityPayload,
   type StepPayload,
 } from './record-payload.ts';
 import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
@@ -16,7 +16,7 @@ import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-clai
 import { isRecord, TextRules } from './text-rules.ts';
 
 /** Every `type` that the contract of `POST /track` names. */
-export const TRACK_TYPES = ['track', ...RECORD_TYPES] as const;
+export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES] as const;
 
 export const BODY_MAX_BYTES = 65_536;
 /** Bodies in one batch. */
@@ -50,8 +50,8 @@ export interface AssignGroupBody extends BodyHead, AssignGroupPayload {}
 export interface AliasBody extends BodyHead, AliasPayload {}
 
 /** A body that changes a record and is no event. */
-export type RecordBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
-export type AcceptedBody = TrackBody | RecordBody;
+export type EntityBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
+export type AcceptedBody = TrackBody | EntityBody;
 
 /** A body that is refused. `message` names the field. */
 export interface BodyReject {
@@ -118,14 +118,14 @@ function readJson(body: Uint8Array): Json | BodyReject {
 function readBody(value: unknown, rules: TextRules): ParsedBody {
   if (!isRecord(value)) return reject('schema', 'body: expected an object with type and payload');
   const { type, payload } = value;
-  const known = type === 'track' ? type : RECORD_TYPES.find((name) => name === type);
+  const known = type === 'track' ? type : ENTITY_UPDATE_TYPES.find((name) => name === type);
   if (known === undefined)
     return reject('schema', `type: expected ${TRACK_TYPES.map((name) => `"${name}"`).join(' or ')}`);
   if (!isRecord(payload)) return reject('schema', 'payload: expected an object');
   const body =
     known === 'track'
       ? readTrack(value, payload, rules)
-      : { ...readHead(value, payload, rules), ...readRecordPayload(known, payload, rules) };
+      : { ...readHead(value, payload, rules), ...readEntityPayload(known, payload, rules) };
   return rules.problem === '' ? body : reject('schema', rules.problem);
 }
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import {
+  type Environment,
   type Event,
   NO_SETTING,
   NO_SOURCE,
   REVENUE,
   SCREEN_VIEW,
   SESSION_GAP_MS,
-  type Setting,
   type Source,
 } from '../event.ts';
 
@@ -89,7 +89,7 @@ const source: fc.Arbitrary<Source> = fc
   .record({ referrer: oddText, utmSource: oddText })
   .map(({ referrer, utmSource }) => ({ ...NO_SOURCE, referrer, referrerName: referrer, utmSource }));
 
-const setting: fc.Arbitrary<Setting> = fc
+const setting: fc.Arbitrary<Environment> = fc
   .record({
     country: fc.constantFrom('', 'DE', 'JP'),
     city: oddText,

@@ -15,7 +15,7 @@ export interface MmdbOptions {
   readonly builtAtMs: number;
 }
 
-const RECORD_BITS = 24;
+const ENTITY_BITS = 24;
 const SEPARATOR_BYTES = 16;
 const MARK = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
 
@@ -36,7 +36,7 @@ export function mmdb({ networks, ipVersion, type, builtAtMs }: MmdbOptions): Buf
       : side >= 0
         ? side
         : nodes.length + SEPARATOR_BYTES + (offsets[~side] ?? Number.NaN);
-  const tree = Buffer.alloc((nodes.length * RECORD_BITS * 2) / 8);
+  const tree = Buffer.alloc((nodes.length * ENTITY_BITS * 2) / 8);
   nodes.forEach(([left, right], index) => {
     tree.writeUIntBE(pointer(left), index * 6, 3);
     tree.writeUIntBE(pointer(right), index * 6 + 3, 3);
@@ -50,7 +50,7 @@ export function mmdb({ networks, ipVersion, type, builtAtMs }: MmdbOptions): Buf
     ip_version: ipVersion,
     languages: ['en'],
     node_count: nodes.length,
-    record_size: RECORD_BITS,
+    record_size: ENTITY_BITS,
   });
   return Buffer.concat([tree, Buffer.alloc(SEPARATOR_BYTES), ...records, MARK, description]);
 }

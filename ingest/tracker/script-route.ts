@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
-import { addUnchanging } from '../../infra/http/static-asset.ts';
+import { addStaticAsset } from '../../infra/http/static-asset.ts';
 import { projectRoot } from '../../infra/root.ts';
 
 /** Where every installation has the script. */
@@ -28,7 +28,7 @@ export function addScriptRoutes(http: HttpServer, options: ScriptRouteOptions): 
   const { paths, headers, scriptFile = BUILT_SCRIPT } = options;
   const wrong = paths.find((path) => !PLAIN_PATH.test(path));
   if (wrong !== undefined) throw new Error(`not a path for the browser script: ${wrong}`);
-  addUnchanging(http, new Set([...USUAL_PATHS, ...paths]), {
+  addStaticAsset(http, new Set([...USUAL_PATHS, ...paths]), {
     body: readFileSync(scriptFile),
     contentType: 'text/javascript; charset=utf-8',
     maxAgeS: 3_600,

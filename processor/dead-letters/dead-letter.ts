@@ -21,7 +21,7 @@ export function deadLetterSubjectOf(partition: number): string {
 }
 
 /** Puts a message among the dead letters; the lane goes on only when it is durably there. */
-export async function buryDeadLetter(
+export async function publishDeadLetter(
   { bus, log, partition, stream }: Pick<DeadLetter, 'partition' | 'stream'> & { bus: Bus; log: Logger },
   { sequence, bytes }: StreamMessage,
   reason: string,

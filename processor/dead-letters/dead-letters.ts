@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
-import { decodeRecordUpdates, recordSubjectOf } from '../../ingest/entity-update.ts';
+import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { DecodeError, decodeMessageHead, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
@@ -63,14 +63,14 @@ async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLett
   const message = Buffer.from(bytes);
   try {
     if (stream === 'events') checkMessage(message, new EventView());
-    else decodeRecordUpdates(message, decodeMessageHead(message).count);
+    else decodeEntityUpdates(message, decodeMessageHead(message).count);
   } catch (error) {
     if (error instanceof DecodeError) return false;
     throw error;
   }
   message.writeBigUInt64LE(LETTER_PUBLISHER | (BigInt(partition) << 40n) | BigInt(sequence), 1);
   message.writeDoubleLE(1, 9);
-  const subject = stream === 'events' ? subjectOf(partition) : recordSubjectOf(partition);
+  const subject = stream === 'events' ? subjectOf(partition) : entitySubjectOf(partition);
   await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
   return true;
 }

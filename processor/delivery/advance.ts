@@ -7,10 +7,10 @@ import { type Delivery, type DeliveryStep, firstDelivery, type Integration } fro
 import { flushesInStore } from './delivered-rows.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';
 import { manifestKeyOf, manifestOf } from './manifest.ts';
-import { changeProgress, type PlanParts, planBackfill, planNew, rowsOfStep } from './plan.ts';
-import { type Bucket, bringFiles, removeOrphans, type StepFileParts } from './step-files.ts';
+import { changeProgress, type PlanDeps, planBackfill, planNew, rowsOfStep } from './plan.ts';
+import { type Bucket, removeOrphans, type StepFileDeps, writeFiles } from './step-files.ts';
 
-export interface DeliveryParts extends PlanParts, Omit<StepFileParts, 'bucket'> {
+export interface DeliveryDeps extends PlanDeps, Omit<StepFileDeps, 'bucket'> {
   /** The bucket of `Delivery` records. */
   readonly deliveries: KeyedBytes;
   readonly planSlots: Slots;
@@ -53,7 +53,7 @@ export interface Tries {
  * @throws {BusError}
  */
 export async function advance(
-  parts: DeliveryParts,
+  parts: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   isDue: boolean,
@@ -94,7 +94,7 @@ const MANIFEST_MAX_BYTES = 67_108_864;
  * was deleted and brought back from a backup. Nothing it wrote is written over. A key that may not look finds none.
  */
 async function sequenceInBucket(
-  parts: Pick<DeliveryParts, 'openBucket'>,
+  parts: Pick<DeliveryDeps, 'openBucket'>,
   integration: Integration,
 ): Promise<number> {
   const bucket = openedBucket(parts, integration);
@@ -119,7 +119,7 @@ async function sequenceInBucket(
   }
 }
 
-function openedBucket({ openBucket }: Pick<DeliveryParts, 'openBucket'>, integration: Integration): Bucket {
+function openedBucket({ openBucket }: Pick<DeliveryDeps, 'openBucket'>, integration: Integration): Bucket {
   const bucket = openBucket(integration);
   if (bucket === undefined) throw new UnreadableError('the secret was sealed with another key');
   return bucket;
@@ -132,7 +132,7 @@ interface Begun {
 }
 
 async function finish(
-  parts: DeliveryParts,
+  parts: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   { delivery, step, revision }: Begun,
@@ -144,7 +144,7 @@ async function finish(
   try {
     if (step.files === null) {
       const rows = rowsOfStep(integration, delivery);
-      const files = await bringFiles({ ...parts, bucket }, integration, step, rows);
+      const files = await writeFiles({ ...parts, bucket }, integration, step, rows);
       await writeDelivery(
         parts.deliveries,
         { ...delivery, step: { ...step, files }, failure: null },

@@ -143,15 +143,15 @@ test('while an integration is paused nothing is brought, and then everything', a
   const integration = await begun();
   const other = await begun();
   await change({ ...integration, paused: true });
-  const bringOneMore = async () => {
+  const writeOneMore = async () => {
     const count = (await numbersIn(other)).length + 1;
     await event(integration, other);
     await expect.poll(() => numbersIn(other), SOON).toHaveLength(count);
   };
   // What was under way when it was paused is done.
-  for (let events = 0; events < 2; events += 1) await bringOneMore();
+  for (let events = 0; events < 2; events += 1) await writeOneMore();
   const { sequence } = (await deliveryOf(integration)) ?? { sequence: 0 };
-  for (let events = 0; events < 3; events += 1) await bringOneMore();
+  for (let events = 0; events < 3; events += 1) await writeOneMore();
   expect((await deliveryOf(integration))?.sequence).toBe(sequence);
   await change(integration);
   await expect.poll(() => numbersIn(integration), SOON).toEqual(await numbersIn(other));

@@ -3,11 +3,11 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { Slots } from '../../infra/concurrency/semaphore.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
-import type { DeliveryParts } from './advance.ts';
+import type { DeliveryDeps } from './advance.ts';
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';
 import { DELIVERY_BACKOFF, type RunnerState, runIntegration } from './runner.ts';
 import type { Bucket } from './step-files.ts';
@@ -21,7 +21,7 @@ const SLOTS = 4;
 const PLAN_SLOTS = 2;
 
 export interface DelivererOptions
-  extends Omit<DeliveryParts, 'slots' | 'planSlots' | 'refuseStop' | 'limits'> {
+  extends Omit<DeliveryDeps, 'slots' | 'planSlots' | 'throwIfStopping' | 'limits'> {
   readonly bus: Bus;
   /** The bucket of `Integration` records. */
   readonly control: KeyedBytes;
@@ -36,7 +36,7 @@ export interface DelivererOptions
 }
 
 interface Runner {
-  readonly naps: Naps;
+  readonly notify: Notify;
   readonly state: RunnerState;
   readonly ended: Promise<void>;
 }
@@ -44,13 +44,13 @@ interface Runner {
 /** Brings the events of sites to the buckets of their customers, each integration at its own pace. */
 export class Deliverer {
   readonly #options: DelivererOptions;
-  readonly #parts: Omit<DeliveryParts, 'refuseStop'>;
+  readonly #parts: Omit<DeliveryDeps, 'throwIfStopping'>;
   readonly #accounts: Accounts;
   readonly #integrations: Mirror<Integration>;
   readonly #stopFollowing: () => void;
   readonly #runners = new Map<string, Runner>();
   readonly #buckets = new Set<Bucket>();
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #sweptMs = Number.NEGATIVE_INFINITY;
   #isStopping = false;
   #running: Promise<void> = Promise.resolve();
@@ -74,9 +74,9 @@ export class Deliverer {
     };
     integrations.onChange((after, before) => {
       const key = after?.key ?? before?.key;
-      if (key !== undefined) this.#runners.get(key)?.naps.wake();
+      if (key !== undefined) this.#runners.get(key)?.notify.wake();
       if (after === undefined) this.#sweepNow();
-      else this.#naps.wake();
+      else this.#notify.wake();
     });
   }
 
@@ -93,8 +93,8 @@ export class Deliverer {
   /** Breaks off what is being sent: whoever comes next does it again. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#naps.end();
-    for (const { naps } of this.#runners.values()) naps.end();
+    this.#notify.end();
+    for (const { notify } of this.#runners.values()) notify.end();
     for (const bucket of this.#buckets) bucket.close();
     await this.#running;
     await Promise.all([...this.#runners.values()].map(({ ended }) => ended));
@@ -115,13 +115,13 @@ export class Deliverer {
         }
       }
       this.#show();
-      await this.#naps.sleep(LOOK_EVERY_MS);
+      await this.#notify.sleep(LOOK_EVERY_MS);
     }
   }
 
   #startRunner(key: string): void {
     const { intervalMs, random, log, backoff = DELIVERY_BACKOFF } = this.#options;
-    const naps = new Naps();
+    const notify = new Notify();
     const state: RunnerState = { untilMs: undefined, failed: undefined, isPaused: false };
     const ended = runIntegration({
       parts: this.#parts,
@@ -133,18 +133,18 @@ export class Deliverer {
       backoff,
       random,
       log,
-      naps,
+      notify,
       state,
     }).finally(() => {
       this.#runners.delete(key);
       if (this.#integrations.get(key) === undefined) this.#sweepNow();
     });
-    this.#runners.set(key, { naps, state, ended });
+    this.#runners.set(key, { notify, state, ended });
   }
 
   #sweepNow(): void {
     this.#sweptMs = Number.NEGATIVE_INFINITY;
-    this.#naps.wake();
+    this.#notify.wake();
   }
 
   /**

@@ -11,7 +11,7 @@ const DAY_MS = DAY_HOURS * HOUR_MS;
 /** The store's times end there. */
 const ALL_TIME: Span = { fromMs: 0, toMs: 7_258_118_400_000 };
 
-export interface PlanParts {
+export interface PlanDeps {
   readonly store: Store;
   /** The lanes' records. */
   readonly lanes: KeyedBytes;
@@ -33,7 +33,7 @@ export function rowsOfStep({ storedId }: Pick<Integration, 'storedId'>, delivery
  * when this was called counted as brought.
  */
 export async function planNew(
-  { store, lanes, partitions, clock, limits }: PlanParts,
+  { store, lanes, partitions, clock, limits }: PlanDeps,
   { storedId }: Integration,
   delivery: Delivery,
 ): Promise<Delivery> {
@@ -62,7 +62,7 @@ export async function planNew(
  * every backfill is finished.
  */
 export async function planBackfill(
-  { store, clock }: PlanParts,
+  { store, clock }: PlanDeps,
   { storedId, backfills }: Integration,
   delivery: Delivery,
 ): Promise<Delivery | undefined> {

@@ -1,11 +1,11 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
-import type { Naps } from '../../infra/concurrency/naps.ts';
+import type { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
 import type { Integration } from '../integration.ts';
-import { advance, type DeliveryParts, type Tries } from './advance.ts';
+import { advance, type DeliveryDeps, type Tries } from './advance.ts';
 import { OvertakenError, readDelivery, writeDelivery } from './delivery-records.ts';
 import { type Failed, failedOf } from './failure.ts';
 
@@ -28,7 +28,7 @@ export interface RunnerState {
 }
 
 export interface RunnerOptions {
-  readonly parts: Omit<DeliveryParts, 'refuseStop'>;
+  readonly parts: Omit<DeliveryDeps, 'throwIfStopping'>;
   /** Whether the process ends, or others are to do it. */
   readonly isOver: () => boolean;
   readonly key: string;
@@ -39,7 +39,7 @@ export interface RunnerOptions {
   readonly random: () => number;
   readonly log: Logger;
   /** Woken when the integration changes. */
-  readonly naps: Naps;
+  readonly notify: Notify;
   readonly state: RunnerState;
 }
 
@@ -48,11 +48,11 @@ export interface RunnerOptions {
  * the integration is removed or it is over. Whatever fails is tried again.
  */
 export async function runIntegration(options: RunnerOptions): Promise<void> {
-  const { key, integrations, intervalMs, naps, state, isOver } = options;
+  const { key, integrations, intervalMs, notify, state, isOver } = options;
   const isDone = () => isOver() || integrations.entry(key) === undefined;
-  const parts: DeliveryParts = {
+  const parts: DeliveryDeps = {
     ...options.parts,
-    refuseStop: () => {
+    throwIfStopping: () => {
       if (isDone()) throw new StoppingError();
     },
   };
@@ -64,7 +64,7 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
     if (entry === undefined || isOver()) return;
     state.isPaused = standsStill(options, entry.value);
     if (state.isPaused) {
-      await naps.sleep(STANDING_MS);
+      await notify.sleep(STANDING_MS);
       continue;
     }
     try {
@@ -74,7 +74,7 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
         dueMs = performance.now() + intervalMs;
         state.untilMs = await untilMsOf(parts, entry.value.id);
       }
-      if (moved === 'idle') await naps.sleep(Math.max(1, dueMs - performance.now()));
+      if (moved === 'idle') await notify.sleep(Math.max(1, dueMs - performance.now()));
     } catch (error) {
       // What is broken off fails in many ways, none of which says anything of the bucket.
       if (isDone()) return;
@@ -91,7 +91,7 @@ function standsStill({ accounts }: RunnerOptions, { paused, projectId, storedId 
 }
 
 async function untilMsOf(
-  { deliveries }: Pick<DeliveryParts, 'deliveries'>,
+  { deliveries }: Pick<DeliveryDeps, 'deliveries'>,
   id: string,
 ): Promise<number | undefined> {
   const { delivery } = await readDelivery(deliveries, id);
@@ -121,7 +121,7 @@ async function failed(
     attempts,
   }: { readonly entry: Entry<Integration>; readonly error: unknown; readonly attempts: number },
 ): Promise<number> {
-  const { parts, key, integrations, backoff, random, log, naps, state } = options;
+  const { parts, key, integrations, backoff, random, log, notify, state } = options;
   const known = failedOf(error);
   const waitMs = backoffMs(backoff, attempts, random());
   if (known !== undefined) {
@@ -137,13 +137,13 @@ async function failed(
     state.failed = known;
     await noteFailure(parts, entry.value.id, { failed: known, attempts: attempts + 1, waitMs });
   }
-  if (integrations.entry(key)?.revision === entry.revision) await naps.sleep(waitMs);
+  if (integrations.entry(key)?.revision === entry.revision) await notify.sleep(waitMs);
   return attempts + 1;
 }
 
 /** Writes into the record what failed, for those who look at it; another move that is made meanwhile matters more. */
 async function noteFailure(
-  { deliveries, clock }: Pick<DeliveryParts, 'deliveries' | 'clock'>,
+  { deliveries, clock }: Pick<DeliveryDeps, 'deliveries' | 'clock'>,
   id: string,
   {
     failed: { reason, message },

@@ -14,7 +14,7 @@ const ORPHANS_MAX = 1_000;
 
 export type Bucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
 
-export interface StepFileParts {
+export interface StepFileDeps {
   readonly store: Store;
   readonly bucket: Bucket;
   readonly limits: DeliveryLimits;
@@ -23,12 +23,12 @@ export interface StepFileParts {
   readonly metrics: DeliveryMetrics;
   readonly crashPoint: (point: CrashPoint) => void;
   /** Throws when it is time to stop. */
-  readonly refuseStop: () => void;
+  readonly throwIfStopping: () => void;
 }
 
 /** Brings the rows of a step to the bucket, hour by hour; returns the files. Done again, they are the same objects. */
-export async function bringFiles(
-  parts: StepFileParts,
+export async function writeFiles(
+  parts: StepFileDeps,
   integration: Integration,
   { sequence, hours }: DeliveryStep,
   rows: FlushedRows,
@@ -38,10 +38,10 @@ export async function bringFiles(
     let rest: FileRows | undefined = { rows, hour, lower: undefined, upper: undefined };
     let rowsMax = parts.limits.fileRows;
     for (let part = 0; rest !== undefined; ) {
-      parts.refuseStop();
+      parts.throwIfStopping();
       const begun: FileRows = rest;
       const place = { sequence, part, rowsMax };
-      const brought = await parts.slots.run(() => bringFile(parts, integration, begun, place));
+      const brought = await parts.slots.run(() => writeFile(parts, integration, begun, place));
       if (brought === 'too-large') {
         assert(rowsMax > 1, 'an event fits a file');
         rowsMax = Math.floor(rowsMax / 2);
@@ -59,8 +59,8 @@ export async function bringFiles(
  * Brings the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile, and
  * never join: if there are as many behind the making of a file as before it, those are what it holds.
  */
-async function bringFile(
-  { store, bucket, limits, metrics, crashPoint, refuseStop }: StepFileParts,
+async function writeFile(
+  { store, bucket, limits, metrics, crashPoint, throwIfStopping }: StepFileDeps,
   integration: Integration,
   rest: FileRows,
   { sequence, part, rowsMax }: { readonly sequence: number; readonly part: number; readonly rowsMax: number },
@@ -91,7 +91,7 @@ async function bringFile(
       crashPoint('delivery:after-file');
       return { file, upper };
     }
-    refuseStop();
+    throwIfStopping();
     before = after;
   }
 }

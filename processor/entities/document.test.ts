@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../infra/assert.ts';
-import type { RecordUpdate } from '../../ingest/entity-update.ts';
-import { group, identify, order, recordUpdates, refund, step, tally } from '../records/testing/updates.ts';
-import { applyUpdate, OUTCOMES, type RecordDocument } from './document.ts';
+import type { EntityUpdate } from '../../ingest/entity-update.ts';
+import { entityUpdates, group, identify, order, refund, step, tally } from '../records/testing/updates.ts';
+import { applyUpdate, type EntityDocument, OUTCOMES } from './document.ts';
 import type { RecordedRevenue } from './order.ts';
 
 test.each([
@@ -40,8 +40,8 @@ describe('a contradiction is not passed over', () => {
   });
 });
 
-type Documents = ReadonlyMap<string, RecordDocument>;
-type Messages = readonly (readonly RecordUpdate[])[];
+type Documents = ReadonlyMap<string, EntityDocument>;
+type Messages = readonly (readonly EntityUpdate[])[];
 
 interface Step {
   readonly documents: Documents;
@@ -68,11 +68,11 @@ function work(documents: Documents, messages: Messages, from: number): Step[] {
   });
 }
 
-function keyOf({ kind, projectId, id }: RecordUpdate): string {
+function keyOf({ kind, projectId, id }: EntityUpdate): string {
   return `${['identify', 'step', 'assign'].includes(kind) ? 'profile' : kind} ${projectId} ${id}`;
 }
 
-const messageLists = fc.array(fc.array(recordUpdates, { minLength: 1, maxLength: 6 }), {
+const messageLists = fc.array(fc.array(entityUpdates, { minLength: 1, maxLength: 6 }), {
   minLength: 1,
   maxLength: 12,
 });
@@ -83,7 +83,7 @@ test('messages that come again after a crash change nothing, wherever the store 
       const first = work(new Map(), messages, 0);
       const from = cut % (messages.length + 1);
       // The store has every record as it was after some message from the checkpoint on, each after another one.
-      const stored = new Map<string, RecordDocument>();
+      const stored = new Map<string, EntityDocument>();
       for (const key of new Set(messages.flat().map(keyOf))) {
         const after = from - 1 + ((random.next().value ?? 0) % (messages.length - from + 1));
         const document = first[after]?.documents.get(key);
@@ -120,7 +120,7 @@ test('where a message ends makes no difference to what a record is', () => {
 
 test('records do not depend on how those of others are interleaved', () => {
   fc.assert(
-    fc.property(fc.array(recordUpdates, { maxLength: 40 }), (updates) => {
+    fc.property(fc.array(entityUpdates, { maxLength: 40 }), (updates) => {
       const together = work(
         new Map(),
         updates.map((update) => [update]),

@@ -1,5 +1,5 @@
 import { AssertionError, assert, unreachable } from '../../infra/assert.ts';
-import type { RecordUpdate } from '../../ingest/entity-update.ts';
+import type { EntityUpdate } from '../../ingest/entity-update.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import type { Applied } from './head.ts';
 import { applyOrder, type OrderDocument, type RecordedRevenue } from './order.ts';
@@ -10,7 +10,7 @@ import { applyTally, type TallyDocument } from './tally.ts';
  * A record: what the updates of one stream that name it come to, in the order of the stream. A document never changes;
  * an update puts another one in its place, or leaves it as it is.
  */
-export type RecordDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
+export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
 
 /**
  * What can become of an update.
@@ -40,7 +40,7 @@ export type Outcome = (typeof OUTCOMES)[number];
  * What an update did. Where `changed` is false, `document` is the one that was given, and there is none when there was
  * none: a step that leads to no number makes no profile.
  */
-export type AppliedUpdate = Applied<RecordDocument, Outcome> & {
+export type AppliedUpdate = Applied<EntityDocument, Outcome> & {
   readonly recorded: readonly RecordedRevenue[];
   /** What became of refunds that waited for the order which this update brought. */
   readonly settled: readonly Outcome[];
@@ -54,8 +54,8 @@ const NOTHING = { recorded: [], settled: [] } as const;
  * that had its version before it, and comes to the same.
  */
 export function applyUpdate(
-  document: RecordDocument | undefined,
-  update: RecordUpdate,
+  document: EntityDocument | undefined,
+  update: EntityUpdate,
   version: bigint,
 ): AppliedUpdate {
   assert(document === undefined || isOf(document, update), 'an update came to the record of another one');
@@ -84,6 +84,6 @@ export function applyUpdate(
   throw new AssertionError(`an update of kind ${update.kind} came to the record of a ${document.kind}`);
 }
 
-function isOf(document: RecordDocument, update: RecordUpdate): boolean {
+function isOf(document: EntityDocument, update: EntityUpdate): boolean {
   return document.projectId === update.projectId && document.id === update.id;
 }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { applyUpdate, type RecordDocument } from './document.ts';
-import { RecordBook } from './entity-book.ts';
+import { applyUpdate, type EntityDocument } from './document.ts';
+import { EntityBook } from './entity-book.ts';
 
 const name = (id: string) => ({ kind: 'profile', projectId: 'demo', id }) as const;
 
-function profile(id: string, firstName: string, version = 1n): RecordDocument {
+function profile(id: string, firstName: string, version = 1n): EntityDocument {
   const head = { projectId: 'demo', id, atMs: 0, updateId: '' };
   const { document } = applyUpdate(
     undefined,
@@ -18,7 +18,7 @@ function profile(id: string, firstName: string, version = 1n): RecordDocument {
 const roomy = { cleanMax: 100, cleanCharsMax: 1_000_000 };
 
 test('what is not known is told from what does not exist', () => {
-  const book = new RecordBook(roomy);
+  const book = new EntityBook(roomy);
   expect(book.knows(name('a'))).toBe(false);
   book.learn(name('a'), undefined);
   expect(book.knows(name('a'))).toBe(true);
@@ -26,7 +26,7 @@ test('what is not known is told from what does not exist', () => {
 });
 
 test('what comes from the store late replaces nothing that is known', () => {
-  const book = new RecordBook(roomy);
+  const book = new EntityBook(roomy);
   const changed = profile('a', 'new', 2n);
   book.change(changed);
   book.learn(name('a'), profile('a', 'old'));
@@ -37,7 +37,7 @@ test('what comes from the store late replaces nothing that is known', () => {
 });
 
 test('a record that changed during a flush waits for the next one', () => {
-  const book = new RecordBook(roomy);
+  const book = new EntityBook(roomy);
   book.change(profile('a', 'first'));
   const flushed = book.dirty();
   const second = profile('a', 'second', 2n);
@@ -51,14 +51,14 @@ test('a record that changed during a flush waits for the next one', () => {
 });
 
 test('clean records are bounded by number and by size, changed ones are never forgotten', () => {
-  const book = new RecordBook({ cleanMax: 3, cleanCharsMax: 10_000 });
+  const book = new EntityBook({ cleanMax: 3, cleanCharsMax: 10_000 });
   for (const id of ['a', 'b', 'c', 'd']) book.learn(name(id), profile(id, 'x'));
   expect(book.knows(name('a'))).toBe(false);
   expect(book.knows(name('d'))).toBe(true);
   const properties = Array.from({ length: 200 }, (_, index) => `${index}`.padEnd(100, '.'));
-  const large = { ...profile('large', 'x'), properties } as RecordDocument;
+  const large = { ...profile('large', 'x'), properties } as EntityDocument;
   book.learn(name('large'), large);
   expect(book.knows(name('large'))).toBe(false);
   for (let index = 0; index < 50; index += 1) book.change(profile(`changed-${index}`, 'x'));
-  expect(book.dirtyRecords).toBe(50);
+  expect(book.dirtyEntities).toBe(50);
 });

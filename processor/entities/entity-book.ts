@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache';
-import { recordKeyOf } from '../../ingest/entity-lookup.ts';
-import type { RecordUpdate } from '../../ingest/entity-update.ts';
-import type { RecordDocument } from './document.ts';
+import { entityKeyOf } from '../../ingest/entity-lookup.ts';
+import type { EntityUpdate } from '../../ingest/entity-update.ts';
+import type { EntityDocument } from './document.ts';
 
 /** Which record an update or a question is about. */
-export interface RecordName {
-  readonly kind: RecordDocument['kind'];
+export interface EntityName {
+  readonly kind: EntityDocument['kind'];
   readonly projectId: string;
   readonly id: string;
 }
 
 /** The record that an update changes. */
-export function recordNameOf({ kind, projectId, id }: RecordUpdate): RecordName {
+export function entityNameOf({ kind, projectId, id }: EntityUpdate): EntityName {
   return {
     kind: kind === 'identify' || kind === 'step' || kind === 'assign' ? 'profile' : kind,
     projectId,
@@ -35,12 +35,12 @@ export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554
  * The records of one partition that are in memory: those that the store does not have in their last state, and as many
  * of the others as there is room for. Documents never change; an update puts another one in their place.
  */
-export class RecordBook {
+export class EntityBook {
   /** Changed since the last flush that brought them. */
-  readonly #dirty = new Map<string, RecordDocument>();
+  readonly #dirty = new Map<string, EntityDocument>();
   #dirtyChars = 0;
   /** As in the store, those used last; `absent` when it has none. */
-  readonly #clean: LRUCache<string, RecordDocument | typeof ABSENT>;
+  readonly #clean: LRUCache<string, EntityDocument | typeof ABSENT>;
 
   constructor(limits: BookLimits) {
     this.#clean = new LRUCache({
@@ -51,7 +51,7 @@ export class RecordBook {
   }
 
   /** How many records wait to be brought to the store. */
-  get dirtyRecords(): number {
+  get dirtyEntities(): number {
     return this.#dirty.size;
   }
 
@@ -61,25 +61,25 @@ export class RecordBook {
   }
 
   /** Whether it is known what the record is, or that there is none. */
-  knows(name: RecordName): boolean {
-    const key = recordKey(name);
+  knows(name: EntityName): boolean {
+    const key = entityKey(name);
     return this.#dirty.has(key) || this.#clean.has(key);
   }
 
   /** The record; undefined when there is none, or when it is not known. */
-  find(name: RecordName): RecordDocument | undefined {
-    const key = recordKey(name);
+  find(name: EntityName): EntityDocument | undefined {
+    const key = entityKey(name);
     const clean = this.#dirty.get(key) ?? this.#clean.get(key);
     return clean === ABSENT ? undefined : clean;
   }
 
   /** Takes what the store has of a record that is not known here. */
-  learn(name: RecordName, document: RecordDocument | undefined): void {
-    if (!this.knows(name)) this.#clean.set(recordKey(name), document ?? ABSENT);
+  learn(name: EntityName, document: EntityDocument | undefined): void {
+    if (!this.knows(name)) this.#clean.set(entityKey(name), document ?? ABSENT);
   }
 
-  change(document: RecordDocument): void {
-    const key = recordKey(document);
+  change(document: EntityDocument): void {
+    const key = entityKey(document);
     const before = this.#dirty.get(key);
     this.#dirtyChars += charsOf(document) - (before === undefined ? 0 : charsOf(before));
     this.#dirty.set(key, document);
@@ -96,14 +96,14 @@ export class RecordBook {
   }
 
   /** What the store has to get. */
-  dirty(): readonly RecordDocument[] {
+  dirty(): readonly EntityDocument[] {
     return [...this.#dirty.values()];
   }
 
   /** Says that the store has these documents; those that changed meanwhile stay dirty. */
-  settle(documents: readonly RecordDocument[]): void {
+  settle(documents: readonly EntityDocument[]): void {
     for (const document of documents) {
-      const key = recordKey(document);
+      const key = entityKey(document);
       if (this.#dirty.get(key) !== document) continue;
       this.#dirty.delete(key);
       this.#dirtyChars -= charsOf(document);
@@ -113,12 +113,12 @@ export class RecordBook {
 }
 
 /** A text that no other record has. */
-export function recordKey({ kind, projectId, id }: RecordName): string {
-  return `${projectId}\n${recordKeyOf(kind, id)}`;
+export function entityKey({ kind, projectId, id }: EntityName): string {
+  return `${projectId}\n${entityKeyOf(kind, id)}`;
 }
 
 /** About how long a document is; every one costs something, however little it says. */
-function charsOf(document: RecordDocument): number {
+function charsOf(document: EntityDocument): number {
   let chars = DOCUMENT_CHARS;
   for (const text of document.updateIds) chars += text.length;
   if (document.kind === 'profile') for (const text of document.groups) chars += text.length;

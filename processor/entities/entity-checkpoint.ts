@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** How far a partition's records are: everything up to `sequence` is in the store. */
-export interface RecordCheckpoint {
+export interface EntityCheckpoint {
   readonly version: 1;
   readonly sequence: number;
   /** The newest message of each publisher there, the one that was silent longest first. */
@@ -14,18 +14,18 @@ const schema = z.strictObject({
   publishers: z.array(z.tuple([z.string(), z.number()]).readonly()).readonly(),
 });
 
-export const FIRST_RECORD_CHECKPOINT: RecordCheckpoint = { version: 1, sequence: 0, publishers: [] };
+export const FIRST_ENTITY_CHECKPOINT: EntityCheckpoint = { version: 1, sequence: 0, publishers: [] };
 
 /** Where a partition's checkpoint lies in the bucket of the lanes. */
-export function recordCheckpointKeyOf(partition: number): string {
+export function entityCheckpointKeyOf(partition: number): string {
   return `records-${partition}`;
 }
 
-export function encodeRecordCheckpoint(checkpoint: RecordCheckpoint): Uint8Array {
+export function encodeEntityCheckpoint(checkpoint: EntityCheckpoint): Uint8Array {
   return Buffer.from(JSON.stringify(checkpoint));
 }
 
 /** Throws when `bytes` are no checkpoint of a version that this program knows. */
-export function decodeRecordCheckpoint(bytes: Uint8Array): RecordCheckpoint {
+export function decodeEntityCheckpoint(bytes: Uint8Array): EntityCheckpoint {
   return schema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
 }

@@ -14,17 +14,17 @@ import { Store } from '../../infra/store/store.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
-  decodeRecordAnswer,
-  encodeRecordQuestion,
-  type RecordAnswer,
-  recordLookupSubjectOf,
+  decodeEntityAnswer,
+  type EntityAnswer,
+  encodeEntityQuestion,
+  entityLookupSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import {
-  encodeRecordUpdate,
+  type EntityUpdate,
+  encodeEntityUpdate,
+  entityStreamOf,
+  entitySubjectOf,
   type OrderUpdate,
-  type RecordUpdate,
-  recordStreamOf,
-  recordSubjectOf,
 } from '../../ingest/entity-update.ts';
 import {
   beginMessage,
@@ -40,8 +40,8 @@ import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { EventView } from '../fold/event-view.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
-import { createRecordGauges, createRecordMetrics, type RecordMetrics } from './entity-metrics.ts';
-import { RecordKeeper } from './entity-supervisor.ts';
+import { createEntityGauges, createEntityMetrics, type EntityMetrics } from './entity-metrics.ts';
+import { EntitySupervisor } from './entity-supervisor.ts';
 
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
@@ -72,17 +72,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const running: RecordKeeper[] = [];
+const running: EntitySupervisor[] = [];
 
 afterEach(async () => {
-  for (const keeper of running.splice(0)) await keeper.stop();
+  for (const supervisor of running.splice(0)) await supervisor.stop();
 });
 
 /** A partition that no other test uses: numbers and streams of its own. */
 async function freshPartition(): Promise<number> {
   const partition = partitionsUsed;
   partitionsUsed += 1;
-  await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), BUS_BYTES_MAX);
+  await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
   await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
   return partition;
 }
@@ -90,10 +90,10 @@ async function freshPartition(): Promise<number> {
 async function start(
   partition: number,
   crashPoint: (point: CrashPoint) => void = () => {},
-): Promise<RecordMetrics> {
+): Promise<EntityMetrics> {
   const metrics = new Metrics();
-  const recordMetrics = createRecordMetrics(metrics);
-  const keeper = new RecordKeeper({
+  const entityMetrics = createEntityMetrics(metrics);
+  const supervisor = new EntitySupervisor({
     partition,
     bus,
     store,
@@ -101,15 +101,15 @@ async function start(
     log,
     clock: systemClock,
     random: Math.random,
-    metrics: recordMetrics,
-    gauges: createRecordGauges(metrics, partition),
+    metrics: entityMetrics,
+    gauges: createEntityGauges(metrics, partition),
     crashPoint,
     // So few that records are forgotten all the time.
     bookLimits: { cleanMax: 3, cleanCharsMax: 3_000 },
   });
-  keeper.start();
-  running.push(keeper);
-  return recordMetrics;
+  supervisor.start();
+  running.push(supervisor);
+  return entityMetrics;
 }
 
 /** One collector: numbers its messages, and may send each of them twice. */
@@ -123,7 +123,7 @@ class Sender {
     this.#publisherId = publisherId;
   }
 
-  async send(updates: readonly RecordUpdate[], times = 1): Promise<void> {
+  async send(updates: readonly EntityUpdate[], times = 1): Promise<void> {
     const writer = new RowBinaryWriter(4 * EVENT_MAX_BYTES);
     this.#sequence += 1;
     beginMessage(writer, {
@@ -131,21 +131,21 @@ class Sender {
       publisherSequence: this.#sequence,
       sentAtMs: Date.now(),
     });
-    for (const update of updates) encodeRecordUpdate(writer, update);
+    for (const update of updates) encodeEntityUpdate(writer, update);
     endMessage(writer, updates.length);
     for (let time = 0; time < times; time += 1)
-      await bus.publish(recordSubjectOf(this.#partition), writer.bytes(), 5_000);
+      await bus.publish(entitySubjectOf(this.#partition), writer.bytes(), 5_000);
   }
 }
 
 const head = (id: string) => ({ projectId: SITE, id, atMs: Date.UTC(2026, 0, 1), updateId: '' });
-const step = (id: string, by = '1'): RecordUpdate => ({
+const step = (id: string, by = '1'): EntityUpdate => ({
   kind: 'step',
   ...head(id),
   property: 'visits',
   step: by,
 });
-const identify = (id: string, firstName: string): RecordUpdate => ({
+const identify = (id: string, firstName: string): EntityUpdate => ({
   kind: 'identify',
   ...head(id),
   firstName,
@@ -171,9 +171,9 @@ function order(partition: number, id: string, minorUnits: string, isRefund = fal
   };
 }
 
-async function ask(partition: number, kind: 'profile' | 'group', id: string): Promise<RecordAnswer> {
-  const question = encodeRecordQuestion({ kind, projectId: SITE, id });
-  return decodeRecordAnswer(await bus.ask(recordLookupSubjectOf(partition), question, 10_000));
+async function ask(partition: number, kind: 'profile' | 'group', id: string): Promise<EntityAnswer> {
+  const question = encodeEntityQuestion({ kind, projectId: SITE, id });
+  return decodeEntityAnswer(await bus.ask(entityLookupSubjectOf(partition), question, 10_000));
 }
 
 async function visitsOf(partition: number, id: string): Promise<string | undefined> {
@@ -241,7 +241,7 @@ test('a record is what its updates say, readable at once and in the store soon a
   expect(await until('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
 });
 
-test.each(['records:after-publish', 'records:after-insert', 'records:after-checkpoint'] as const)(
+test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-checkpoint'] as const)(
   'steps and orders count once, though messages come twice and the lane dies again and again at %s',
   async (point) => {
     const partition = await freshPartition();
@@ -312,7 +312,7 @@ test('while the store is away what was touched lately stays readable, and nothin
 test('a message that cannot be read goes to the dead letters, and the next one counts', async () => {
   const partition = await freshPartition();
   const metrics = await start(partition);
-  await bus.publish(recordSubjectOf(partition), Buffer.from('nonsense'), 5_000);
+  await bus.publish(entitySubjectOf(partition), Buffer.from('nonsense'), 5_000);
   await new Sender(partition, 4n).send([step('after-nonsense')]);
   expect(await until('the step', () => visitsOf(partition, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);

@@ -1,22 +1,22 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { StoreError } from '../../infra/store/store.ts';
-import { decodeRecordUpdates, type RecordUpdate, recordStreamOf } from '../../ingest/entity-update.ts';
+import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
 import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
-import { buryDeadLetter } from '../dead-letters/dead-letter.ts';
-import { decodeForgetting, type Forgetting } from '../fold/forgetting.ts';
-import { applyUpdate, type RecordDocument } from './document.ts';
-import { RecordBook, type RecordName, recordKey, recordNameOf } from './entity-book.ts';
+import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
+import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
+import { applyUpdate, type EntityDocument } from './document.ts';
+import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
-  decodeRecordCheckpoint,
-  FIRST_RECORD_CHECKPOINT,
-  recordCheckpointKeyOf,
+  decodeEntityCheckpoint,
+  entityCheckpointKeyOf,
+  FIRST_ENTITY_CHECKPOINT,
 } from './entity-checkpoint.ts';
-import { bringRecords, RECORD_RETRY, type RecordParts } from './entity-flush.ts';
-import { loadRecords } from './entity-store.ts';
-import { ForgottenRecords, recordVersionOf } from './forgotten.ts';
+import { ENTITY_RETRY, type EntityDeps, writeEntities } from './entity-flush.ts';
+import { loadEntities } from './entity-store.ts';
+import { ErasedEntities, entityVersionOf } from './erased.ts';
 import type { RecordedRevenue } from './order.ts';
 import { revenueMessages } from './revenue-event.ts';
 
@@ -25,7 +25,7 @@ const READ_WAIT_MS = 15_000;
 /** Records reach the store this long after their first change, so that whoever reads the tables is within a second. */
 const FLUSH_AFTER_MS = 600;
 /** Changed records that wait for the store; above it the lane reads no further. */
-const DIRTY_RECORDS_MAX = 100_000;
+const DIRTY_ENTITIES_MAX = 100_000;
 const DIRTY_CHARS_MAX = 67_108_864;
 /** Records asked of the store at once. */
 const LOAD_MAX = 5_000;
@@ -44,12 +44,12 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 interface ReadMessage {
   readonly sequence: number;
   readonly head: MessageHead;
-  readonly updates: readonly RecordUpdate[];
-  readonly forgettings: readonly Forgetting[] | undefined;
+  readonly updates: readonly EntityUpdate[];
+  readonly forgettings: readonly EraseCommand[] | undefined;
 }
 
 /** Records by their keys; undefined for one that does not exist. */
-type KnownRecords = Map<string, RecordDocument | undefined>;
+type KnownEntities = Map<string, EntityDocument | undefined>;
 
 interface Waiter {
   readonly sequence: number;
@@ -65,11 +65,11 @@ interface Waiter {
  * A stored document names the last message that it holds. After a crash the same messages come again; those that a
  * document holds already pass it by, and revenue that was published already is told by its number.
  */
-export class RecordLane {
-  readonly #options: RecordParts;
-  readonly #book: RecordBook;
+export class EntityLane {
+  readonly #options: EntityDeps;
+  readonly #book: EntityBook;
   readonly #publishers = new Map<string, number>();
-  readonly #forgotten = new ForgottenRecords();
+  readonly #forgotten = new ErasedEntities();
   #streamCreatedMs = 0;
   #publisherId = 0n;
   #revision = 0;
@@ -80,18 +80,18 @@ export class RecordLane {
   #pendingBytes = 0;
   #working: Promise<void> | undefined;
   /** The updates that are being worked off; while the store is away they wait for it. */
-  #held: readonly RecordUpdate[] = [];
+  #held: readonly EntityUpdate[] = [];
   /** 0 when nothing waits for a flush. */
   #flushDueMs = 0;
   #storeAway = false;
   #stopping = false;
   #failure: unknown;
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #waiters: Waiter[] = [];
 
-  constructor(options: RecordParts) {
+  constructor(options: EntityDeps) {
     this.#options = options;
-    this.#book = new RecordBook(options.bookLimits);
+    this.#book = new EntityBook(options.bookLimits);
   }
 
   /** Reads, applies and flushes until `stop` or an error. Rejects with what stopped it. */
@@ -111,7 +111,7 @@ export class RecordLane {
   /** Reads no more, brings what is in memory to the store once, and returns. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     await this.#reader?.close();
   }
 
@@ -119,23 +119,23 @@ export class RecordLane {
    * The record as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
    * is away, a record that was not in memory is what the updates make of it that wait for the store.
    */
-  async read(name: RecordName): Promise<RecordDocument | 'absent' | 'unavailable'> {
+  async read(name: EntityName): Promise<EntityDocument | 'absent' | 'unavailable'> {
     await this.#catchUp();
     const known = await this.#tryLoad([name]);
-    if (known !== undefined) return known.get(recordKey(name)) ?? 'absent';
+    if (known !== undefined) return known.get(entityKey(name)) ?? 'absent';
     return this.#provisional(name) ?? 'unavailable';
   }
 
   async #restore(): Promise<void> {
     const { bus, records, partition } = this.#options;
-    const stored = await records.get(recordCheckpointKeyOf(partition));
+    const stored = await records.get(entityCheckpointKeyOf(partition));
     const checkpoint =
-      stored?.bytes === undefined ? FIRST_RECORD_CHECKPOINT : decodeRecordCheckpoint(stored.bytes);
+      stored?.bytes === undefined ? FIRST_ENTITY_CHECKPOINT : decodeEntityCheckpoint(stored.bytes);
     this.#revision = stored?.revision ?? 0;
     for (const [publisher, sequence] of checkpoint.publishers) this.#publishers.set(publisher, sequence);
     this.#checkpointSequence = checkpoint.sequence;
     this.#appliedSequence = checkpoint.sequence;
-    this.#streamCreatedMs = await bus.streamCreatedMs(recordStreamOf(partition));
+    this.#streamCreatedMs = await bus.streamCreatedMs(entityStreamOf(partition));
     const bornS = BigInt(Math.floor(this.#streamCreatedMs / 1000));
     this.#publisherId = (0x7ec0n << 48n) | (BigInt(partition) << 32n) | bornS;
   }
@@ -143,14 +143,14 @@ export class RecordLane {
   async #readLoop(): Promise<void> {
     const { bus, partition, random } = this.#options;
     for (let attempt = 0; !this.#stopping; ) {
-      this.#reader ??= bus.reader(recordStreamOf(partition), this.#appliedSequence + 1);
+      this.#reader ??= bus.reader(entityStreamOf(partition), this.#appliedSequence + 1);
       try {
         await this.#reader.read(READ_MESSAGES, READ_WAIT_MS, (message) => this.#take(message));
         attempt = 0;
       } catch (error) {
         if (this.#stopping) break;
         if (!(error instanceof BusError) || !error.retryable) throw error;
-        await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
+        await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
         attempt += 1;
       }
       while (this.#pendingBytes >= PENDING_BYTES_MAX && !this.#stopping) await this.#working;
@@ -174,7 +174,7 @@ export class RecordLane {
         await this.#work(taken);
         for (const { bytes } of taken) this.#pendingBytes -= bytes.length;
         this.#options.gauges.lagMessages.set(this.#pending.length);
-        while (this.#isFull() && !this.#stopping) await this.#naps.sleep(FLUSH_AFTER_MS);
+        while (this.#isFull() && !this.#stopping) await this.#notify.sleep(FLUSH_AFTER_MS);
       }
     } catch (error) {
       this.#fail(error);
@@ -184,7 +184,7 @@ export class RecordLane {
   }
 
   #isFull(): boolean {
-    return this.#book.dirtyRecords >= DIRTY_RECORDS_MAX || this.#book.dirtyChars >= DIRTY_CHARS_MAX;
+    return this.#book.dirtyEntities >= DIRTY_ENTITIES_MAX || this.#book.dirtyChars >= DIRTY_CHARS_MAX;
   }
 
   /** Works messages off in their order, after loading at once what all of them need. */
@@ -194,12 +194,12 @@ export class RecordLane {
       const known = readMessage(message);
       if (!(known instanceof DecodeError)) read.push(known);
       else {
-        await buryDeadLetter({ ...this.#options, stream: 'records' }, message, known.message);
+        await publishDeadLetter({ ...this.#options, stream: 'records' }, message, known.message);
         this.#options.metrics.deadLetters.add();
       }
     }
     this.#held = read.flatMap(({ updates }) => updates);
-    const known = await this.#load(this.#held.map(recordNameOf));
+    const known = await this.#load(this.#held.map(entityNameOf));
     if (known === undefined) return; // Stopping: the bus keeps them.
     for (const message of read) {
       await this.#apply(message, known);
@@ -210,24 +210,24 @@ export class RecordLane {
   }
 
   /** Applies a message to the records that are known, and changes them there and in the book. */
-  async #apply({ sequence, head, updates, forgettings }: ReadMessage, known: KnownRecords): Promise<void> {
+  async #apply({ sequence, head, updates, forgettings }: ReadMessage, known: KnownEntities): Promise<void> {
     const publisher = head.publisherId.toString(36);
     if (head.publisherSequence <= (this.#publishers.get(publisher) ?? 0)) {
       this.#options.metrics.updates.repeat.add(updates.length);
       this.#reach(sequence);
       return;
     }
-    const version = recordVersionOf(this.#streamCreatedMs, sequence);
+    const version = entityVersionOf(this.#streamCreatedMs, sequence);
     if (forgettings !== undefined) {
       const isMeant = this.#forgotten.note(forgettings, version);
       this.#book.forget(isMeant);
       for (const key of [...known.keys()]) if (isMeant(key)) known.delete(key);
       this.#scheduleFlush(); // Whoever told to forget waits for the checkpoint.
     }
-    const changed = new Map<string, RecordDocument>();
+    const changed = new Map<string, EntityDocument>();
     const recorded: RecordedRevenue[] = [];
     for (const update of updates) {
-      const key = recordKey(recordNameOf(update));
+      const key = entityKey(entityNameOf(update));
       const stored = known.get(key);
       // The store had it with this message already: a crash came between the insert and the checkpoint.
       if (stored !== undefined && stored.version >= version) continue;
@@ -241,7 +241,7 @@ export class RecordLane {
     for (const { subject, bytes } of revenueMessages(recorded, origin)) {
       if (!(await this.#publish(subject, bytes))) return; // Stopping: the bus keeps the message.
     }
-    this.#options.crashPoint('records:after-publish');
+    this.#options.crashPoint('entities:after-publish');
     // Only now: a document in the store says that its revenue is on the bus.
     for (const [key, document] of changed) {
       this.#book.change(document);
@@ -272,7 +272,7 @@ export class RecordLane {
       } catch (error) {
         if (!(error instanceof BusError) || !error.retryable) throw error;
       }
-      await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
+      await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
     }
     return false;
   }
@@ -281,15 +281,15 @@ export class RecordLane {
    * The records of these names, waiting for a store that is away; undefined when the lane stops before. They are
    * handed over rather than left to the book, which forgets when there are many.
    */
-  async #load(names: readonly RecordName[]): Promise<KnownRecords | undefined> {
+  async #load(names: readonly EntityName[]): Promise<KnownEntities | undefined> {
     for (let attempt = 0; !this.#stopping; attempt += 1) {
       const known = await this.#tryLoad(names);
       if (known !== undefined) {
-        for (const name of names) this.#book.learn(name, known.get(recordKey(name)));
+        for (const name of names) this.#book.learn(name, known.get(entityKey(name)));
         return known;
       }
       this.#options.metrics.storeRetries.add();
-      await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, this.#options.random()));
+      await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, this.#options.random()));
     }
     return undefined;
   }
@@ -298,21 +298,21 @@ export class RecordLane {
    * Undefined when the store would have to say, and is away. The book learns nothing here: what a question loads may be
    * old by the time it arrives.
    */
-  async #tryLoad(names: readonly RecordName[]): Promise<KnownRecords | undefined> {
+  async #tryLoad(names: readonly EntityName[]): Promise<KnownEntities | undefined> {
     const { store, log, partition } = this.#options;
-    const known: KnownRecords = new Map();
-    const unknown = new Map<string, RecordName>();
+    const known: KnownEntities = new Map();
+    const unknown = new Map<string, EntityName>();
     for (const name of names) {
-      const key = recordKey(name);
+      const key = entityKey(name);
       if (this.#book.knows(name)) known.set(key, this.#book.find(name));
       else unknown.set(key, name);
     }
     try {
       const missing = [...unknown.values()];
       for (let start = 0; start < missing.length; start += LOAD_MAX) {
-        for (const { name, document } of await loadRecords(store, missing.slice(start, start + LOAD_MAX))) {
+        for (const { name, document } of await loadEntities(store, missing.slice(start, start + LOAD_MAX))) {
           const isGone = document !== undefined && this.#forgotten.has(name, document);
-          known.set(recordKey(name), isGone ? undefined : document);
+          known.set(entityKey(name), isGone ? undefined : document);
         }
       }
       if (missing.length > 0) this.#storeAway = false;
@@ -320,7 +320,7 @@ export class RecordLane {
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
       if (!this.#storeAway)
-        log.warn({ partition, reason: error.message }, 'records: the store is away; waiting');
+        log.warn({ partition, reason: error.message }, 'entities: the store is away; waiting');
       this.#storeAway = true;
       return undefined;
     }
@@ -329,7 +329,7 @@ export class RecordLane {
   #scheduleFlush(): void {
     if (this.#flushDueMs !== 0) return;
     this.#flushDueMs = this.#options.clock.nowMs() + FLUSH_AFTER_MS;
-    this.#naps.wake();
+    this.#notify.wake();
   }
 
   async #flushLoop(): Promise<void> {
@@ -337,7 +337,7 @@ export class RecordLane {
       while (this.#failure === undefined) {
         const restMs =
           this.#flushDueMs === 0 ? IDLE_CHECKPOINT_MS : this.#flushDueMs - this.#options.clock.nowMs();
-        if (!this.#stopping && restMs > 0) await this.#naps.sleep(restMs);
+        if (!this.#stopping && restMs > 0) await this.#notify.sleep(restMs);
         const isLast = this.#stopping;
         if (isLast) await this.#working;
         if (isLast || this.#flushDueMs === 0 || this.#flushDueMs <= this.#options.clock.nowMs())
@@ -360,21 +360,21 @@ export class RecordLane {
       checkpoint: { version: 1, sequence, publishers: [...this.#publishers] } as const,
       revision: this.#revision,
     };
-    const revision = await bringRecords(this.#options, flush, {
+    const revision = await writeEntities(this.#options, flush, {
       isStopping: () => this.#stopping,
-      sleep: (ms) => this.#naps.sleep(ms),
+      sleep: (ms) => this.#notify.sleep(ms),
     });
     if (revision === undefined) return;
     this.#revision = revision;
     this.#checkpointSequence = sequence;
     this.#book.settle(documents);
-    this.#options.gauges.dirtyRecords.set(this.#book.dirtyRecords);
+    this.#options.gauges.dirtyEntities.set(this.#book.dirtyEntities);
   }
 
   /** Waits until everything that the bus has now is applied, but not for long. */
   async #catchUp(): Promise<void> {
     const { bus, partition, gauges } = this.#options;
-    const { last } = await bus.streamBounds(recordStreamOf(partition));
+    const { last } = await bus.streamBounds(entityStreamOf(partition));
     gauges.lagMessages.set(Math.max(0, last - this.#appliedSequence));
     if (this.#appliedSequence >= last) return;
     await new Promise<void>((resolve) => {
@@ -398,11 +398,11 @@ export class RecordLane {
   }
 
   /** What the waiting updates make of a record that cannot be loaded: less than all, and better than nothing. */
-  #provisional(name: RecordName): RecordDocument | undefined {
-    let document: RecordDocument | undefined;
+  #provisional(name: EntityName): EntityDocument | undefined {
+    let document: EntityDocument | undefined;
     const waiting = this.#pending.map(readMessage).flatMap((read) => ('updates' in read ? read.updates : []));
     for (const update of [...this.#held, ...waiting]) {
-      const { kind, projectId, id } = recordNameOf(update);
+      const { kind, projectId, id } = entityNameOf(update);
       if (kind === name.kind && projectId === name.projectId && id === name.id)
         document = applyUpdate(document, update, 0n).document;
     }
@@ -412,7 +412,7 @@ export class RecordLane {
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     void this.#reader?.close(); // The read loop ends with it; a failed close costs nothing.
   }
 }
@@ -421,8 +421,8 @@ export class RecordLane {
 function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeError {
   try {
     const head = decodeMessageHead(bytes);
-    const forgettings = head.count === 0 ? decodeForgetting(bytes) : undefined;
-    const updates = forgettings === undefined ? decodeRecordUpdates(bytes, head.count) : [];
+    const forgettings = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
+    const updates = forgettings === undefined ? decodeEntityUpdates(bytes, head.count) : [];
     return { sequence, head, updates, forgettings };
   } catch (error) {
     if (error instanceof DecodeError) return error;

@@ -1,24 +1,24 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Store } from '../../infra/store/store.ts';
-import type { RecordDocument } from './document.ts';
-import type { RecordName } from './entity-book.ts';
-import { RECORD_TABLES, type RecordTable } from './entity-tables.ts';
+import type { EntityDocument } from './document.ts';
+import type { EntityName } from './entity-book.ts';
+import { ENTITY_TABLES, type EntityTable } from './entity-tables.ts';
 
 const INSERT_BYTES_MAX = 1_073_741_824;
 
 /** A record as asked for, and what the store has of it. */
-export interface LoadedRecord {
-  readonly name: RecordName;
-  readonly document: RecordDocument | undefined;
+export interface LoadedEntity {
+  readonly name: EntityName;
+  readonly document: EntityDocument | undefined;
 }
 
 /** The last stored state of records, in the order of `names`. One question for each kind. */
-export async function loadRecords(store: Store, names: readonly RecordName[]): Promise<LoadedRecord[]> {
-  const loaded: LoadedRecord[] = [];
-  for (const table of RECORD_TABLES) {
+export async function loadEntities(store: Store, names: readonly EntityName[]): Promise<LoadedEntity[]> {
+  const loaded: LoadedEntity[] = [];
+  for (const table of ENTITY_TABLES) {
     const asked = names.filter(({ kind }) => kind === table.kind);
     if (asked.length === 0) continue;
-    const found = new Map<string, RecordDocument>();
+    const found = new Map<string, EntityDocument>();
     for (const document of await load(store, table, asked))
       found.set(`${document.projectId}\n${document.id}`, document);
     for (const name of asked) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
@@ -28,9 +28,9 @@ export async function loadRecords(store: Store, names: readonly RecordName[]): P
 
 async function load(
   store: Store,
-  table: RecordTable,
-  names: readonly RecordName[],
-): Promise<RecordDocument[]> {
+  table: EntityTable,
+  names: readonly EntityName[],
+): Promise<EntityDocument[]> {
   const rows = await store.query<Record<string, unknown>>(
     `SELECT ${table.select} FROM ${table.name}
      WHERE (projectId, id) IN (
@@ -44,8 +44,8 @@ async function load(
 }
 
 /** Appends the documents; of each record the store keeps the one with the highest version. */
-export async function insertRecords(store: Store, documents: readonly RecordDocument[]): Promise<void> {
-  for (const table of RECORD_TABLES) {
+export async function insertEntities(store: Store, documents: readonly EntityDocument[]): Promise<void> {
+  for (const table of ENTITY_TABLES) {
     const writer = new RowBinaryWriter(INSERT_BYTES_MAX);
     table.write(writer, documents);
     if (writer.length > 0)

@@ -1,25 +1,25 @@
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { reasonOf } from '../../infra/log.ts';
 import {
-  decodeRecordQuestion,
-  encodeRecordAnswer,
-  type RecordAnswer,
-  recordLookupSubjectOf,
+  decodeEntityQuestion,
+  type EntityAnswer,
+  encodeEntityAnswer,
+  entityLookupSubjectOf,
 } from '../../ingest/entity-lookup.ts';
-import type { RecordDocument } from './document.ts';
-import { RECORD_RETRY, type RecordParts } from './entity-flush.ts';
-import { RecordLane } from './entity-lane.ts';
+import type { EntityDocument } from './document.ts';
+import { ENTITY_RETRY, type EntityDeps } from './entity-flush.ts';
+import { EntityLane } from './entity-lane.ts';
 
 /** Keeps the records of a partition going for as long as its events are ours: answers, and starts again on errors. */
-export class RecordKeeper {
-  readonly #options: RecordParts;
-  #lane: RecordLane | undefined;
+export class EntitySupervisor {
+  readonly #options: EntityDeps;
+  #lane: EntityLane | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopping = false;
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
 
-  constructor(options: RecordParts) {
+  constructor(options: EntityDeps) {
     this.#options = options;
   }
 
@@ -29,43 +29,43 @@ export class RecordKeeper {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     await this.#lane?.stop();
     await this.#running;
   }
 
   async #keep(): Promise<void> {
     const { bus, partition, log, metrics, random } = this.#options;
-    const stopAnswering = bus.answer(recordLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
+    const stopAnswering = bus.answer(entityLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
     for (let attempt = 0; !this.#stopping; attempt += 1) {
-      this.#lane = new RecordLane(this.#options);
+      this.#lane = new EntityLane(this.#options);
       try {
         await this.#lane.run();
       } catch (error) {
         const reason = reasonOf(error);
         metrics.failures.add();
-        log.error({ partition, reason }, 'records: stopped; starting again from the checkpoint');
-        await this.#naps.sleep(backoffMs(RECORD_RETRY, attempt, random()));
+        log.error({ partition, reason }, 'entities: stopped; starting again from the checkpoint');
+        await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
       }
     }
     stopAnswering();
   }
 
   async #answer(bytes: Uint8Array): Promise<Uint8Array> {
-    let answer: RecordAnswer = { kind: 'unavailable' };
+    let answer: EntityAnswer = { kind: 'unavailable' };
     try {
-      const document = await this.#lane?.read(decodeRecordQuestion(bytes));
+      const document = await this.#lane?.read(decodeEntityQuestion(bytes));
       if (document === 'absent') answer = { kind: 'absent' };
       else if (document !== undefined && document !== 'unavailable') answer = shown(document);
     } catch (error) {
       const reason = reasonOf(error);
-      this.#options.log.warn({ partition: this.#options.partition, reason }, 'records: a question failed');
+      this.#options.log.warn({ partition: this.#options.partition, reason }, 'entities: a question failed');
     }
-    return encodeRecordAnswer(answer);
+    return encodeEntityAnswer(answer);
   }
 }
 
-function shown(document: RecordDocument): RecordAnswer {
+function shown(document: EntityDocument): EntityAnswer {
   const { id, createdAtMs, updatedAtMs } = document;
   if (document.kind === 'profile') {
     const { kind, firstName, lastName, email, avatar, groups, properties } = document;

@@ -1,22 +1,22 @@
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { RecordDocument } from './document.ts';
+import type { EntityDocument } from './document.ts';
 import { GROUP_COLUMNS, GROUP_SELECT, groupOf, writeGroupRow } from './group.ts';
 import { ORDER_COLUMNS, ORDER_SELECT, orderOf, writeOrderRow } from './order.ts';
 import { PROFILE_COLUMNS, PROFILE_SELECT, profileOf, writeProfileRow } from './profile.ts';
 import { TALLY_COLUMNS, TALLY_SELECT, tallyOf, writeTallyRow } from './tally.ts';
 
 /** Where records of one kind lie in the store, and how they are written and read there. */
-export interface RecordTable {
-  readonly kind: RecordDocument['kind'];
+export interface EntityTable {
+  readonly kind: EntityDocument['kind'];
   readonly name: string;
   readonly columns: readonly string[];
   readonly select: string;
   /** Appends the rows of those documents that are of this kind. */
-  readonly write: (writer: RowBinaryWriter, documents: readonly RecordDocument[]) => void;
-  readonly read: (row: unknown) => RecordDocument;
+  readonly write: (writer: RowBinaryWriter, documents: readonly EntityDocument[]) => void;
+  readonly read: (row: unknown) => EntityDocument;
 }
 
-export const RECORD_TABLES: readonly RecordTable[] = [
+export const ENTITY_TABLES: readonly EntityTable[] = [
   {
     kind: 'profile',
     name: 'profiles',

@@ -4,13 +4,13 @@ import type { GroupUpdate } from '../../ingest/entity-update.ts';
 import {
   type Applied,
   END_COLUMNS,
+  type EntityHead,
   FRONT_COLUMNS,
   HEAD_SELECT,
   headAfter,
   headFields,
   headOf,
   isRepeat,
-  type RecordHead,
   UPDATE_IDS_MAX,
   writeEnd,
   writeFront,
@@ -18,7 +18,7 @@ import {
 import { mergeProperties, PROPERTIES_SELECT, type Properties, propertiesOf } from './properties.ts';
 
 /** What a site knows of a group: a company, a team. */
-export interface GroupDocument extends RecordHead {
+export interface GroupDocument extends EntityHead {
   readonly kind: 'group';
   readonly type: string;
   readonly name: string;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { RecordUpdate } from '../../ingest/entity-update.ts';
+import type { EntityUpdate } from '../../ingest/entity-update.ts';
 
 /** What every record has, whatever it is a record of. */
-export interface RecordHead {
+export interface EntityHead {
   readonly projectId: string;
   readonly id: string;
   /** Of the last message that changed it: (generation of the stream << 32 | sequence). */
@@ -21,22 +21,22 @@ export type Applied<Document, Outcome> =
   | { readonly changed: false; readonly document: Document | undefined; readonly outcome: Outcome };
 
 /** What an update says of itself. */
-export type UpdateHead = Pick<RecordUpdate, 'projectId' | 'id' | 'atMs' | 'updateId'>;
+export type UpdateHead = Pick<EntityUpdate, 'projectId' | 'id' | 'atMs' | 'updateId'>;
 
 /** Idempotency keys that a record remembers; the oldest one goes. An order remembers more: it is about money. */
 export const UPDATE_IDS_MAX = 64;
 
 /** Whether this update was taken before. */
-export function isRepeat(document: RecordHead | undefined, update: UpdateHead): boolean {
+export function isRepeat(document: EntityHead | undefined, update: UpdateHead): boolean {
   return update.updateId !== '' && document !== undefined && document.updateIds.includes(update.updateId);
 }
 
 /** The head of a record that took an update. */
 export function headAfter(
-  document: RecordHead | undefined,
+  document: EntityHead | undefined,
   update: UpdateHead,
   { version, updateIdsMax }: { readonly version: bigint; readonly updateIdsMax: number },
-): RecordHead {
+): EntityHead {
   return {
     projectId: update.projectId,
     id: update.id,
@@ -65,12 +65,12 @@ export const END_COLUMNS = ['createdAt', 'updatedAt', 'updateIds', 'version'] as
 export const HEAD_SELECT = `projectId, id, toUnixTimestamp64Milli(createdAt) AS createdAtMs,
   toUnixTimestamp64Milli(updatedAt) AS updatedAtMs, updateIds, toString(version) AS versionText`;
 
-export function writeFront(writer: RowBinaryWriter, head: RecordHead): void {
+export function writeFront(writer: RowBinaryWriter, head: EntityHead): void {
   writer.string(head.projectId);
   writer.string(head.id);
 }
 
-export function writeEnd(writer: RowBinaryWriter, head: RecordHead): void {
+export function writeEnd(writer: RowBinaryWriter, head: EntityHead): void {
   writer.dateTime64Ms(head.createdAtMs);
   writer.dateTime64Ms(head.updatedAtMs);
   writer.stringArray(head.updateIds);
@@ -89,7 +89,7 @@ export const headFields = {
 };
 
 /** The head that such a row says. */
-export function headOf(row: Omit<RecordHead, 'version'> & { readonly versionText: string }): RecordHead {
+export function headOf(row: Omit<EntityHead, 'version'> & { readonly versionText: string }): EntityHead {
   const { projectId, id, updateIds, createdAtMs, updatedAtMs, versionText } = row;
   return { projectId, id, version: BigInt(versionText), updateIds, createdAtMs, updatedAtMs };
 }

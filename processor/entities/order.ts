@@ -6,13 +6,13 @@ import { EVENT_MAX_BYTES } from '../../ingest/event.ts';
 import {
   type Applied,
   END_COLUMNS,
+  type EntityHead,
   FRONT_COLUMNS,
   HEAD_SELECT,
   headAfter,
   headFields,
   headOf,
   isRepeat,
-  type RecordHead,
   writeEnd,
   writeFront,
 } from './head.ts';
@@ -25,7 +25,7 @@ import {
  *
  * Always 0 ≤ refunded ≤ amount, and what was recorded adds up to amount − refunded.
  */
-export interface OrderDocument extends RecordHead {
+export interface OrderDocument extends EntityHead {
   readonly kind: 'order';
   /** ISO 4217; empty until the order came. */
   readonly currency: string;

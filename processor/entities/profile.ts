@@ -5,13 +5,13 @@ import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../ingest/enti
 import {
   type Applied,
   END_COLUMNS,
+  type EntityHead,
   FRONT_COLUMNS,
   HEAD_SELECT,
   headAfter,
   headFields,
   headOf,
   isRepeat,
-  type RecordHead,
   UPDATE_IDS_MAX,
   writeEnd,
   writeFront,
@@ -35,7 +35,7 @@ interface ProfileContent {
   readonly groups: readonly string[];
 }
 
-export interface ProfileDocument extends RecordHead, ProfileContent {
+export interface ProfileDocument extends EntityHead, ProfileContent {
   readonly kind: 'profile';
 }
 

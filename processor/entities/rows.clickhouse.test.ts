@@ -9,7 +9,7 @@ import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { anyText, FIRST_MS } from '../records/testing/updates.ts';
-import type { RecordDocument } from './document.ts';
+import type { EntityDocument } from './document.ts';
 import { GROUP_COLUMNS, GROUP_SELECT, type GroupDocument, groupOf, writeGroupRow } from './group.ts';
 import { ORDER_COLUMNS, ORDER_SELECT, type OrderDocument, orderOf, writeOrderRow } from './order.ts';
 import {
@@ -107,7 +107,7 @@ const properties = fc
 const amount = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
 /** Documents with ids of their own, of which a few are as odd as can be. */
-function documents<Document extends RecordDocument>(arbitrary: fc.Arbitrary<Omit<Document, 'id'>>) {
+function documents<Document extends EntityDocument>(arbitrary: fc.Arbitrary<Omit<Document, 'id'>>) {
   const lists = fc.array(arbitrary, { minLength: 60, maxLength: 100 });
   return lists.map((list) =>
     list.map((document, index) => ({ ...document, id: `größe ${index}` }) as Document),
@@ -166,7 +166,7 @@ describe('what is written is read back the same', () => {
   test('orders', () => holdsFor(ORDERS, orders));
   test('tallies', () => holdsFor(TALLIES, tallies));
 
-  async function holdsFor<Document extends RecordDocument>(
+  async function holdsFor<Document extends EntityDocument>(
     table: Table<Document>,
     lists: fc.Arbitrary<readonly Document[]>,
   ): Promise<void> {

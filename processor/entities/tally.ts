@@ -4,20 +4,20 @@ import type { TallyUpdate } from '../../ingest/entity-update.ts';
 import {
   type Applied,
   END_COLUMNS,
+  type EntityHead,
   FRONT_COLUMNS,
   HEAD_SELECT,
   headAfter,
   headFields,
   headOf,
   isRepeat,
-  type RecordHead,
   UPDATE_IDS_MAX,
   writeEnd,
   writeFront,
 } from './head.ts';
 
 /** How many requests of a site were understood and not recorded within one hour, for one reason and one name. */
-export interface TallyDocument extends RecordHead {
+export interface TallyDocument extends EntityHead {
   readonly kind: 'tally';
   readonly hourMs: number;
   readonly reason: string;

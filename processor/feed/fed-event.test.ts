@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { majorUnits } from '../../infra/money.ts';
-import type { Event, Setting, Source } from '../../ingest/event.ts';
+import type { Environment, Event, Source } from '../../ingest/event.ts';
 import { oddText, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
@@ -106,7 +106,7 @@ const source: fc.Arbitrary<Source> = textsOf(
   ...(['utmTerm', 'utmContent', 'channel'] as const),
 );
 const single = fc.float({ min: -180, max: 180, noNaN: true });
-const setting: fc.Arbitrary<Setting> = fc
+const setting: fc.Arbitrary<Environment> = fc
   .tuple(
     textsOf('country', 'region', 'city', 'browser', 'browserVersion', 'os', 'osVersion'),
     textsOf('device', 'brand', 'model'),

@@ -5,7 +5,7 @@ import { FEED_STREAM } from './feed-stream.ts';
 
 /** Removes everything that is in the feed of a site. */
 export async function removeFeed(bus: Bus, storedId: string): Promise<void> {
-  await bus.forgetSubject(FEED_STREAM, feedSubjectOf(storedId, '>'));
+  await bus.purgeSubject(FEED_STREAM, feedSubjectOf(storedId, '>'));
 }
 
 /**

@@ -22,7 +22,7 @@ export interface FeedLimits {
 }
 
 /** Which events a message holds. */
-export interface FeedPlace {
+export interface FeedPosition {
   readonly partition: number;
   readonly flushNumber: number;
   /** Place of its first event among the site's events of that flush, from 0. */
@@ -35,7 +35,12 @@ export function ensureFeedStream(bus: Bus, { bytesMax, ageMaxMs }: FeedLimits): 
   return bus.ensureStream(FEED_STREAM, EVERY_FEED, bytesMax, { oldestGo: true, ageMaxMs });
 }
 
-export function feedHeadersOf({ partition, flushNumber, first, count }: FeedPlace): Record<string, string> {
+export function feedHeadersOf({
+  partition,
+  flushNumber,
+  first,
+  count,
+}: FeedPosition): Record<string, string> {
   return {
     [PARTITION_HEADER]: String(partition),
     [FLUSH_HEADER]: String(flushNumber),
@@ -45,7 +50,7 @@ export function feedHeadersOf({ partition, flushNumber, first, count }: FeedPlac
 }
 
 /** What a message's headers say; undefined when they are not ours. */
-export function feedPlaceOf(headers: Readonly<Record<string, string>>): FeedPlace | undefined {
+export function feedPositionOf(headers: Readonly<Record<string, string>>): FeedPosition | undefined {
   const number = (name: string) => Number(headers[name] ?? Number.NaN);
   const place = {
     partition: number(PARTITION_HEADER),

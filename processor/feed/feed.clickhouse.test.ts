@@ -202,10 +202,7 @@ test('two owners that take a partition from each other feed every stored event o
   // Of one name, so that neither waits for the other.
   const lanes = [await start('same'), await start('same')];
   for (let index = 0; index < 60; index += 1) await publish('contended', index, 1);
-  await until(
-    'both to lose it',
-    () => lanes.every(({ metrics }) => metrics.depositions.value > 0) || undefined,
-  );
+  await until('both to lose it', () => lanes.every(({ metrics }) => metrics.fencings.value > 0) || undefined);
   await lanes[0]?.stop();
   await stored('contended', 60);
   await until('the last one', async () =>

@@ -3,7 +3,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
 import { ensureFeedStream, type FeedLimits } from './feed-stream.ts';
-import type { FeedParts } from './partition-feed.ts';
+import type { FeedDeps } from './partition-feed.ts';
 
 export interface FeedsOptions {
   readonly bus: Bus;
@@ -13,7 +13,7 @@ export interface FeedsOptions {
 }
 
 /** The feeds of a process: knows at every moment which sites want one. */
-export class Feeds implements FeedParts {
+export class Feeds implements FeedDeps {
   readonly limits: FeedLimits;
   readonly metrics: FeedMetrics;
   readonly #accounts: Accounts;

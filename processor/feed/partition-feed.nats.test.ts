@@ -8,7 +8,7 @@ import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { DeposedError } from '../lane/ownership.ts';
+import { FencedError } from '../lane/ownership.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import type { FedEvent } from './fed-event.ts';
 import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';
@@ -179,12 +179,12 @@ describe('a flush is in the feed once and in order', () => {
     await late.feed.publish(must(first, 'first'), stillOurs);
     const next = feedOf('deposed');
     for (const flush of flushes) await next.feed.publish(flush, stillOurs);
-    const deposed: Recover = async () => {
-      throw new DeposedError('somebody else has it');
+    const fenced: Recover = async () => {
+      throw new FencedError('somebody else has it');
     };
     // What it knows is too old; what it does not know it looks up.
-    await expect(late.feed.publish(must(second, 'second'), deposed)).rejects.toThrow(DeposedError);
-    await expect(feedOf('deposed').feed.publish(must(first, 'first'), deposed)).rejects.toThrow(DeposedError);
+    await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
+    await expect(feedOf('deposed').feed.publish(must(first, 'first'), fenced)).rejects.toThrow(FencedError);
     await expectAllOnce('deposed', 2);
   });
 });

@@ -4,7 +4,13 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
-import { ensureFeedStream, FEED_STREAM, type FeedLimits, feedHeadersOf, feedPlaceOf } from './feed-stream.ts';
+import {
+  ensureFeedStream,
+  FEED_STREAM,
+  type FeedLimits,
+  feedHeadersOf,
+  feedPositionOf,
+} from './feed-stream.ts';
 import { rowsOfSites, type SiteRows } from './site-rows.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
@@ -17,7 +23,7 @@ const SITES_AT_ONCE = 8;
 const TRIES_MAX = 15;
 
 /** What all feeds of a process share. */
-export interface FeedParts {
+export interface FeedDeps {
   /** The sites whose events are wanted now: what people call each, by what it is stored under. */
   readonly sites: ReadonlyMap<string, string>;
   readonly limits: FeedLimits;
@@ -28,7 +34,7 @@ export interface PartitionFeedOptions {
   readonly partition: number;
   readonly bus: Bus;
   readonly log: Logger;
-  readonly feeds: FeedParts;
+  readonly feeds: FeedDeps;
 }
 
 /** The events of a flush: RowBinary rows. */
@@ -152,7 +158,7 @@ export class PartitionFeed {
       await ensureFeedStream(bus, feeds.limits);
       return 0;
     }
-    const place = feedPlaceOf(last.headers);
+    const place = feedPositionOf(last.headers);
     if (place === undefined) return last.sequence;
     // Messages of ours may have been removed since, so this only moves forward.
     if (place.flushNumber === flushNumber) progress.next = Math.max(progress.next, place.first + place.count);

@@ -1,5 +1,5 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { HOUR_MS, settledBeforeMs } from './finalized.ts';
+import { finalizedBeforeMs, HOUR_MS } from './finalized.ts';
 
 /** A batch is cut long before this; it bounds what one message can add on top. */
 const WRITER_BYTES_MAX = 1_073_741_824;
@@ -24,13 +24,13 @@ export interface Batch {
   /** Slots whose +1 row is written at the cut; 0 where the session was let go meanwhile. */
   readonly changed: number[];
   /** Keys of the devices of which it lets a session go: the store does not have that session's last state yet. */
-  readonly letGo: Set<string>;
+  readonly evicted: Set<string>;
   /** The hours that it changes, by interned site: those of its events, and those in which its sessions began. */
   readonly hours: Map<number, Set<number>>;
-  /** The messages in it that told to forget (`forgettingIdOf`). */
+  /** The messages in it that told to forget (`eraseCommandIdOf`). */
   readonly forgettings: string[];
   /** An hour before this one may have been summed up already. */
-  readonly settledBeforeMs: number;
+  readonly finalizedBeforeMs: number;
 }
 
 /** A batch with nothing in it yet. `clockMs` is the partition's clock at the checkpoint that it follows. */
@@ -41,10 +41,10 @@ export function openBatch(flushNumber: number, clockMs: number): Batch {
     events: emptyRows(),
     sessions: emptyRows(),
     changed: [],
-    letGo: new Set(),
+    evicted: new Set(),
     hours: new Map(),
     forgettings: [],
-    settledBeforeMs: settledBeforeMs(clockMs),
+    finalizedBeforeMs: finalizedBeforeMs(clockMs),
   };
 }
 
@@ -68,7 +68,7 @@ export function noteChange(batch: Batch, site: number, atMs: number): void {
 
 /** Of the hours of a site, those that may have been summed up before the batch began. */
 export function lateHoursOf(batch: Batch, site: number): readonly number[] {
-  return [...(batch.hours.get(site) ?? [])].filter((hourMs) => hourMs < batch.settledBeforeMs);
+  return [...(batch.hours.get(site) ?? [])].filter((hourMs) => hourMs < batch.finalizedBeforeMs);
 }
 
 /** True when the batch holds nothing for the store. */

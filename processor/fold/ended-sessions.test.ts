@@ -5,7 +5,7 @@ import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run
 
 // What is credited to a session that has ended, case by case; the laws are in fold.test.ts.
 
-const LATER_MS = START_MS + 9 * TEST_LIMITS.sessionHoldMs;
+const LATER_MS = START_MS + 9 * TEST_LIMITS.sessionRetainMs;
 const payment = (overrides: Partial<Event> = {}) =>
   plainEvent({
     name: 'revenue',
@@ -31,7 +31,7 @@ function endedRun(): FoldRun {
 test('a credit adds its amount and nothing else, and the session ends no second time', () => {
   const run = endedRun();
   run.take(messageOf([payment(), payment({ revenue: -200n })], 3));
-  run.take(messageOf([], 4, LATER_MS + 9 * TEST_LIMITS.sessionHoldMs));
+  run.take(messageOf([], 4, LATER_MS + 9 * TEST_LIMITS.sessionRetainMs));
   run.flush();
   const [session, ...others] = currentSessions(run.sessions);
   expect(others).toEqual([]);
@@ -81,7 +81,7 @@ test('a credit opens a session when there is none of that id', () => {
 test('a credit that comes twice counts once, and then holds nothing again', () => {
   const run = endedRun();
   run.take(messageOf([payment({ eventId: 'paid' })], 3));
-  const laterMs = LATER_MS + 2 * TEST_LIMITS.sessionHoldMs;
+  const laterMs = LATER_MS + 2 * TEST_LIMITS.sessionRetainMs;
   run.take(messageOf([payment({ eventId: 'paid', receivedAtMs: laterMs })], 4));
   expect(run.state.sessions.count).toBe(0);
   run.flush();
@@ -104,8 +104,8 @@ test('a credit waits for the flush of a session that the open batch let go, in w
   run.take(messageOf([], 3, LATER_MS));
   // Messages four to six are one group.
   run.take(messageOf([payment()], 4));
-  run.take(messageOf([], 5, LATER_MS + 9 * TEST_LIMITS.sessionHoldMs));
-  run.take(messageOf([payment({ receivedAtMs: LATER_MS + 9 * TEST_LIMITS.sessionHoldMs })], 6));
+  run.take(messageOf([], 5, LATER_MS + 9 * TEST_LIMITS.sessionRetainMs));
+  run.take(messageOf([payment({ receivedAtMs: LATER_MS + 9 * TEST_LIMITS.sessionRetainMs })], 6));
   const { first, again } = run.tear();
   expect(again).toEqual(first);
   expect(currentSessions(run.sessions)).toMatchObject([{ otherEvents: 2, revenue: [['EUR', 1000n]] }]);

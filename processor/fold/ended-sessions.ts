@@ -5,7 +5,7 @@ import { deviceKeyAt, deviceKeyOf } from './device-key.ts';
 import type { EventView } from './event-view.ts';
 import type { PartitionState } from './partition.ts';
 import { placeSession } from './restore.ts';
-import { changeSession, heldSession } from './session.ts';
+import { changeSession, retainedSession } from './session.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
 import { StoredSession } from './stored-session.ts';
@@ -49,8 +49,8 @@ export function missingSessions(
     if (!namesEnded(view)) continue;
     const deviceKey = deviceKeyAt(view);
     const key = endedKeyAt(view, deviceKey);
-    if (heldSession(state, deviceKey, view) !== 0) state.ended.set(key, undefined);
-    else if (batch.letGo.has(deviceKey) || !state.ended.has(key)) missing.push(nameOf(view));
+    if (retainedSession(state, deviceKey, view) !== 0) state.ended.set(key, undefined);
+    else if (batch.evicted.has(deviceKey) || !state.ended.has(key)) missing.push(nameOf(view));
   }
   return missing;
 }
@@ -78,12 +78,12 @@ export function keepNamed(state: PartitionState, slot: number): void {
 }
 
 /** Whether the event names a session that has ended and can be held again. */
-export function isRevivable(state: PartitionState, event: EventView, deviceKey: string): boolean {
+export function canReopen(state: PartitionState, event: EventView, deviceKey: string): boolean {
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }
 
 /** Holds the session again that the event names, as one whose end has been written; returns its slot, 0 for none. */
-export function reviveSession(state: PartitionState, event: EventView, batch: Batch): number {
+export function reopenSession(state: PartitionState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;
   const stored = new StoredSession(row);

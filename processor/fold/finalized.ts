@@ -11,7 +11,7 @@ const SETTLE_MS = 3 * HOUR_MS;
  * it changes before it, from the next flush on, and nothing before it is summed up sooner. Both sides of that promise
  * go by this function and by the clock of a checkpoint, so it holds however late either of them comes.
  */
-export function settledBeforeMs(clockMs: number): number {
+export function finalizedBeforeMs(clockMs: number): number {
   return Math.floor((clockMs - SETTLE_MS) / HOUR_MS) * HOUR_MS;
 }
 

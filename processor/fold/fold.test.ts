@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DecodeError, type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { creditLists, hasNoTwins } from '../testing/credits.ts';
+import { creditLists, hasNoSameTimestampEvents } from '../testing/credits.ts';
 import { liveVisitors, type Reference, reference } from '../testing/reference.ts';
 import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
@@ -12,7 +12,7 @@ import { foldMessage } from './fold.ts';
 import { createPartition } from './partition.ts';
 
 const NO_ID = '0'.repeat(32);
-const HOLD = { holdMs: TEST_LIMITS.sessionHoldMs };
+const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
 const RUNS = { numRuns: 300 };
 
 /** Events as they come, half of the time with payments for sessions that have ended. */
@@ -112,7 +112,7 @@ function expected(all: Reference) {
           entry.setting.country,
           entry.setting.city,
           entry.setting.browser,
-          session.revived ? 1 : 0,
+          session.reopened ? 1 : 0,
         ].join('|');
       })
       .sort(),
@@ -161,7 +161,7 @@ describe('law 3: the fold', () => {
   test('read again from any crash point gives what no crash would have given', () => {
     fc.assert(
       fc.property(anyLists(), messageLengths, faults, (events, lengths, happenings) => {
-        fc.pre(hasNoTwins(events));
+        fc.pre(hasNoSameTimestampEvents(events));
         const run = new FoldRun();
         messagesOf(events, lengths).forEach((message, index) => {
           const happening = happenings[index % happenings.length] ?? 'nothing';
@@ -198,7 +198,7 @@ describe('law 3: the fold', () => {
   test('gives the same rows again when a flush is done again, and never wants another flush for that', () => {
     fc.assert(
       fc.property(anyLists(), messageLengths, faults, (events, lengths, happenings) => {
-        fc.pre(hasNoTwins(events));
+        fc.pre(hasNoSameTimestampEvents(events));
         const run = new FoldRun();
         messagesOf(events, lengths).forEach((message, index) => {
           run.take(message);
@@ -298,7 +298,7 @@ describe('live visitors', () => {
         const nowMs = Math.floor((run.state.clockMs + laterMs) / 1000) * 1000 + 999;
         const { head } = run.ask({ kind: 'live', projectId: 'demo', nowMs });
         const all = reference(whole, HOLD);
-        fc.pre(hasNoTwins(whole));
+        fc.pre(hasNoSameTimestampEvents(whole));
         run.flush();
         run.crash();
         expect(run.ask({ kind: 'live', projectId: 'demo', nowMs }).head).toEqual(head);
@@ -350,7 +350,7 @@ describe('single cases', () => {
   test('every row has an id of its own', () => {
     const run = new FoldRun();
     run.take(messageOf([plainEvent(), plainEvent(), plainEvent()], 1));
-    run.take(messageOf([], 2, START_MS + 3 * TEST_LIMITS.sessionHoldMs));
+    run.take(messageOf([], 2, START_MS + 3 * TEST_LIMITS.sessionRetainMs));
     run.flush();
     const ids = run.events.map(({ values }) => values.id);
     expect(ids).toHaveLength(5);
@@ -360,10 +360,10 @@ describe('single cases', () => {
   test('a tick ends the sessions that were silent for too long, once', () => {
     const run = new FoldRun();
     run.take(messageOf([plainEvent()], 1));
-    run.take(messageOf([], 2, START_MS + TEST_LIMITS.sessionHoldMs));
+    run.take(messageOf([], 2, START_MS + TEST_LIMITS.sessionRetainMs));
     expect(run.state.sessions.count).toBe(1);
-    run.take(messageOf([], 3, START_MS + TEST_LIMITS.sessionHoldMs + 1));
-    run.take(messageOf([], 4, START_MS + 9 * TEST_LIMITS.sessionHoldMs));
+    run.take(messageOf([], 3, START_MS + TEST_LIMITS.sessionRetainMs + 1));
+    run.take(messageOf([], 4, START_MS + 9 * TEST_LIMITS.sessionRetainMs));
     run.flush();
     expect(run.state.sessions.count).toBe(0);
     expect(run.events.filter(({ values }) => values.name === 'session_end')).toHaveLength(1);
@@ -374,7 +374,7 @@ describe('single cases', () => {
       fc.property(eventLists(), (events) => {
         const run = new FoldRun();
         run.take(messageOf(events, 1));
-        run.take(messageOf([], 2, START_MS + 1000 * TEST_LIMITS.sessionHoldMs));
+        run.take(messageOf([], 2, START_MS + 1000 * TEST_LIMITS.sessionRetainMs));
         const { state } = run;
         expect([state.sessions.count, state.slotByDevice.size, state.revenueBySlot.size]).toEqual([0, 0, 0]);
         for (const interned of [state.pages, state.sources, state.settings, state.profiles]) {

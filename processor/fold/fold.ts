@@ -13,27 +13,21 @@ import {
 import { type Batch, endRow, noteChange } from './batch.ts';
 import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
 import { deviceKeyAt } from './device-key.ts';
-import {
-  isRevivable,
-  keepNamed,
-  missingSessions,
-  type NamedSession,
-  reviveSession,
-} from './ended-sessions.ts';
+import { canReopen, keepNamed, missingSessions, type NamedSession, reopenSession } from './ended-sessions.ts';
+import { forget } from './erase.ts';
+import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
-import { forget } from './forget.ts';
-import { decodeForgetting, forgettingIdOf } from './forgetting.ts';
 import { hold } from './interned.ts';
 import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
   changeSession,
-  heldSession,
-  letGo,
+  evicted,
   noteCredit,
   noteEvent,
   openSession,
   reaches,
+  retainedSession,
   sessionFor,
 } from './session.ts';
 import { writeRun } from './session-rows.ts';
@@ -51,7 +45,7 @@ export interface Folded {
   /** Sessions to load first (`ended-sessions.ts`): while there are any, nothing of the message is folded. */
   readonly missing: readonly NamedSession[];
   /** The batch ends here: its flush is the last one that can hold what was to be forgotten. */
-  readonly isForgetting: boolean;
+  readonly isErasing: boolean;
 }
 
 const NOTHING_MISSING: readonly NamedSession[] = [];
@@ -72,15 +66,15 @@ export function foldMessage(
   const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
     const missing = missingSessions(state, bytes, batch, view);
-    if (missing.length > 0) return { events: 0, repeats: 0, missing, isForgetting: false };
+    if (missing.length > 0) return { events: 0, repeats: 0, missing, isErasing: false };
   }
   state.sequence = sequence;
   batch.lastSequence = sequence;
-  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isForgetting: false };
+  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isErasing: false };
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
-  const forgettings = head.count === 0 ? decodeForgetting(bytes) : undefined;
+  const forgettings = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
   for (const forgetting of forgettings ?? []) forget(state, forgetting, batch);
-  if (forgettings !== undefined) batch.forgettings.push(forgettingIdOf(head.publisherId));
+  if (forgettings !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
   for (let index = 0; index < head.count; index += 1) {
@@ -89,7 +83,7 @@ export function foldMessage(
   }
   notePublisher(state, publisher, head.publisherSequence);
   const repeats = head.count - events;
-  return { events, repeats, missing: NOTHING_MISSING, isForgetting: forgettings !== undefined };
+  return { events, repeats, missing: NOTHING_MISSING, isErasing: forgettings !== undefined };
 }
 
 /** Folds one event, which stands at `index` in its message. False when it was recorded before. */
@@ -114,11 +108,11 @@ export function advanceClock(state: PartitionState, receivedAtMs: number, batch:
     const slot = oldestSlot(sessions);
     // Over the cap the one that was silent longest goes early: a later event of it would open a new session.
     const over = sessions.count > limits.sessionsMax;
-    if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionHoldMs))
+    if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionRetainMs))
       break;
     if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
     if (state.ended.size !== 0) keepNamed(state, slot);
-    letGo(state, slot, batch);
+    evicted(state, slot, batch);
   }
 }
 
@@ -126,12 +120,12 @@ export function advanceClock(state: PartitionState, receivedAtMs: number, batch:
 function findSlot(state: PartitionState, event: EventView): number {
   const deviceKey = deviceKeyAt(event);
   if ((event.flags & FLAG_CREDIT) !== 0) {
-    const named = heldSession(state, deviceKey, event);
-    if (named !== 0 || isRevivable(state, event, deviceKey)) return named;
+    const named = retainedSession(state, deviceKey, event);
+    if (named !== 0 || canReopen(state, event, deviceKey)) return named;
   }
   const reaching = sessionFor(state, deviceKey, event.occurredAtMs, event);
   // What lies between the session that was answered and this event came by another collector, and comes later.
-  return reaching === 0 ? heldSession(state, deviceKey, event) : reaching;
+  return reaching === 0 ? retainedSession(state, deviceKey, event) : reaching;
 }
 
 /** Opens the event's session, unless it is one to hold again; a synthetic start goes in front of the event. */
@@ -142,8 +136,8 @@ function openWith(
   index: number,
   batch: Batch,
 ): number {
-  const revived = (event.flags & FLAG_CREDIT) === 0 ? 0 : reviveSession(state, event, batch);
-  if (revived !== 0) return revived;
+  const reopened = (event.flags & FLAG_CREDIT) === 0 ? 0 : reopenSession(state, event, batch);
+  if (reopened !== 0) return reopened;
   const slot = openSession(state, event, deviceKeyAt(event), site, batch);
   countSessionChange(state, undefined, summaryOf(state, slot));
   writeSessionStart(batch, state, event, index, slot);
@@ -214,7 +208,7 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
       throw new DecodeError('an event in a session has no device');
     }
   }
-  if (head.count === 0) decodeForgetting(bytes);
+  if (head.count === 0) decodeEraseCommands(bytes);
   else if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its events');
   return { head, flags };
 }

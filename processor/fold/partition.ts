@@ -8,7 +8,7 @@ export const EVENT_ID_MEMORY_MS = 86_400_000;
 /** The caps of one partition's memory. What happens at each is said where it is checked. */
 export interface PartitionLimits {
   /** How long a silent session is held, by the partition's clock. */
-  readonly sessionHoldMs: number;
+  readonly sessionRetainMs: number;
   readonly sessionsMax: number;
   readonly eventIdsMax: number;
   readonly publishersMax: number;

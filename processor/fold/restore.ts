@@ -3,7 +3,7 @@ import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { hold, runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { heldSession } from './session.ts';
+import { retainedSession } from './session.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
 import { minuteAt } from './site-counters.ts';
 import { StoredSession } from './stored-session.ts';
@@ -60,7 +60,7 @@ export function restoreEventIds(state: PartitionState, ids: readonly StoredEvent
  */
 export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
-    const slot = heldSession(state, deviceKeyOf(projectId, deviceId), {
+    const slot = retainedSession(state, deviceKeyOf(projectId, deviceId), {
       bytes: Buffer.from(sessionId, 'hex'),
       hintStart: 0,
     });

@@ -45,7 +45,7 @@ test('the store is asked where credit is, and no session that is held reaches th
 test('a session that is about to be let go has ended, though it reaches the event', () => {
   const state = heldState();
   const asked = question({ occurredAtMs: START_MS });
-  const nowMs = START_MS + TEST_LIMITS.sessionHoldMs + 1;
+  const nowMs = START_MS + TEST_LIMITS.sessionRetainMs + 1;
   expect(endedQuestions(state, [asked], nowMs)).toMatchObject([{ place: 0, held: SPAN }]);
   const ended = new Map([[0, SPAN]]);
   expect(answerSessions(state, [asked], { nowMs, ended })).toEqual([{ kind: 'ended', ...SPAN }]);

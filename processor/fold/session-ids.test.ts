@@ -8,7 +8,7 @@ import { answerSessions } from './session-answers.ts';
 
 // Ids of sessions from end to end: granted by the owner or derived by a collector, and stored by the fold.
 
-const HOLD_MS = TEST_LIMITS.sessionHoldMs;
+const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
 const PROJECT = 'demo';
 
 /** An event that comes at `nowMs`. */
@@ -48,11 +48,11 @@ test('a late event of a session that was let go opens another, under the id that
   const first: Coming = { deviceId: 'd', occurredAtMs: START_MS, nowMs: START_MS };
   const firstId = ask(run, first);
   send(run, first, firstId);
-  tick(run, START_MS + HOLD_MS + 1);
-  const late: Coming = { ...first, nowMs: START_MS + 2 * HOLD_MS };
+  tick(run, START_MS + RETAIN_MS + 1);
+  const late: Coming = { ...first, nowMs: START_MS + 2 * RETAIN_MS };
   const lateId = ask(run, late);
   send(run, late, lateId);
-  tick(run, START_MS + 9 * HOLD_MS);
+  tick(run, START_MS + 9 * RETAIN_MS);
   run.flush();
   expect(lateId).not.toBe(firstId);
   expect(rowsOf(run, SESSION_START).map(({ sessionId }) => sessionId)).toEqual([firstId, lateId]);
@@ -72,7 +72,7 @@ test('a session that will be let go by then does not hide from the owner the one
   };
   come(0, 0);
   const next = come(SESSION_GAP_MS + 1, SESSION_GAP_MS + 1);
-  const late = come(1, HOLD_MS + 1);
+  const late = come(1, RETAIN_MS + 1);
   run.flush();
   expect(late).toBe(next);
   expect(rowsOf(run, 'screen_view').at(-1)?.sessionId).toBe(next);
@@ -82,8 +82,8 @@ test('a session that will be let go by then does not hide from the owner the one
 const step = fc.record({
   waitMs: fc.oneof(
     fc.integer({ min: 0, max: SESSION_GAP_MS }),
-    fc.integer({ min: 0, max: 2 * HOLD_MS }),
-    fc.constantFrom(HOLD_MS, HOLD_MS + 1),
+    fc.integer({ min: 0, max: 2 * RETAIN_MS }),
+    fc.constantFrom(RETAIN_MS, RETAIN_MS + 1),
   ),
   deviceId: fc.constantFrom('d', 'e'),
   // Since the run began, for what comes late: in some slots around its beginning.
@@ -111,7 +111,7 @@ test('no two sessions share an id, whatever comes late and whoever named it; wha
         if (happens === 'flush') run.flush();
         if (happens === 'crash') run.crash();
       }
-      tick(run, nowMs + HOLD_MS + 1);
+      tick(run, nowMs + RETAIN_MS + 1);
       run.flush();
       const started = rowsOf(run, SESSION_START).map(({ sessionId }) => sessionId);
       expect(new Set(started).size).toBe(started.length);

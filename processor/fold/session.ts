@@ -48,7 +48,7 @@ export function sessionFor(
   let following = 0;
   for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
     if (!reaches(state, slot, occurredAtMs)) continue;
-    if (clockMs - (touchedMs[slot] ?? 0) > state.limits.sessionHoldMs) continue;
+    if (clockMs - (touchedMs[slot] ?? 0) > state.limits.sessionRetainMs) continue;
     const start = startMs[slot] ?? 0;
     if (answered !== undefined && hasId(ids, slot, answered)) return slot;
     if (start <= occurredAtMs) {
@@ -69,7 +69,7 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
 }
 
 /** The device's session of that id, however far it is from the event; 0 when it is not held. */
-export function heldSession(state: PartitionState, deviceKey: string, named: IdAt): number {
+export function retainedSession(state: PartitionState, deviceKey: string, named: IdAt): number {
   const { nextOfDevice, ids } = state.sessions;
   let slot = state.slotByDevice.get(deviceKey) ?? 0;
   while (slot !== 0 && !hasId(ids, slot, named)) slot = nextOfDevice[slot] ?? 0;
@@ -171,7 +171,7 @@ export function addRevenue(state: PartitionState, slot: number, event: EventView
 }
 
 /** Forgets a session. If the store does not have its last state yet, the batch gets it now. */
-export function letGo(state: PartitionState, slot: number, batch: Batch): void {
+export function evicted(state: PartitionState, slot: number, batch: Batch): void {
   const { sessions } = state;
   const changedPlace = sessions.changedPlace[slot] ?? 0;
   if (changedPlace !== 0) {
@@ -180,7 +180,7 @@ export function letGo(state: PartitionState, slot: number, batch: Batch): void {
     noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
-  batch.letGo.add(sessions.deviceKeys[slot] ?? '');
+  batch.evicted.add(sessions.deviceKeys[slot] ?? '');
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);
   release(state.pages, sessions.entryPage[slot] ?? 0);

@@ -38,11 +38,7 @@ export interface FlushOptions {
  * Brings a batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work, which
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
-export async function bringToStore(
-  options: FlushOptions,
-  batch: CutBatch,
-  isDeclared: boolean,
-): Promise<void> {
+export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
   const { worker, partition, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {

@@ -14,7 +14,7 @@ export interface LaneMetrics {
   readonly sessionLoadRetries: Counter;
   readonly sessionQuestionFailures: Counter;
   readonly failures: Counter;
-  readonly depositions: Counter;
+  readonly fencings: Counter;
 }
 
 export function createLaneMetrics(metrics: Metrics): LaneMetrics {
@@ -49,8 +49,8 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
       'footfall_processor_lane_failures_total',
       'Times that a lane stopped on an error.',
     ),
-    depositions: metrics.counter(
-      'footfall_processor_depositions_total',
+    fencings: metrics.counter(
+      'footfall_processor_fencings_total',
       'Partitions that another process took over.',
     ),
   };

@@ -16,7 +16,7 @@ import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hot
 import { answering, type LaneStart, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf } from '../testing/run.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from './lane-record.ts';
-import { DeposedError, Ownership } from './ownership.ts';
+import { FencedError, Ownership } from './ownership.ts';
 
 const PARTITION = 0;
 
@@ -136,10 +136,10 @@ test('an owner who was deposed writes nothing more', async () => {
     Ownership.take({ records, partition: PARTITION, owner: 'three', leaseMs: 1_000, clock: systemClock }),
   );
   await publish(eventOf('d', { path: '/deposed' }));
-  await until('the lane to notice', () => (lane.metrics.depositions.value > 0 ? true : undefined));
+  await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));
   // The same holds for the usurper, once the lane has taken the partition back.
-  await until('the lane to be back', () => lane.keeper.answering || undefined);
-  await expect(usurper.renew()).rejects.toThrow(DeposedError);
+  await until('the lane to be back', () => lane.supervisor.answering || undefined);
+  await expect(usurper.renew()).rejects.toThrow(FencedError);
   await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
   await lane.stop();
   expect(await storedViews('/deposed')).toBe(1);
@@ -147,15 +147,18 @@ test('an owner who was deposed writes nothing more', async () => {
 
 test('two processors that want one partition never both have it', async () => {
   const lanes = [await start('left'), await start('right')];
-  await until('one of them to answer', () => lanes.some(({ keeper }) => keeper.answering) || undefined);
+  await until(
+    'one of them to answer',
+    () => lanes.some(({ supervisor }) => supervisor.answering) || undefined,
+  );
   for (let count = 0; count < 20; count += 1) {
     await publish(eventOf('f', { path: '/contended' }));
-    expect(lanes.filter(({ keeper }) => keeper.answering)).toHaveLength(1);
+    expect(lanes.filter(({ supervisor }) => supervisor.answering)).toHaveLength(1);
   }
   await until('twenty rows', async () => ((await storedViews('/contended')) === 20 ? true : undefined));
-  const owner = lanes.findIndex(({ keeper }) => keeper.answering);
+  const owner = lanes.findIndex(({ supervisor }) => supervisor.answering);
   await lanes[owner]?.stop();
-  await until('the other one to take over', () => lanes[1 - owner]?.keeper.answering || undefined);
+  await until('the other one to take over', () => lanes[1 - owner]?.supervisor.answering || undefined);
   await publish(eventOf('f', { path: '/contended' }));
   await until('the next row', async () => ((await storedViews('/contended')) === 21 ? true : undefined));
   await lanes[1 - owner]?.stop();
@@ -177,12 +180,12 @@ test('a lane ends whichever call it was about to make when it was stopped, also 
 
     calls = 0;
     const lane = await start('five', {
-      beforeCall: (keeper) => {
+      beforeCall: (supervisor) => {
         calls += 1;
-        if (calls === stopAt) void keeper.stop();
+        if (calls === stopAt) void supervisor.stop();
       },
     });
-    await until('the end', () => (calls >= stopAt || lane.keeper.answering ? true : undefined));
+    await until('the end', () => (calls >= stopAt || lane.supervisor.answering ? true : undefined));
     await lane.stop();
   }
   expect(calls).toBeGreaterThan(10);

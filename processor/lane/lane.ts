@@ -1,15 +1,15 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import type { Config } from '../../infra/config.ts';
 import { streamOf } from '../../ingest/event.ts';
-import { buryDeadLetter } from '../dead-letters/dead-letter.ts';
-import { type FeedParts, PartitionFeed } from '../feed/partition-feed.ts';
+import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
+import { type FeedDeps, PartitionFeed } from '../feed/partition-feed.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
-import { bringToStore, type FlushOptions, persist, RETRY_BACKOFF } from './flush.ts';
+import { type FlushOptions, persist, RETRY_BACKOFF, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { findEnded, loadEnded } from './reopen.ts';
@@ -33,7 +33,7 @@ const STOPPING = 'the lane is stopping';
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
   readonly config: Config;
-  readonly feeds: FeedParts;
+  readonly feeds: FeedDeps;
   readonly limits: PartitionLimits;
 }
 
@@ -69,7 +69,7 @@ export class Lane {
   #flushRequested = false;
   #failure: unknown;
   /** Waits, unless something needs the lane sooner. */
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #foldWaiters: FoldWaiter[] = [];
 
   readonly #flushOptions: FlushOptions;
@@ -95,7 +95,7 @@ export class Lane {
     await this.#settleIntent(storedNumber);
     const { checkpoint, intent } = ownership;
     await worker.open({ partition, checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    await loadState(store, worker, { partition, ...checkpoint, sessionHoldMs: limits.sessionHoldMs });
+    await loadState(store, worker, { partition, ...checkpoint, sessionRetainMs: limits.sessionRetainMs });
     this.#foldedSequence = checkpoint.sequence;
     crashPoint('lane:after-restore');
     if (intent !== null) {
@@ -190,7 +190,7 @@ export class Lane {
   /** Reads no more, flushes what was folded, and returns. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     this.#settleWaiters(new Error(STOPPING));
     await this.#reader?.close();
   }
@@ -238,7 +238,7 @@ export class Lane {
         if (this.#stopping) break;
         if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
           throw error;
-        await this.#naps.sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
+        await this.#notify.sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
         attempt += 1;
       }
       await this.#room();
@@ -266,7 +266,7 @@ export class Lane {
   async #room(): Promise<void> {
     while (this.#failure === undefined && this.#pendingBytes >= PENDING_BYTES_MAX / 2) await this.#folding;
     while (this.#failure === undefined && !this.#stopping && this.#batchFull()) {
-      await (this.#flushing ?? this.#naps.sleep(20));
+      await (this.#flushing ?? this.#notify.sleep(20));
     }
   }
 
@@ -274,7 +274,7 @@ export class Lane {
   async #flushNow(): Promise<void> {
     await this.#flushing;
     this.#flushRequested = true;
-    this.#naps.wake();
+    this.#notify.wake();
     while (this.#flushRequested && !this.#stopping) await new Promise((resolve) => setTimeout(resolve, 5));
     await this.#flushing;
   }
@@ -311,7 +311,7 @@ export class Lane {
     for (let rest = messages; rest.length > 0; ) {
       const report = await this.#foldSome(rest);
       rest = rest.slice(report.messages);
-      if ((report.isForgetting || report.unflushed) && !(await this.#flushHere(report))) return false;
+      if ((report.isErasing || report.unflushed) && !(await this.#flushHere(report))) return false;
       if (report.missing.length === 0) continue;
       if (!(await loadEnded(this.#flushOptions, report.missing))) return false;
     }
@@ -319,10 +319,10 @@ export class Lane {
   }
 
   /** Ends a flush behind what was forgotten, or in front of what is to be loaded from it. False when the lane stops. */
-  async #flushHere({ isForgetting }: FoldReport): Promise<boolean> {
+  async #flushHere({ isErasing }: FoldReport): Promise<boolean> {
     // A flush that is done again ends where it ended at first: the same state says the same. So nothing follows a message
     // that told to forget, and what the flush lets go itself is not wanted in it.
-    if (this.#restoring && isForgetting) return true;
+    if (this.#restoring && isErasing) return true;
     if (this.#restoring) throw new Error('a flush that is done again wants what it lets go itself');
     await this.#flushNow();
     return !this.#stopping;
@@ -336,7 +336,7 @@ export class Lane {
     for (const { sequence, reason } of report.refused) {
       const message = messages.find((candidate) => candidate.sequence === sequence);
       if (message !== undefined)
-        await buryDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
+        await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
       metrics.deadLetters.add();
     }
     metrics.events.add(report.events);
@@ -351,7 +351,7 @@ export class Lane {
       waiter.settle(undefined);
       return false;
     });
-    if (this.#batchFull()) this.#naps.wake();
+    if (this.#batchFull()) this.#notify.wake();
     return report;
   }
 
@@ -376,7 +376,7 @@ export class Lane {
     try {
       for (;;) {
         const dueMs = this.#lastFlushMs + config.FLUSH_INTERVAL_MS - clock.nowMs();
-        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#naps.sleep(dueMs);
+        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#notify.sleep(dueMs);
         if (this.#failure !== undefined) return;
         const isLast = this.#stopping;
         if (isLast) await this.#folding;
@@ -397,7 +397,7 @@ export class Lane {
       if (ownership.leaseUntilMs - clock.nowMs() < (config.LEASE_MS * 2) / 3) {
         await persist(this.#flushOptions, () => ownership.renew());
       }
-      await this.#naps.sleep(config.FLUSH_INTERVAL_MS);
+      await this.#notify.sleep(config.FLUSH_INTERVAL_MS);
       return;
     }
     this.#flushRequested = false;
@@ -420,7 +420,7 @@ export class Lane {
     }
     this.#batchRows = 0;
     this.#batchBytes = 0;
-    await bringToStore(this.#flushOptions, batch, declared !== undefined);
+    await writeFlush(this.#flushOptions, batch, declared !== undefined);
     if (batch.hasRows) this.#options.metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   }
 
@@ -432,7 +432,7 @@ export class Lane {
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     this.#settleWaiters(error);
     void this.#reader?.close(); // It only stops waiting; the lane is over either way.
   }

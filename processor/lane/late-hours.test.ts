@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { lateHoursOf } from '../fold/batch.ts';
-import { HOUR_MS, settledBeforeMs } from '../fold/finalized.ts';
+import { finalizedBeforeMs, HOUR_MS } from '../fold/finalized.ts';
 import { textOf } from '../fold/interned.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { readRows } from '../testing/stored-rows.ts';
@@ -55,13 +55,13 @@ test('a flush notes every hour that it changes and that was settled when it bega
       flush();
       run.batches.forEach((batch, place) => {
         const { flushNumber } = batch;
-        const settledMs = settledBeforeMs(clocks[place - 1] ?? 0);
+        const finalizedMs = finalizedBeforeMs(clocks[place - 1] ?? 0);
         const changed = new Set<string>();
         for (const { values } of [...run.events, ...run.sessions]) {
           const isOfNone = values.projectId === '' || `${values.name}`.startsWith('session_');
           if (values.flushNumber !== flushNumber || isOfNone) continue;
           const atMs = Number(values.createdAt ?? values.startedAt);
-          if (atMs < settledMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
+          if (atMs < finalizedMs) changed.add(`${values.projectId} ${Math.floor(atMs / HOUR_MS)}`);
         }
         const found = [...batch.hours.keys()].flatMap((site) => {
           const projectId = Buffer.from(textOf(run.state.sites, site), 'latin1').toString();

@@ -14,7 +14,7 @@ export interface RestorePoint {
   readonly partition: number;
   readonly flushNumber: number;
   readonly clockMs: number;
-  readonly sessionHoldMs: number;
+  readonly sessionRetainMs: number;
 }
 
 /** The number of the last flush of a partition that the store has whole; 0 when it has none. */
@@ -77,7 +77,7 @@ async function loadSessions(store: Store, worker: WorkerHandle, point: RestorePo
          AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
        ORDER BY version DESC LIMIT 1 BY projectId, id
      ) ORDER BY touchedAt, id FORMAT RowBinary`,
-    { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionHoldMs) },
+    { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
   );
   for await (const piece of pieces) await worker.restoreSessions(point.partition, piece);
 }

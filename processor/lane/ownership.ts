@@ -12,8 +12,8 @@ import {
 } from './lane-record.ts';
 
 /** Another process owns the partition now. Whoever sees this writes nothing more for it. */
-export class DeposedError extends Error {
-  override readonly name = 'DeposedError';
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
 }
 
 export interface OwnershipOptions {
@@ -75,7 +75,7 @@ export class Ownership {
     return this.#record.leaseUntilMs;
   }
 
-  /** Records that the flush leading to `intent` begins. Throws a `DeposedError` when the partition is lost. */
+  /** Records that the flush leading to `intent` begins. Throws a `FencedError` when the partition is lost. */
   declare(intent: Checkpoint): Promise<void> {
     return this.#write((record) => ({ ...record, intent }));
   }
@@ -130,7 +130,7 @@ export class Ownership {
       theirs.checkpoint.sequence === record.checkpoint.sequence &&
       theirs.intent?.flushNumber === record.intent?.flushNumber;
     if (!same || stored === undefined) {
-      throw new DeposedError(`partition ${partition} has another owner`, { cause });
+      throw new FencedError(`partition ${partition} has another owner`, { cause });
     }
     this.#revision = stored.revision;
   }

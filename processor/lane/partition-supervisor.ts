@@ -1,16 +1,16 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
 import { sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
-import type { RecordGauges, RecordMetrics } from '../entities/entity-metrics.ts';
-import { RecordKeeper } from '../entities/entity-supervisor.ts';
+import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
+import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { Lane, type LaneOptions } from './lane.ts';
-import { DeposedError, Ownership } from './ownership.ts';
+import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 1_000;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -18,25 +18,25 @@ const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 
-export interface KeeperOptions extends Omit<LaneOptions, 'ownership'> {
+export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership'> {
   readonly records: KeyedBytes;
-  readonly recordMetrics: RecordMetrics;
-  readonly recordGauges: RecordGauges;
+  readonly entityMetrics: EntityMetrics;
+  readonly entityGauges: EntityGauges;
 }
 
 /** Keeps one partition going: takes it over when it can, runs its lane, and starts again when the lane stops. */
-export class Keeper {
-  readonly #options: KeeperOptions;
+export class PartitionSupervisor {
+  readonly #options: PartitionSupervisorOptions;
   #lane: Lane | undefined;
   #answering = false;
   #stopping = false;
   #running: Promise<void> = Promise.resolve();
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #tickSequence = 0;
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: PartitionSupervisorOptions) {
     this.#options = options;
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
   }
@@ -53,7 +53,7 @@ export class Keeper {
   /** Finishes what was folded, and gives the partition up. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#naps.wake();
+    this.#notify.wake();
     await this.#lane?.stop();
     await this.#running;
   }
@@ -63,7 +63,7 @@ export class Keeper {
     for (let attempt = 0; !this.#stopping; ) {
       const startedMs = clock.nowMs();
       try {
-        if (!(await this.#own())) await this.#naps.sleep(TAKE_EVERY_MS);
+        if (!(await this.#own())) await this.#notify.sleep(TAKE_EVERY_MS);
         continue;
       } catch (error) {
         if (this.#stopping) {
@@ -73,8 +73,8 @@ export class Keeper {
           );
           return;
         }
-        if (error instanceof DeposedError) {
-          metrics.depositions.add();
+        if (error instanceof FencedError) {
+          metrics.fencings.add();
           log.warn({ partition }, 'lane: another process owns the partition now');
         } else {
           metrics.failures.add();
@@ -85,7 +85,7 @@ export class Keeper {
         }
       }
       if (clock.nowMs() - startedMs > HEALTHY_AFTER_MS) attempt = 0;
-      await this.#naps.sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
+      await this.#notify.sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
       attempt += 1;
     }
   }
@@ -107,8 +107,8 @@ export class Keeper {
     }
     const lane = new Lane({ ...this.#options, ownership });
     this.#lane = lane;
-    const recordKeeper = this.#recordKeeper();
-    recordKeeper.start();
+    const entitySupervisor = this.#entitySupervisor();
+    entitySupervisor.start();
     try {
       const startMs = performance.now();
       await lane.restore();
@@ -123,16 +123,16 @@ export class Keeper {
       log.info({ partition }, 'lane: given up');
     } finally {
       this.#lane = undefined;
-      await recordKeeper.stop();
+      await entitySupervisor.stop();
       await worker.close(partition);
     }
     return true;
   }
 
   /** Profiles, groups and orders belong to whoever owns the partition's events. */
-  #recordKeeper(): RecordKeeper {
-    const { recordMetrics: metrics, recordGauges: gauges } = this.#options;
-    return new RecordKeeper({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
+  #entitySupervisor(): EntitySupervisor {
+    const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
+    return new EntitySupervisor({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */

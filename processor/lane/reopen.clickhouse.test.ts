@@ -16,7 +16,7 @@ import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 // that sessions are let go without waiting:
 //
 //     START ── screen view ── hold ── let go ── LATER ── payment
-const HOLD_MS = TEST_LIMITS.sessionHoldMs;
+const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
 /** No flush unless something wants it. */
 const SELDOM = { FLUSH_INTERVAL_MS: '60000' };
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
   partition += 1;
   await world.open(partition);
   startMs = Date.now();
-  laterMs = startMs + 9 * HOLD_MS;
+  laterMs = startMs + 9 * RETAIN_MS;
 });
 
 afterEach(() => world.stopLanes());
@@ -223,7 +223,7 @@ describe('what is credited to a session that has ended', () => {
     expect(lane.metrics.sessionLoads.value).toBe(1);
     // The refund lies within the session's reach and joins it as any event.
     expect(await sessionsOf('d')).toEqual(once(300, { otherEvents: 2 }));
-    await tick(laterMs + 9 * HOLD_MS);
+    await tick(laterMs + 9 * RETAIN_MS);
     await publish([view('e', 'b')]);
     await flushed();
     expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
@@ -267,7 +267,7 @@ describe('what is credited to a session that has ended', () => {
     for (const question of questions) after.push(await ask(question));
     expect(after).toEqual(before);
     await publish([payment('d', 'a')]);
-    await tick(laterMs + 9 * HOLD_MS);
+    await tick(laterMs + 9 * RETAIN_MS);
     await folded();
     await second.stop();
     expect(second.metrics.sessionLoads.value).toBe(0);
@@ -332,7 +332,7 @@ describe('what is credited to a session that has ended', () => {
     await lane.stop().catch(() => {});
     expect(armed).toBe(false);
     const again = await start();
-    await tick(laterMs + 9 * HOLD_MS);
+    await tick(laterMs + 9 * RETAIN_MS);
     await folded();
     await again.stop();
     expect(await sessionsOf('d')).toEqual(once(400, { otherEvents: 2 }));

@@ -76,7 +76,7 @@ export interface FoldReport {
   /** The next message names a device of which a session was let go that is not in the store yet: a flush comes first. */
   readonly unflushed: boolean;
   /** The last message that is done told to forget: a flush ends behind it, before the next one is folded. */
-  readonly isForgetting: boolean;
+  readonly isErasing: boolean;
   readonly events: number;
   readonly repeats: number;
   /** Messages that could not be read. */

@@ -25,7 +25,7 @@ import type {
 } from './worker-tasks.ts';
 
 /** A partition in this thread. */
-interface HeldPartition {
+interface OwnedPartition {
   readonly state: PartitionState;
   readonly messageMaxBytes: number;
   open: Batch;
@@ -42,12 +42,12 @@ const MINUTE_MS = 60_000;
 /** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
 /** Messages to forget that a checkpoint names; whoever sent one looks for it within moments. */
-const FORGETTINGS_MAX = 100;
+const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
 // The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
 // hands it one task after the other.
-const held = new Map<number, HeldPartition>();
+const held = new Map<number, OwnedPartition>();
 const view = new EventView();
 
 /** The thread's side of a pool of one: does one task. Whoever asks decides the order. */
@@ -89,7 +89,7 @@ export default function work(task: WorkerTask): unknown {
   }
 }
 
-function partitionOf(task: { readonly partition: number }): HeldPartition {
+function partitionOf(task: { readonly partition: number }): OwnedPartition {
   return must(held.get(task.partition), `partition ${task.partition} is not open in this thread`);
 }
 
@@ -111,13 +111,13 @@ function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): voi
   });
 }
 
-function restore(partition: HeldPartition, piece: Buffer): void {
+function restore(partition: OwnedPartition, piece: Buffer): void {
   const bytes = partition.restoreRest.length === 0 ? piece : Buffer.concat([partition.restoreRest, piece]);
   partition.restoreRest = bytes.subarray(restoreSessions(partition.state, bytes));
 }
 
 function foldAll(
-  partition: HeldPartition,
+  partition: OwnedPartition,
   bytes: Buffer,
   messages: readonly (readonly [sequence: number, bytes: number])[],
 ): FoldReport {
@@ -125,7 +125,7 @@ function foldAll(
   const refused: { sequence: number; reason: string }[] = [];
   let missing: readonly NamedSession[] = [];
   let ahead: readonly NamedSession[] = [];
-  let isForgetting = false;
+  let isErasing = false;
   let done = 0;
   let events = 0;
   let repeats = 0;
@@ -140,7 +140,7 @@ function foldAll(
       }
       events += folded.events;
       repeats += folded.repeats;
-      isForgetting = folded.isForgetting;
+      isErasing = folded.isErasing;
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
       refused.push({ sequence, reason: error.message });
@@ -148,7 +148,7 @@ function foldAll(
     }
     offset += length;
     done += 1;
-    if (isForgetting) break;
+    if (isErasing) break;
   }
   if (missing.length === 0) state.ended.clear();
   const minute = Math.floor(state.clockMs / MINUTE_MS);
@@ -160,7 +160,7 @@ function foldAll(
     messages: done,
     missing: [...missing, ...ahead],
     unflushed: missing.some((session) => isUnflushed(partition, session)),
-    isForgetting,
+    isErasing,
     events,
     repeats,
     refused,
@@ -176,7 +176,7 @@ function foldAll(
  * would have to be flushed first, since that may turn out not to be wanted, and a flush must end where it would anyway.
  */
 function missingAhead(
-  partition: HeldPartition,
+  partition: OwnedPartition,
   bytes: Buffer,
   messages: readonly (readonly [sequence: number, bytes: number])[],
 ): NamedSession[] {
@@ -206,11 +206,11 @@ function namesEnded(message: Buffer): boolean {
 
 /** Whether the store may lack the last state of a session of the device that was let go. */
 function isUnflushed(
-  { open: batch, inFlight }: HeldPartition,
+  { open: batch, inFlight }: OwnedPartition,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
 ): boolean {
   const key = deviceKeyOf(projectId, deviceId);
-  return batch.letGo.has(key) || inFlight?.letGo.has(key) === true;
+  return batch.evicted.has(key) || inFlight?.evicted.has(key) === true;
 }
 
 /** A message that went to the dead letters is done: the checkpoint moves past it. */
@@ -221,13 +221,13 @@ function passOver(state: PartitionState, batch: Batch, sequence: number): void {
 }
 
 /** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
-function cut(partition: HeldPartition): CutBatch | undefined {
+function cut(partition: OwnedPartition): CutBatch | undefined {
   const { state, open: batch } = partition;
   if (batch.lastSequence === 0) return undefined;
   const hasRows = !isEmpty(batch);
   const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
   const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
-  state.forgettings = [...state.forgettings, ...forgettings].slice(-FORGETTINGS_MAX);
+  state.forgettings = [...state.forgettings, ...forgettings].slice(-ERASE_COMMANDS_MAX);
   if (hasRows) {
     closeBatch(state, batch);
     partition.inFlight = batch;
@@ -252,7 +252,7 @@ function lateHours(state: PartitionState, batch: Batch): SiteHour[] {
 }
 
 function findSessions(
-  partition: HeldPartition,
+  partition: OwnedPartition,
   { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
 ): SessionsReport {
   const { state } = partition;
@@ -282,7 +282,7 @@ function share(rows: Rows): SharedArrayBuffer {
   return shared;
 }
 
-function flushed(partition: HeldPartition): void {
+function flushed(partition: OwnedPartition): void {
   const batch = must(partition.inFlight, 'a flush ended that was never begun');
   partition.flushNumber = batch.flushNumber;
   partition.inFlight = undefined;

@@ -36,5 +36,5 @@ export function namesOfPerson(
 /** Removes aliases, and what is left of a key that was removed: the name itself. */
 export async function removeAliases(bucket: KeyedBytes, aliases: readonly AliasRecord[]): Promise<void> {
   for (const { key } of aliases) await bucket.remove(key);
-  if (aliases.length > 0) await bucket.forgetRemoved();
+  if (aliases.length > 0) await bucket.trimTombstones();
 }

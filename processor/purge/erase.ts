@@ -1,19 +1,19 @@
 import type { Store } from '../../infra/store/store.ts';
-import { recordKeyOf } from '../../ingest/entity-lookup.ts';
+import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { partitionOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
-import type { Roller } from '../rollups/rollup-job.ts';
+import type { RollupJob } from '../rollups/rollup-job.ts';
 import { type SumUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
-import { type ForgettingParts, type ForgottenUpTo, forgetEverywhere } from './forget-everywhere.ts';
+import { type ErasedUpTo, type EraseEverywhereDeps, eraseEverywhere } from './erase-everywhere.ts';
 import { deleteRows, sumTables } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
 
-export interface ErasingParts extends ForgettingParts {
+export interface EraseDeps extends EraseEverywhereDeps {
   readonly store: Store;
-  readonly roller: Pick<Roller, 'withoutSums'>;
+  readonly rollupJob: Pick<RollupJob, 'withoutSums'>;
 }
 
 /**
@@ -33,20 +33,20 @@ const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
  * they do from now on is new. Doing it again is harmless.
  */
 export async function erasePerson(
-  parts: ErasingParts,
+  parts: EraseDeps,
   { id, storedId }: Pick<Erasure, 'id' | 'storedId'>,
   names: readonly string[],
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const upTo = await forgetEverywhere(
+    const upTo = await eraseEverywhere(
       parts,
       names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null })),
     );
     await noteErasing(parts, { id, storedId, names, upTo });
     const touched = await touchedHours(parts.store, { id, storedId, upTo });
-    await parts.roller.withoutSums(storedId, touched, async (block) => {
-      add(removed, await deleteSums(parts.store, { storedId, touched, block }));
+    await parts.rollupJob.withoutSums(storedId, touched, async (block) => {
+      add(removed, await deleteRollups(parts.store, { storedId, touched, block }));
       add(removed, await deletePerson(parts, { id, storedId, names, upTo }));
     });
     await deleteRows(parts.store, {
@@ -63,12 +63,12 @@ interface Round {
   readonly id: string;
   readonly storedId: string;
   readonly names: readonly string[];
-  readonly upTo: ForgottenUpTo;
+  readonly upTo: ErasedUpTo;
 }
 
 /** Notes the person's names and visits where deletions look them up. */
 async function noteErasing(
-  { store, partitions }: ErasingParts,
+  { store, partitions }: EraseDeps,
   { id, storedId, names, upTo }: Round,
 ): Promise<void> {
   await store.command(
@@ -79,7 +79,7 @@ async function noteErasing(
       erasure: id,
       site: storedId,
       names,
-      homes: names.map((name) => partitionOf(storedId, recordKeyOf('profile', name), partitions)),
+      homes: names.map((name) => partitionOf(storedId, entityKeyOf('profile', name), partitions)),
     },
   );
   await store.command(
@@ -110,7 +110,7 @@ async function touchedHours(store: Store, { id, storedId, upTo }: Omit<Round, 'n
 }
 
 /** Removes sums of before `block`, which hold the person's hash. */
-async function deleteSums(
+async function deleteRollups(
   store: Store,
   {
     storedId,
@@ -134,7 +134,7 @@ async function deleteSums(
 }
 
 async function deletePerson(
-  { store, partitions }: ErasingParts,
+  { store, partitions }: EraseDeps,
   { id, storedId, names, upTo }: Round,
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
@@ -150,10 +150,10 @@ async function deletePerson(
     condition: `${FLUSHED} AND id IN (${VISITS})`,
     parameters,
   });
-  const homes = new Set(names.map((name) => partitionOf(storedId, recordKeyOf('profile', name), partitions)));
+  const homes = new Set(names.map((name) => partitionOf(storedId, entityKeyOf('profile', name), partitions)));
   for (const home of homes) {
     const condition = `projectId = {site:String} AND version <= {version:UInt64} AND id IN (${PERSONS} AND partition = {home:UInt16})`;
-    const version = String(upTo.recordVersions[home] ?? 0n);
+    const version = String(upTo.entityVersions[home] ?? 0n);
     const count = await deleteRows(store, {
       table: 'profiles',
       condition,

@@ -1,6 +1,6 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
-import type { ErasingParts, RowsRemoved } from './erase.ts';
-import { forgetEverywhere } from './forget-everywhere.ts';
+import type { EraseDeps, RowsRemoved } from './erase.ts';
+import { eraseEverywhere } from './erase-everywhere.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
@@ -18,7 +18,7 @@ export type PurgeProgress = (step: string, rowsRemoved: RowsRemoved) => Promise<
  * left; returns how many rows went, by table. Whatever is done twice is harmless.
  */
 export async function purgeRows(
-  parts: ErasingParts,
+  parts: EraseDeps,
   { storedId, deletion }: Pick<Site, 'storedId' | 'deletion'>,
   progress: PurgeProgress,
 ): Promise<RowsRemoved> {
@@ -29,7 +29,7 @@ export async function purgeRows(
   const parameters = { site: storedId };
   for (;;) {
     await progress('forgetting what is in memory', removed);
-    await forgetEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs: null }]);
+    await eraseEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs: null }]);
     const isLate = clock.nowMs() - requestedMs >= STRAGGLERS_MS;
     let found = 0;
     for (const table of tables) {
@@ -40,7 +40,7 @@ export async function purgeRows(
     }
     // Done when, late enough, there was nothing: in memory since the last round, nor in any table.
     if (found === 0 && isLate) return removed;
-    parts.refuseStop();
+    parts.throwIfStopping();
     await new Promise((resolve) => setTimeout(resolve, isLate ? 0 : 1_000));
   }
 }

@@ -13,12 +13,12 @@ import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { recordKeyOf } from '../../ingest/entity-lookup.ts';
+import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import {
   ALIASES_BUCKET,
-  encodeRecordUpdate,
-  type RecordUpdate,
-  recordSubjectOf,
+  type EntityUpdate,
+  encodeEntityUpdate,
+  entitySubjectOf,
 } from '../../ingest/entity-update.ts';
 import {
   beginMessage,
@@ -37,12 +37,12 @@ import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
 import { group, identify, order } from '../records/testing/updates.ts';
-import { Roller } from '../rollups/rollup-job.ts';
+import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
-import { recountSums } from '../testing/rollups-recount.ts';
+import { recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
-import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
+import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
 import { createPurgeMetrics } from './purge-metrics.ts';
 import { Purger, type PurgerOptions } from './purger.ts';
 import { tracesOf } from './testing/traces.ts';
@@ -87,7 +87,7 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
     aliases,
     partitions: PARTITIONS,
     clock: systemClock,
-    roller: await roller(),
+    rollupJob: await rollupJob(),
     log,
     metrics: createPurgeMetrics(new Metrics()),
     isOurs: () => true,
@@ -97,8 +97,8 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
   return purger;
 }
 
-async function roller(): Promise<Roller> {
-  return new Roller({
+async function rollupJob(): Promise<RollupJob> {
+  return new RollupJob({
     store: world.store,
     records: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
@@ -145,14 +145,14 @@ async function visit({ projectId, device, hours, profileId = '' }: Visit): Promi
   }
 }
 
-async function update(one: RecordUpdate, kind: 'profile' | 'group' | 'order'): Promise<void> {
+async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): Promise<void> {
   published += 1;
   const writer = new RowBinaryWriter(1_048_576);
   beginMessage(writer, { publisherId: 8n, publisherSequence: published, sentAtMs: NOW_MS });
-  encodeRecordUpdate(writer, one);
+  encodeEntityUpdate(writer, one);
   endMessage(writer, 1);
-  const partition = partitionOf(one.projectId, recordKeyOf(kind, one.id), PARTITIONS);
-  await world.bus.publish(recordSubjectOf(partition), writer.take(), 5_000);
+  const partition = partitionOf(one.projectId, entityKeyOf(kind, one.id), PARTITIONS);
+  await world.bus.publish(entitySubjectOf(partition), writer.take(), 5_000);
 }
 
 /** Moves the clocks of all partitions to now, by visits of another site: what was before is settled then. */
@@ -259,7 +259,7 @@ test('a deleted site leaves nothing but the record that says so, and its neighbo
   await putSite({ id: 'stays', feed: true });
   await fill('gone');
   await fill('stays');
-  const sums = await roller();
+  const sums = await rollupJob();
   await until('sums of both sites', async () => {
     await sums.pass();
     return (await rowsOf('daily_pages', 'gone')) * (await rowsOf('daily_pages', 'stays')) > 0
@@ -354,7 +354,7 @@ test('an erased person is nowhere any more, under any name, and all figures are 
   const aliasKey = [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.');
   await aliases.put(aliasKey, encodeJson(alias), 0);
   await stored(projectId, 30);
-  const sums = await roller();
+  const sums = await rollupJob();
   await until('sums', async () => {
     await sums.pass();
     return (await rowsOf('daily_pages', projectId)) > 0 ? true : undefined;
@@ -375,7 +375,7 @@ test('an erased person is nowhere any more, under any name, and all figures are 
     updatedAt: new Date().toISOString(),
   });
   await control.put(erasureKeyOf(id), encodeJson(erasure), 0);
-  await startPurger({ roller: sums });
+  await startPurger({ rollupJob: sums });
   const receipt = await until('the receipt', async () => {
     const entry = await control.get(erasureKeyOf(id));
     const now = erasureSchema.parse(JSON.parse(Buffer.from(entry?.bytes ?? '').toString('utf8')));
@@ -390,7 +390,7 @@ test('an erased person is nowhere any more, under any name, and all figures are 
   await sums.pass();
   for (const unit of ['hour', 'day'] as const) {
     // Also of sites of other tests, where what came late was summed up once more.
-    const announced = (await announcedSums(world.store, unit, [projectId])).filter(
+    const announced = (await announcedRollups(world.store, unit, [projectId])).filter(
       (sum) => sum.block % 2 === 0 && sum.projectId === projectId,
     );
     const rows = await storedRows(world.store);
@@ -398,7 +398,7 @@ test('an erased person is nowhere any more, under any name, and all figures are 
     const ofSite = { events: own(rows.events), sessions: own(rows.sessions) };
     const names = await namesOfHashes(world.store, [...ofSite.events, ...ofSite.sessions]);
     const starts = new Set(announced.map(({ startMs }) => startMs));
-    const recounted = Object.entries(recountSums(unit, ofSite)).map(([table, sumsOf]) => [
+    const recounted = Object.entries(recountRollups(unit, ofSite)).map(([table, sumsOf]) => [
       table,
       sumsOf.filter(({ start }) => starts.has(Number(start))),
     ]);
@@ -415,12 +415,12 @@ test('what is older than its site keeps it goes, with its sums, and nothing else
   await putSite({ id: projectId, retentionDays: null });
   for (const hours of [1, 26, 60]) await visit({ projectId, device: 'a', hours });
   await stored(projectId, 9);
-  const sums = await roller();
+  const sums = await rollupJob();
   await until('sums', async () => {
     await sums.pass();
     return (await rowsOf('hourly_totals', projectId)) >= 2 ? true : undefined;
   });
-  await startPurger({ roller: sums });
+  await startPurger({ rollupJob: sums });
   await putSite({ id: projectId, retentionDays: 1 });
   // Today less one day and the one that is on its way out: the visit of the first day goes, the second day's stays.
   await stored(projectId, 6);

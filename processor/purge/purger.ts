@@ -2,14 +2,14 @@ import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../infra/
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
 import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
-import { type ErasingParts, erasePerson } from './erase.ts';
+import { type EraseDeps, erasePerson } from './erase.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
 import { enforceRetention, retainedFromMs } from './retention.ts';
@@ -29,7 +29,7 @@ const OF_SITES = [
   INTEGRATION_PREFIX,
 ] as const;
 
-export interface PurgerOptions extends Omit<ErasingParts, 'refuseStop'> {
+export interface PurgerOptions extends Omit<EraseDeps, 'throwIfStopping'> {
   readonly control: KeyedBytes;
   readonly aliases: KeyedBytes;
   readonly log: Logger;
@@ -49,14 +49,14 @@ class StoppingError extends Error {
  */
 export class Purger {
   readonly #options: PurgerOptions;
-  readonly #parts: ErasingParts;
+  readonly #parts: EraseDeps;
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
   readonly #stopFollowing: () => void;
   #retainedAtMs = 0;
   #retained = '';
   #isStopping = false;
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #running: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -71,7 +71,7 @@ export class Purger {
     this.#stopFollowing = stopFollowing;
     this.#parts = {
       ...options,
-      refuseStop: () => {
+      throwIfStopping: () => {
         if (this.#isStopping) throw new StoppingError();
       },
     };
@@ -90,7 +90,7 @@ export class Purger {
   /** Ends after the statement that runs. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#naps.end();
+    this.#notify.end();
     await this.#running;
     this.#stopFollowing();
     this.#accounts.stop();
@@ -110,7 +110,7 @@ export class Purger {
           waitMs = FAILED_WAIT_MS;
         }
       }
-      await this.#naps.sleep(waitMs);
+      await this.#notify.sleep(waitMs);
     }
   }
 

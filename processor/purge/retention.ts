@@ -1,6 +1,6 @@
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
-import type { ErasingParts, RowsRemoved } from './erase.ts';
-import { forgetEverywhere } from './forget-everywhere.ts';
+import type { EraseDeps, RowsRemoved } from './erase.ts';
+import { eraseEverywhere } from './erase-everywhere.ts';
 import { countRows, deleteRows, sumTables } from './tables.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,7 +23,7 @@ export function retainedFromMs(retentionDays: number, nowMs: number): number {
 
 /** Removes what is older than it may be; returns how many rows went, by table. */
 export async function enforceRetention(
-  parts: ErasingParts,
+  parts: EraseDeps,
   { storedId, beforeMs }: Retained,
 ): Promise<RowsRemoved> {
   const { store } = parts;
@@ -42,7 +42,7 @@ export async function enforceRetention(
   };
   for (let round = 1; round <= ROUNDS; round += 1) {
     if ((await countRows(store, events)) + (await countRows(store, sessions)) === 0) break;
-    const { flushes } = await forgetEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs }]);
+    const { flushes } = await eraseEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs }]);
     for (const rows of [events, sessions]) {
       const count = await deleteRows(store, {
         ...rows,

@@ -8,17 +8,17 @@ import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
-import { recountSums } from '../testing/rollups-recount.ts';
+import { recountRollups } from '../testing/rollups-recount.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import {
   type Announced,
+  announcedRollups,
   announcedRows,
-  announcedSums,
   namesOfHashes,
-  SUMS_TABLES,
+  ROLLUP_TABLES,
 } from '../testing/stored-rollups.ts';
-import { announceSums, announceVoid, insertSums, sumUp } from './rollup.ts';
-import { Roller } from './rollup-job.ts';
+import { announceInvalidation, announceRollup, insertRollups, sumUp } from './rollup.ts';
+import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
@@ -72,11 +72,11 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 beforeEach(async () => {
-  for (const table of SUMS_TABLES) await world.store.command(`TRUNCATE TABLE ${table}`);
+  for (const table of ROLLUP_TABLES) await world.store.command(`TRUNCATE TABLE ${table}`);
 });
 
-async function newRoller(clock = new ManualClock(NOW_MS)): Promise<Roller> {
-  return new Roller({
+async function newRollupJob(clock = new ManualClock(NOW_MS)): Promise<RollupJob> {
+  return new RollupJob({
     store: world.store,
     records: await world.bus.keyed(LANES_BUCKET),
     partitions: 1,
@@ -90,32 +90,32 @@ async function newRoller(clock = new ManualClock(NOW_MS)): Promise<Roller> {
 
 /** Of the announced hours or days, all sums are there. Returns which those are. */
 async function announcedInFull(unit: SumUnit): Promise<readonly Announced[]> {
-  const announced = await announcedSums(world.store, unit, SITES);
+  const announced = await announcedRollups(world.store, unit, SITES);
   const names = await namesOfHashes(world.store, [...run.events, ...run.sessions]);
   const found = await announcedRows(world.store, unit, announced, names);
   const keys = new Set(announced.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
-  for (const [table, rows] of Object.entries(recountSums(unit, run)))
+  for (const [table, rows] of Object.entries(recountRollups(unit, run)))
     expect(found[table]).toEqual(rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`)));
   return announced;
 }
 
-const settledMs = FIRST_MS + (HOURS - 3) * HOUR_MS;
+const finalizedMs = FIRST_MS + (HOURS - 3) * HOUR_MS;
 const settledCount = (unit: SumUnit) =>
-  (SITES.length * (startOfUnit(unit, settledMs) - FIRST_MS)) / UNITS[unit].ms;
+  (SITES.length * (startOfUnit(unit, finalizedMs) - FIRST_MS)) / UNITS[unit].ms;
 
 test('what lacks its sums or its announcement does not count, and is summed up again', async () => {
-  const one = await newRoller();
+  const one = await newRollupJob();
   await one.pass();
   let block = (NOW_MS + 1_000) * 2_048;
   for (const unit of SUM_UNITS) {
     expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
     for (const projectId of [undefined, 'shop']) {
-      for (const hasSums of [false, true]) {
+      for (const hasRollups of [false, true]) {
         // Whoever died at it was another one; nothing is marked.
         block += 20 * 2_048;
         const died = { projectId, unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
-        await announceVoid(world.store, died);
-        if (hasSums) await insertSums(world.store, died);
+        await announceInvalidation(world.store, died);
+        if (hasRollups) await insertRollups(world.store, died);
         const lost = (projectId === undefined ? SITES : [projectId]).map((site) => `${site} ${FIRST_MS}`);
         expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - lost.length);
         await one.pass();
@@ -134,7 +134,7 @@ test.each([
   ['hour', 'hourly_pages'],
   ['day', 'daily_devices'],
 ] as const)('sums of a %s of which some cannot be written do not count', async (unit, table) => {
-  const one = await newRoller();
+  const one = await newRollupJob();
   await one.pass();
   const block = (NOW_MS + 1_000) * 2_048;
   const sums = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
@@ -156,18 +156,18 @@ test('the first summing up that dies leaves nothing that counts, and nothing out
       flushed: [1],
       nowMs: NOW_MS,
     };
-    await announceVoid(world.store, died);
-    if (unit === 'hour') await insertSums(world.store, died);
+    await announceInvalidation(world.store, died);
+    if (unit === 'hour') await insertRollups(world.store, died);
     expect(await announcedInFull(unit)).toEqual([]);
   }
-  await (await newRoller()).pass();
+  await (await newRollupJob()).pass();
   for (const unit of SUM_UNITS) expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
 });
 
 test('numbers rise although the clock is behind', async () => {
-  await (await newRoller()).pass();
-  const before = await announcedSums(world.store, 'hour', SITES);
-  const behind = await newRoller(new ManualClock(NOW_MS - HOUR_MS));
+  await (await newRollupJob()).pass();
+  const before = await announcedRollups(world.store, 'hour', SITES);
+  const behind = await newRollupJob(new ManualClock(NOW_MS - HOUR_MS));
   const died = {
     projectId: 'shop',
     unit: 'hour',
@@ -175,7 +175,7 @@ test('numbers rise although the clock is behind', async () => {
     flushed: [1],
     nowMs: NOW_MS,
   } as const;
-  await announceVoid(world.store, { ...died, block: (NOW_MS + HOUR_MS) * 2_048 });
+  await announceInvalidation(world.store, { ...died, block: (NOW_MS + HOUR_MS) * 2_048 });
   expect(await announcedInFull('hour')).toHaveLength(before.length - 1);
   await behind.pass();
   expect(await announcedInFull('hour')).toHaveLength(before.length);
@@ -196,7 +196,7 @@ test.each(SUM_UNITS)(
   'two that sum up at once leave no announced %s without its sums, whenever the store merges',
   async (unit) => {
     const { store } = world;
-    const steps = [announceVoid, insertSums, announceSums];
+    const steps = [announceInvalidation, insertRollups, announceRollup];
     const sums = [
       { projectId: undefined, block: BLOCK },
       { projectId: 'shop', block: BLOCK + 2 },
@@ -217,7 +217,7 @@ test.each(SUM_UNITS)(
             await step(store, { ...numbers, unit, startsMs, flushed: [1], nowMs: NOW_MS });
         }
       }
-      for (const table of SUMS_TABLES) await store.command(`OPTIMIZE TABLE ${table} FINAL`);
+      for (const table of ROLLUP_TABLES) await store.command(`OPTIMIZE TABLE ${table} FINAL`);
       const announced = await announcedInFull(unit);
       lower += announced.filter(({ projectId, block }) => projectId === 'shop' && block === BLOCK).length;
     }

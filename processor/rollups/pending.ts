@@ -15,9 +15,9 @@ export async function unrolledStarts(
   { endMs, nowMs }: { readonly endMs: number; readonly nowMs: number },
 ): Promise<readonly number[]> {
   const { announced, column, ms } = UNITS[unit];
-  const [rolled] = await store.query<{ count: number; last: number; voids: number[] }>(
+  const [rolled] = await store.query<{ count: number; last: number; invalidations: number[] }>(
     `SELECT count() AS count, toUnixTimestamp(max(start)) AS last,
-       arraySort(groupArrayIf(toUnixTimestamp(start), partitions = 0)) AS voids
+       arraySort(groupArrayIf(toUnixTimestamp(start), partitions = 0)) AS invalidations
      FROM
      (
          SELECT ${column} AS start, argMax(length(flushed), block) AS partitions
@@ -25,7 +25,9 @@ export async function unrolledStarts(
      )`,
   );
   const isFirst = rolled === undefined || rolled.count === 0;
-  const starts = isFirst ? [] : rolled.voids.map((second) => second * 1000).filter((start) => start < endMs);
+  const starts = isFirst
+    ? []
+    : rolled.invalidations.map((second) => second * 1000).filter((start) => start < endMs);
   const fromMs = isFirst ? await firstStart(store, unit, nowMs) : rolled.last * 1000 + ms;
   for (let start = fromMs ?? endMs; start + ms <= endMs; start += ms) starts.push(start);
   return starts;
@@ -99,7 +101,7 @@ blocks AS
     WHERE start IN (SELECT start FROM marks) AND (projectId = '' OR projectId IN (SELECT projectId FROM marks))
     GROUP BY projectId, start
 ),
-voids AS
+invalidations AS
 (
     SELECT projectId, ${column} AS start, max(block) AS lastBlock
     FROM ${announced}
@@ -121,13 +123,13 @@ stale AS
 ),
 unfinished AS
 (
-    SELECT voids.projectId AS projectId, voids.start AS start
-    FROM voids
+    SELECT invalidations.projectId AS projectId, invalidations.start AS start
+    FROM invalidations
     LEFT JOIN
     (
         SELECT ${column} AS start, max(block) AS lastBlock FROM ${announced} WHERE projectId = '' GROUP BY start
-    ) AS common ON voids.start = common.start
-    WHERE voids.lastBlock > common.lastBlock
+    ) AS common ON invalidations.start = common.start
+    WHERE invalidations.lastBlock > common.lastBlock
 )
 SELECT projectId, arraySort(groupArray(toUnixTimestamp(start))) AS starts
 FROM

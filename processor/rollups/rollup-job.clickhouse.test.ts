@@ -7,10 +7,10 @@ import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
-import { recountSums, type SumsByTable } from '../testing/rollups-recount.ts';
+import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
-import { announcedRows, announcedSums, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
-import { Roller } from './rollup-job.ts';
+import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
+import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
@@ -62,8 +62,8 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
   });
 }
 
-async function roller(): Promise<Roller> {
-  return new Roller({
+async function rollupJob(): Promise<RollupJob> {
+  return new RollupJob({
     store: world.store,
     records: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
@@ -78,12 +78,12 @@ async function roller(): Promise<Roller> {
 interface Sums {
   /** By site and beginning. */
   readonly blocks: ReadonlyMap<string, number>;
-  readonly tables: SumsByTable;
+  readonly tables: RollupsByTable;
 }
 
 /** What is announced, and its sums. */
 async function sums(unit: SumUnit): Promise<Sums> {
-  const announced = await announcedSums(world.store, unit, SITES);
+  const announced = await announcedRollups(world.store, unit, SITES);
   const rows = await storedRows(world.store);
   const names = await namesOfHashes(world.store, [...rows.events, ...rows.sessions]);
   return {
@@ -93,15 +93,15 @@ async function sums(unit: SumUnit): Promise<Sums> {
 }
 
 /** The same, recounted row by row. */
-async function recount(unit: SumUnit, endMs: number): Promise<SumsByTable> {
-  const tables = recountSums(unit, await storedRows(world.store));
+async function recount(unit: SumUnit, endMs: number): Promise<RollupsByTable> {
+  const tables = recountRollups(unit, await storedRows(world.store));
   return Object.fromEntries(
     Object.entries(tables).map(([table, rows]) => [table, rows.filter(({ start }) => Number(start) < endMs)]),
   );
 }
 
 test('what is settled is summed up once every partition has passed it, and what is late again', async () => {
-  const one = await roller();
+  const one = await rollupJob();
   for (let minutes = 0; minutes < LAST_MINUTES; minutes += STEP_MINUTES) {
     const step = minutes / STEP_MINUTES;
     await bring(
@@ -121,10 +121,10 @@ test('what is settled is summed up once every partition has passed it, and what 
   const clockMinutes = LAST_MINUTES - 100;
   await bring(1, eventAt(clockMinutes, 5));
   await one.pass();
-  const settledMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
+  const finalizedMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
   const before = { hour: await sums('hour'), day: await sums('day') };
   for (const unit of SUM_UNITS) {
-    const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, settledMs)];
+    const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, finalizedMs)];
     expect(before[unit].blocks.size).toBe((SITES.length * (endMs - fromMs)) / UNITS[unit].ms);
     expect(before[unit].tables).toEqual(await recount(unit, endMs));
     for (const rows of Object.values(before[unit].tables)) expect(rows.length).toBeGreaterThan(3);
@@ -143,7 +143,7 @@ test('what is settled is summed up once every partition has passed it, and what 
       return (await sums(unit)).blocks.has(early) ? true : undefined;
     });
     const after = await sums(unit);
-    expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, settledMs)));
+    expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, finalizedMs)));
     const renewed = [...after.blocks].filter(([key, block]) => before[unit].blocks.get(key) !== block);
     expect(renewed.map(([key]) => key).sort()).toEqual([early, `shop ${startAt(unit, lateMinutes)}`].sort());
     // Nothing is left to do.

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import { Naps } from '../../infra/concurrency/naps.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { settledBeforeMs } from '../fold/finalized.ts';
+import { finalizedBeforeMs } from '../fold/finalized.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
 import { lateStarts, unrolledStarts } from './pending.ts';
-import { announceVoid, type SumUp, sumUp } from './rollup.ts';
+import { announceInvalidation, type SumUp, sumUp } from './rollup.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
 
@@ -25,7 +25,7 @@ const PROGRESS_EVERY_MS = 5_000;
 /** Numbers of a millisecond, half of them odd: below 2⁵³ until the year 2109, as JSON wants them. */
 const BLOCKS_PER_MS = 2_048;
 
-export interface RollerOptions {
+export interface RollupJobOptions {
   readonly store: Store;
   /** The lanes' records. */
   readonly records: KeyedBytes;
@@ -41,15 +41,15 @@ export interface RollerOptions {
 /** What all owners have promised: see `settled.ts`. */
 interface Progress {
   readonly flushed: readonly number[];
-  readonly settledBeforeMs: number;
+  readonly finalizedBeforeMs: number;
 }
 
 /**
  * Sums up hours and days once they are settled, and again those that changed later. Nothing depends on when: a question
  * reads from rows what is not summed up.
  */
-export class Roller {
-  readonly #options: RollerOptions;
+export class RollupJob {
+  readonly #options: RollupJobOptions;
   /** Tells the numbers of two rollers of one moment apart. */
   readonly #salt = 2 * randomInt(BLOCKS_PER_MS / 2);
   #blockMs = 0;
@@ -57,12 +57,12 @@ export class Roller {
   /** Marks of before were seen; 0 when none was. */
   readonly #marksSeenMs: Record<SumUnit, number> = { hour: 0, day: 0 };
   #isStopping = false;
-  readonly #naps = new Naps();
+  readonly #notify = new Notify();
   #running: Promise<void> = Promise.resolve();
   /** The last of those that want no other at work beside them. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: RollerOptions) {
+  constructor(options: RollupJobOptions) {
     this.#options = options;
   }
 
@@ -73,7 +73,7 @@ export class Roller {
   /** Ends after the statement that runs. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#naps.end();
+    this.#notify.end();
     await this.#running;
   }
 
@@ -88,7 +88,7 @@ export class Roller {
           log.warn({ reason: reasonOf(error) }, 'rollups: a pass failed; again');
         }
       }
-      await this.#naps.sleep(intervalMs);
+      await this.#notify.sleep(intervalMs);
     }
   }
 
@@ -96,7 +96,7 @@ export class Roller {
   async pass(): Promise<void> {
     await this.#inTurn(async () => {
       await this.#skipBlocks();
-      for (const unit of SUM_UNITS) await this.#rollSettled(unit, await this.#progress());
+      for (const unit of SUM_UNITS) await this.#rollFinalized(unit, await this.#progress());
       for (const unit of SUM_UNITS) await this.#rollLate(unit, await this.#progress());
     });
   }
@@ -118,7 +118,7 @@ export class Roller {
       for (const unit of SUM_UNITS) {
         const starts = startsMs[unit];
         if (starts.length > 0)
-          await announceVoid(this.#options.store, {
+          await announceInvalidation(this.#options.store, {
             projectId,
             unit,
             startsMs: starts,
@@ -129,7 +129,7 @@ export class Roller {
       }
       await work(block - 1);
     });
-    this.#naps.wake();
+    this.#notify.wake();
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -148,12 +148,12 @@ export class Roller {
       flushed.push(checkpoint?.flushNumber ?? 0);
       clockMs = Math.min(clockMs, checkpoint?.clockMs ?? 0);
     }
-    return { flushed, settledBeforeMs: settledBeforeMs(clockMs) };
+    return { flushed, finalizedBeforeMs: finalizedBeforeMs(clockMs) };
   }
 
-  async #rollSettled(unit: SumUnit, { flushed, settledBeforeMs: settledMs }: Progress): Promise<void> {
+  async #rollFinalized(unit: SumUnit, { flushed, finalizedBeforeMs: finalizedMs }: Progress): Promise<void> {
     const { store, clock, log, metrics } = this.#options;
-    const endMs = startOfUnit(unit, settledMs);
+    const endMs = startOfUnit(unit, finalizedMs);
     const starts = await unrolledStarts(store, unit, { endMs, nowMs: clock.nowMs() });
     let shownMs = performance.now();
     for (let done = 0; done < starts.length && !this.#isStopping; ) {
@@ -175,7 +175,7 @@ export class Roller {
     }
   }
 
-  async #rollLate(unit: SumUnit, { flushed, settledBeforeMs: settledMs }: Progress): Promise<void> {
+  async #rollLate(unit: SumUnit, { flushed, finalizedBeforeMs: finalizedMs }: Progress): Promise<void> {
     const { store, clock, metrics, intervalMs } = this.#options;
     const nowMs = clock.nowMs();
     const quietMs = intervalMs * QUIET_INTERVALS;
@@ -185,7 +185,7 @@ export class Roller {
     const late = await lateStarts(store, unit, {
       sinceMs,
       quietSinceMs: nowMs - quietMs,
-      endMs: startOfUnit(unit, settledMs),
+      endMs: startOfUnit(unit, finalizedMs),
       max: LATE_MAX[unit],
     });
     for (const { projectId, startsMs } of late) {

@@ -1,8 +1,8 @@
-import { hashText, SUMMED_DIMENSIONS } from '../rows.ts';
+import { hashText, ROLLUP_DIMENSIONS } from '../rows.ts';
 import { type SumUnit, UNITS } from './units.ts';
 
 /** What the statements are about: one site (`site`), or all. */
-export interface Summing {
+export interface RollupStatement {
   readonly unit: SumUnit;
   readonly isOneSite: boolean;
 }
@@ -19,7 +19,7 @@ const LASTED =
 const ENTERED = `sum(sign) AS begun, sumIf(sign, screenViews <= 1) AS bounced, ${LASTED}`;
 
 /** What happened in an hour, and the sessions that began in it. Days need none: a year has few hours. */
-export function totalsStatement({ isOneSite }: Pick<Summing, 'isOneSite'>): string {
+export function totalsStatement({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): string {
   return `
 INSERT INTO hourly_totals (projectId, hour, block, screenViews, begun, bounced, lastedMs, revenue, visitors)
 SELECT
@@ -53,7 +53,7 @@ HAVING ${SAYS_SOMETHING} OR notEmpty(visitors)`;
  * it is enough to count it; of those that reach beyond, few, there are hashes. An event that carries a session on changes
  * the hour in which that began, too (`noteChange` in batch.ts), so both are summed up again.
  */
-export function pagesStatement({ unit, isOneSite }: Summing): string {
+export function pagesStatement({ unit, isOneSite }: RollupStatement): string {
   const { column, startOf, pages } = UNITS[unit];
   return `
 INSERT INTO ${pages}
@@ -104,8 +104,8 @@ HAVING ${SAYS_SOMETHING}`;
  * later, so a visitor counts where sessions of theirs are left over once all states are summed up. Without a visitor the
  * hash is 0.
  */
-export function dimensionStatements({ isOneSite }: Pick<Summing, 'isOneSite'>): readonly string[] {
-  return Object.entries(SUMMED_DIMENSIONS).map(([table, dimensions]) => {
+export function dimensionStatements({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): readonly string[] {
+  return Object.entries(ROLLUP_DIMENSIONS).map(([table, dimensions]) => {
     const names = dimensions.join(', ');
     return `
 INSERT INTO ${table} (projectId, day, block, ${names}, begun, viewed, bounced, lastedMs, revenue, visitors)

@@ -12,9 +12,9 @@ import type { Event } from '../../ingest/event.ts';
 import { eventLists } from '../../ingest/testing/events.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
-import { recountSums } from '../testing/rollups-recount.ts';
+import { recountRollups } from '../testing/rollups-recount.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
-import { announcedRows, announcedSums, namesOfHashes, SUMS_TABLES } from '../testing/stored-rollups.ts';
+import { announcedRollups, announcedRows, namesOfHashes, ROLLUP_TABLES } from '../testing/stored-rollups.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
 import { sumUp } from './rollup.ts';
 import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
@@ -43,7 +43,8 @@ afterAll(async () => {
 });
 
 async function empty(): Promise<void> {
-  for (const table of ['events', 'sessions', ...SUMS_TABLES]) await store.command(`TRUNCATE TABLE ${table}`);
+  for (const table of ['events', 'sessions', ...ROLLUP_TABLES])
+    await store.command(`TRUNCATE TABLE ${table}`);
 }
 
 /** A partition whose flushes reach the store. */
@@ -160,12 +161,12 @@ async function compare(landing: Landing): Promise<number> {
   const names = await namesOfHashes(store, [...all.events, ...all.sessions]);
   let count = 0;
   for (const unit of SUM_UNITS) {
-    const announced = await announcedSums(store, unit, sites);
+    const announced = await announcedRollups(store, unit, sites);
     for (const flush of new Set(announced.map(({ flushed }) => flushed[0] ?? 0))) {
       const meant = announced.filter(({ flushed }) => flushed[0] === flush);
       const keys = new Set(meant.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
       const found = await announcedRows(store, unit, meant, names);
-      for (const [table, rows] of Object.entries(recountSums(unit, landing.rows(flush)))) {
+      for (const [table, rows] of Object.entries(recountRollups(unit, landing.rows(flush)))) {
         const wanted = rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`));
         expect(found[table], `${table} up to flush ${flush}`).toEqual(wanted);
         count += wanted.length;

@@ -39,19 +39,19 @@ const SETTINGS: StoreSettings = { max_bytes_before_external_group_by: 268_435_45
  * work or died at it. Whatever was begun and not announced is read from rows, and is to be summed up again.
  */
 export async function sumUp(store: Store, sums: SumUp): Promise<void> {
-  await announceVoid(store, sums);
-  await insertSums(store, sums);
-  await announceSums(store, sums);
+  await announceInvalidation(store, sums);
+  await insertRollups(store, sums);
+  await announceRollup(store, sums);
 }
 
 /** The first step: none of the sums of these hours or days counts. */
-export function announceVoid(store: Store, sums: SumUp): Promise<void> {
+export function announceInvalidation(store: Store, sums: SumUp): Promise<void> {
   assert(sums.block % 2 === 0, 'the number of a summing up is even');
   return announce(store, { ...sums, block: sums.block - 1, flushed: [] });
 }
 
 /** The second step: the sums, which do not count yet. */
-export async function insertSums(store: Store, sums: SumUp): Promise<void> {
+export async function insertRollups(store: Store, sums: SumUp): Promise<void> {
   const { projectId, unit, startsMs, block, nowMs } = sums;
   const summing = { unit, isOneSite: projectId !== undefined };
   const parametersOf = (starts: readonly number[]): StoreParameters => ({
@@ -75,7 +75,7 @@ export async function insertSums(store: Store, sums: SumUp): Promise<void> {
 }
 
 /** The third step: the sums of this block count, until another block's first step. */
-export function announceSums(store: Store, sums: SumUp): Promise<void> {
+export function announceRollup(store: Store, sums: SumUp): Promise<void> {
   assert(sums.flushed.length > 0, 'sums without flushes would be void');
   return announce(store, sums);
 }

@@ -8,10 +8,10 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
-import { EVENTS_COLUMNS, HOURLY_PAGES_DAYS, SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../rows.ts';
+import { EVENTS_COLUMNS, HOURLY_PAGES_DAYS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
-import { SUMS_TABLES } from '../testing/stored-rollups.ts';
+import { ROLLUP_TABLES } from '../testing/stored-rollups.ts';
 import { sumUp } from './rollup.ts';
 import { startOfUnit, UNITS } from './units.ts';
 
@@ -51,7 +51,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test.each(Object.entries(SUMMED_DIMENSIONS))(
+test.each(Object.entries(ROLLUP_DIMENSIONS))(
   'the dimensions of %s are those of rows.ts',
   async (table, dimensions) => {
     const columns = await store.query<{ name: string; type: string; isKey: number }>(
@@ -73,7 +73,7 @@ test('every column of the sums says how it is kept', async () => {
   const bare = await store.query(
     `SELECT table, name FROM system.columns
      WHERE database = {database:String} AND table IN {tables:Array(String)} AND compression_codec = ''`,
-    { database: DATABASE, tables: SUMS_TABLES },
+    { database: DATABASE, tables: ROLLUP_TABLES },
   );
   expect(bare).toEqual([]);
 });

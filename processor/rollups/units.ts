@@ -4,7 +4,7 @@ import { HOUR_MS } from '../fold/finalized.ts';
 export const SUM_UNITS = ['hour', 'day'] as const;
 export type SumUnit = (typeof SUM_UNITS)[number];
 
-export interface UnitOfSums {
+export interface RollupUnit {
   readonly ms: number;
   /** The column that holds the beginning of one, in all of its tables. */
   readonly column: string;
@@ -15,7 +15,7 @@ export interface UnitOfSums {
   readonly pages: string;
 }
 
-export const UNITS: Readonly<Record<SumUnit, UnitOfSums>> = {
+export const UNITS: Readonly<Record<SumUnit, RollupUnit>> = {
   hour: {
     ms: HOUR_MS,
     column: 'hour',

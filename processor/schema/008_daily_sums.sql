@@ -98,7 +98,7 @@ ENGINE = ReplacingMergeTree(block)
 ORDER BY (projectId, toStartOfMonth(day), path, origin, day)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, index_granularity = 1024;
 -- The sessions that began on a day, by where they came from, where they were and what they were made with: a row for
--- each combination (SUMMED_DIMENSIONS in rows.ts). `viewed`: their screen views. `visitors`: who has sessions of it.
+-- each combination (ROLLUP_DIMENSIONS in rows.ts). `viewed`: their screen views. `visitors`: who has sessions of it.
 CREATE TABLE IF NOT EXISTS daily_sources
 (
     projectId       LowCardinality(String) CODEC(ZSTD),

@@ -56,7 +56,7 @@ export function creditLists(
   return fc
     .tuple(eventLists(size), fc.array(payment, { minLength: 1, maxLength: 8 }))
     .map(([events, payments]) => payments.reduce(withPayment, events))
-    .filter(hasNoTwins);
+    .filter(hasNoSameTimestampEvents);
 }
 
 function withPayment(events: readonly Event[], drawn: Payment, index: number): readonly Event[] {
@@ -107,11 +107,11 @@ function timeOf({ place }: Payment, session: ReferenceSession, receivedAtMs: num
  * Whether every session has an id of its own. A list may answer the id of a session that was let go, so that another
  * one opens under it; a collector does not, since it knows a session for a shorter time than that is held.
  */
-export function hasNoTwins(events: readonly Event[]): boolean {
+export function hasNoSameTimestampEvents(events: readonly Event[]): boolean {
   const ids = referenceOf(events).sessions.map(({ id }) => id);
   return new Set(ids).size === ids.length;
 }
 
 function referenceOf(events: readonly Event[]): Reference {
-  return reference(events, { holdMs: 2 * SESSION_GAP_MS });
+  return reference(events, { retainMs: 2 * SESSION_GAP_MS });
 }

@@ -12,15 +12,15 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { startNatsServer } from '../../infra/testing/nats-server.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
-import { recordStreamOf, recordSubjectOf } from '../../ingest/entity-update.ts';
+import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
-import { createRecordGauges, createRecordMetrics } from '../entities/entity-metrics.ts';
+import { createEntityGauges, createEntityMetrics } from '../entities/entity-metrics.ts';
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
-import { Keeper } from '../lane/partition-supervisor.ts';
+import { PartitionSupervisor } from '../lane/partition-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
 import { TEST_LIMITS } from './run.ts';
 
@@ -29,7 +29,7 @@ const WAIT_MAX_MS = 30_000;
 
 /** A keeper as the processor runs it, with a thread of its own. */
 export interface RunningLane {
-  readonly keeper: Keeper;
+  readonly supervisor: PartitionSupervisor;
   readonly metrics: LaneMetrics;
   stop(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface LaneStart {
   /** May throw, as a death at that point would end the lane. */
   readonly crashPoint?: (point: CrashPoint) => void;
   /** Called before each call that the lane makes of its bus, its records, its store and its thread. */
-  readonly beforeCall?: (keeper: Keeper) => void;
+  readonly beforeCall?: (supervisor: PartitionSupervisor) => void;
 }
 
 /** A bus and a store of one test file, and the lanes that run on them. */
@@ -87,14 +87,14 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     server,
     open: async (partition) => {
       await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
-      await bus.ensureStream(recordStreamOf(partition), recordSubjectOf(partition), BUS_BYTES_MAX);
+      await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
     },
     start: async ({ partition, instance, env, crashPoint, beforeCall = () => {} }) => {
       const metrics = new Metrics();
       const worker = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
       const laneMetrics = createLaneMetrics(metrics);
-      const beforeEach = () => beforeCall(keeper);
-      const keeper: Keeper = new Keeper({
+      const beforeEach = () => beforeCall(supervisor);
+      const supervisor: PartitionSupervisor = new PartitionSupervisor({
         partition,
         config: readConfig({ FLUSH_INTERVAL_MS: '50', LEASE_MS: '1000', INSTANCE: instance, ...env }),
         limits: TEST_LIMITS,
@@ -108,12 +108,12 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         random: Math.random,
         metrics: laneMetrics,
         gauges: createLaneGauges(metrics, partition, () => Date.now()),
-        recordMetrics: createRecordMetrics(metrics),
-        recordGauges: createRecordGauges(metrics, partition),
+        entityMetrics: createEntityMetrics(metrics),
+        entityGauges: createEntityGauges(metrics, partition),
         crashPoint: crashPoint ?? (() => {}),
       });
-      keeper.start();
-      const lane = { keeper, metrics: laneMetrics, stop: once(() => stopKeeper(keeper, worker)) };
+      supervisor.start();
+      const lane = { supervisor, metrics: laneMetrics, stop: once(() => stopSupervisor(supervisor, worker)) };
       running.push(lane);
       return lane;
     },
@@ -142,12 +142,12 @@ export async function until<T>(what: string, look: () => Promise<T | undefined> 
 }
 
 /** Resolves when the lane has caught up and answers. */
-export async function answering({ keeper }: RunningLane): Promise<void> {
-  await until('the lane to answer', () => keeper.answering || undefined);
+export async function answering({ supervisor }: RunningLane): Promise<void> {
+  await until('the lane to answer', () => supervisor.answering || undefined);
 }
 
-async function stopKeeper(keeper: Keeper, worker: WorkerHandle): Promise<void> {
-  await keeper.stop();
+async function stopSupervisor(supervisor: PartitionSupervisor, worker: WorkerHandle): Promise<void> {
+  await supervisor.stop();
   await worker.stop();
 }
 

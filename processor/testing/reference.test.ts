@@ -3,7 +3,7 @@ import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
 import { figures, liveVisitors, type ReferenceEvent, reference, type Tick } from './reference.ts';
 
 const MINUTE_MS = 60_000;
-const HOLD_MS = 60 * MINUTE_MS;
+const RETAIN_MS = 60 * MINUTE_MS;
 const START_MS = Date.UTC(2024, 0, 1, 12);
 
 function event(minute: number, overrides: Partial<ReferenceEvent> = {}): ReferenceEvent {
@@ -28,7 +28,7 @@ function event(minute: number, overrides: Partial<ReferenceEvent> = {}): Referen
 
 /** Start and end of each session in minutes, in order. */
 function spans(...arrivals: (ReferenceEvent | Tick)[]): number[][] {
-  return reference(arrivals, { holdMs: HOLD_MS }).sessions.map(({ startedAtMs, endedAtMs }) =>
+  return reference(arrivals, { retainMs: RETAIN_MS }).sessions.map(({ startedAtMs, endedAtMs }) =>
     [startedAtMs, endedAtMs].map((ms) => (ms - START_MS) / MINUTE_MS),
   );
 }
@@ -57,13 +57,13 @@ test('a late event between two sessions joins the earlier one and merges nothing
 
 test('of two sessions that hold a time, the one that starts later takes it', () => {
   // The first reaches from 0 to 25 + 30, the second starts at 50: both could take 52.
-  const all = reference([event(0), event(50), event(25), event(54), event(52)], { holdMs: HOLD_MS });
+  const all = reference([event(0), event(50), event(25), event(54), event(52)], { retainMs: RETAIN_MS });
   expect(all.events.at(-1)?.sessionId).toBe(sessionIdOf('demo', 'd', event(50).occurredAtMs, START_MS));
 });
 
 test('a session that was let go is not joined, and ends once', () => {
-  const late = event(1, { receivedAtMs: START_MS + HOLD_MS + 1 });
-  const all = reference([event(0), { tickAtMs: START_MS + HOLD_MS }, late], { holdMs: HOLD_MS });
+  const late = event(1, { receivedAtMs: START_MS + RETAIN_MS + 1 });
+  const all = reference([event(0), { tickAtMs: START_MS + RETAIN_MS }, late], { retainMs: RETAIN_MS });
   expect(all.sessions).toHaveLength(2);
   expect(all.synthetic.map(({ name, createdAtMs }) => [name, createdAtMs - START_MS])).toEqual([
     ['session_start', 0],
@@ -76,8 +76,8 @@ test('a repeat within a day counts once, and after it again', () => {
   const first = event(0, { eventId: 'e' });
   const day = START_MS + 86_400_000;
   const at = (receivedAtMs: number) => ({ ...first, receivedAtMs });
-  expect(reference([first, at(day)], { holdMs: HOLD_MS }).events).toHaveLength(1);
-  expect(reference([first, at(day + 1)], { holdMs: HOLD_MS }).events).toHaveLength(2);
+  expect(reference([first, at(day)], { retainMs: RETAIN_MS }).events).toHaveLength(1);
+  expect(reference([first, at(day + 1)], { retainMs: RETAIN_MS }).events).toHaveLength(2);
 });
 
 test('entry and exit prefer screen views, and ties go to the first and the last arrival', () => {
@@ -89,7 +89,7 @@ test('entry and exit prefer screen views, and ties go to the first and the last 
       event(9, { name: 'click', path: '/late-click', profileId: 'p' }),
       event(5, { path: '/c' }),
     ],
-    { holdMs: HOLD_MS },
+    { retainMs: RETAIN_MS },
   );
   expect(sessions[0]).toMatchObject({ screenViews: 3, otherEvents: 2, profileId: 'p' });
   expect([sessions[0]?.entry.path, sessions[0]?.exit.path]).toEqual(['/a', '/c']);
@@ -97,7 +97,9 @@ test('entry and exit prefer screen views, and ties go to the first and the last 
 
 test('a session counts where it began, an event where it happened', () => {
   const paid = event(20, { name: 'revenue', revenue: 500n, currency: 'EUR' });
-  const all = reference([event(0), paid, event(1, { deviceId: 'e', profileId: 'p' })], { holdMs: HOLD_MS });
+  const all = reference([event(0), paid, event(1, { deviceId: 'e', profileId: 'p' })], {
+    retainMs: RETAIN_MS,
+  });
   const span = { projectId: 'demo', fromMs: event(1).occurredAtMs, untilMs: event(30).occurredAtMs };
   expect(figures(all, span)).toEqual({
     screenViews: 1,
@@ -112,7 +114,7 @@ test('a session counts where it began, an event where it happened', () => {
 });
 
 test('an event without device has no session', () => {
-  const all = reference([event(0, { deviceId: '' }), event(0, { sessionId: '' })], { holdMs: HOLD_MS });
+  const all = reference([event(0, { deviceId: '' }), event(0, { sessionId: '' })], { retainMs: RETAIN_MS });
   expect(all.sessions).toEqual([]);
   expect(all.events.map(({ sessionId }) => sessionId)).toEqual(['', '']);
 });

@@ -5,7 +5,7 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  *
  * 1. Order is arrival. Each partition has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
- * 3. A session whose last event arrived more than `holdMs` ago by that clock is let go: nothing joins it any more.
+ * 3. A session whose last event arrived more than `retainMs` ago by that clock is let go: nothing joins it any more.
  * 4. Among the sessions of the event's (site, device) that are not let go, an event at time t joins
  *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
@@ -55,7 +55,7 @@ export interface Tick {
 }
 
 export interface ReferenceOptions {
-  readonly holdMs: number;
+  readonly retainMs: number;
   /** How many receive clocks there are; 1 when not said. */
   readonly partitions?: number;
 }
@@ -88,9 +88,9 @@ export interface ReferenceSession {
   readonly revenue: Readonly<Record<string, bigint>>;
   readonly entry: ReferenceEvent;
   readonly exit: ReferenceEvent;
-  readonly letGo: boolean;
+  readonly evicted: boolean;
   /** Its last event came after its end had been written. */
-  readonly revived: boolean;
+  readonly reopened: boolean;
 }
 
 export interface Reference {
@@ -108,7 +108,7 @@ export function reference(
   arrivals: readonly (ReferenceEvent | Tick)[],
   options: ReferenceOptions,
 ): Reference {
-  const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.holdMs));
+  const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.retainMs));
   const events: PlacedEvent[] = [];
   for (const arrival of arrivals) {
     if ('tickAtMs' in arrival) {
@@ -136,28 +136,28 @@ interface SessionLog {
   /** What was only credited to it. */
   readonly credits: ReferenceEvent[];
   touchedAtMs: number;
-  letGo: boolean;
+  evicted: boolean;
   /** Its end was written. */
   ended: boolean;
-  revived: boolean;
+  reopened: boolean;
 }
 
 class Partition {
-  readonly #holdMs: number;
+  readonly #retainMs: number;
   readonly #firstSeenAtMs = new Map<string, number>();
   readonly sessions: SessionLog[] = [];
   readonly synthetic: SyntheticEvent[] = [];
   #clockMs = Number.NEGATIVE_INFINITY;
 
-  constructor(holdMs: number) {
-    this.#holdMs = holdMs;
+  constructor(retainMs: number) {
+    this.#retainMs = retainMs;
   }
 
   advance(toMs: number): void {
     this.#clockMs = Math.max(this.#clockMs, toMs);
     for (const session of this.sessions) {
-      if (session.letGo || this.#clockMs - session.touchedAtMs <= this.#holdMs) continue;
-      session.letGo = true;
+      if (session.evicted || this.#clockMs - session.touchedAtMs <= this.#retainMs) continue;
+      session.evicted = true;
       if (!session.ended) this.#write('session_end', session, endOf(session));
       session.ended = true;
     }
@@ -172,8 +172,8 @@ class Partition {
     const session = named ?? this.#sessionFor(event) ?? this.#open(event);
     const isCredit = named !== undefined && !reaches(named, event.occurredAtMs);
     (isCredit ? session.credits : session.arrivals).push(event);
-    session.letGo = false;
-    session.revived = session.ended;
+    session.evicted = false;
+    session.reopened = session.ended;
     session.touchedAtMs = this.#clockMs;
     if (session.arrivals.length === 1 && !isCredit) this.#write('session_start', session, event.occurredAtMs);
     return session.id;
@@ -191,7 +191,7 @@ class Partition {
   #sessionFor(event: ReferenceEvent): SessionLog | undefined {
     const at = event.occurredAtMs;
     const held = this.sessions
-      .filter((session) => !session.letGo && isOf(session, event))
+      .filter((session) => !session.evicted && isOf(session, event))
       .sort((a, b) => startOf(a) - startOf(b) || compare(a.id, b.id));
     return (
       held.find((session) => session.id === event.sessionId && reaches(session, at)) ??
@@ -214,9 +214,9 @@ class Partition {
       arrivals: [],
       credits: [],
       touchedAtMs: this.#clockMs,
-      letGo: false,
+      evicted: false,
       ended: false,
-      revived: false,
+      reopened: false,
     };
     this.sessions.push(session);
     return session;
@@ -290,8 +290,8 @@ function summary(session: SessionLog): ReferenceSession {
     revenue: revenueOf([...arrivals, ...credits]),
     entry: arrivals.reduce((entry, event) => (beatsAsEntry(event, entry) ? event : entry)),
     exit: arrivals.reduce((exit, event) => (beatsAsExit(event, exit) ? event : exit)),
-    letGo: session.letGo,
-    revived: session.revived,
+    evicted: session.evicted,
+    reopened: session.reopened,
   };
 }
 

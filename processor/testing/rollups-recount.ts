@@ -1,25 +1,25 @@
 import { type SumUnit, startOfUnit } from '../rollups/units.ts';
-import { SUMMED_DIMENSIONS } from '../rows.ts';
+import { ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
 
 /** A row of sums as a test compares it: keys, figures, and who was counted, by name and not by hash. */
-export type PlainSums = Readonly<Record<string, unknown>>;
+export type PlainRollups = Readonly<Record<string, unknown>>;
 
 /** Rows of sums by table. */
-export type SumsByTable = Readonly<Record<string, readonly PlainSums[]>>;
+export type RollupsByTable = Readonly<Record<string, readonly PlainRollups[]>>;
 
 const NO_SESSION = '0'.repeat(32);
-const DAILY_TABLES = Object.entries(SUMMED_DIMENSIONS);
+const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
 
 /**
  * What all sums of hours or of days have to say about rows, recounted one by one. Shares nothing with the statements but
  * the lists of columns. `start` is in milliseconds; amounts are texts, and those of zero are left out.
  */
-export function recountSums(
+export function recountRollups(
   unit: SumUnit,
   rows: { readonly events: readonly StoredRow[]; readonly sessions: readonly StoredRow[] },
-): SumsByTable {
+): RollupsByTable {
   const spans = new Map(
     currentSessions(rows.sessions).map(({ id, startedAt, endedAt }) => [
       String(id),
@@ -99,16 +99,16 @@ interface Counted {
 }
 
 class Groups {
-  readonly #groups = new Map<string, { readonly key: PlainSums; readonly counted: Counted }>();
+  readonly #groups = new Map<string, { readonly key: PlainRollups; readonly counted: Counted }>();
 
-  at(key: PlainSums): Counted {
+  at(key: PlainRollups): Counted {
     const text = JSON.stringify(key);
     const found = this.#groups.get(text) ?? { key, counted: nothing() };
     this.#groups.set(text, found);
     return found.counted;
   }
 
-  rows(figures: readonly (keyof Counted)[]): readonly PlainSums[] {
+  rows(figures: readonly (keyof Counted)[]): readonly PlainRollups[] {
     return inOrder(
       [...this.#groups.values()]
         .filter(({ counted }) => saysSomething(counted))
@@ -152,7 +152,7 @@ function plain(figure: Counted[keyof Counted]): unknown {
   return Object.fromEntries(amounts.map(([currency, amount]) => [currency, String(amount)]));
 }
 
-function addVisitor({ visitors }: Counted, { profileId, deviceId }: PlainSums): void {
+function addVisitor({ visitors }: Counted, { profileId, deviceId }: PlainRollups): void {
   if (profileId !== '' || deviceId !== '') visitors.add(String(profileId) || String(deviceId));
 }
 
@@ -175,7 +175,7 @@ const FIGURES = [
 ];
 
 /** In an order of which only the rows' keys decide, so that a difference is shown where it is. */
-export function inOrder(rows: readonly PlainSums[]): readonly PlainSums[] {
+export function inOrder(rows: readonly PlainRollups[]): readonly PlainRollups[] {
   return rows
     .map((row) => {
       const key = Object.entries(row).filter(([column]) => !FIGURES.includes(column));

@@ -13,7 +13,7 @@ import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 export const TEST_LIMITS: PartitionLimits = {
-  sessionHoldMs: 3_600_000,
+  sessionRetainMs: 3_600_000,
   sessionsMax: 100_000,
   eventIdsMax: 100_000,
   publishersMax: 100,
@@ -175,11 +175,11 @@ export class FoldRun {
 
   #foldOnce(message: Buffer, sequence: number, flush: () => void): void {
     for (;;) {
-      const { missing, isForgetting } = foldMessage(this.state, sequence, message, this.#open, this.#view);
-      if (isForgetting) flush();
+      const { missing, isErasing } = foldMessage(this.state, sequence, message, this.#open, this.#view);
+      if (isErasing) flush();
       if (missing.length === 0) return;
       this.loads += 1;
-      if (missing.some(({ projectId, deviceId }) => this.#open.letGo.has(deviceKeyOf(projectId, deviceId))))
+      if (missing.some(({ projectId, deviceId }) => this.#open.evicted.has(deviceKeyOf(projectId, deviceId))))
         flush();
       keepEnded(this.state, missing, this.#newestRows(missing));
     }
@@ -198,7 +198,7 @@ export class FoldRun {
 
   #heldSessions(): StoredRow[] {
     const newest = new Map<string, StoredRow>();
-    const fromMs = this.#checkpoint.clockMs - this.limits.sessionHoldMs;
+    const fromMs = this.#checkpoint.clockMs - this.limits.sessionRetainMs;
     for (const row of this.sessions) {
       const { sign, projectId, id, version, touchedAt } = row.values;
       if (sign !== 1 || projectId === '' || Number(touchedAt) < fromMs) continue;

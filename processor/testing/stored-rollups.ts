@@ -1,12 +1,12 @@
 import type { Store } from '../../infra/store/store.ts';
 import { type SumUnit, UNITS } from '../rollups/units.ts';
-import { EVENTS_COLUMNS, SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../rows.ts';
-import { inOrder, type PlainSums, type SumsByTable } from './rollups-recount.ts';
+import { EVENTS_COLUMNS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
+import { inOrder, type PlainRollups, type RollupsByTable } from './rollups-recount.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 const PAGES = ['origin', 'path', 'title', 'screenViews', 'sessionsWithin', 'sessions'];
 const FIGURES = ['begun', 'bounced', 'lastedMs', 'revenue', 'visitors'];
-const DAILY = Object.entries(SUMMED_DIMENSIONS).map(
+const DAILY = Object.entries(ROLLUP_DIMENSIONS).map(
   ([table, columns]) => [table, [...columns, 'viewed']] as const,
 );
 
@@ -23,7 +23,7 @@ const TABLES: Readonly<Record<SumUnit, readonly (readonly [table: string, column
 };
 
 /** The tables that hold sums, and what is said of them. */
-export const SUMS_TABLES: readonly string[] = [
+export const ROLLUP_TABLES: readonly string[] = [
   ...Object.values(UNITS).map(({ announced }) => announced),
   ...Object.values(TABLES).flatMap((tables) => tables.map(([table]) => table)),
 ];
@@ -37,7 +37,7 @@ export interface Announced {
 }
 
 /** The last word on each hour or day of these sites, voids left out. */
-export async function announcedSums(
+export async function announcedRollups(
   store: Store,
   unit: SumUnit,
   sites: readonly string[],
@@ -59,12 +59,12 @@ export async function announcedRows(
   unit: SumUnit,
   announced: readonly Announced[],
   names: ReadonlyMap<string, string>,
-): Promise<SumsByTable> {
+): Promise<RollupsByTable> {
   const blocks = new Map(
     announced.map(({ projectId, startMs, block }) => [`${projectId} ${startMs}`, block]),
   );
   const { column } = UNITS[unit];
-  const found: Record<string, readonly PlainSums[]> = {};
+  const found: Record<string, readonly PlainRollups[]> = {};
   for (const [table, columns] of TABLES[unit]) {
     const rows = await store.query<Record<string, unknown>>(
       `SELECT projectId, toUnixTimestamp(${column}) * 1000 AS start, block, ${columns.map(selected).join(', ')} FROM ${table}`,
@@ -85,7 +85,7 @@ function selected(column: string): string {
   return 'mapApply((currency, amount) -> (currency, toString(amount)), revenue) AS revenue';
 }
 
-function named(row: PlainSums, names: ReadonlyMap<string, string>): PlainSums {
+function named(row: PlainRollups, names: ReadonlyMap<string, string>): PlainRollups {
   const namesOf = (hashes: unknown) =>
     (hashes as string[]).map((hash) => names.get(hash) ?? `nobody has ${hash}`).sort();
   const amounts = Object.entries(row.revenue as Record<string, string>).filter(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
 import { type Field, fieldOf } from '../filters/names.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import {
   breakdownField,
   breakdownList,
@@ -203,7 +203,7 @@ function filtersOf(
   try {
     return asked === undefined ? [] : readFilters(JSON.stringify(asked));
   } catch (error) {
-    if (!(error instanceof RefusalError)) throw error;
+    if (!(error instanceof RejectError)) throw error;
     context.addIssue({ code: 'custom', path: ['filters'], message: 'they are too long' });
     return z.NEVER;
   }

@@ -1,7 +1,7 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import type { History } from '../snapshot/history.ts';
 import { listRange, listSeam } from '../snapshot/list-question.ts';
 import type { Asked, Sources } from '../snapshot/question.ts';
@@ -67,7 +67,7 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
     return parseFormula(formula, series.length);
   } catch (error) {
     if (!(error instanceof FormulaError)) throw error;
-    throw new RefusalError('invalid', `formula: ${error.message}`, error);
+    throw new RejectError('invalid', `formula: ${error.message}`, error);
   }
 }
 
@@ -81,19 +81,19 @@ function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
   const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
   if (previous === undefined) {
     const message = `interval: the span before has too many buckets of one ${found.interval}`;
-    throw new RefusalError('invalid', message);
+    throw new RejectError('invalid', message);
   }
   return { range: found, buckets: found.buckets, previous };
 }
 
-/** How many rows of a series are read; throws a `RefusalError` where the answer would be too large. */
+/** How many rows of a series are read; throws a `RejectError` where the answer would be too large. */
 function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
   const columns = series.length * (spans.buckets.length + spans.previous.length);
   const most = Math.floor(POINTS_MAX / columns);
   if (breakdowns === undefined || breakdowns.length === 0) return 1;
   if (limit > most) {
     const message = `limit: at most ${most} with so many series and buckets; ask for fewer or for a longer interval`;
-    throw new RefusalError('invalid', message);
+    throw new RejectError('invalid', message);
   }
   return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
 }
@@ -147,7 +147,7 @@ async function askSeries(
   });
   if (rows.length > rowsMax) {
     const message = `breakdowns: more than ${rowsMax} combinations for a formula; filter, or ask for fewer buckets`;
-    throw new RefusalError('too-large', message);
+    throw new RejectError('too-large', message);
   }
   const found = rows.length === 0 && breakdowns.length === 0 ? [NOTHING] : rows;
   return found.map((row) => combinationOf(row, spans));

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { ExportQuery } from '../api.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
-import type { About, Answered, AskedOf, Endpoint } from '../http/endpoint.ts';
-import { RefusalError } from '../refusal.ts';
+import type { About, Answered, Endpoint, ScopeOf } from '../http/endpoint.ts';
+import { RejectError } from '../reject.ts';
 import type { Asked } from '../snapshot/question.ts';
 
 /** How a question of the export names its site, if at all. */
@@ -18,7 +18,7 @@ export interface ExportQuestion<Parameters extends NamedSite> {
 
 /** The endpoint of such a question. */
 export function exportEndpoint<Parameters extends NamedSite>(
-  askedOf: AskedOf,
+  scopeOf: ScopeOf,
   directory: Directory,
   { path, about, schema, answer }: ExportQuestion<Parameters>,
 ): Endpoint<Parameters, undefined> {
@@ -32,13 +32,13 @@ export function exportEndpoint<Parameters extends NamedSite>(
     body: undefined,
     answer: async ({ client, parameters }) => {
       const site = siteForExport(client, namedSite(parameters), directory);
-      return answer(askedOf(client, site.id), parameters);
+      return answer(scopeOf(client, site.id), parameters);
     },
   };
 }
 
 function namedSite({ projectId, project_id }: NamedSite): string | undefined {
   if (projectId !== undefined && project_id !== undefined && projectId !== project_id)
-    throw new RefusalError('invalid', 'project_id: it contradicts projectId');
+    throw new RejectError('invalid', 'project_id: it contradicts projectId');
   return projectId ?? project_id;
 }

@@ -1,8 +1,8 @@
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
-import { RefusalError } from '../refusal.ts';
-import { type Asked, refuseAway, type Sources } from '../snapshot/question.ts';
+import { RejectError } from '../reject.ts';
+import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
@@ -21,9 +21,9 @@ export async function answerExport(
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
   const cursor = cursorOf(query);
-  history.refuseAway();
+  history.rejectAway();
   const answers = await hot.rows(site.storedId);
-  refuseAway(answers, query.partial);
+  rejectAway(answers, query.partial);
   const seam = seamOf(answers);
   const { rows, total } = await readEventPage(history, seam, {
     ...selection,
@@ -71,7 +71,7 @@ export function selectionOf(
 
 function cursorOf({ page, cursor, limit }: ExportQuery): Cursor {
   if (cursor === undefined) return { kind: 'rows', rows: ((page ?? 1) - 1) * limit };
-  if (page !== undefined) throw new RefusalError('invalid', 'cursor: it contradicts page; leave one out');
+  if (page !== undefined) throw new RejectError('invalid', 'cursor: it contradicts page; leave one out');
   return cursor;
 }
 
@@ -79,8 +79,8 @@ function cursorOf({ page, cursor, limit }: ExportQuery): Cursor {
 function spanOf({ start, end }: Pick<ExportSelection, 'start' | 'end'>, zone: Zone): Span {
   const from = start === undefined ? EVER.fromMs : pointOf(start, zone)?.fromMs;
   const to = end === undefined ? EVER.toMs : pointOf(end, zone)?.toMs;
-  if (from === undefined) throw new RefusalError('invalid', 'start: expected YYYY-MM-DD or an ISO time');
-  if (to === undefined) throw new RefusalError('invalid', 'end: expected YYYY-MM-DD or an ISO time');
-  if (from >= to) throw new RefusalError('invalid', 'end: it lies before start');
+  if (from === undefined) throw new RejectError('invalid', 'start: expected YYYY-MM-DD or an ISO time');
+  if (to === undefined) throw new RejectError('invalid', 'end: expected YYYY-MM-DD or an ISO time');
+  if (from >= to) throw new RejectError('invalid', 'end: it lies before start');
   return { fromMs: from, toMs: to };
 }

@@ -10,7 +10,7 @@ import {
 import type { StreamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
-import { type Asked, refuseAway, type Sources } from '../snapshot/question.ts';
+import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
@@ -100,10 +100,10 @@ export async function streamExport(
   const { span, conditions, held } = selectionOf(query, { site, zone });
   const { cursor } = query;
   const hourMs = cursor === undefined ? span.fromMs : Math.floor(cursor.atMs / HOUR_MS) * HOUR_MS;
-  history.refuseAway();
+  history.rejectAway();
   const answers = await hot.rows(site.storedId);
   // A stream has no place that could say that something is left out.
-  refuseAway(answers, false);
+  rejectAway(answers, false);
   const seam = seamOf(answers);
   const all = { fromMs: Math.max(span.fromMs, hourMs), toMs: span.toMs };
   const isOrdered = form.isOrdered || cursor !== undefined || query.limit !== undefined;

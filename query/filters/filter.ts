@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { type Field, fieldOf, isNumeric } from './names.ts';
 
 /** CONTRACT with who asks: the parameter `filters`, a JSON array of filters that all have to hold. */
@@ -76,7 +76,7 @@ export interface Filter {
   readonly negated: boolean;
 }
 
-/** Reads the parameter; throws a `RefusalError` that names what is wrong as `filters.0.operator: …`. */
+/** Reads the parameter; throws a `RejectError` that names what is wrong as `filters.0.operator: …`. */
 export function readFilters(text: string): Filter[] {
   if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes`);
   const parsed = filtersSchema.safeParse(jsonOf(text));
@@ -198,7 +198,7 @@ function timeOf(text: string): number | undefined {
 }
 
 /** A filter that cannot be understood, and where it stands among the filters. */
-class FilterError extends RefusalError {
+class FilterError extends RejectError {
   readonly path: Path;
   readonly problem: string;
 

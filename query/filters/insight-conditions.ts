@@ -1,5 +1,5 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
-import { SESSION_END, SESSION_START, SETTING_COLUMNS, SOURCE_COLUMNS } from '../../ingest/event.ts';
+import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import type { Conditions } from '../snapshot/history.ts';
 import type { Span } from '../time/range.ts';
 import { type Compiled, compileFilters, EVENT_ROWS, SESSION_ROWS } from './compile.ts';
@@ -8,7 +8,7 @@ import type { Filter } from './filter.ts';
 /**
  * What the filters of an insight are about.
  *
- * Where a visit came from and what it was made with (`SOURCE_COLUMNS`, `SETTING_COLUMNS`) is about the session: its
+ * Where a visit came from and what it was made with (`SOURCE_COLUMNS`, `ENVIRONMENT_COLUMNS`) is about the session: its
  * source and setting, which are those of its entry. Everything else is about the event itself.
  *
  *     country is DE, path is /buy        10:00     10:05     10:10
@@ -35,7 +35,7 @@ export interface FilteredSpans {
 }
 
 const NO_CONDITIONS: InsightConditions = { parameters: {} };
-const SESSION_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...SETTING_COLUMNS]);
+const SESSION_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
 /**
  * A session is touched when the newest of its events is received, and an event happens a minute after it is received at
  * the latest (ingest refuses to believe more). So a session that was not touched since has no event in the span.

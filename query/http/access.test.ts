@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Client, clientSchema, type Site, siteSchema } from '../../infra/accounts/accounts.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { type Directory, siteFor, siteForExport } from './access.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -33,7 +33,7 @@ function outcome(ask: () => Site): string | number {
   try {
     return ask().id;
   } catch (error) {
-    if (error instanceof RefusalError) return error.status;
+    if (error instanceof RejectError) return error.status;
     throw error;
   }
 }

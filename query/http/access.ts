@@ -1,5 +1,5 @@
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 
 /** Where clients and sites are looked up; the mirror of the control records is one. */
 export interface Directory {
@@ -8,33 +8,33 @@ export interface Directory {
 }
 
 /**
- * The site that `client` may ask about by naming it; throws a `RefusalError` where it may not:
+ * The site that `client` may ask about by naming it; throws a `RejectError` where it may not:
  *
  *     write   no site                                        403
  *     read    its own; another one, whether it exists or not 403
  *     root    those of its team; another or an unknown one   404
  */
 export function siteFor(client: Client, projectId: string, directory: Directory): Site {
-  refuseWriter(client);
+  rejectWriter(client);
   if (client.type === 'read' && client.projectId !== projectId) {
-    throw new RefusalError('forbidden', `this client may not read the site ${JSON.stringify(projectId)}`);
+    throw new RejectError('forbidden', `this client may not read the site ${JSON.stringify(projectId)}`);
   }
   const site = directory.site(projectId);
   if (site === undefined || site.teamId !== client.teamId) {
-    throw new RefusalError('unknown-site', `no such site: ${JSON.stringify(projectId)}`);
+    throw new RejectError('unknown-site', `no such site: ${JSON.stringify(projectId)}`);
   }
   return site;
 }
 
 /** The same where a site need not be named: a read client's is its own, a root client must name one. */
 export function siteForExport(client: Client, projectId: string | undefined, directory: Directory): Site {
-  refuseWriter(client);
+  rejectWriter(client);
   const named = projectId ?? (client.type === 'read' ? client.projectId : null);
-  if (named === null) throw new RefusalError('invalid', 'projectId: a root client must name the site');
+  if (named === null) throw new RejectError('invalid', 'projectId: a root client must name the site');
   return siteFor(client, named, directory);
 }
 
-function refuseWriter(client: Client): void {
+function rejectWriter(client: Client): void {
   if (client.type !== 'write') return;
-  throw new RefusalError('forbidden', 'a write client may only send events; use a read or root client');
+  throw new RejectError('forbidden', 'a write client may only send events; use a read or root client');
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../infra/clock.ts';
 import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Metrics } from '../../infra/metrics.ts';
-import { REFUSAL_REASONS, RefusalError } from '../refusal.ts';
+import { REJECT_REASONS, RejectError } from '../reject.ts';
 import type { Directory } from './access.ts';
 import type { Answered, Area, Head } from './endpoint.ts';
 
@@ -24,7 +24,7 @@ export interface ClientLimit {
   take(clientId: string, nowMs: number): Allowance | Promise<Allowance>;
 }
 
-export interface DoorOptions {
+export interface AuthenticatorOptions {
   readonly directory: Directory;
   readonly verifier: Verifier;
   readonly clock: Clock;
@@ -42,21 +42,21 @@ export interface DoorOptions {
  * cheap to verify. A secret that is known to be right is heard nevertheless: an id is no secret, and whoever knows one
  * must not be able to shut its owner out.
  */
-export class Door {
-  readonly #options: DoorOptions;
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
   readonly #failuresById: RateLimit;
   readonly #failuresByAddress: RateLimit;
-  readonly #refusals: ReturnType<typeof refusalCounters>;
+  readonly #refusals: ReturnType<typeof rejectCounters>;
 
-  constructor(options: DoorOptions) {
+  constructor(options: AuthenticatorOptions) {
     this.#options = options;
     this.#failuresById = new RateLimit(options.failures);
     this.#failuresByAddress = new RateLimit(options.failures);
-    this.#refusals = refusalCounters(options.metrics);
+    this.#refusals = rejectCounters(options.metrics);
   }
 
   /** Answers with what `answer` makes for the client, or with the reason why there is no answer. */
-  async letIn(
+  async authorize(
     area: Area,
     head: Head,
     reply: Reply,
@@ -72,10 +72,10 @@ export class Door {
           : await this.#options.limits[area]?.take(client.id, nowMs);
       if (allowance !== undefined) headers = allowance.headers;
       if (allowance?.exceeded)
-        throw new RefusalError('limited', 'too many requests; wait as long as Retry-After says');
+        throw new RejectError('limited', 'too many requests; wait as long as Retry-After says');
       if (client === undefined) throw unauthorized();
       if (area === 'manage' && client.type !== 'root')
-        throw new RefusalError('forbidden', 'only a root client may manage');
+        throw new RejectError('forbidden', 'only a root client may manage');
       const answered = await answer(client);
       const { headers: further = NO_HEADERS } = answered;
       const all = further.length === 0 ? headers : [...headers, ...further];
@@ -111,28 +111,28 @@ export class Door {
   }
 
   #refuse(error: unknown, reply: Reply, headers: HeaderList): void {
-    const refusal = refusalOf(error);
-    if (refusal === undefined) {
+    const reject = rejectOf(error);
+    if (reject === undefined) {
       this.#options.log.error({ err: error }, 'a question failed');
       reply.json(500, errorText(500, 'the service failed; it has been logged'), headers);
       return;
     }
-    this.#refusals[refusal.reason].add();
-    const { status, message } = refusal;
+    this.#refusals[reject.reason].add();
+    const { status, message } = reject;
     reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_AFTER] : headers);
   }
 }
 
-function unauthorized(): RefusalError {
-  return new RefusalError('unauthorized', 'unknown client id or wrong secret');
+function unauthorized(): RejectError {
+  return new RejectError('unauthorized', 'unknown client id or wrong secret');
 }
 
 /** Why nothing was done; undefined where the fault is ours. */
-function refusalOf(error: unknown): RefusalError | undefined {
-  if (error instanceof RefusalError) return error;
-  if (error instanceof VerifierFullError) return new RefusalError('busy', error.message);
+function rejectOf(error: unknown): RejectError | undefined {
+  if (error instanceof RejectError) return error;
+  if (error instanceof VerifierFullError) return new RejectError('busy', error.message);
   if (error instanceof BusError && error.retryable)
-    return new RefusalError(
+    return new RejectError(
       'bus-away',
       'the bus cannot be reached now; whether it was done is not known',
       error,
@@ -140,6 +140,6 @@ function refusalOf(error: unknown): RefusalError | undefined {
   return undefined;
 }
 
-function refusalCounters(metrics: Metrics) {
-  return metrics.reasons('query_refusals_total', 'questions that were not answered', REFUSAL_REASONS);
+function rejectCounters(metrics: Metrics) {
+  return metrics.reasons('query_refusals_total', 'questions that were not answered', REJECT_REASONS);
 }

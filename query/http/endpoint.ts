@@ -73,8 +73,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly answer: (call: Call<Parameters, Body>) => Promise<Answered>;
 }
 
-/** The site that a client may ask about, its zone and the time; throws a `RefusalError` where it may not. */
-export type AskedOf = (client: Client, projectId: string) => Asked;
+/** The site that a client may ask about, its zone and the time; throws a `RejectError` where it may not. */
+export type ScopeOf = (client: Client, projectId: string) => Asked;
 
 /** A question below `/insights/{projectId}`, whose answer needs no more than the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {
@@ -91,7 +91,7 @@ export const NEXT_CURSOR = 'x-next-cursor';
 
 /** The endpoint of such a question. */
 export function insight<Parameters, Answer>(
-  askedOf: AskedOf,
+  scopeOf: ScopeOf,
   question: Insight<Parameters, Answer>,
 ): Endpoint<Parameters, undefined> {
   const { path, about, schema, answer } = question;
@@ -105,7 +105,7 @@ export function insight<Parameters, Answer>(
     body: undefined,
     isPaged: question.next !== undefined,
     answer: async ({ client, path: named, parameters }) => {
-      const json = await answer(askedOf(client, named.projectId ?? ''), parameters, named);
+      const json = await answer(scopeOf(client, named.projectId ?? ''), parameters, named);
       const next = question.next?.(parameters, json);
       return next === undefined ? { json } : { json, headers: [[NEXT_CURSOR, next]] };
     },

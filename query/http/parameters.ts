@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 
 const PARAMETERS_MAX = 200;
 
-/** Reads the text after `?` by `schema`; throws a `RefusalError` that names the first parameter that is wrong. */
+/** Reads the text after `?` by `schema`; throws a `RejectError` that names the first parameter that is wrong. */
 export function readParameters<Parameters>(query: string, schema: z.ZodType<Parameters>): Parameters {
   const given = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(query)) {
@@ -12,11 +12,11 @@ export function readParameters<Parameters>(query: string, schema: z.ZodType<Para
     if (before === undefined) given.set(name, value);
     else if (typeof before === 'string') given.set(name, [before, value]);
     else before.push(value);
-    if (given.size > PARAMETERS_MAX) throw new RefusalError('invalid', 'too many parameters');
+    if (given.size > PARAMETERS_MAX) throw new RejectError('invalid', 'too many parameters');
   }
   const parsed = schema.safeParse(Object.fromEntries(given));
   if (parsed.success) return parsed.data;
-  throw new RefusalError('invalid', firstProblem(parsed.error, 'query'));
+  throw new RejectError('invalid', firstProblem(parsed.error, 'query'));
 }
 
 /** The first thing that is wrong, and where: `series.0.name: …`; `whole` names what has no place of its own. */

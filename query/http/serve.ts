@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
-import { RefusalError } from '../refusal.ts';
-import type { Door } from './authenticator.ts';
+import { RejectError } from '../reject.ts';
+import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { firstProblem, readParameters } from './parameters.ts';
 
@@ -11,18 +11,21 @@ const BODY_MAX_BYTES = 65_536;
 
 /** An endpoint of whatever parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {
-  addTo(http: HttpServer, door: Door, metrics: Metrics): void;
+  addTo(http: HttpServer, authenticator: Authenticator, metrics: Metrics): void;
 }
 
 /** Hides of what type an endpoint's parameters and body are, which only concerns itself. */
 export function anyEndpoint<Parameters, Body>(endpoint: Endpoint<Parameters, Body>): AnyEndpoint {
-  return { ...endpoint, addTo: (http, door, metrics) => serve(http, door, metrics, endpoint) };
+  return {
+    ...endpoint,
+    addTo: (http, authenticator, metrics) => serve(http, authenticator, metrics, endpoint),
+  };
 }
 
 /** Adds an endpoint to `http`: behind the door, its parameters and its body are read, and it is answered and measured. */
 function serve<Parameters, Body>(
   http: HttpServer,
-  door: Door,
+  authenticator: Authenticator,
   metrics: Metrics,
   endpoint: Endpoint<Parameters, Body>,
 ): void {
@@ -41,7 +44,7 @@ function serve<Parameters, Body>(
       asked.add();
       // The memory of a body is only lent until the first wait, and a secret that is new takes one.
       const kept = bytes.slice();
-      await door.letIn(endpoint.area, head, reply, (client) => {
+      await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
         const parameters = readParameters(head.query, endpoint.schema);
         const body = readBody(head, kept, endpoint.body);
@@ -63,27 +66,24 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
   };
 }
 
-/** Reads a body as JSON, by `schema`; throws a `RefusalError` that names the first field that is wrong. */
+/** Reads a body as JSON, by `schema`; throws a `RejectError` that names the first field that is wrong. */
 function readBody<Body>({ contentType }: Head, bytes: Uint8Array, schema: z.ZodType<Body> | undefined): Body {
   // No endpoint without a schema looks at its body.
   if (schema === undefined) return undefined as Body;
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   // `text/plain` is what a page's beacon and a careless client send.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
-    throw new RefusalError(
-      'not-json',
-      `content-type: expected application/json, not ${JSON.stringify(type)}`,
-    );
+    throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
   const parsed = schema.safeParse(jsonOf(bytes));
   if (parsed.success) return parsed.data;
-  throw new RefusalError('invalid', firstProblem(parsed.error, 'body'));
+  throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new RefusalError('invalid', 'body: it is not JSON in UTF-8');
+    throw new RejectError('invalid', 'body: it is not JSON in UTF-8');
   }
 }

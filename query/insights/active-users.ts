@@ -1,8 +1,8 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { RefusalError } from '../refusal.ts';
-import { summedSpans } from '../rollups/rollup-spans.ts';
+import { RejectError } from '../reject.ts';
+import { rollupSpans } from '../rollups/rollup-spans.ts';
 import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
 import type { Asked } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
@@ -52,7 +52,7 @@ export async function answerActiveUsers(
   const seam = await listSeam(sources, asked, query);
   const edges = days.map(({ fromMs }) => fromMs);
   const question = { projectId: asked.site.storedId, spans: [counted], edges, hoursFromMs: 0, days: false };
-  const sums = query.filters.length > 0 ? undefined : await summedSpans(sources.history, question, seam);
+  const sums = query.filters.length > 0 ? undefined : await rollupSpans(sources.history, question, seam);
   const rows = await sources.history.ask<VisitRow>(
     sums === undefined ? 'active-users' : 'active-users-rollup',
     {
@@ -112,7 +112,7 @@ function daysAsked(query: ActiveUsersQuery, asked: Asked): Span {
   const isRange = query.range !== undefined || query.startDate !== undefined || query.endDate !== undefined;
   if (isRange) {
     if (query.days !== undefined) {
-      throw new RefusalError('invalid', 'days: it contradicts range, startDate and endDate');
+      throw new RejectError('invalid', 'days: it contradicts range, startDate and endDate');
     }
     const { fromMs, toMs } = listRange(query, asked).span;
     return {
@@ -132,7 +132,7 @@ function daysFor(span: Span, asked: Asked): readonly Bucket[] {
   const days = bucketsOf({ fromMs: leadMs, toMs: span.toMs }, 'day', asked.zone);
   const daysShown = days?.filter(({ fromMs }) => fromMs >= span.fromMs).length;
   if (days === undefined || daysShown === undefined || daysShown > ACTIVE_DAYS_MAX) {
-    throw new RefusalError('invalid', `range: at most ${ACTIVE_DAYS_MAX} days are answered`);
+    throw new RejectError('invalid', `range: at most ${ACTIVE_DAYS_MAX} days are answered`);
   }
   return days;
 }

@@ -1,5 +1,5 @@
 import { must } from '../../infra/assert.ts';
-import { type SESSIONS_COLUMNS, SUMMED_DIMENSIONS } from '../../processor/rows.ts';
+import { ROLLUP_DIMENSIONS, type SESSIONS_COLUMNS } from '../../processor/rows.ts';
 
 type Column = (typeof SESSIONS_COLUMNS)[number];
 
@@ -59,7 +59,7 @@ export function columnsText({ column, parent }: Dimension): string {
 
 /** The table with the sums of days by a dimension, and by what its values belong to. */
 export function sumsOf({ column, parent = column }: Dimension): string {
-  const tables = Object.entries<readonly string[]>(SUMMED_DIMENSIONS);
+  const tables = Object.entries<readonly string[]>(ROLLUP_DIMENSIONS);
   const found = tables.find(([, columns]) => columns.includes(column) && columns.includes(parent));
   return must(found, `no sums by ${column}`)[0];
 }

@@ -1,12 +1,12 @@
 import type {
-  GroupRecord,
-  ProfileRecord,
-  RecordAnswer,
-  RecordQuestions,
+  EntityAnswer,
+  EntityQuestions,
+  GroupEntity,
+  ProfileEntity,
 } from '../../ingest/entity-lookup.ts';
 import { exportQuery, type GroupAnswer, type ProfileAnswer } from '../api.ts';
 import { answerExport } from '../export/events.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { StoreAwayError } from '../snapshot/history.ts';
 import type { Asked, Sources } from '../snapshot/question.ts';
 
@@ -14,8 +14,8 @@ import type { Asked, Sources } from '../snapshot/question.ts';
 const EVENTS_SHOWN = 20;
 
 /** What records are read from, besides what every question is answered from. */
-export interface RecordSources extends Sources {
-  readonly records: RecordQuestions;
+export interface EntitySources extends Sources {
+  readonly records: EntityQuestions;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface RecordSources extends Sources {
  * events name is known by them. While the store is away, the person is shown without events, marked as partial.
  */
 export async function answerProfile(
-  sources: RecordSources,
+  sources: EntitySources,
   asked: Asked,
   id: string,
 ): Promise<ProfileAnswer> {
@@ -31,7 +31,7 @@ export async function answerProfile(
     sources.records.ask({ kind: 'profile', projectId: asked.site.storedId, id }),
     recentEvents(sources, asked, id),
   ]);
-  refuseUnavailable(answer);
+  rejectUnavailable(answer);
   const record = answer.kind === 'found' && answer.record.kind === 'profile' ? answer.record : undefined;
   const events = recent?.data ?? [];
   if (record === undefined && events.length === 0) throw unknownRecord('profile', id);
@@ -43,11 +43,11 @@ export async function answerProfile(
 }
 
 /** `GET /insights/{projectId}/groups/{groupId}` */
-export async function answerGroup(sources: RecordSources, asked: Asked, id: string): Promise<GroupAnswer> {
+export async function answerGroup(sources: EntitySources, asked: Asked, id: string): Promise<GroupAnswer> {
   const answer = await sources.records.ask({ kind: 'group', projectId: asked.site.storedId, id });
-  refuseUnavailable(answer);
+  rejectUnavailable(answer);
   if (answer.kind !== 'found' || answer.record.kind !== 'group') throw unknownRecord('group', id);
-  const { type, name, properties, createdAtMs, updatedAtMs }: GroupRecord = answer.record;
+  const { type, name, properties, createdAtMs, updatedAtMs }: GroupEntity = answer.record;
   return { id, type, name, properties: pairsOf(properties), ...timesOf(createdAtMs, updatedAtMs) };
 }
 
@@ -62,7 +62,7 @@ async function recentEvents(sources: Sources, asked: Asked, profileId: string) {
 }
 
 function profileFields(
-  record: ProfileRecord | undefined,
+  record: ProfileEntity | undefined,
   id: string,
 ): Omit<ProfileAnswer, 'events' | 'partial'> {
   return {
@@ -90,11 +90,11 @@ function pairsOf(flat: readonly string[]): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-function refuseUnavailable(answer: RecordAnswer): void {
+function rejectUnavailable(answer: EntityAnswer): void {
   if (answer.kind === 'unavailable')
-    throw new RefusalError('partition-away', 'what is known of it cannot be reached now');
+    throw new RejectError('partition-away', 'what is known of it cannot be reached now');
 }
 
-function unknownRecord(what: string, id: string): RefusalError {
-  return new RefusalError('unknown-record', `no such ${what}: ${JSON.stringify(id)}`);
+function unknownRecord(what: string, id: string): RejectError {
+  return new RejectError('unknown-record', `no such ${what}: ${JSON.stringify(id)}`);
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ExcludedAnswer, excludedQuery } from '../api.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import type { Asked, Sources } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { rangeOf } from '../time/range.ts';
@@ -18,7 +18,7 @@ export async function answerExcluded(
   query: z.output<typeof excludedQuery>,
 ): Promise<ExcludedAnswer> {
   const range = rangeOf(query, nowMs, zone);
-  if ('kind' in range) throw new RefusalError('invalid', range.message);
+  if ('kind' in range) throw new RejectError('invalid', range.message);
   const { fromMs, toMs } = range.span;
   const parameters = { site: site.storedId, from: fromMs, to: toMs, limit: query.limit };
   const rows = await history.ask<ExcludedRow>('excluded', parameters, NO_SEAM);

@@ -1,17 +1,17 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { type Figures, type SummedRow, summedFigures } from '../figures.ts';
+import { addFigures, type FigureRow, type Figures } from '../figures.ts';
 import type { Filter } from '../filters/filter.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import { countWith } from '../rollups/rollup-cache.ts';
-import { askSums, KeptFigures } from '../rollups/rollup-figures.ts';
+import { askRollupFigures, FiguresCache } from '../rollups/rollup-figures.ts';
 import {
+  finalizedKeyOf,
   openEdgesOf,
-  type SummedSpans,
-  settledKeyOf,
-  summedSpans,
-  sumsBeside,
-  sumsKeyOf,
+  type RollupSpans,
+  rollupKeyOf,
+  rollupSpans,
+  rollupsBeside,
 } from '../rollups/rollup-spans.ts';
 import type { History } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -25,7 +25,7 @@ export interface RangeFigures {
 }
 
 /** What happened in a bucket, or in a whole span; and, of the hours that were read from sums, what began. */
-interface EventRow extends SummedRow {
+interface EventRow extends FigureRow {
   readonly isCurrent: number;
   readonly isTotal: number;
   readonly edge: number;
@@ -33,13 +33,13 @@ interface EventRow extends SummedRow {
 }
 
 /** What happened in a bucket by rows alone, and who was there. */
-interface RowEventRow extends SummedRow {
+interface RowEventRow extends FigureRow {
   readonly edge: number;
   readonly visitorHashes: readonly number[];
 }
 
 /** What began in a bucket by rows. */
-interface SessionRow extends SummedRow {
+interface SessionRow extends FigureRow {
   readonly edge: number;
 }
 
@@ -60,7 +60,7 @@ export async function historyFigures(
   { projectId, filters }: FiguresQuestion,
   range: Range,
   seam: Seam,
-  kept = new KeptFigures(),
+  kept = new FiguresCache(),
 ): Promise<RangeFigures> {
   const { span, previous } = range;
   const conditions = insightConditions(filters, range);
@@ -77,7 +77,7 @@ export async function historyFigures(
     synthetic: [SESSION_START, SESSION_END],
   };
   const asked = { projectId, spans: [previous, span], edges, hoursFromMs: 0, days: false };
-  const sums = filters.length > 0 ? undefined : await summedSpans(history, asked, seam);
+  const sums = filters.length > 0 ? undefined : await rollupSpans(history, asked, seam);
   if (sums === undefined) {
     const [events, sessions] = await Promise.all([
       history.ask<EventRow>('metrics-events', parameters, seam, conditions),
@@ -85,10 +85,10 @@ export async function historyFigures(
     ]);
     return combine(range, events, sessions);
   }
-  const hours = settledKeyOf(sums, previous);
+  const hours = finalizedKeyOf(sums, previous);
   const key = hours === undefined ? undefined : `${projectId} ${previous.fromMs} ${hours}`;
   const before = key === undefined ? undefined : kept.spans.get(key);
-  const current = before && (await withKeptSums(history, { parameters, sums, range }, seam, kept));
+  const current = before && (await withCachedRollups(history, { parameters, sums, range }, seam, kept));
   if (before !== undefined && current !== undefined) return { ...current, previous: before };
   const [events, sessions] = await Promise.all([
     history.ask<EventRow>('metrics-events-rollup', { ...parameters, ...sums }, seam),
@@ -99,9 +99,9 @@ export async function historyFigures(
   return figures;
 }
 
-interface SummedQuestion {
+interface RollupQuestion {
   readonly parameters: StoreParameters & { readonly site: string; readonly edges: readonly number[] };
-  readonly sums: SummedSpans;
+  readonly sums: RollupSpans;
   readonly range: Range;
 }
 
@@ -109,21 +109,21 @@ interface SummedQuestion {
  * The figures of a range without the span before, from what is kept of its sums, and from rows. Undefined when there are
  * too many visitors to tell here who of the rows' are among those of the sums.
  */
-async function withKeptSums(
+async function withCachedRollups(
   history: Asks,
-  { parameters, sums, range }: SummedQuestion,
+  { parameters, sums, range }: RollupQuestion,
   seam: Seam,
-  kept: KeptFigures,
+  kept: FiguresCache,
 ): Promise<Omit<RangeFigures, 'previous'> | undefined> {
   const { span, previous, buckets } = range;
   const openEdges = openEdgesOf(sums, buckets, span.toMs);
-  const hours = sumsKeyOf(sums, span);
+  const hours = rollupKeyOf(sums, span);
   const key = [parameters.site, hours, parameters.edges.join(' '), openEdges.join(' ')].join('|');
   if (kept.sums.hasTooMany(key)) return undefined;
-  const bound = { ...parameters, ...sumsBeside(sums, previous), previousTo: previous.fromMs };
+  const bound = { ...parameters, ...rollupsBeside(sums, previous), previousTo: previous.fromMs };
   const { hashesMax } = kept.sums;
   const [settled, events, sessions] = await Promise.all([
-    kept.sums.get(key, () => askSums(history, { ...bound, openEdges, hashesMax })),
+    kept.sums.get(key, () => askRollupFigures(history, { ...bound, openEdges, hashesMax })),
     history.ask<RowEventRow>('metrics-events-rows', bound, seam),
     history.ask<SessionRow>('metrics-sessions-rows', bound, seam),
   ]);
@@ -133,11 +133,11 @@ async function withKeptSums(
   const eventsByEdge = byEdge(events);
   const sessionsByEdge = byEdge(sessions);
   return {
-    current: summedFigures([total?.row, ...events, ...sessions], countWith(total?.visitors, everybody)),
+    current: addFigures([total?.row, ...events, ...sessions], countWith(total?.visitors, everybody)),
     buckets: buckets.map(({ fromMs }) => {
       const [summed, row] = [settled.buckets.get(fromMs), eventsByEdge.get(fromMs)];
       const visitors = countWith(summed?.visitors, row?.visitorHashes ?? []);
-      return summedFigures([summed?.row, row, sessionsByEdge.get(fromMs)], visitors);
+      return addFigures([summed?.row, row, sessionsByEdge.get(fromMs)], visitors);
     }),
   };
 }
@@ -151,11 +151,11 @@ function combine(range: Range, events: readonly EventRow[], sessions: readonly S
   // Sessions add up over buckets, because each began in one.
   const begun = sessions.filter((row) => row !== begunBefore);
   return {
-    current: summedFigures([current, ...begun], current?.visitors ?? 0),
-    previous: summedFigures([before, begunBefore], before?.visitors ?? 0),
+    current: addFigures([current, ...begun], current?.visitors ?? 0),
+    previous: addFigures([before, begunBefore], before?.visitors ?? 0),
     buckets: range.buckets.map(({ fromMs }) => {
       const row = eventsByEdge.get(fromMs);
-      return summedFigures([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
+      return addFigures([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
     }),
   };
 }

@@ -1,6 +1,6 @@
 import type { LiveAnswer } from '../api.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
-import { type Asked, refuseAway } from '../snapshot/question.ts';
+import { type Asked, rejectAway } from '../snapshot/question.ts';
 import { floorTo, labelOf } from '../time/buckets.ts';
 import { memoryFigures } from './memory-figures.ts';
 
@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 /** `GET /insights/{projectId}/live`. A device has one partition, so the partitions' distinct devices add up. */
 export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAnswer> {
   const answers = await hot.live(site.storedId);
-  refuseAway(answers, false);
+  rejectAway(answers, false);
   let visitors = 0;
   for (const head of headsOf(answers, 'live')) visitors += head.visitors;
   return { visitors };
@@ -26,8 +26,8 @@ export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Ask
     hot.liveDetails(site.storedId),
     hot.minutes(site.storedId, span.fromMs),
   ]);
-  refuseAway(details, false);
-  refuseAway(minutes, false);
+  rejectAway(details, false);
+  rejectAway(minutes, false);
   const heads = headsOf(details, 'live-details');
   const buckets = Array.from({ length: MINUTES }, (_, index) => {
     const fromMs = span.fromMs + index * MINUTE_MS;

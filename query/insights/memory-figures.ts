@@ -1,5 +1,5 @@
 import type { HotMinute } from '../../processor/hot.ts';
-import { type Figures, summedFigures } from '../figures.ts';
+import { addFigures, type Figures } from '../figures.ts';
 import type { Range, Span } from '../time/range.ts';
 import type { RangeFigures } from './history-figures.ts';
 
@@ -26,5 +26,5 @@ function figuresIn(span: Span, minutes: readonly HotMinute[]): Figures {
   const within = minutes.filter(({ minuteMs }) => minuteMs >= span.fromMs && minuteMs < span.toMs);
   const visitors = new Set<number>();
   for (const minute of within) for (const visitor of minute.visitors) visitors.add(visitor);
-  return summedFigures(within, visitors.size);
+  return addFigures(within, visitors.size);
 }

@@ -4,7 +4,7 @@ import type { Store } from '../../infra/store/store.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { metricsAnswer, metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { History } from '../snapshot/history.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { addTraffic } from '../testing/model-traffic.ts';
@@ -133,7 +133,7 @@ test.each([
     metrics: new Metrics(),
   });
   const error = await ask('range=7d', 'UTC', history).catch((cause: unknown) => cause);
-  expect(error).toBeInstanceOf(RefusalError);
+  expect(error).toBeInstanceOf(RejectError);
   expect(error).toMatchObject({ reason, status });
 });
 

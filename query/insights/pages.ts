@@ -3,7 +3,7 @@ import { HOURLY_PAGES_DAYS } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
 import type { PageRow } from '../rollups/rollup-page-rows.ts';
-import { SummedPages } from '../rollups/rollup-pages.ts';
+import { RollupPages } from '../rollups/rollup-pages.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import type { ListSources } from '../snapshot/list-question.ts';
 import type { Asked } from '../snapshot/question.ts';
@@ -36,7 +36,7 @@ export async function answerPages(
   sources: ListSources,
   asked: Asked,
   query: ListQuery,
-  pages = new SummedPages(),
+  pages = new RollupPages(),
 ): Promise<PagesAnswer> {
   const rows = await askRanked<PageRow>(sources, asked, query, {
     question: 'pages',
@@ -71,7 +71,7 @@ export async function answerEntryExit(
 
 /** `GET /insights/{projectId}/pages` */
 export function pagesInsight(sources: ListSources, memory: SiteMemory): Insight<ListQuery, PagesAnswer> {
-  const pages = new SummedPages();
+  const pages = new RollupPages();
   memory.keeps((storedId) => pages.forget(storedId));
   return {
     path: 'pages',

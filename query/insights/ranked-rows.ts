@@ -2,7 +2,7 @@ import type { StoreParameters } from '../../infra/store/store.ts';
 import { metricsOf } from '../figures.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { PagedParameters } from '../rollups/rollup-pages.ts';
-import { summedSpans } from '../rollups/rollup-spans.ts';
+import { rollupSpans } from '../rollups/rollup-spans.ts';
 import type { History } from '../snapshot/history.ts';
 import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
 import type { Asked } from '../snapshot/question.ts';
@@ -17,10 +17,10 @@ export interface RankedStatement<Row> {
   /** Bound besides the site, its currency, the span and the page. */
   readonly parameters: StoreParameters;
   /** How the same rows are had from sums; for questions without filters. */
-  readonly summed?: SummedRows<Row>;
+  readonly summed?: RollupRows<Row>;
 }
 
-export interface SummedRows<Row> {
+export interface RollupRows<Row> {
   /** Sums of hours from this time on will do, beside those of days. */
   readonly hoursFromMs: number;
   ask(history: Pick<History, 'ask'>, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
@@ -65,7 +65,7 @@ export async function askRanked<Row extends object>(
   if (summed !== undefined && query.filters.length === 0) {
     const { hoursFromMs } = summed;
     const asked = { projectId: site.storedId, spans: [range.span], edges: [], hoursFromMs, days: true };
-    const sums = await summedSpans(sources.history, asked, seam);
+    const sums = await rollupSpans(sources.history, asked, seam);
     if (sums !== undefined) return summed.ask(sources.history, { ...bound, ...sums }, seam);
   }
   return sources.history.ask<Row>(question, bound, seam, { ...conditions, columns });

@@ -162,14 +162,14 @@ test('the last root client of a team stays', async () => {
 });
 
 test('one root client stays also when two servers delete both in the same moment', async () => {
-  let keeper = must(service.roots.pairs, 'the team has a root client');
+  let supervisor = must(service.roots.pairs, 'the team has a root client');
   for (let round = 0; round < 10; round += 1) {
     service.clock.advance(11_000); // Failures to say who one is are forgotten.
-    const { data: second } = await make({ name: 'Second', type: 'root' }, keeper);
+    const { data: second } = await make({ name: 'Second', type: 'root' }, supervisor);
     await expect.poll(() => statusOf(second, secondUrl), { timeout: 2_000 }).toBe(200);
-    const pair = [keeper, second];
+    const pair = [supervisor, second];
     await Promise.all([
-      service.ask(keeper, 'DELETE', one(keeper.id)),
+      service.ask(supervisor, 'DELETE', one(supervisor.id)),
       service.ask(second, 'DELETE', one(second.id), { baseUrl: secondUrl }),
     ]);
     // The first server may be a moment behind the second one, which brought its client back.
@@ -178,8 +178,8 @@ test('one root client stays also when two servers delete both in the same moment
       return pair.find((_, index) => statuses[index] === 200);
     };
     await expect.poll(kept, { timeout: 2_000 }).toBeDefined();
-    keeper = must(await kept(), 'nobody is left who may manage');
-    const other = pair.find(({ id }) => id !== keeper.id);
-    if (other !== undefined) await service.ask(keeper, 'DELETE', one(other.id));
+    supervisor = must(await kept(), 'nobody is left who may manage');
+    const other = pair.find(({ id }) => id !== supervisor.id);
+    if (other !== undefined) await service.ask(supervisor, 'DELETE', one(other.id));
   }
 });

@@ -2,7 +2,7 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import {
   clientAnswer,
   clientChange,
@@ -12,18 +12,18 @@ import {
   clientWithSecret,
   shownClient,
 } from './client-api.ts';
-import { type ManageParts, ownSite } from './manage.ts';
+import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { changeRecord, createRecord, entryOf, type RecordKind, removeRecord } from './record-kind.ts';
+import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
 import { tagged } from './records.ts';
 
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
 
 /** `/manage/clients`: who may send and ask. Secrets are shown once, when they are made. */
-export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
-  const kind: RecordKind<Client> = {
+export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
+  const kind: ControlRecordKind<Client> = {
     what: 'client',
     mirror: parts.accounts.clients,
     belongs:
@@ -75,7 +75,7 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const entry = entryOf(kind, call);
-        refuseWithoutRoot(parts, entry.value);
+        rejectWithoutRoot(parts, entry.value);
         const answered = await removeRecord(parts, kind, call);
         await keepOneRoot(parts, entry);
         return answered;
@@ -106,7 +106,7 @@ export function clientEndpoints(parts: ManageParts): AnyEndpoint[] {
 
 /** Makes a client; its secret is returned and not kept. */
 export async function newClient(
-  parts: ManageParts,
+  parts: ManageDeps,
   teamId: string,
   { name, type, projectId }: Pick<Client, 'name' | 'type' | 'projectId'>,
 ) {
@@ -129,12 +129,12 @@ function withSecret(entry: Entry<Client>, secret: string) {
 }
 
 /** Refuses to leave a team without anybody who may manage it. */
-function refuseWithoutRoot({ accounts }: ManageParts, { id, type, teamId }: Client): void {
+function rejectWithoutRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
   if (type !== 'root') return;
   for (const { value } of accounts.clients.entries()) {
     if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
   }
-  throw new RefusalError(
+  throw new RejectError(
     'invalid',
     'clientId: the last root client of a team cannot be deleted; rotate its secret',
   );
@@ -145,9 +145,9 @@ function refuseWithoutRoot({ accounts }: ManageParts, { id, type, teamId }: Clie
  * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
  * order, so whoever comes second sees here that nobody is left.
  */
-async function keepOneRoot(parts: ManageParts, { key, value }: Entry<Client>): Promise<void> {
+async function keepOneRoot(parts: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
   try {
-    refuseWithoutRoot(parts, value);
+    rejectWithoutRoot(parts, value);
   } catch (error) {
     await parts.records.create(parts.accounts.clients, key, value);
     throw error;

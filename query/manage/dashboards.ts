@@ -7,16 +7,16 @@ import {
   dashboardsAnswer,
   shownRecord,
 } from './catalog-api.ts';
-import { type ManageParts, noSuch, ownSite } from './manage.ts';
+import { type ManageDeps, noSuch, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
   answerEntry,
+  type ControlRecordKind,
   createRecord,
   entryOf,
   listOf,
-  type RecordKind,
-  refuseMoreThan,
+  rejectMoreThan,
   removeRecord,
 } from './record-kind.ts';
 
@@ -24,7 +24,7 @@ const ALL = '/manage/projects/:projectId/dashboards';
 const DASHBOARDS_MAX = 200;
 
 /** `/manage/projects/{projectId}/dashboards`: what people put together to look at. */
-export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
+export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
   const kind = dashboardKind(parts);
   const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
   return [
@@ -42,7 +42,7 @@ export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
       body: dashboardCreation,
       answer: async (call) => {
         const site = ownSite(parts, call.client, call.path.projectId ?? '');
-        refuseMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
+        rejectMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
         const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: site.id,
@@ -76,7 +76,7 @@ export function dashboardEndpoints(parts: ManageParts): AnyEndpoint[] {
 }
 
 /** The dashboards of the site that a path names. */
-export function dashboardKind(parts: ManageParts): RecordKind<Dashboard> {
+export function dashboardKind(parts: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',
     mirror: parts.catalog.dashboards,
@@ -88,7 +88,7 @@ export function dashboardKind(parts: ManageParts): RecordKind<Dashboard> {
   };
 }
 
-async function removeReports({ catalog, records }: ManageParts, dashboardId: string): Promise<void> {
+async function removeReports({ catalog, records }: ManageDeps, dashboardId: string): Promise<void> {
   const below = [...catalog.reports.entries()].filter(({ value }) => value.dashboardId === dashboardId);
   await Promise.all(
     below.map(async ({ key, value }) => {

@@ -4,13 +4,13 @@ import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
 import { gscEndpoints } from './gsc/gsc.ts';
 import { integrationEndpoints } from './integrations/integrations.ts';
-import type { EndpointParts } from './manage.ts';
+import type { EndpointDeps } from './manage.ts';
 import { projectEndpoints } from './projects.ts';
 import { referenceEndpoints } from './references.ts';
 import { reportEndpoints } from './reports.ts';
 
 /** Everything below `/manage`. */
-export function manageEndpoints(parts: EndpointParts): AnyEndpoint[] {
+export function manageEndpoints(parts: EndpointDeps): AnyEndpoint[] {
   return [
     ...projectEndpoints(parts),
     ...clientEndpoints(parts),

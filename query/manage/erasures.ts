@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Erasure, profileDigest } from '../../processor/erasure.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { type ManageParts, ownSite } from './manage.ts';
+import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
-import { answerEntry, createRecord, entryOf, listOf, type RecordKind } from './record-kind.ts';
+import { answerEntry, type ControlRecordKind, createRecord, entryOf, listOf } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/erasures';
 const instant = z.iso.datetime();
@@ -23,8 +23,8 @@ export const erasureAnswer = z.object({ data: erasureShown });
 export const erasuresAnswer = z.object({ data: z.array(erasureShown) });
 
 /** What a team is told of the erasing of people: to ask for it, and the receipts. */
-export function erasureEndpoints(parts: ManageParts): AnyEndpoint[] {
-  const kind: RecordKind<Erasure> = {
+export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
+  const kind: ControlRecordKind<Erasure> = {
     what: 'erasure',
     mirror: parts.catalog.erasures,
     belongs: ({ client, path }) => {

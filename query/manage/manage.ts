@@ -3,13 +3,13 @@ import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
 
 /** What managing works on. */
-export interface ManageParts {
+export interface ManageDeps {
   readonly accounts: Accounts;
   readonly catalog: Catalog;
   readonly records: ControlRecords;
@@ -17,7 +17,7 @@ export interface ManageParts {
 }
 
 /** What the endpoints work on besides. */
-export interface EndpointParts extends ManageParts, RowStore {
+export interface EndpointDeps extends ManageDeps, RowStore {
   /** What secrets that people leave here are sealed with; empty: none can be kept. See infra/sealed.ts. */
   readonly secretsKey: string;
   /** How far the integrations are, by the keys of their records. */
@@ -32,22 +32,22 @@ export function nowText(clock: Clock): string {
 }
 
 /** A site of the client's team that may be used. One of another team is as unknown as one that does not exist. */
-export function ownSite({ accounts }: ManageParts, client: Client, id: string): Site {
+export function ownSite({ accounts }: ManageDeps, client: Client, id: string): Site {
   const site = accounts.site(id);
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;
 }
 
 /** The same with a site that was deleted. */
-export function ownSiteOrDeleted({ accounts }: ManageParts, client: Client, id: string): Site {
+export function ownSiteOrDeleted({ accounts }: ManageDeps, client: Client, id: string): Site {
   const site = accounts.sites.get(siteKeyOf(id));
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;
 }
 
 /** What is said of an id that names nothing, or something of another team. */
-export function noSuch(what: string, id: string): RefusalError {
-  return new RefusalError(
+export function noSuch(what: string, id: string): RejectError {
+  return new RejectError(
     what === 'project' ? 'unknown-site' : 'unknown-record',
     `no such ${what}: ${JSON.stringify(id)}`,
   );

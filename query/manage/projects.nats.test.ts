@@ -78,8 +78,8 @@ describe('a new site', () => {
     expect((await make({ name: 'Café Ünïcode' })).data.id).toBe('cafe-unicode');
     expect((await make({ name: 'cafe unicode!' }, others)).data.id).toBe('cafe-unicode-2');
     expect((await make({ name: '北京' })).data.id).toBe('site');
-    const twins = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
-    expect(twins.map(({ data }) => data.id).toSorted()).toEqual([
+    const sameTimestampEvents = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
+    expect(sameTimestampEvents.map(({ data }) => data.id).toSorted()).toEqual([
       'twin',
       'twin-2',
       'twin-3',

@@ -1,8 +1,8 @@
 import { type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { newClient } from './clients.ts';
-import { type ManageParts, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import {
   type ProjectChange,
@@ -23,7 +23,7 @@ const ONE = '/manage/projects/:projectId';
 const PURGE_AFTER_MS = 86_400_000;
 
 /** `/manage/projects`: the sites of a team. */
-export function projectEndpoints(parts: ManageParts): AnyEndpoint[] {
+export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
   const { accounts, records, clock } = parts;
   const one = { pattern: ONE, kind: 'manage-project', area: 'manage' as const };
   return [
@@ -129,7 +129,7 @@ export function projectEndpoints(parts: ManageParts): AnyEndpoint[] {
 }
 
 /** Makes a site under the first id that is free; one of a site that was purged is free. */
-async function newSite({ accounts, records, clock }: ManageParts, teamId: string, body: ProjectCreation) {
+async function newSite({ accounts, records, clock }: ManageDeps, teamId: string, body: ProjectCreation) {
   const at = nowText(clock);
   const { name, domain = null, cors, timezone, currency, types } = body;
   const fields = {
@@ -155,7 +155,7 @@ async function newSite({ accounts, records, clock }: ManageParts, teamId: string
       if (made !== undefined) return made;
     }
   }
-  throw new RefusalError('invalid', 'name: there are too many sites of this name');
+  throw new RejectError('invalid', 'name: there are too many sites of this name');
 }
 
 /** A site with what a change gives. */

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import type { About, Answered, Call } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { type ManageParts, ownSite } from './manage.ts';
+import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import {
   answerEntry,
+  type ControlRecordKind,
   changeRecord,
   entryOf,
   listOf,
-  type RecordKind,
   removeRecord,
   type Stamp,
 } from './record-kind.ts';
@@ -33,8 +33,8 @@ export interface OneRecord<Value extends Stamp, Change> {
 
 /** `GET`, `PATCH` and `DELETE` of one record. */
 export function oneRecordEndpoints<Value extends Stamp, Change>(
-  parts: ManageParts,
-  kind: RecordKind<Value>,
+  parts: ManageDeps,
+  kind: ControlRecordKind<Value>,
   { pattern, name, about, answer, change, changed, remove }: OneRecord<Value, Change>,
 ): AnyEndpoint[] {
   const one = { pattern, kind: name, area: 'manage' as const, schema: noParameters };
@@ -75,8 +75,8 @@ interface OfTeam {
 
 /** `GET` of all records of a team, or of those of one of its sites. */
 export function teamListEndpoint<Value extends Stamp & { readonly projectId: string | null }>(
-  parts: ManageParts,
-  kind: RecordKind<Value>,
+  parts: ManageDeps,
+  kind: ControlRecordKind<Value>,
   { pattern, name, about, query }: OfTeam,
 ): AnyEndpoint {
   return anyEndpoint({

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered, Call } from '../http/endpoint.ts';
-import { RefusalError } from '../refusal.ts';
-import { type ManageParts, newestFirst, noSuch, nowText } from './manage.ts';
+import { RejectError } from '../reject.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
 import { tagged } from './records.ts';
 
 /** What every record that is made under a random id begins with. */
@@ -16,12 +16,12 @@ export interface Stamp {
 export type Asked = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
 /** A kind of record: where it is kept, whose it is, and how it is answered. */
-export interface RecordKind<Value extends Stamp> {
+export interface ControlRecordKind<Value extends Stamp> {
   /** As messages call it; `${what}Id` is what paths call its id. */
   readonly what: string;
   readonly mirror: Mirror<Value>;
   /**
-   * Finds what stands above the record, and says which records belong to that. Throws a `RefusalError` where there is
+   * Finds what stands above the record, and says which records belong to that. Throws a `RejectError` where there is
    * nothing above that the client may have, before any record is looked at: the answer must not tell whether there is one.
    */
   readonly belongs: (asked: Asked) => (value: Value) => boolean;
@@ -30,7 +30,7 @@ export interface RecordKind<Value extends Stamp> {
 }
 
 /** The record that a request names. One that the client may not have is as unknown as one that does not exist. */
-export function entryOf<Value extends Stamp>(kind: RecordKind<Value>, asked: Asked): Entry<Value> {
+export function entryOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Entry<Value> {
   const isTheirs = kind.belongs(asked);
   const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, asked).toLowerCase());
   if (entry === undefined || !isTheirs(entry.value)) throw unknownRecord(kind, asked);
@@ -38,7 +38,7 @@ export function entryOf<Value extends Stamp>(kind: RecordKind<Value>, asked: Ask
 }
 
 /** All records that belong to what a request names, newest first. */
-export function listOf<Value extends Stamp>(kind: RecordKind<Value>, asked: Asked): Value[] {
+export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Value[] {
   const isTheirs = kind.belongs(asked);
   const all = [...kind.mirror.entries()].map(({ value }) => value);
   return newestFirst(all.filter(isTheirs));
@@ -46,7 +46,7 @@ export function listOf<Value extends Stamp>(kind: RecordKind<Value>, asked: Aske
 
 /** Stores what `make` makes under a random id. */
 export async function createRecord<Value extends Stamp>(
-  { records, clock }: ManageParts,
+  { records, clock }: ManageDeps,
   mirror: Mirror<Value>,
   make: (stamp: Stamp) => Value,
 ): Promise<Entry<Value>> {
@@ -58,14 +58,17 @@ export async function createRecord<Value extends Stamp>(
 }
 
 /** The answer that shows one record. */
-export function answerEntry<Value extends Stamp>(kind: RecordKind<Value>, entry: Entry<Value>): Answered {
+export function answerEntry<Value extends Stamp>(
+  kind: ControlRecordKind<Value>,
+  entry: Entry<Value>,
+): Answered {
   return tagged(entry, { data: kind.shown(entry.value) });
 }
 
 /** Changes the record that a request names into what `change` makes of it, which may be called more than once. */
 export async function changeRecord<Value extends Stamp>(
-  { records, clock }: ManageParts,
-  kind: RecordKind<Value>,
+  { records, clock }: ManageDeps,
+  kind: ControlRecordKind<Value>,
   asked: Asked,
   change: (current: Value) => Value,
 ): Promise<Entry<Value>> {
@@ -77,8 +80,8 @@ export async function changeRecord<Value extends Stamp>(
 
 /** Removes the record that a request names. The answer shows it for the last time. */
 export async function removeRecord<Value extends Stamp>(
-  { records }: ManageParts,
-  kind: RecordKind<Value>,
+  { records }: ManageDeps,
+  kind: ControlRecordKind<Value>,
   asked: Asked,
 ): Promise<Answered> {
   const { key } = entryOf(kind, asked);
@@ -87,18 +90,18 @@ export async function removeRecord<Value extends Stamp>(
 }
 
 /** Refuses one more than `max`. Of several that are made in the same moment some may slip through. */
-export function refuseMoreThan(max: number, what: string, before: readonly unknown[]): void {
+export function rejectMoreThan(max: number, what: string, before: readonly unknown[]): void {
   if (before.length < max) return;
-  throw new RefusalError(
+  throw new RejectError(
     'invalid',
     `body: there are ${max} ${what} already, which is the most; delete one first`,
   );
 }
 
-function unknownRecord<Value extends Stamp>(kind: RecordKind<Value>, asked: Asked): RefusalError {
+function unknownRecord<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): RejectError {
   return noSuch(kind.what, idIn(kind, asked));
 }
 
-function idIn<Value extends Stamp>({ what }: RecordKind<Value>, { path }: Asked): string {
+function idIn<Value extends Stamp>({ what }: ControlRecordKind<Value>, { path }: Asked): string {
   return path[`${what}Id`] ?? '';
 }

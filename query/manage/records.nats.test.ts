@@ -6,7 +6,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import { createLogger } from '../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { ControlRecords } from './records.ts';
 
 const log = createLogger('test', 'silent');
@@ -34,7 +34,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-const missing = () => new RefusalError('unknown-record', 'there is none');
+const missing = () => new RejectError('unknown-record', 'there is none');
 const tagOf = ({ revision }: Entry<Steps>) => `"${revision}"`;
 const step =
   (name: string) =>
@@ -111,14 +111,14 @@ test('as many changes at once as are tried lose none', async () => {
 
 test('what `change` throws leaves the record alone', async () => {
   const entry = await made();
-  const refusal = new RefusalError('invalid', 'no');
+  const reject = new RejectError('invalid', 'no');
   const refused = records.change(followed, entry.key, '', {
     change: () => {
-      throw refusal;
+      throw reject;
     },
     missing,
   });
-  await expect(refused).rejects.toBe(refusal);
+  await expect(refused).rejects.toBe(reject);
   expect((await bucket.get(entry.key))?.revision).toBe(entry.revision);
 });
 

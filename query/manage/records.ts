@@ -2,7 +2,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered } from '../http/endpoint.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 
 /** Times that a change is made anew because somebody else was first. */
 const TRIES_MAX = 20;
@@ -46,7 +46,7 @@ export class ControlRecords {
 
   /**
    * Makes of a record what `change` makes of it, which may be called more than once, and throws to leave it alone.
-   * Throws `missing()` when there is none, and a `RefusalError` when `ifMatch` names another state of it.
+   * Throws `missing()` when there is none, and a `RejectError` when `ifMatch` names another state of it.
    */
   async change<Value>(
     mirror: Mirror<Value>,
@@ -64,7 +64,7 @@ export class ControlRecords {
     mirror: Mirror<Value>,
     key: string,
     ifMatch: string,
-    missing: () => RefusalError,
+    missing: () => RejectError,
   ): Promise<Value> {
     return this.#untilFirst(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
       await this.#bucket.remove(key, revision);
@@ -77,7 +77,7 @@ export class ControlRecords {
   async #untilFirst<Value, Result>(
     mirror: Mirror<Value>,
     key: string,
-    { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RefusalError },
+    { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RejectError },
     write: (entry: Entry<Value>) => Promise<Result>,
   ): Promise<Result> {
     const expected = expectedRevisions(ifMatch);
@@ -87,12 +87,12 @@ export class ControlRecords {
     for (let attempt = 1; ; attempt += 1) {
       if (entry === undefined) throw missing();
       if (!isExpected(expected, entry))
-        throw new RefusalError('changed', 'if-match: it was changed since; read it again');
+        throw new RejectError('changed', 'if-match: it was changed since; read it again');
       try {
         return await write(entry);
       } catch (error) {
         if (!isConflict(error)) throw error;
-        if (attempt === TRIES_MAX) throw new RefusalError('busy', 'too many change it at once', error);
+        if (attempt === TRIES_MAX) throw new RejectError('busy', 'too many change it at once', error);
         entry = await this.#fresh(mirror, key);
       }
     }
@@ -122,7 +122,7 @@ export class ControlRecords {
 /** What is to become of a record, and what is said when there is none. */
 export interface Change<Value> {
   readonly change: (current: Value) => Value;
-  readonly missing: () => RefusalError;
+  readonly missing: () => RejectError;
 }
 
 /** One record as an answer, with the tag that an `If-Match` names. */
@@ -135,7 +135,7 @@ function expectedRevisions(ifMatch: string): ReadonlySet<string> | undefined {
   const text = ifMatch.trim();
   if (text === '' || text === '*') return undefined;
   if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
-    throw new RefusalError('invalid', 'if-match: expected * or a list of tags in quotes');
+    throw new RejectError('invalid', 'if-match: expected * or a list of tags in quotes');
   }
   return new Set(text.split(',').map((tag) => tag.trim()));
 }

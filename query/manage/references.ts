@@ -1,5 +1,5 @@
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { pointOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import type { Reference } from './catalog.ts';
@@ -11,19 +11,19 @@ import {
   referencesQuery,
   shownRecord,
 } from './catalog-api.ts';
-import { type ManageParts, ownSite } from './manage.ts';
+import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { answerEntry, createRecord, listOf, type RecordKind, refuseMoreThan } from './record-kind.ts';
+import { answerEntry, type ControlRecordKind, createRecord, listOf, rejectMoreThan } from './record-kind.ts';
 
 const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
 
 /** `/manage/references`: dates that matter to the sites of a team. */
-export function referenceEndpoints(parts: ManageParts): AnyEndpoint[] {
+export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
   const { accounts, catalog } = parts;
   const zones = new Zones();
-  const kind: RecordKind<Reference> = {
+  const kind: ControlRecordKind<Reference> = {
     what: 'reference',
     mirror: catalog.references,
     belongs:
@@ -37,7 +37,7 @@ export function referenceEndpoints(parts: ManageParts): AnyEndpoint[] {
   const instantOf = (date: string, timezone: string) => {
     const point = pointOf(date, zones.of(timezone));
     if (point !== undefined) return new Date(point.fromMs).toISOString();
-    throw new RefusalError('invalid', 'date: expected YYYY-MM-DD or an ISO time of the years 1902 to 2298');
+    throw new RejectError('invalid', 'date: expected YYYY-MM-DD or an ISO time of the years 1902 to 2298');
   };
   return [
     teamListEndpoint(parts, kind, {
@@ -65,7 +65,7 @@ export function referenceEndpoints(parts: ManageParts): AnyEndpoint[] {
         const { title, description, date } = call.body;
         const site = ownSite(parts, call.client, call.body.projectId);
         const before = listOf(kind, call).filter(({ storedId }) => storedId === site.storedId);
-        refuseMoreThan(REFERENCES_MAX, 'references of the site', before);
+        rejectMoreThan(REFERENCES_MAX, 'references of the site', before);
         const at = instantOf(date, site.timezone);
         const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
           id,

@@ -1,5 +1,5 @@
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import type { Report } from './catalog.ts';
@@ -12,26 +12,26 @@ import {
   shownRecord,
 } from './catalog-api.ts';
 import { dashboardKind } from './dashboards.ts';
-import { type ManageParts, ownSite } from './manage.ts';
+import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
   type Asked,
   answerEntry,
+  type ControlRecordKind,
   createRecord,
   entryOf,
   listOf,
-  type RecordKind,
-  refuseMoreThan,
+  rejectMoreThan,
 } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 const REPORTS_MAX = 200;
 
 /** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: questions that people keep. */
-export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
+export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
   const dashboards = dashboardKind(parts);
-  const kind: RecordKind<Report> = {
+  const kind: ControlRecordKind<Report> = {
     what: 'report',
     mirror: parts.catalog.reports,
     belongs: (asked) => {
@@ -40,7 +40,7 @@ export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
     },
     shown: shownRecord,
   };
-  const refuseRange = rangeRefusal(parts);
+  const rejectRange = rangeReject(parts);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -62,10 +62,10 @@ export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
       body: reportCreation,
       answer: async (call) => {
         const { value: dashboard } = entryOf(dashboards, call);
-        refuseMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
+        rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
         const { name, chartType, interval, series, breakdowns, formula } = call.body;
         const span = { ...spanOf(call.body, { range: '30d' }), interval };
-        refuseRange(call, span);
+        rejectRange(call, span);
         const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
@@ -97,7 +97,7 @@ export function reportEndpoints(parts: ManageParts): AnyEndpoint[] {
       change: reportChange,
       changed: (current, call) => {
         const next = changedReport(current, call.body);
-        refuseRange(call, next);
+        rejectRange(call, next);
         return next;
       },
     }),
@@ -128,13 +128,11 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
 }
 
 /** Refuses what no question could ask: a report that can never be answered helps nobody. */
-function rangeRefusal(
-  parts: ManageParts,
-): (asked: Asked, span: ReportSpan & Pick<Report, 'interval'>) => void {
+function rangeReject(parts: ManageDeps): (asked: Asked, span: ReportSpan & Pick<Report, 'interval'>) => void {
   const zones = new Zones();
   return ({ client, path }, span) => {
     const site = ownSite(parts, client, path.projectId ?? '');
     const range = rangeOf(span, parts.clock.nowMs(), zones.of(site.timezone));
-    if ('kind' in range) throw new RefusalError('invalid', range.message);
+    if ('kind' in range) throw new RejectError('invalid', range.message);
   };
 }

@@ -1,12 +1,12 @@
 import { SealingKeyError, seal } from '../../infra/sealed.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 
-/** A secret as the record at `place` keeps it. Throws a `RefusalError` where there is no key to seal with. */
+/** A secret as the record at `place` keeps it. Throws a `RejectError` where there is no key to seal with. */
 export function sealedSecret(secretsKey: string, place: string, secret: string): string {
   try {
     return seal(secretsKey, place, secret);
   } catch (error) {
-    if (error instanceof SealingKeyError) throw new RefusalError('not-set-up', error.message, error);
+    if (error instanceof SealingKeyError) throw new RejectError('not-set-up', error.message, error);
     throw error;
   }
 }

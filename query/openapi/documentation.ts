@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { HttpServer } from '../../infra/http/http.ts';
-import { addUnchanging } from '../../infra/http/static-asset.ts';
+import { addStaticAsset } from '../../infra/http/static-asset.ts';
 import { release } from '../../infra/root.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import { COLLECTION } from './collection.ts';
@@ -22,14 +22,14 @@ const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLE
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const version = release();
   const document = apiDocument(endpoints, version);
-  addUnchanging(http, ['/openapi.json'], {
+  addStaticAsset(http, ['/openapi.json'], {
     body: Buffer.from(JSON.stringify(document)),
     contentType: 'application/json; charset=utf-8',
     maxAgeS: MAX_AGE_S,
     headers: [['service-version', version]],
     cors: undefined,
   });
-  addUnchanging(http, ['/documentation'], {
+  addStaticAsset(http, ['/documentation'], {
     body: Buffer.from(documentationPage(document)),
     contentType: 'text/html; charset=utf-8',
     maxAgeS: MAX_AGE_S,

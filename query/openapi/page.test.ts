@@ -53,7 +53,7 @@ describe('the page', () => {
 
 test('what a description says is text, whatever it says', () => {
   const evil = '<img src=x onerror="alert(1)">&\'';
-  const spoilt: OpenApiDocument = {
+  const mutated: OpenApiDocument = {
     ...document,
     info: { ...document.info, title: evil },
     components: {
@@ -64,7 +64,7 @@ test('what a description says is text, whatever it says', () => {
       },
     },
   };
-  const shown = documentationPage(spoilt);
+  const shown = documentationPage(mutated);
   expect(shown).not.toContain('<img');
   expect(shown).toContain('&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&amp;&#39;');
 });

@@ -65,7 +65,7 @@ export const HEADERS = {
 } as const;
 
 /** A refusal: what it is called among the components, when it comes, with what, and one of them. */
-export interface Refusal {
+export interface Reject {
   readonly name: string;
   readonly description: string;
   readonly headers: readonly AnswerHeader[];
@@ -73,7 +73,7 @@ export interface Refusal {
   readonly error: string;
 }
 
-export const REFUSALS: Readonly<Record<ErrorStatus, Refusal>> = {
+export const REFUSALS: Readonly<Record<ErrorStatus, Reject>> = {
   400: {
     name: 'BadRequest',
     description: 'Something cannot be understood; the message begins with the field that is wrong.',

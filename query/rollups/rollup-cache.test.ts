@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { SiteMemory } from '../site-memory.ts';
-import { Kept } from './rollup-cache.ts';
+import { RollupCache } from './rollup-cache.ts';
 
 test('what is kept is loaded once, until its site is to be forgotten', async () => {
-  const kept = new Kept<string>();
+  const kept = new RollupCache<string>();
   const memory = new SiteMemory();
   memory.keeps((storedId) => kept.forget(storedId));
   const loads: string[] = [];

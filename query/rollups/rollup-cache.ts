@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache-keys.ts';
-import { ROW_HASHES_MAX, SETTLED_HASHES_MAX } from '../sql/rollup-texts.ts';
+import { FINALIZED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 
 /** Hashes that the answers to one kind of question may keep, eight bytes each, and how many answers. */
 const HASHES_MAX = 4_000_000;
@@ -32,12 +32,12 @@ export function countWith(set: HashSet | undefined, more: Iterable<number>): num
  * hashes of who was there, so that those of the rows can be added here. Where they are too many for that, this is
  * remembered instead, and the store adds them.
  */
-export class Kept<Answer> {
+export class RollupCache<Answer> {
   readonly #answers: LRUCache<string, { readonly answer: Answer | undefined; readonly hashes: number }>;
   /** Hashes of one answer that are not too many. */
   readonly hashesMax: number;
 
-  constructor(hashesMax = SETTLED_HASHES_MAX) {
+  constructor(hashesMax = FINALIZED_HASHES_MAX) {
     this.hashesMax = hashesMax;
     this.#answers = new LRUCache({
       max: ANSWERS_MAX,

@@ -38,7 +38,7 @@ interface Entries {
   readonly sessionsWithin: number;
 }
 
-interface SettledPage extends Views, Entries {
+interface FinalizedPage extends Views, Entries {
   readonly reaching: number;
   readonly visitors: number;
   readonly sessionHashes: string;
@@ -46,13 +46,13 @@ interface SettledPage extends Views, Entries {
 }
 
 /** What is kept of a page. */
-export interface KeptPage extends Views, Entries {
+export interface RollupPage extends Views, Entries {
   /** Sessions that reach beyond an hour or day of the sums. */
   readonly reaching: HashSet;
   readonly visitors: HashSet;
 }
 
-export type KeptPages = readonly KeptPage[];
+export type RollupPageList = readonly RollupPage[];
 
 /** What rows say of a page that is asked for; or of all others, how many sessions one of them has at the most. */
 export interface PageViews extends Views {
@@ -63,11 +63,11 @@ export interface PageViews extends Views {
 }
 
 /** Asks for what the sums say of some pages, or of all. */
-export async function askKeptPages(
+export async function askRollupPages(
   history: Pick<History, 'ask'>,
   parameters: StoreParameters & { readonly hashesMax: number },
-): Promise<{ readonly answer: KeptPages; readonly hashes: number }> {
-  const rows = await history.ask<SettledPage>('pages-finalized', parameters, NO_SEAM);
+): Promise<{ readonly answer: RollupPageList; readonly hashes: number }> {
+  const rows = await history.ask<FinalizedPage>('pages-finalized', parameters, NO_SEAM);
   return {
     answer: rows.map(({ sessionHashes, visitorHashes, ...row }) => ({
       ...row,
@@ -79,7 +79,7 @@ export async function askKeptPages(
 }
 
 /** Pages by their sums and their rows together, most sessions first, ties by path and origin as the store orders them. */
-export function pagesOf(kept: KeptPages, rows: readonly PageViews[]): readonly PageRow[] {
+export function pagesOf(kept: RollupPageList, rows: readonly PageViews[]): readonly PageRow[] {
   const keptByPage = new Map(kept.map((page) => [pageKeyOf(page), page]));
   const rowsByPage = new Map(rows.map((row) => [pageKeyOf(row), row]));
   const pages = new Set([...keptByPage.keys(), ...rowsByPage.keys()]);
@@ -94,7 +94,7 @@ export function pageKeyOf({ origin, path }: Pick<PageRow, 'origin' | 'path'>): s
   return `${origin}\n${path}`;
 }
 
-function pageOf(kept: KeptPage | undefined, row: PageViews | undefined): PageRow {
+function pageOf(kept: RollupPage | undefined, row: PageViews | undefined): PageRow {
   const titled = [kept, row].filter((views) => views !== undefined && views.title !== '');
   const [latest] = titled.sort((a, b) => (b?.titleAt ?? 0) - (a?.titleAt ?? 0));
   const { origin = '', path = '' } = kept ?? row ?? {};

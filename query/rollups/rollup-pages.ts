@@ -4,14 +4,14 @@ import { deleteKeys } from '../../infra/cache-keys.ts';
 import type { StoreParameters } from '../../infra/store/store.ts';
 import type { History } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
-import { Kept } from './rollup-cache.ts';
+import { RollupCache } from './rollup-cache.ts';
 import {
-  askKeptPages,
-  type KeptPages,
+  askRollupPages,
   type PageRow,
   type PageViews,
   pageKeyOf,
   pagesOf,
+  type RollupPageList,
 } from './rollup-page-rows.ts';
 
 type Asks = Pick<History, 'ask'>;
@@ -48,7 +48,7 @@ interface NamedRow extends PageRow {
 
 type EnteredRow = Pick<PageRow, 'origin' | 'path' | 'entries' | 'bounces' | 'durationMs'>;
 
-/** What `summedSpans` gives, the question's own, and which of the rows. */
+/** What `rollupSpans` gives, the question's own, and which of the rows. */
 export type PagedParameters = StoreParameters & { readonly limit: number; readonly offset: number };
 
 /** The same, and of which pages: of those with these paths, or of every page. */
@@ -61,12 +61,12 @@ type NamedParameters = StoreParameters & { readonly every: number; readonly path
  * first one left out, and what the rows add; rows of the answer above that are the first ones. Unless all are, more pages
  * are looked at.
  */
-export class SummedPages {
+export class RollupPages {
   readonly #rankings = new LRUCache<string, Ranking>({ max: RANKINGS_MAX });
-  readonly #pages: Kept<KeptPages>;
+  readonly #pages: RollupCache<RollupPageList>;
 
   constructor(hashesMax?: number) {
-    this.#pages = new Kept(hashesMax);
+    this.#pages = new RollupCache(hashesMax);
   }
 
   /** Lets go of what is kept of a site. */
@@ -112,8 +112,10 @@ export class SummedPages {
   async #named(history: Asks, bound: NamedParameters, sumsKey: string, seam: Seam): Promise<NamedPages> {
     const key = `${sumsKey} ${createHash('sha256').update(JSON.stringify(bound.paths)).digest('base64')}`;
     const views = async () => {
-      const found = this.#pages.hasTooMany(key) ? undefined : await this.#withKept(history, bound, key, seam);
-      return found ?? askSummed(history, bound, seam);
+      const found = this.#pages.hasTooMany(key)
+        ? undefined
+        : await this.#withCached(history, bound, key, seam);
+      return found ?? askRollup(history, bound, seam);
     };
     const [{ rows, othersMax }, entered] = await Promise.all([
       views(),
@@ -135,7 +137,7 @@ export class SummedPages {
   }
 
   /** From what is kept of their sums, and from rows. Undefined when too many have seen them for that. */
-  async #withKept(
+  async #withCached(
     history: Asks,
     bound: NamedParameters,
     key: string,
@@ -143,7 +145,7 @@ export class SummedPages {
   ): Promise<NamedPages | undefined> {
     const { hashesMax } = this.#pages;
     const [kept, found] = await Promise.all([
-      this.#pages.get(key, () => askKeptPages(history, { ...bound, hashesMax })),
+      this.#pages.get(key, () => askRollupPages(history, { ...bound, hashesMax })),
       history.ask<PageViews>('pages-rows', bound, seam),
     ]);
     const most = found.reduce((max, row) => Math.max(max, row.sessionsMax, row.visitorHashes.length), 0);
@@ -155,7 +157,7 @@ export class SummedPages {
 }
 
 /** All of it by the store. */
-async function askSummed(history: Asks, bound: NamedParameters, seam: Seam): Promise<NamedPages> {
+async function askRollup(history: Asks, bound: NamedParameters, seam: Seam): Promise<NamedPages> {
   const rows = await history.ask<NamedRow>('pages-rollup', bound, seam);
   const others = rows.find(({ isNamed }) => isNamed === 0);
   return { rows: rows.filter(({ isNamed }) => isNamed === 1), othersMax: others?.sessionsMax ?? 0 };

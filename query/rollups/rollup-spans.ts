@@ -21,8 +21,8 @@ export interface SpansQuestion {
   readonly days: boolean;
 }
 
-/** What `summedSpans` finds, in seconds since 1970; bound as it is. */
-export interface SummedSpans extends StoreParameters {
+/** What `rollupSpans` finds, in seconds since 1970; bound as it is. */
+export interface RollupSpans extends StoreParameters {
   readonly firstDay: number;
   readonly lastDay: number;
   readonly dayKeys: readonly bigint[];
@@ -47,11 +47,11 @@ export interface SummedSpans extends StoreParameters {
  * question takes: what a flush changes later is not summed up again before it has been left alone for a while
  * (processor/rollups/rollup-job.ts). Undefined when there are no sums that help.
  */
-export async function summedSpans(
+export async function rollupSpans(
   history: Pick<History, 'ask'>,
   { projectId, spans, edges, hoursFromMs, days }: SpansQuestion,
   seam: Seam,
-): Promise<SummedSpans | undefined> {
+): Promise<RollupSpans | undefined> {
   const all = hoursOf(spans);
   const [first, last] = [all?.[0], all?.at(-1)];
   if (all === undefined || first === undefined || last === undefined) return undefined;
@@ -81,22 +81,22 @@ export async function summedSpans(
  * What tells the sums of a span of time from all others, where its hours are all summed up; then what they say never
  * changes. Undefined where something is read from rows.
  */
-export function settledKeyOf(sums: SummedSpans, span: Span): string | undefined {
-  const isSettled = !sums.rowHours.some(
+export function finalizedKeyOf(sums: RollupSpans, span: Span): string | undefined {
+  const isFinalized = !sums.rowHours.some(
     (hour) => hour * 1000 + HOUR_MS > span.fromMs && hour * 1000 < span.toMs,
   );
-  return isSettled ? sumsKeyOf(sums, span) : undefined;
+  return isFinalized ? rollupKeyOf(sums, span) : undefined;
 }
 
 /** What tells the sums of hours of a span from all others; the rest of it is read from rows. */
-export function sumsKeyOf({ hourKeys }: SummedSpans, span: Span): string {
+export function rollupKeyOf({ hourKeys }: RollupSpans, span: Span): string {
   const keys = hourKeys.filter((key) => isWithin(key, span)).join(' ');
   return createHash('sha256').update(keys).digest('base64');
 }
 
 /** Of buckets that follow each other until `endMs`, those that have hours which are read from rows, by their beginnings. */
 export function openEdgesOf(
-  { rowHours }: SummedSpans,
+  { rowHours }: RollupSpans,
   buckets: readonly Pick<Span, 'fromMs'>[],
   endMs: number,
 ): readonly number[] {
@@ -111,7 +111,7 @@ export function openEdgesOf(
 }
 
 /** The sums without the hours of a span. */
-export function sumsBeside(sums: SummedSpans, span: Span): SummedSpans {
+export function rollupsBeside(sums: RollupSpans, span: Span): RollupSpans {
   const hourKeys = sums.hourKeys.filter((key) => !isWithin(key, span));
   const hours = hourKeys.map(hourOf);
   return { ...sums, hourKeys, firstHour: hours[0] ?? 0, lastHour: hours.at(-1) ?? 0 };

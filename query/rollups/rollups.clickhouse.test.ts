@@ -21,8 +21,8 @@ import { addVisitTraffic } from '../testing/visit-traffic.ts';
 import { Visits } from '../testing/visits.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
-import { KeptFigures } from './rollup-figures.ts';
-import { SummedPages } from './rollup-pages.ts';
+import { FiguresCache } from './rollup-figures.ts';
+import { RollupPages } from './rollup-pages.ts';
 
 const HOUR_MS = 3_600_000;
 const UNITS = [
@@ -33,7 +33,7 @@ const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 110 * HOUR_MS;
 // What an owner promises to mark, and what is summed up: long before now, so that much of the traffic is late.
-const SETTLED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
+const FINALIZED_MS = Math.floor((NOW_MS - 5 * HOUR_MS) / HOUR_MS) * HOUR_MS;
 /** Summed up, too, though nothing happened then: spans before those that are asked for. */
 const BEFORE_MS = 96 * HOUR_MS;
 const SPAN = { fromMs: FROM_MS, toMs: NOW_MS, isCoherent: true };
@@ -57,7 +57,7 @@ afterAll(async () => {
 async function landMarked(partition: number): Promise<void> {
   const flush = visits.nextFlush(partition);
   if (flush === undefined) return;
-  const late = flush.changes.filter(({ atMs }) => atMs < SETTLED_MS);
+  const late = flush.changes.filter(({ atMs }) => atMs < FINALIZED_MS);
   const hours = new Map(
     late.map(({ projectId, atMs }) => {
       const hourMs = Math.floor(atMs / HOUR_MS) * HOUR_MS;
@@ -75,7 +75,7 @@ async function sumUpSome(): Promise<void> {
   const share = pick([0.5, 0.8, 1]);
   for (const [unit, lengthMs] of UNITS) {
     const first = Math.ceil((FROM_MS - BEFORE_MS) / lengthMs);
-    const count = Math.floor(SETTLED_MS / lengthMs) - first;
+    const count = Math.floor(FINALIZED_MS / lengthMs) - first;
     const startsMs = Array.from({ length: count }, (_, index) => (first + index) * lengthMs);
     const some = startsMs.filter(() => seeded.chance(share));
     block += 2;
@@ -90,7 +90,7 @@ async function sumUpSome(): Promise<void> {
   }
 }
 
-type Asks = Pick<History, 'ask' | 'refuseAway'>;
+type Asks = Pick<History, 'ask' | 'rejectAway'>;
 
 /** Asks as the service does, and counts for each statement how many hours and days were read from their sums. */
 function counting(): {
@@ -106,7 +106,7 @@ function counting(): {
     return held.history.ask(question, parameters, ...rest);
   };
   return {
-    history: { ask, refuseAway: () => {} },
+    history: { ask, rejectAway: () => {} },
     summed: (question, unit) => summed.get(`${question} ${unit}`) ?? 0,
   };
 }
@@ -116,7 +116,7 @@ type SumUnit = (typeof UNITS)[number][0];
 /** As if nothing were summed up: everything comes from rows. */
 const fromRows: Asks = {
   ask: async (question, ...rest) => (question === 'rollup-spans' ? [] : held.history.ask(question, ...rest)),
-  refuseAway: () => {},
+  rejectAway: () => {},
 };
 
 const QUESTIONS = [
@@ -138,8 +138,8 @@ function pick<T>(choices: readonly T[]): T {
 }
 
 /** For all visitors there are, and such that are soon too small for them. */
-const kept = [new KeptFigures(), new KeptFigures(12)] as const;
-const keptPages = [new SummedPages(), new SummedPages(30)] as const;
+const kept = [new FiguresCache(), new FiguresCache(12)] as const;
+const keptPages = [new RollupPages(), new RollupPages(30)] as const;
 
 async function compareAnyMetrics(history: Asks, hot: HotAnswers): Promise<void> {
   const question = pick(QUESTIONS);

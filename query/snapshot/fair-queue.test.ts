@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { Turns } from './fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 
 const LIMITS = { runningMax: 3, siteRunningMax: 2, waitingMax: 6, siteWaitingMax: 4 };
 
 /** Things that run until they are told to end, in the order in which they began. */
-function stage(turns: Turns) {
+function stage(turns: FairQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   return {
@@ -23,7 +23,7 @@ function stage(turns: Turns) {
 }
 
 test('a site has no more running than it may, and what others ask does not wait for it', async () => {
-  const { begun, ask, end } = stage(new Turns(LIMITS));
+  const { begun, ask, end } = stage(new FairQueue(LIMITS));
   const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'].map(ask);
   expect(begun).toEqual(['a1', 'a2', 'b1']);
   await end('b1');
@@ -36,7 +36,7 @@ test('a site has no more running than it may, and what others ask does not wait 
 });
 
 test('beyond what may wait it is busy at once, first for the site that asks too much', async () => {
-  const { ask, end, begun } = stage(new Turns(LIMITS));
+  const { ask, end, begun } = stage(new FairQueue(LIMITS));
   const asked = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'].map(ask);
   await expect(ask('a7')).rejects.toMatchObject({ reason: 'busy', status: 503 });
   asked.push(...['b1', 'b2', 'c1'].map(ask));
@@ -48,14 +48,14 @@ test('beyond what may wait it is busy at once, first for the site that asks too 
 });
 
 test('one that fails gives its turn back', async () => {
-  const turns = new Turns({ ...LIMITS, runningMax: 1 });
+  const turns = new FairQueue({ ...LIMITS, runningMax: 1 });
   await expect(turns.take('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await turns.take('a', () => Promise.resolve(7))).toBe(7);
 });
 
 test('whatever ends when, limits hold and everybody gets a turn', async () => {
   const seeded = new SeededRandom(7);
-  const turns = new Turns({ runningMax: 4, siteRunningMax: 2, waitingMax: 1_000, siteWaitingMax: 1_000 });
+  const turns = new FairQueue({ runningMax: 4, siteRunningMax: 2, waitingMax: 1_000, siteWaitingMax: 1_000 });
   const running = new Map<string, number>();
   let done = 0;
   const all = Array.from({ length: 400 }, () => {

@@ -1,6 +1,6 @@
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 
-export interface TurnLimits {
+export interface FairQueueLimits {
   /** That run at a time. */
   readonly runningMax: number;
   /** Of one site: what others ask finds a turn, however much it asks. */
@@ -16,13 +16,13 @@ interface Waiting {
 }
 
 /** Whose turn it is: who waits longest, among the sites that have not as many running as they may. */
-export class Turns {
-  readonly #limits: TurnLimits;
+export class FairQueue {
+  readonly #limits: FairQueueLimits;
   readonly #running = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
   #count = 0;
 
-  constructor(limits: TurnLimits) {
+  constructor(limits: FairQueueLimits) {
     this.#limits = limits;
   }
 
@@ -32,7 +32,7 @@ export class Turns {
 
   /**
    * Does something in turn.
-   * @throws {RefusalError} 503 `busy` at once, when too many wait already, of all sites or of this one
+   * @throws {RejectError} 503 `busy` at once, when too many wait already, of all sites or of this one
    */
   async take<T>(site: string, act: () => Promise<T>): Promise<T> {
     if (this.#mayRun(site)) this.#begin(site);
@@ -59,8 +59,8 @@ export class Turns {
   #wait(site: string): Promise<void> {
     const { waitingMax, siteWaitingMax } = this.#limits;
     const ofSite = this.#waiting.reduce((count, waiting) => count + (waiting.site === site ? 1 : 0), 0);
-    if (this.#waiting.length >= waitingMax) throw new RefusalError('busy', 'too many questions wait');
-    if (ofSite >= siteWaitingMax) throw new RefusalError('busy', 'too many questions about this site wait');
+    if (this.#waiting.length >= waitingMax) throw new RejectError('busy', 'too many questions wait');
+    if (ofSite >= siteWaitingMax) throw new RejectError('busy', 'too many questions about this site wait');
     return new Promise((begin) => this.#waiting.push({ site, begin }));
   }
 

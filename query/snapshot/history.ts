@@ -4,9 +4,9 @@ import { must } from '../../infra/assert.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
-import { RefusalError } from '../refusal.ts';
-import { withSummedTexts } from '../sql/rollup-texts.ts';
-import { Turns } from './fair-queue.ts';
+import { RejectError } from '../reject.ts';
+import { withRollupTexts } from '../sql/rollup-texts.ts';
+import { FairQueue } from './fair-queue.ts';
 import { type Seam, withHotRows } from './seam.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
@@ -19,7 +19,7 @@ const PARAMETERS_MAX_BYTES = 4_194_304;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
 const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
 /** A stream takes a thread of the store for as long as its reader takes, so there are always some left for questions. */
-const STREAM_TURNS = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
+const STREAM_QUEUE = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
 
 /** Conditions on the rows of a statement; our own text, with its values bound. One that is left out always holds. */
 export interface Conditions {
@@ -78,7 +78,7 @@ export interface HistoryOptions {
 }
 
 /** The store cannot be reached at all, which is when some questions are answered from memory. */
-export class StoreAwayError extends RefusalError {
+export class StoreAwayError extends RejectError {
   constructor(cause: unknown) {
     super('store-away', 'the store of history cannot be reached now', cause);
   }
@@ -91,7 +91,7 @@ interface Measures {
 
 /**
  * Runs the statements of `sql/` over history and hot rows, so many at a time, each within its limits. Values come as
- * bound parameters; the statement's text is ours. Errors come as `RefusalError`s that say what to do.
+ * bound parameters; the statement's text is ours. Errors come as `RejectError`s that say what to do.
  */
 export class History {
   readonly #store: Pick<Store, 'query'>;
@@ -101,8 +101,8 @@ export class History {
   /** One statement for each question, by the name of its file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #turns = new Turns(TURNS);
-  readonly #streamTurns = new Turns(STREAM_TURNS);
+  readonly #turns = new FairQueue(TURNS);
+  readonly #streamQueue = new FairQueue(STREAM_QUEUE);
 
   constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
@@ -117,7 +117,7 @@ export class History {
   }
 
   /** Throws a `StoreAwayError` when the store is known to be away, before anything else is fetched in vain. */
-  refuseAway(): void {
+  rejectAway(): void {
     if (!this.#isReachable()) throw new StoreAwayError(undefined);
   }
 
@@ -130,7 +130,7 @@ export class History {
   ): Promise<Row[]> {
     const text = this.#textOf(question, pieces);
     const measures = this.#measures.get(question);
-    this.refuseAway();
+    this.rejectAway();
     return this.#turns.take(String(parameters.site), async () => {
       const startedAt = performance.now();
       measures?.asked.add();
@@ -155,8 +155,8 @@ export class History {
     site: string,
     statements: readonly StreamedStatement[],
   ): AsyncGenerator<Buffer, void, void> {
-    this.refuseAway();
-    const end = await this.#streamTurns.begin(site);
+    this.rejectAway();
+    const end = await this.#streamQueue.begin(site);
     try {
       for (const statement of statements) yield* this.#streamOne(question, statement);
     } finally {
@@ -213,7 +213,7 @@ export class History {
   #refusalOf(error: unknown): unknown {
     const isGivenUp =
       error instanceof StoreError && error.code === undefined && /timeout/i.test(error.message);
-    return isGivenUp && this.#isReachable() ? tooSlow(error) : refusalOf(error);
+    return isGivenUp && this.#isReachable() ? tooSlow(error) : rejectOf(error);
   }
 
   #settings(textBytes: number): Record<string, number> {
@@ -234,7 +234,7 @@ export class History {
 }
 
 function readStatement(question: string): string {
-  return withSummedTexts(readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8'));
+  return withRollupTexts(readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8'));
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {
@@ -245,24 +245,23 @@ function measuresOf(question: string, metrics: Metrics): Measures {
 }
 
 /** What an error of the store means for the one who asked. */
-function refusalOf(error: unknown): unknown {
+function rejectOf(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   if (error.code === CANNOT_COMPILE_REGEXP)
-    return new RefusalError('invalid', 'filters: a regular expression cannot be read', error);
+    return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
   if (error.kind !== 'retryable') return error;
   if (error.code === undefined) return new StoreAwayError(error);
-  if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryRefusal(error);
+  if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryReject(error);
   if (error.code === TIMEOUT_EXCEEDED) return tooSlow(error);
-  return new RefusalError('busy', 'the store cannot answer now', error);
+  return new RejectError('busy', 'the store cannot answer now', error);
 }
 
-function tooSlow(error: StoreError): RefusalError {
-  return new RefusalError('too-slow', 'the question took too long; ask for a shorter range', error);
+function tooSlow(error: StoreError): RejectError {
+  return new RejectError('too-slow', 'the question took too long; ask for a shorter range', error);
 }
 
 /** Over its own limit a question can only be made smaller; over that of the whole store it may try again later. */
-function memoryRefusal(error: StoreError): RefusalError {
-  if (/\btotal\b/i.test(error.message))
-    return new RefusalError('busy', 'the store is short of memory', error);
-  return new RefusalError('too-large', 'the question needs too much memory; ask for a shorter range', error);
+function memoryReject(error: StoreError): RejectError {
+  if (/\btotal\b/i.test(error.message)) return new RejectError('busy', 'the store is short of memory', error);
+  return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);
 }

@@ -12,7 +12,7 @@ import {
   type HotQuestion,
   hotSubjectOf,
 } from '../../processor/hot.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import { SharedFetch } from './shared-fetch.ts';
 
 /** A fetch serves questions that come this long after it began. */
@@ -174,7 +174,7 @@ export class HotView {
 
   #makeRoom(): void {
     for (const key of this.#fetches.keys()) this.#forget(key);
-    if (this.#fetches.size >= FETCHES_MAX) throw new RefusalError('busy', 'too many sites are asked about');
+    if (this.#fetches.size >= FETCHES_MAX) throw new RejectError('busy', 'too many sites are asked about');
   }
 }
 

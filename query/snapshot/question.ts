@@ -1,5 +1,5 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
-import { RefusalError } from '../refusal.ts';
+import { RejectError } from '../reject.ts';
 import type { Zone } from '../time/zone.ts';
 import type { History } from './history.ts';
 import type { HotAnswers, HotView } from './hot-view.ts';
@@ -18,11 +18,11 @@ export interface Asked {
 }
 
 /** Throws when a partition's owner gave no answer, unless an answer without it was asked for. */
-export function refuseAway({ away, answers }: HotAnswers, partial: boolean): void {
+export function rejectAway({ away, answers }: HotAnswers, partial: boolean): void {
   const first = away[0];
   if (first === undefined || partial) return;
   const which = away.map(({ partition }) => partition).join(', ');
-  throw new RefusalError(
+  throw new RejectError(
     'partition-away',
     `part ${which} of ${answers.length} cannot be reached now (${first.reason}); partial=true answers without it`,
   );

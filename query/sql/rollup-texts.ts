@@ -3,7 +3,7 @@ import { hashText } from '../../processor/rows.ts';
 /** What a block is multiplied with, to put the number of an hour since 1970 behind it; enough until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
 /** Hashes that an answer from sums may have to be kept: eight bytes each. */
-export const SETTLED_HASHES_MAX = 1_000_000;
+export const FINALIZED_HASHES_MAX = 1_000_000;
 /** Hashes that rows may name beside what is kept; they come with every answer. */
 export const ROW_HASHES_MAX = 100_000;
 
@@ -46,12 +46,12 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** The session of an event, in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   // One more than there may be, so that it shows.
-  $SETTLED_HASHES_MAX$: String(SETTLED_HASHES_MAX + 1),
+  $SETTLED_HASHES_MAX$: String(FINALIZED_HASHES_MAX + 1),
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
 /** A statement of `sql/` with these texts, and with `$HASHES(…)$` as kept.ts reads them. */
-export function withSummedTexts(sql: string): string {
+export function withRollupTexts(sql: string): string {
   const text = Object.entries(TEXTS).reduce(
     (made, [place, piece]) => made.replaceAll(place, () => piece),
     sql,

@@ -72,8 +72,8 @@ function addEvent(visits: Visits, seeded: SeededRandom, place: Place): void {
   const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, place);
   // Few times, so that some titles are of the same moment.
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
-  const isHeld = place.isCoherent === true && sessionId !== '';
-  const atMs = isHeld ? timeWithin(visits, seeded, place, { sessionId, anyMs }) : anyMs;
+  const isRetained = place.isCoherent === true && sessionId !== '';
+  const atMs = isRetained ? timeWithin(visits, seeded, place, { sessionId, anyMs }) : anyMs;
   visits.add(partition, {
     id: lastId.toString(16),
     sessionId,

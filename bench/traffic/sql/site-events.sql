@@ -7,7 +7,7 @@ INSERT INTO events
     createdAt, receivedAt, origin, path, query, hash, title, $SOURCE_AND_SETTING$, groups, properties, sdkName, sdkVersion
 )
 WITH
-    timesMs[-1] + {sessionHoldMs:Int64} AS letGoMs,
+    timesMs[-1] + {sessionRetainMs:Int64} AS letGoMs,
     letGoMs < {endMs:Int64} AS isLetGo,
     length(timesMs) AS lastPlace,
     concat('/', ['blog', 'docs', 'products', 'help', 'news', 'shop'][1 + sipHash64(page) % 6],

@@ -5,7 +5,7 @@ import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { BucketError } from '../../../infra/object-store/object-store.ts';
 import { CRASH_POINTS, type CrashPoint } from '../../../infra/process/crashpoint.ts';
 import type { Delivery, Integration } from '../../integration.ts';
-import { advance, type DeliveryParts, type Moved, type Tries } from '../advance.ts';
+import { advance, type DeliveryDeps, type Moved, type Tries } from '../advance.ts';
 import { HOUR_MS } from '../delivered-rows.ts';
 import { OvertakenError, readDelivery } from '../delivery-records.ts';
 import type { DeliveryLimits } from '../limits.ts';
@@ -23,7 +23,7 @@ class Death extends Error {}
 
 /** A process that brings events of one integration, move by move, and dies where it is told to. */
 export interface Process {
-  readonly parts: DeliveryParts;
+  readonly parts: DeliveryDeps;
   tries: Tries;
   dieAt: { readonly point: CrashPoint; left: number } | undefined;
 }

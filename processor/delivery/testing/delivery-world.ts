@@ -9,7 +9,7 @@ import { type FaultProxy, startFaultProxy } from '../../../infra/testing/fault-p
 import { S3_KEY, S3_REGION, type S3Server, startS3 } from '../../../infra/testing/s3-server.ts';
 import { DELIVERIES_BUCKET, type Integration } from '../../integration.ts';
 import { type LaneWorld, startLaneWorld } from '../../testing/lane-world.ts';
-import type { DeliveryParts } from '../advance.ts';
+import type { DeliveryDeps } from '../advance.ts';
 import { createDeliveryMetrics } from '../delivery-metrics.ts';
 import type { DeliveryLimits } from '../limits.ts';
 import type { Bucket } from '../step-files.ts';
@@ -102,7 +102,7 @@ export function partsOf(
     /** Of a request to the storage. */
     readonly timeoutMs?: number;
   },
-): DeliveryParts {
+): DeliveryDeps {
   return {
     store: lane.store,
     lanes,
@@ -115,6 +115,6 @@ export function partsOf(
     metrics: createDeliveryMetrics(new Metrics()),
     crashPoint,
     openBucket: (integration) => openBucket(integration, timeoutMs),
-    refuseStop: () => {},
+    throwIfStopping: () => {},
   };
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import type {
   AssignUpdate,
+  EntityUpdate,
   GroupUpdate,
   IdentifyUpdate,
   OrderUpdate,
-  RecordUpdate,
   StepUpdate,
   TallyUpdate,
 } from '../../../ingest/entity-update.ts';
@@ -212,7 +212,7 @@ const tallyUpdates: fc.Arbitrary<TallyUpdate> = fc.record({
 });
 
 /** Whatever can happen to records of every kind. */
-export const recordUpdates: fc.Arbitrary<RecordUpdate> = fc.oneof(
+export const entityUpdates: fc.Arbitrary<EntityUpdate> = fc.oneof(
   profileUpdates,
   groupUpdates,
   orderUpdates,

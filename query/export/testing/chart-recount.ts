@@ -1,6 +1,6 @@
 import { must } from '../../../infra/assert.ts';
 import { majorUnits } from '../../../infra/money.ts';
-import { type AskedFilter, isSelected, type KnownRecord } from '../../filters/testing/evaluate.ts';
+import { type AskedFilter, isSelected, type KnownEntity } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
 import type { VisitEvent } from '../../testing/visits.ts';
 import type { Bucket } from '../../time/buckets.ts';
@@ -26,8 +26,8 @@ export interface AskedSeries {
 
 export interface ChartScene {
   readonly events: readonly VisitEvent[];
-  readonly profiles: readonly KnownRecord[];
-  readonly groups: readonly KnownRecord[];
+  readonly profiles: readonly KnownEntity[];
+  readonly groups: readonly KnownEntity[];
 }
 
 /** A span with where its buckets begin. */

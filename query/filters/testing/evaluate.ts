@@ -9,7 +9,7 @@ export interface AskedFilter {
 }
 
 /** What is known of a profile or a group; the columns of its table. */
-export interface KnownRecord {
+export interface KnownEntity {
   readonly id: string;
   readonly columns: Readonly<Record<string, string>>;
   readonly properties: Readonly<Record<string, string>>;
@@ -21,8 +21,8 @@ export interface KnownRecord {
 /** An event as the tests write it, and the records that there are. */
 export interface Scene {
   readonly event: Row<EventColumn>;
-  readonly profiles: readonly KnownRecord[];
-  readonly groups: readonly KnownRecord[];
+  readonly profiles: readonly KnownEntity[];
+  readonly groups: readonly KnownEntity[];
 }
 
 type Value = string | number;
@@ -110,7 +110,7 @@ function valuesOf(name: string, { event, profiles, groups }: Scene): Value[] {
   return eventValues(name, event);
 }
 
-function recordValues(name: string, records: readonly KnownRecord[]): Value[] {
+function recordValues(name: string, records: readonly KnownEntity[]): Value[] {
   if (name === 'createdAt') return records.map(({ createdAt }) => createdAt);
   if (name === 'updatedAt') return records.map(({ updatedAt }) => updatedAt);
   if (name === 'groups') return orEmpty(records.flatMap(({ groups }) => orEmpty(groups)));

@@ -1,14 +1,14 @@
 import type { Visit, VisitEvent } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
-import { type AskedFilter, isSelected, type KnownRecord } from './evaluate.ts';
+import { type AskedFilter, isSelected, type KnownEntity } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 
 /** Everything that there is of one site. */
 export interface FilteredScene {
   readonly events: readonly VisitEvent[];
   readonly visits: readonly Visit[];
-  readonly profiles: readonly KnownRecord[];
-  readonly groups: readonly KnownRecord[];
+  readonly profiles: readonly KnownEntity[];
+  readonly groups: readonly KnownEntity[];
 }
 
 const ABOUT_SESSION =

@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
-import type { KnownRecord } from './evaluate.ts';
+import type { KnownEntity } from './evaluate.ts';
 
 /** When everything in a scene happened, to a few milliseconds. */
 export const SCENE_AT_MS = Date.parse('2026-06-10T00:00:00Z');
@@ -71,7 +71,7 @@ export function randomEvent(seeded: SeededRandom, index: number): Row<EventColum
 }
 
 /** A profile or a group. */
-export function randomRecord(seeded: SeededRandom, id: string): KnownRecord {
+export function randomRecord(seeded: SeededRandom, id: string): KnownEntity {
   const flat = randomProperties(seeded);
   const properties = flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? '']] : []));
   return {

@@ -1,11 +1,11 @@
 import type { Store } from '../../../infra/store/store.ts';
-import type { KnownRecord } from './evaluate.ts';
+import type { KnownEntity } from './evaluate.ts';
 
 /** Brings a version of a profile's or a group's record to the store. */
 export async function insertRecord(
   store: Store,
   table: 'profiles' | 'groups',
-  { id, columns, properties, groups, createdAt, updatedAt }: KnownRecord,
+  { id, columns, properties, groups, createdAt, updatedAt }: KnownEntity,
   { site, version }: { readonly site: string; readonly version: number },
 ): Promise<void> {
   const own = table === 'profiles' ? ['firstName', 'email'] : ['type', 'name'];

@@ -6,11 +6,11 @@ import { systemClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
 import { Catalog } from '../catalog.ts';
-import type { ManageParts } from '../manage.ts';
+import type { ManageDeps } from '../manage.ts';
 import { ControlRecords } from '../records.ts';
 import { type Asked, readArguments, USAGE, UsageError } from './arguments.ts';
 import { backup } from './backup.ts';
-import { busPlace, connectTo } from './bus-place.ts';
+import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
 import { openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';
@@ -25,7 +25,7 @@ async function main(args: readonly string[]): Promise<void> {
   const asked = readArguments(args);
   if (asked === 'help') return print(USAGE);
   const log = createLogger('admin', 'error');
-  const place = busPlace(readConfig());
+  const place = busAddress(readConfig());
   say(`on the bus ${place.shown}`);
   const bus = await connectTo(place, log);
   try {
@@ -41,7 +41,7 @@ async function run(asked: Asked, bus: Bus, log: Logger): Promise<Said> {
   const { command, value: file, replace } = asked;
   if (command === 'backup') return backup(await openControlPlane(bus), { file, clock: systemClock, say });
   if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, say });
-  const parts = await manageParts(bus, log);
+  const parts = await manageDeps(bus, log);
   switch (command) {
     case 'team list':
       return listTeams(parts);
@@ -63,7 +63,7 @@ async function run(asked: Asked, bus: Bus, log: Logger): Promise<Said> {
 }
 
 /** The mirrors end with the connection. */
-async function manageParts(bus: Bus, log: Logger): Promise<ManageParts> {
+async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
   return {
     accounts: await Accounts.open(bus, log),
     catalog: await Catalog.open(bus, log),

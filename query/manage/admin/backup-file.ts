@@ -50,7 +50,7 @@ export interface Backup extends BackupHead {
  * JSON as this program writes it stands there as such, any other as base64: what is read back is the same, byte by byte.
  */
 export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
-  refuseUnfit(path);
+  rejectUnfit(path);
   const encoded = entries.map(encodeEntry);
   const head = headSchema.parse({
     format: FORMAT,
@@ -78,7 +78,7 @@ export function writeBackup(path: string, entries: readonly ControlEntry[], crea
 }
 
 /** Throws where no backup can be written. None is ever overwritten: the one that is wanted back may be the only one. */
-export function refuseUnfit(path: string): void {
+export function rejectUnfit(path: string): void {
   if (existsSync(path)) throw new Error(`${path} exists already; name another file`);
   if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}; make it first`);
 }

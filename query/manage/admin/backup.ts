@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../../infra/clock.ts';
 import { nowText } from '../manage.ts';
-import { refuseUnfit, writeBackup } from './backup-file.ts';
+import { rejectUnfit, writeBackup } from './backup-file.ts';
 import { type ControlPlane, placeOf, readEntries } from './control-plane.ts';
 import { isUnknownKind, problemOf } from './record-kinds.ts';
 import { counted, type Said, type Say, table } from './table.ts';
@@ -15,7 +15,7 @@ export async function backup(
   { file, clock, say }: { readonly file: string; readonly clock: Clock; readonly say: Say },
 ): Promise<Said> {
   const path = resolve(file);
-  refuseUnfit(path);
+  rejectUnfit(path);
   const all = await readEntries(plane, say);
   const entries = all.filter((entry) => {
     const problem = problemOf(entry);

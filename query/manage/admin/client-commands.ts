@@ -2,7 +2,7 @@ import { type Client, clientKeyOf, type Site } from '../../../infra/accounts/acc
 import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts';
 import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
 import { newClient } from '../clients.ts';
-import { type ManageParts, newestFirst, noSuch, nowText } from '../manage.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText } from '../manage.ts';
 import { type Asked, UsageError } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
 import { counted, type Said, table } from './table.ts';
@@ -14,7 +14,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 /** `client list` */
-export function listClients(parts: ManageParts, { team, site }: Asked): Said {
+export function listClients(parts: ManageDeps, { team, site }: Asked): Said {
   if (team !== undefined) knownTeam(parts, team);
   if (site !== undefined) knownSite(parts, site);
   const all = [...parts.accounts.clients.entries()].map(({ value }) => shownClient(value));
@@ -37,7 +37,7 @@ export function listClients(parts: ManageParts, { team, site }: Asked): Said {
 }
 
 /** `client create` */
-export async function createClient(parts: ManageParts, { team, type, site, name }: Asked): Promise<Said> {
+export async function createClient(parts: ManageDeps, { team, type, site, name }: Asked): Promise<Said> {
   if (team === undefined || type === undefined) throw new UsageError('client create needs --team and --type');
   const given = clientCreation.safeParse({ name: name ?? `${type} client`, type, projectId: site ?? null });
   if (!given.success) {
@@ -46,7 +46,7 @@ export async function createClient(parts: ManageParts, { team, type, site, name 
     throw new UsageError(`${option}: ${issue?.message ?? 'invalid'}`);
   }
   const { id } = knownTeam(parts, team);
-  if (site !== undefined) refuseOtherSite(knownSite(parts, site), id);
+  if (site !== undefined) rejectOtherSite(knownSite(parts, site), id);
   const made = await newClient(parts, id, {
     name: given.data.name,
     type: given.data.type,
@@ -57,7 +57,7 @@ export async function createClient(parts: ManageParts, { team, type, site, name 
 }
 
 /** `client rotate <id>` */
-export async function rotateClient(parts: ManageParts, { value }: Asked): Promise<Said> {
+export async function rotateClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
   const { accounts, records, clock } = parts;
   const key = clientKeyOf(knownClient(parts, value).id);
   const secret = createSecret();
@@ -77,10 +77,10 @@ export async function rotateClient(parts: ManageParts, { value }: Asked): Promis
 }
 
 /** `client delete <id>` */
-export async function deleteClient(parts: ManageParts, { value }: Asked): Promise<Said> {
+export async function deleteClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
   const { accounts, records } = parts;
   const client = knownClient(parts, value);
-  refuseLastRoot(parts, client);
+  rejectLastRoot(parts, client);
   const missing = () => noSuch('client', value);
   const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
   return {
@@ -106,13 +106,13 @@ export function withSecret(
   return { lines, shown: { ...shownClient(client), secret } };
 }
 
-function refuseOtherSite({ id, teamId, deletion }: Site, team: string): void {
+function rejectOtherSite({ id, teamId, deletion }: Site, team: string): void {
   if (teamId !== team) throw new Error(`site ${id} is one of team ${teamId}; say --team ${teamId}`);
   if (deletion !== null) throw new Error(`site ${id} is deleted; make another one first`);
 }
 
 /** As over HTTP: a team without one could only be managed from here. */
-function refuseLastRoot({ accounts }: ManageParts, { id, type, teamId }: Client): void {
+function rejectLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
   if (type !== 'root') return;
   for (const { value } of accounts.clients.entries()) {
     if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;

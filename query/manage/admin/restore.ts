@@ -35,7 +35,7 @@ export async function restore(
 ): Promise<Said> {
   const path = resolve(file);
   const { entries, createdAt } = readBackup(path);
-  refuseUnusable(path, entries);
+  rejectUnusable(path, entries);
   const present = await readEntries(plane, say);
   const plan = planOf(entries, present);
   if (!replace && present.some(isTeam) && !completesOnly(plan)) {
@@ -66,7 +66,7 @@ export async function restore(
   };
 }
 
-function refuseUnusable(path: string, entries: readonly ControlEntry[]): void {
+function rejectUnusable(path: string, entries: readonly ControlEntry[]): void {
   for (const entry of entries) {
     const problem = problemOf(entry);
     if (problem === undefined) continue;

@@ -1,6 +1,6 @@
 import { type Site, type Team, teamKeyOf } from '../../../infra/accounts/accounts.ts';
 import { newClient } from '../clients.ts';
-import { type ManageParts, newestFirst, nowText } from '../manage.ts';
+import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';
 import { slugOf, slugsFor } from '../slug.ts';
 import { type Asked, UsageError } from './arguments.ts';
@@ -9,7 +9,7 @@ import { knownTeam } from './known.ts';
 import { counted, type Said, table } from './table.ts';
 
 /** `team list` */
-export function listTeams({ accounts }: ManageParts): Said {
+export function listTeams({ accounts }: ManageDeps): Said {
   const sites = [...accounts.sites.entries()].map(({ value }) => value);
   const clients = [...accounts.clients.entries()].map(({ value }) => value);
   const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
@@ -31,7 +31,7 @@ export function listTeams({ accounts }: ManageParts): Said {
 }
 
 /** `team create <name>` */
-export async function createTeam(parts: ManageParts, { value }: Asked): Promise<Said> {
+export async function createTeam(parts: ManageDeps, { value }: Asked): Promise<Said> {
   const name = nameField.safeParse(value);
   if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
   // The team first: a client of an id that another team gets in the same moment would be let into that one.
@@ -49,7 +49,7 @@ export async function createTeam(parts: ManageParts, { value }: Asked): Promise<
 }
 
 /** `site list` */
-export function listSites(parts: ManageParts, { team }: Asked): Said {
+export function listSites(parts: ManageDeps, { team }: Asked): Said {
   if (team !== undefined) knownTeam(parts, team);
   const all = [...parts.accounts.sites.entries()].map(({ value }) => value);
   const sites = newestFirst(all.filter(({ teamId }) => team === undefined || teamId === team));
@@ -60,7 +60,7 @@ export function listSites(parts: ManageParts, { team }: Asked): Said {
   };
 }
 
-async function newTeam({ accounts, records, clock }: ManageParts, name: string): Promise<Team> {
+async function newTeam({ accounts, records, clock }: ManageDeps, name: string): Promise<Team> {
   // `slugOf` calls "site" what has neither letter nor digit.
   const slug = /[a-z0-9]/i.test(name.normalize('NFKD')) ? slugOf(name) : 'team';
   for (const id of slugsFor(slug)) {

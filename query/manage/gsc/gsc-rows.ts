@@ -1,7 +1,7 @@
 import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import { type Store, StoreError } from '../../../infra/store/store.ts';
 import { SEARCH_CONSOLE_COLUMNS, SEARCH_CONSOLE_TABLE } from '../../../processor/rows.ts';
-import { RefusalError } from '../../refusal.ts';
+import { RejectError } from '../../reject.ts';
 import { StoreAwayError } from '../../snapshot/history.ts';
 import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
 
@@ -17,7 +17,7 @@ export interface RowStore {
 
 /**
  * Stores rows of a site, by its stored id; they are on the disk when it resolves. Those that are there already are
- * replaced. Throws a `RefusalError` while the store is away; the same rows may be sent again, whatever became of them.
+ * replaced. Throws a `RejectError` while the store is away; the same rows may be sent again, whatever became of them.
  */
 export async function insertRows(
   parts: RowStore,
@@ -42,7 +42,7 @@ export async function insertRows(
   );
 }
 
-/** What there is of a site. Throws a `RefusalError` while the store is away. */
+/** What there is of a site. Throws a `RejectError` while the store is away. */
 export async function importedRows(parts: RowStore, site: string): Promise<ImportedShown> {
   const [found] = await reached(parts, () =>
     parts.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
@@ -65,6 +65,6 @@ async function reached<Result>({ isStoreReachable }: RowStore, ask: () => Promis
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
     if (error.code === undefined) throw new StoreAwayError(error);
-    throw new RefusalError('busy', 'the store cannot do it now', error);
+    throw new RejectError('busy', 'the store cannot do it now', error);
   }
 }

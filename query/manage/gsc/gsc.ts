@@ -1,8 +1,8 @@
 import type { Entry } from '../../../infra/bus/mirror.ts';
 import { unseal } from '../../../infra/sealed.ts';
 import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
-import { RefusalError } from '../../refusal.ts';
-import { type EndpointParts, type ManageParts, noSuch, nowText, ownSite } from '../manage.ts';
+import { RejectError } from '../../reject.ts';
+import { type EndpointDeps, type ManageDeps, noSuch, nowText, ownSite } from '../manage.ts';
 import { noParameters } from '../parameters.ts';
 import { tagged } from '../records.ts';
 import { sealedSecret } from '../sealed-secret.ts';
@@ -24,7 +24,7 @@ const PUT_TRIES_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
 /** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
-export function gscEndpoints(parts: EndpointParts): AnyEndpoint[] {
+export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
   const { catalog, records, clock, secretsKey } = parts;
   const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
   return [
@@ -112,12 +112,12 @@ export function gscEndpoints(parts: EndpointParts): AnyEndpoint[] {
 
 /** Puts a connection in the place of whatever there is; with an `If-Match` only if that is what it names. */
 async function putConnection(
-  { catalog: { connections }, records }: ManageParts,
+  { catalog: { connections }, records }: ManageDeps,
   ifMatch: string,
   connection: Connection,
 ): Promise<Entry<Connection>> {
   const key = connectionKeyOf(connection.storedId);
-  const isGone = new RefusalError('changed', 'if-match: there is no connection');
+  const isGone = new RejectError('changed', 'if-match: there is no connection');
   // Others may connect and disconnect it meanwhile, each time between the two writes.
   for (let tries = 0; tries < PUT_TRIES_MAX; tries += 1) {
     if (ifMatch === '' && connections.entry(key) === undefined) {
@@ -133,7 +133,7 @@ async function putConnection(
       if (error !== isGone || ifMatch !== '') throw error;
     }
   }
-  throw new RefusalError('busy', 'others connect and disconnect it in this moment');
+  throw new RejectError('busy', 'others connect and disconnect it in this moment');
 }
 
 function sealedSecrets(secretsKey: string, place: string, auth: Authentication): string {

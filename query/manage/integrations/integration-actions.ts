@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { type Backfill, type Integration, integrationKeyOf } from '../../../processor/integration.ts';
 import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
-import { RefusalError } from '../../refusal.ts';
-import { type EndpointParts, nowText } from '../manage.ts';
+import { RejectError } from '../../reject.ts';
+import { type EndpointDeps, nowText } from '../manage.ts';
 import { noParameters } from '../parameters.ts';
-import { answerEntry, changeRecord, entryOf, type RecordKind } from '../record-kind.ts';
+import { answerEntry, type ControlRecordKind, changeRecord, entryOf } from '../record-kind.ts';
 import { backfillRequest, integrationAnswer, trialAnswer } from './integration-api.ts';
 import { backfillsOf } from './integration-status.ts';
 import { Trials } from './integration-trial.ts';
@@ -16,8 +16,8 @@ const DONE_MAX = 50;
 
 /** What can be done with an integration, below its own path `one`. */
 export function integrationActions(
-  parts: EndpointParts,
-  kind: RecordKind<Integration>,
+  parts: EndpointDeps,
+  kind: ControlRecordKind<Integration>,
   one: string,
 ): AnyEndpoint[] {
   const trials = new Trials(parts.bucketOf);
@@ -72,7 +72,7 @@ export function integrationActions(
       },
       body: backfillRequest,
       answer: async (call) => {
-        refuseDaysAfter(nowText(parts.clock), call.body);
+        rejectDaysAfter(nowText(parts.clock), call.body);
         const asked = { id: randomUUID(), ...call.body, requestedAt: nowText(parts.clock) };
         const entry = await changeRecord(parts, kind, call, (current) => ({
           ...current,
@@ -84,16 +84,16 @@ export function integrationActions(
   ];
 }
 
-function refuseDaysAfter(now: string, { to }: z.output<typeof backfillRequest>): void {
-  if (to > now.slice(0, 10)) throw new RefusalError('invalid', 'to: expected a day that is not after today');
+function rejectDaysAfter(now: string, { to }: z.output<typeof backfillRequest>): void {
+  if (to > now.slice(0, 10)) throw new RejectError('invalid', 'to: expected a day that is not after today');
 }
 
 /** The backfills of an integration with one more, without the oldest of those that are done. */
-function withBackfill({ deliveries }: EndpointParts, current: Integration, asked: Backfill): Backfill[] {
+function withBackfill({ deliveries }: EndpointDeps, current: Integration, asked: Backfill): Backfill[] {
   const shown = backfillsOf(current, deliveries.get(integrationKeyOf(current.id)));
   const done = new Set(shown.filter(({ state }) => state === 'done').map(({ id }) => id));
   if (shown.length - done.size >= WAITING_MAX)
-    throw new RefusalError(
+    throw new RejectError(
       'invalid',
       `body: there are ${WAITING_MAX} backfills to be done already, which is the most; wait for one`,
     );

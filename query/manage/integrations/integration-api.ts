@@ -80,7 +80,7 @@ const FIXED_FIELDS = ['projectId', 'type', 'bucket', 'prefix', 'endpoint', 'form
 
 /** `PATCH /manage/integrations/{integrationId}` */
 export const integrationChange = z.preprocess(
-  refuseFixedFields,
+  rejectFixedFields,
   z
     .strictObject({
       name: nameField,
@@ -219,7 +219,7 @@ export function daysOf({ from, to }: { readonly from: string; readonly to: strin
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 }
 
-function refuseFixedFields(given: unknown, context: z.RefinementCtx): unknown {
+function rejectFixedFields(given: unknown, context: z.RefinementCtx): unknown {
   if (typeof given !== 'object' || given === null) return given;
   for (const name of FIXED_FIELDS) {
     if (!Object.hasOwn(given, name)) continue;

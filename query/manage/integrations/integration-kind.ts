@@ -1,6 +1,6 @@
 import { type Integration, integrationKeyOf } from '../../../processor/integration.ts';
-import type { EndpointParts } from '../manage.ts';
-import type { RecordKind } from '../record-kind.ts';
+import type { EndpointDeps } from '../manage.ts';
+import type { ControlRecordKind } from '../record-kind.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import { shownIntegration } from './integration-status.ts';
 
@@ -10,7 +10,7 @@ export function integrationKind({
   catalog,
   deliveries,
   clock,
-}: EndpointParts): RecordKind<Integration> {
+}: EndpointDeps): ControlRecordKind<Integration> {
   return {
     what: 'integration',
     mirror: catalog.integrations,
@@ -25,7 +25,7 @@ export function integrationKind({
   };
 }
 
-/** The secret access key as an integration's record keeps it. Throws a `RefusalError` where there is no key to seal with. */
+/** The secret access key as an integration's record keeps it. Throws a `RejectError` where there is no key to seal with. */
 export function sealedKey(secretsKey: string, id: string, secretAccessKey: string): string {
   return sealedSecret(secretsKey, integrationKeyOf(id), secretAccessKey);
 }

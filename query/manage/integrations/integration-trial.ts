@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BucketError, type ObjectStore } from '../../../infra/object-store/object-store.ts';
 import type { Integration } from '../../../processor/integration.ts';
-import { RefusalError } from '../../refusal.ts';
+import { RejectError } from '../../reject.ts';
 import type { TrialShown } from './integration-api.ts';
 
 /** Longest time of one step of a trial. There are three, so whoever asks is answered within some ten seconds. */
@@ -18,7 +18,7 @@ const NOTHING_WRITTEN: readonly Problem['failure'][] = ['denied', 'no-bucket', '
 /**
  * Writes a small object to the bucket of an integration, reads it back and removes it. What the bucket does not do is
  * what the trial says, no error. Of one integration there is one trial at a time, and four in the process: a
- * `RefusalError` otherwise.
+ * `RejectError` otherwise.
  */
 export class Trials {
   readonly #bucketOf: (integration: Integration) => ObjectStore | undefined;
@@ -31,9 +31,9 @@ export class Trials {
   async run(integration: Integration): Promise<TrialShown> {
     const { id, prefix } = integration;
     if (this.#running.has(id))
-      throw new RefusalError('busy', 'this integration is being tested in this moment');
+      throw new RejectError('busy', 'this integration is being tested in this moment');
     if (this.#running.size >= TRIALS_MAX)
-      throw new RefusalError('busy', `${TRIALS_MAX} integrations are being tested in this moment`);
+      throw new RejectError('busy', `${TRIALS_MAX} integrations are being tested in this moment`);
     const store = this.#bucketOf(integration);
     if (store === undefined) return UNREADABLE;
     this.#running.add(id);

@@ -54,7 +54,7 @@ async function storedText(id: string): Promise<string> {
   return Buffer.from(must(stored?.bytes, 'it is stored')).toString('utf8');
 }
 
-const refusal = (field: string) => [
+const reject = (field: string) => [
   400,
   expect.objectContaining({ message: expect.stringMatching(`^${field}: `) }),
 ];
@@ -178,7 +178,7 @@ test.each([
 ])('an integration cannot be made with %j', async (change, field) => {
   const body = { projectId: 'site', ...BUCKET, ...change };
   const { status, json } = await service.ask(root, 'POST', ALL, { body });
-  expect([status, json]).toEqual(refusal(field));
+  expect([status, json]).toEqual(reject(field));
 });
 
 test.each([
@@ -216,7 +216,7 @@ describe('one that is there', () => {
     ['no JSON', 'body'],
   ])('is not changed by %j', async (body, field) => {
     const { status, json } = await patch(id, body);
-    expect([status, json]).toEqual(refusal(field));
+    expect([status, json]).toEqual(reject(field));
   });
 });
 

@@ -1,9 +1,9 @@
 import type { Integration } from '../../../processor/integration.ts';
 import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
-import { type EndpointParts, ownSite } from '../manage.ts';
+import { type EndpointDeps, ownSite } from '../manage.ts';
 import { noParameters } from '../parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from '../record-endpoints.ts';
-import { answerEntry, createRecord, listOf, refuseMoreThan } from '../record-kind.ts';
+import { answerEntry, createRecord, listOf, rejectMoreThan } from '../record-kind.ts';
 import { integrationActions } from './integration-actions.ts';
 import {
   integrationAnswer,
@@ -20,7 +20,7 @@ const OF_SITE_MAX = 10;
 const OF_TEAM_MAX = 50;
 
 /** `/manage/integrations`: buckets that the events of sites are brought to. */
-export function integrationEndpoints(parts: EndpointParts): AnyEndpoint[] {
+export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
   const { secretsKey } = parts;
   const kind = integrationKind(parts);
   return [
@@ -50,9 +50,9 @@ export function integrationEndpoints(parts: EndpointParts): AnyEndpoint[] {
         const { projectId, secretAccessKey, name, pathStyle, ...given } = call.body;
         const site = ownSite(parts, call.client, projectId);
         const before = listOf(kind, call);
-        refuseMoreThan(OF_TEAM_MAX, 'integrations of the team', before);
+        rejectMoreThan(OF_TEAM_MAX, 'integrations of the team', before);
         const ofSite = before.filter(({ storedId }) => storedId === site.storedId);
-        refuseMoreThan(OF_SITE_MAX, 'integrations of the site', ofSite);
+        rejectMoreThan(OF_SITE_MAX, 'integrations of the site', ofSite);
         const entry = await createRecord(
           parts,
           kind.mirror,

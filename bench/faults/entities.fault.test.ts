@@ -59,13 +59,13 @@ async function dieAt(armed: string): Promise<void> {
   await processor.start();
 }
 
-const points = CRASH_POINTS.filter((point) => point.startsWith('records:'));
+const points = CRASH_POINTS.filter((point) => point.startsWith('entities:'));
 
 test.each(points)(
   '1,000 increments from two collectors are exactly 1,000, though the processor dies at %s',
   async (point) => {
     const profileId = `counter-${points.indexOf(point)}`;
-    const dying = dieAt(`${point}:after=${point === 'records:after-publish' ? 10 : 1}`);
+    const dying = dieAt(`${point}:after=${point === 'entities:after-publish' ? 10 : 1}`);
     const sending = Array.from({ length: 1_000 }, async (_, index) => {
       const payload = { profileId, property: 'count', value: index % 2 === 0 ? 0.5 : 1.5 };
       // A moment for each, so that the death falls between them, however long the processor takes to start.

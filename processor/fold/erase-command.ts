@@ -18,7 +18,7 @@ const forgetting = z.strictObject({
 });
 
 /** What is to be forgotten: of a site, everything, or what one person did, or what was over before a time. */
-export interface Forgetting {
+export interface EraseCommand {
   /** What the site is stored under. */
   readonly projectId: string;
   /** Null: whoever it was. */
@@ -28,15 +28,15 @@ export interface Forgetting {
 }
 
 /** Names a message: no two have the same publisher. */
-export interface ForgettingHead {
+export interface EraseCommandHead {
   readonly publisherId: bigint;
   readonly sentAtMs: number;
 }
 
 /** The message. */
-export function encodeForgetting(
-  { publisherId, sentAtMs }: ForgettingHead,
-  all: readonly Forgetting[],
+export function encodeEraseCommands(
+  { publisherId, sentAtMs }: EraseCommandHead,
+  all: readonly EraseCommand[],
 ): Uint8Array {
   const writer = new RowBinaryWriter(1024);
   beginMessage(writer, { publisherId, publisherSequence: 1, sentAtMs });
@@ -45,12 +45,12 @@ export function encodeForgetting(
 }
 
 /** How checkpoints name the message of this publisher. */
-export function forgettingIdOf(publisherId: bigint): string {
+export function eraseCommandIdOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }
 
 /** What a message of no events tells to forget; undefined for a tick. Throws a `DecodeError` for anything else. */
-export function decodeForgetting(bytes: Uint8Array): readonly Forgetting[] | undefined {
+export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] | undefined {
   if (bytes.length === MESSAGE_HEADER_BYTES) return undefined;
   const parsed = z
     .array(forgetting)

@@ -1,20 +1,20 @@
 import type { Batch } from './batch.ts';
 import { countersOf, visitorHash } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
-import type { Forgetting } from './forgetting.ts';
+import type { EraseCommand } from './erase-command.ts';
 import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { letGo } from './session.ts';
+import { evicted } from './session.ts';
 import { oldestSlot } from './session-table.ts';
 import { unseeDevice } from './site-counters.ts';
 
 /**
  * Forgets sessions, and whatever else is known of a site. The store gets their last state, by which a purge finds them
- * there; no later flush will say anything of them. So this is the last thing of its flush: see `Folded.isForgetting`.
+ * there; no later flush will say anything of them. So this is the last thing of its flush: see `Folded.isErasing`.
  */
 export function forget(
   state: PartitionState,
-  { projectId, profileId, beforeMs }: Forgetting,
+  { projectId, profileId, beforeMs }: EraseCommand,
   batch: Batch,
 ): void {
   const run = runOf(projectId);
@@ -31,24 +31,24 @@ export function forget(
     if (isMeant) {
       const second = sessions.liveSecond[slot] ?? 0;
       if (second > 0) unseeDevice(countersOf(state, run), second);
-      letGo(state, slot, batch);
+      evicted(state, slot, batch);
     }
     slot = newer;
   }
   if (beforeMs !== null) return;
-  if (profileId === null) forgetSite(state, projectId, run);
-  else forgetVisitor(state, run, profileId);
+  if (profileId === null) evictSite(state, projectId, run);
+  else evictVisitor(state, run, profileId);
 }
 
 /** The minutes keep their counts, which say nothing of anybody, and lose the one who is a visitor the less. */
-function forgetVisitor(state: PartitionState, run: string, profileId: string): void {
+function evictVisitor(state: PartitionState, run: string, profileId: string): void {
   const name = Buffer.from(profileId);
   const visitor = visitorHash(name, 0, name.length);
   for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
     if (visitors.delete(visitor)) state.minuteVisitors -= 1;
 }
 
-function forgetSite(state: PartitionState, projectId: string, run: string): void {
+function evictSite(state: PartitionState, projectId: string, run: string): void {
   const counters = state.counters.get(run);
   for (const { visitors } of counters?.minutes.values() ?? []) state.minuteVisitors -= visitors.size;
   state.counters.delete(run);

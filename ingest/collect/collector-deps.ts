@@ -1,8 +1,8 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
-import type { RecordQuestions } from '../entity-lookup.ts';
-import type { RecordUpdate } from '../entity-update.ts';
+import type { EntityQuestions } from '../entity-lookup.ts';
+import type { EntityUpdate } from '../entity-update.ts';
 import type { Event } from '../event.ts';
 import type { Aliases } from '../identity/aliases.ts';
 import type { GuardedVerifier } from '../identity/brute-force.ts';
@@ -15,7 +15,7 @@ import type { SiteFilters } from './site-filters.ts';
 import type { Tallies } from './tallies.ts';
 
 /** Everything that a body on its way through the collector may need. */
-export interface CollectorParts {
+export interface CollectorDeps {
   readonly accounts: Accounts;
   readonly verifier: GuardedVerifier;
   readonly aliases: Aliases;
@@ -24,9 +24,9 @@ export interface CollectorParts {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
   readonly sessions: Sessions;
-  readonly questions: RecordQuestions;
+  readonly questions: EntityQuestions;
   readonly publisher: Publisher<Event>;
-  readonly records: Publisher<RecordUpdate>;
+  readonly records: Publisher<EntityUpdate>;
   readonly recent: RecentAnswers;
   readonly enrichment: Enrichment;
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import type { Config } from '../../../infra/config.ts';
 import type { Logger } from '../../../infra/log.ts';
 
 /** Where the bus is. */
-export interface BusPlace {
+export interface BusAddress {
   /** May hold user and password. */
   readonly url: string;
   /** What may be shown of it, and who says so. */
@@ -13,7 +13,7 @@ export interface BusPlace {
 }
 
 /** The bus of `NATS_URL`, else that of the service that runs on `DATA_DIR`, or ran there last. */
-export function busPlace({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DATA_DIR'>): BusPlace {
+export function busAddress({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DATA_DIR'>): BusAddress {
   const url = NATS_URL === '' ? localBusUrl(DATA_DIR) : NATS_URL;
   const source = NATS_URL === '' ? `DATA_DIR ${DATA_DIR}` : 'NATS_URL';
   if (!URL.canParse(url) || new URL(url).hostname === '') {
@@ -23,7 +23,7 @@ export function busPlace({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DATA
 }
 
 /** Connects to it; the error of a bus that is away says what to do. */
-export async function connectTo({ url, shown }: BusPlace, log: Logger): Promise<Bus> {
+export async function connectTo({ url, shown }: BusAddress, log: Logger): Promise<Bus> {
   try {
     return await Bus.connect({ url, name: 'admin' }, log);
   } catch (error) {

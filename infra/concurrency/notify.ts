@@ -1,5 +1,5 @@
 /** Waits that can be cut short, all of them at once. */
-export class Naps {
+export class Notify {
   readonly #wakes = new Set<() => void>();
   #isOver = false;
 

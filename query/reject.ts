@@ -1,5 +1,5 @@
 /** Why a question was not answered; each is a counter. */
-export const REFUSAL_REASONS = [
+export const REJECT_REASONS = [
   'invalid',
   'unauthorized',
   'forbidden',
@@ -16,9 +16,9 @@ export const REFUSAL_REASONS = [
   'busy',
   'not-set-up',
 ] as const;
-export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+export type RejectReason = (typeof REJECT_REASONS)[number];
 
-const STATUS_BY_REASON: Readonly<Record<RefusalReason, number>> = {
+const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
   invalid: 400,
   unauthorized: 401,
   forbidden: 403,
@@ -37,12 +37,12 @@ const STATUS_BY_REASON: Readonly<Record<RefusalReason, number>> = {
 };
 
 /** A question that is not answered, and what to tell the one who asked. */
-export class RefusalError extends Error {
-  override readonly name = 'RefusalError';
-  readonly reason: RefusalReason;
+export class RejectError extends Error {
+  override readonly name = 'RejectError';
+  readonly reason: RejectReason;
   readonly status: number;
 
-  constructor(reason: RefusalReason, message: string, cause?: unknown) {
+  constructor(reason: RejectReason, message: string, cause?: unknown) {
     super(message, { cause });
     this.reason = reason;
     this.status = STATUS_BY_REASON[reason];

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DecodeError, type Event, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { hasNoTwins } from '../testing/credits.ts';
+import { hasNoSameTimestampEvents } from '../testing/credits.ts';
 import { type ReferenceEvent, reference, type Tick } from '../testing/reference.ts';
 import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
-import { decodeForgetting, encodeForgetting, type Forgetting } from './forgetting.ts';
+import { decodeEraseCommands, type EraseCommand, encodeEraseCommands } from './erase-command.ts';
 import { runOf } from './interned.ts';
 
-const HOLD = { holdMs: TEST_LIMITS.sessionHoldMs };
+const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
 const RUNS = { numRuns: 300, seed: 20_261_122 };
 const SITE = 'shop';
 const PERSON = 'größe';
@@ -18,9 +18,9 @@ const faultAt = (happenings: readonly string[], index: number) => happenings[ind
 
 let publisher = 100n;
 
-function messageToForget(forgetting: Forgetting): Buffer {
+function messageToForget(forgetting: EraseCommand): Buffer {
   publisher += 1n;
-  return Buffer.from(encodeForgetting({ publisherId: publisher, sentAtMs: 0 }, [forgetting]));
+  return Buffer.from(encodeEraseCommands({ publisherId: publisher, sentAtMs: 0 }, [forgetting]));
 }
 
 /** Everything that is in the store of a site or of all, without what a run may choose by itself. */
@@ -65,7 +65,7 @@ function takeAll(run: FoldRun, events: readonly Event[], happenings: readonly st
 /** As purges do: told to forget, rows of up to then removed, and once more for what a crash brought back meanwhile. */
 function purge(
   run: FoldRun,
-  forgetting: Forgetting,
+  forgetting: EraseCommand,
   rows: (run: FoldRun) => (values: Readonly<Record<string, unknown>>) => boolean,
   happening: string | undefined,
 ): void {
@@ -81,7 +81,7 @@ describe('after a purge', () => {
   test('of a site, it is as if its earlier events had never been, whatever crashes', () => {
     fc.assert(
       fc.property(eventLists({ maxLength: 50 }), fc.nat(), faults, (events, drawn, happenings) => {
-        fc.pre(hasNoTwins(events));
+        fc.pre(hasNoSameTimestampEvents(events));
         const at = events.length === 0 ? 0 : drawn % events.length;
         const run = new FoldRun();
         takeAll(run, events.slice(0, at), happenings, 0);
@@ -114,7 +114,7 @@ describe('after a purge', () => {
           eventId: '',
           profileId: event.profileId === '' || event.profileId === 'مرحبا' ? event.profileId : PERSON,
         }));
-        fc.pre(hasNoTwins(events));
+        fc.pre(hasNoSameTimestampEvents(events));
         const at = events.length === 0 ? 0 : drawn % events.length;
         const before = reference(events.slice(0, at), HOLD);
         const visits = before.sessions
@@ -206,10 +206,10 @@ describe('what is forgotten', () => {
 
   test('is told by a message that can be read, or by none', () => {
     const all = [{ projectId: 'größe', profileId: 'a\u0000b', beforeMs: 1.5 }];
-    const message = encodeForgetting({ publisherId: 1n, sentAtMs: 2 }, all);
-    expect(decodeForgetting(message)).toEqual(all);
-    expect(decodeForgetting(messageOf([], 1))).toBeUndefined();
-    expect(() => decodeForgetting(message.subarray(0, message.length - 1))).toThrow(DecodeError);
-    expect(() => decodeForgetting(Buffer.concat([message, Buffer.of(0)]))).toThrow(DecodeError);
+    const message = encodeEraseCommands({ publisherId: 1n, sentAtMs: 2 }, all);
+    expect(decodeEraseCommands(message)).toEqual(all);
+    expect(decodeEraseCommands(messageOf([], 1))).toBeUndefined();
+    expect(() => decodeEraseCommands(message.subarray(0, message.length - 1))).toThrow(DecodeError);
+    expect(() => decodeEraseCommands(Buffer.concat([message, Buffer.of(0)]))).toThrow(DecodeError);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Naps } from './naps.ts';
+import { Notify } from './notify.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -9,21 +9,21 @@ afterEach(() => {
 });
 
 test('waits end by time, all at once by a wake, and do not begin after the end', async () => {
-  const naps = new Naps();
+  const notify = new Notify();
   const ended: string[] = [];
-  const nap = (name: string, ms: number) => naps.sleep(ms).then(() => ended.push(name));
+  const nap = (name: string, ms: number) => notify.sleep(ms).then(() => ended.push(name));
   void nap('short', 10);
   void nap('long', 1_000);
   void nap('longer', 2_000);
   await vi.advanceTimersByTimeAsync(10);
   expect(ended).toEqual(['short']);
-  naps.wake();
+  notify.wake();
   await vi.advanceTimersByTimeAsync(0);
   expect(ended).toEqual(['short', 'long', 'longer']);
   void nap('again', 1_000);
   await vi.advanceTimersByTimeAsync(999);
   expect(ended).toHaveLength(3);
-  naps.end();
+  notify.end();
   void nap('too late', 1_000);
   await vi.advanceTimersByTimeAsync(0);
   expect(ended.slice(3)).toEqual(['again', 'too late']);

@@ -1,11 +1,11 @@
-import type { Forgetting } from '../fold/forgetting.ts';
-import type { RecordDocument } from './document.ts';
-import { type RecordName, recordKey } from './entity-book.ts';
+import type { EraseCommand } from '../fold/erase-command.ts';
+import type { EntityDocument } from './document.ts';
+import { type EntityName, entityKey } from './entity-book.ts';
 
 /** Those remembered; their rows are gone from the store within moments, and the newest are the ones that count. */
-const FORGOTTEN_MAX = 1_000;
+const ERASED_MAX = 1_000;
 
-interface Forgotten {
+interface Erased {
   readonly isMeant: (key: string) => boolean;
   readonly version: bigint;
 }
@@ -14,35 +14,35 @@ interface Forgotten {
  * Which records were forgotten, and when: until the store has lost their rows, a document from there is none if it is
  * no newer than the message that told to forget it.
  */
-export class ForgottenRecords {
-  #all: Forgotten[] = [];
+export class ErasedEntities {
+  #all: Erased[] = [];
 
   /** Notes a message of this version; returns which keys of records it means. */
-  note(forgettings: readonly Forgetting[], version: bigint): (key: string) => boolean {
+  note(forgettings: readonly EraseCommand[], version: bigint): (key: string) => boolean {
     const meant = forgettings.filter(({ beforeMs }) => beforeMs === null).map(keysOf);
     const isMeant = (key: string) => meant.some((one) => one(key));
-    this.#all = [...this.#all, { isMeant, version }].slice(-FORGOTTEN_MAX);
+    this.#all = [...this.#all, { isMeant, version }].slice(-ERASED_MAX);
     return isMeant;
   }
 
   /** Whether a document that the store has is to be taken for none. */
-  has(name: RecordName, document: RecordDocument): boolean {
+  has(name: EntityName, document: EntityDocument): boolean {
     if (this.#all.length === 0) return false;
-    const key = recordKey(name);
+    const key = entityKey(name);
     return this.#all.some(({ isMeant, version }) => document.version <= version && isMeant(key));
   }
 }
 
-function keysOf({ projectId, profileId }: Forgetting): (key: string) => boolean {
+function keysOf({ projectId, profileId }: EraseCommand): (key: string) => boolean {
   if (profileId !== null) {
-    const one = recordKey({ kind: 'profile', projectId, id: profileId });
+    const one = entityKey({ kind: 'profile', projectId, id: profileId });
     return (key) => key === one;
   }
   return (key) => key.startsWith(`${projectId}\n`);
 }
 
 /** The version of a document that the message `sequence` of a stream changed last; `createdMs`: when the stream was made. */
-export function recordVersionOf(createdMs: number, sequence: number): bigint {
+export function entityVersionOf(createdMs: number, sequence: number): bigint {
   // A new stream counts from one again; its birth keeps its versions above those of the one before.
   return (BigInt(Math.floor(createdMs / 1000)) << 32n) | BigInt(sequence);
 }
