@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { Slots } from './semaphore.ts';
+import { Semaphore } from './semaphore.ts';
 
-test('as many works run at once as there are slots, the others in their order, whatever fails', async () => {
-  const slots = new Slots(2);
+test('as many operations run at once as there are permits, the others in their order, whatever fails', async () => {
+  const semaphore = new Semaphore(2);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   let running = 0;
   let most = 0;
   const works = Array.from({ length: 6 }, (_, number) =>
-    slots.run(async () => {
+    semaphore.run(async () => {
       begun.push(number);
       running += 1;
       most = Math.max(most, running);

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { Semaphore, SemaphoreError } from '../concurrency/semaphore.ts';
 import type { Asked } from './body.ts';
 import type { Engine, EngineConnection } from './engine.ts';
 import { exception } from './exceptions.ts';
@@ -6,7 +7,6 @@ import type { InsertHead } from './insert-head.ts';
 import { preparation, type QueryRequest } from './query-request.ts';
 import { NO_SUMMARY, type Reply, type Summary } from './reply.ts';
 import { ResultPipe } from './result-pipe.ts';
-import { Slots } from './slots.ts';
 import type { Spool, SpoolFile } from './spool.ts';
 import { intoFile, readStatement, type Statement, sqlName, sqlString } from './statement.ts';
 
@@ -39,8 +39,8 @@ export interface Task {
 
 /** Runs statements, each on a connection of its own. */
 export class Executor {
-  readonly queries: Slots = new Slots({ runningMax: QUERIES_MAX, waitingMax: WAITING_MAX });
-  readonly inserts: Slots = new Slots({ runningMax: INSERTS_MAX, waitingMax: WAITING_MAX });
+  readonly queries: Semaphore = new Semaphore(QUERIES_MAX, WAITING_MAX);
+  readonly inserts: Semaphore = new Semaphore(INSERTS_MAX, WAITING_MAX);
   readonly #engine: Engine;
   readonly #spool: Spool;
   readonly #freePipes: string[];
@@ -65,7 +65,7 @@ export class Executor {
   }
 
   async #insertRows({ query, openReply, gone }: Task, head: InsertHead, rows: SpoolFile): Promise<Summary> {
-    const release = await this.inserts.acquire(gone);
+    const release = await permit(this.inserts, INSERTS_MAX, gone);
     try {
       const sql = `${head.before} FROM INFILE ${sqlString(rows.path)} COMPRESSION 'none' ${head.after} FORMAT ${head.format}`;
       const summary = await this.#connected(query, (connection) => writeRows(connection, sql));
@@ -78,7 +78,7 @@ export class Executor {
 
   async #runStatement(task: Task, statement: Statement): Promise<Summary> {
     const { query, gone } = task;
-    const release = await this.queries.acquire(gone);
+    const release = await permit(this.queries, QUERIES_MAX, gone);
     try {
       return await this.#connected(query, (connection, mark) => {
         switch (statement.kind) {
@@ -218,4 +218,17 @@ async function passOn(chunks: AsyncIterable<Buffer>, reply: Reply): Promise<void
 
 function readonlyException() {
   return exception('READONLY', 'default: Cannot execute query in readonly mode.');
+}
+
+/** A permit to run; in the words of ClickHouse's exceptions where there is none. */
+async function permit(semaphore: Semaphore, runningMax: number, gone: AbortSignal): Promise<() => void> {
+  try {
+    return await semaphore.acquire(gone);
+  } catch (error) {
+    if (!(error instanceof SemaphoreError)) throw error;
+    if (error.reason === 'aborted')
+      throw exception('QUERY_WAS_CANCELLED', 'Query was cancelled: the client went away.');
+    const text = `Too many simultaneous queries. Maximum: ${runningMax}, and ${WAITING_MAX} waiting.`;
+    throw exception('TOO_MANY_SIMULTANEOUS_QUERIES', text);
+  }
 }

@@ -53,6 +53,11 @@ export class StoreError extends Error {
     this.kind = kind;
     this.code = code;
   }
+
+  /** Whether the same call may succeed later. */
+  get retryable(): boolean {
+    return this.kind === 'retryable';
+  }
 }
 
 /**

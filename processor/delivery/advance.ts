@@ -1,7 +1,7 @@
 import { unreachable } from '../../infra/assert.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
-import type { Slots } from '../../infra/concurrency/semaphore.ts';
+import type { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
 import { type Delivery, type DeliveryStep, firstDelivery, type Integration } from '../integration.ts';
 import { flushesInStore } from './delivered-rows.ts';
@@ -13,7 +13,7 @@ import { type Bucket, removeOrphans, type StepFileDeps, writeFiles } from './ste
 export interface DeliveryDeps extends PlanDeps, Omit<StepFileDeps, 'bucket'> {
   /** The bucket of `Delivery` records. */
   readonly deliveries: KeyedBytes;
-  readonly planSlots: Slots;
+  readonly planSemaphore: Semaphore;
   /** The bucket of an integration, to be closed; undefined when its secret cannot be opened. */
   readonly openBucket: (integration: Integration) => Bucket | undefined;
 }
@@ -74,7 +74,7 @@ export async function advance(
     }
   }
   const isNew = isDue || delivery.partial !== undefined;
-  const planned = await parts.planSlots.run(() =>
+  const planned = await parts.planSemaphore.run(() =>
     isNew ? planNew(parts, integration, delivery) : planBackfill(parts, integration, delivery),
   );
   if (planned === undefined) return 'idle';

@@ -4,7 +4,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
-import { Slots } from '../../infra/concurrency/semaphore.ts';
+import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
 import type { DeliveryDeps } from './advance.ts';
@@ -16,12 +16,12 @@ import type { Bucket } from './step-files.ts';
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
 /** Files that are made or sent at once, each of some megabytes. */
-const SLOTS = 4;
+const FILES_MAX = 4;
 /** Questions to the store for what is to be done next: few at once, for flushes use the same connections. */
-const PLAN_SLOTS = 2;
+const PLANS_MAX = 2;
 
 export interface DelivererOptions
-  extends Omit<DeliveryDeps, 'slots' | 'planSlots' | 'throwIfStopping' | 'limits'> {
+  extends Omit<DeliveryDeps, 'fileSemaphore' | 'planSemaphore' | 'throwIfStopping' | 'limits'> {
   readonly bus: Bus;
   /** The bucket of `Integration` records. */
   readonly control: KeyedBytes;
@@ -67,8 +67,8 @@ export class Deliverer {
     this.#stopFollowing = stopFollowing;
     this.#parts = {
       ...options,
-      slots: new Slots(SLOTS),
-      planSlots: new Slots(PLAN_SLOTS),
+      fileSemaphore: new Semaphore(FILES_MAX),
+      planSemaphore: new Semaphore(PLANS_MAX),
       limits: options.limits ?? DELIVERY_LIMITS,
       openBucket: (integration) => this.#open(integration),
     };

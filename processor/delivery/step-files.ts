@@ -1,5 +1,5 @@
 import { assert } from '../../infra/assert.ts';
-import type { Slots } from '../../infra/concurrency/semaphore.ts';
+import type { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { BucketError, type ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
@@ -18,8 +18,8 @@ export interface StepFileDeps {
   readonly store: Store;
   readonly bucket: Bucket;
   readonly limits: DeliveryLimits;
-  /** As many files are in memory at once as there are slots. */
-  readonly slots: Slots;
+  /** As many files are in memory at once as there are fileSemaphore. */
+  readonly fileSemaphore: Semaphore;
   readonly metrics: DeliveryMetrics;
   readonly crashPoint: (point: CrashPoint) => void;
   /** Throws when it is time to stop. */
@@ -41,7 +41,7 @@ export async function writeFiles(
       parts.throwIfStopping();
       const begun: FileRows = rest;
       const place = { sequence, part, rowsMax };
-      const brought = await parts.slots.run(() => writeFile(parts, integration, begun, place));
+      const brought = await parts.fileSemaphore.run(() => writeFile(parts, integration, begun, place));
       if (brought === 'too-large') {
         assert(rowsMax > 1, 'an event fits a file');
         rowsMax = Math.floor(rowsMax / 2);

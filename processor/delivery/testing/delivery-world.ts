@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { systemClock } from '../../../infra/clock.ts';
-import { Slots } from '../../../infra/concurrency/semaphore.ts';
+import { Semaphore } from '../../../infra/concurrency/semaphore.ts';
 import { Metrics } from '../../../infra/metrics.ts';
 import { ObjectStore } from '../../../infra/object-store/object-store.ts';
 import type { CrashPoint } from '../../../infra/process/crashpoint.ts';
@@ -110,8 +110,8 @@ export function partsOf(
     partitions: PARTITIONS,
     clock: systemClock,
     limits,
-    slots: new Slots(2),
-    planSlots: new Slots(1),
+    fileSemaphore: new Semaphore(2),
+    planSemaphore: new Semaphore(1),
     metrics: createDeliveryMetrics(new Metrics()),
     crashPoint,
     openBucket: (integration) => openBucket(integration, timeoutMs),
