@@ -25,7 +25,6 @@ import { createLogLines, readableLogLine } from './log-lines.mjs';
 import { parseIndexTargets, parseOsRelease, sourceLines, sourcesFor } from './nats-package.mjs';
 import { sumOf, targetOf } from './nats-release.mjs';
 import { canSyncAlways, isAtLeast, parseNatsVersion } from './nats-version.mjs';
-import { nodeProblem } from './node-version.mjs';
 import { isInstalled } from './packages.mjs';
 import { STORE_THREADS } from './parts.mjs';
 import { identityOf } from './processes.mjs';
@@ -40,15 +39,6 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('versions', () => {
-  test.each([
-    ['18.20.0', false],
-    ['20.10.9', false],
-    ['20.11.0', true],
-    ['22.0.0', true],
-  ])('Node %s is new enough: %s', (version, isNewEnough) => {
-    expect(nodeProblem(version) === '').toBe(isNewEnough);
-  });
-
   test.each([
     ['nats-server: v2.10.27', '2.10.27'],
     ['nats-server: v2.9.10', '2.9.10'],
