@@ -56,9 +56,9 @@ async function fetchedNode(version: string): Promise<string> {
   return cached(`node-${version}`, async (scratch) => {
     const integrity = INTEGRITY[name];
     if (integrity === undefined) throw new Error(`the digest of ${name} is not known`);
-    const packed = await runNpm(['pack', name, '--silent'], { cwd: scratch, timeoutMs: COMMAND_MS });
+    const packed = await runNpm(['pack', name, '--loglevel=error'], { cwd: scratch, timeoutMs: COMMAND_MS });
     const archive = readdirSync(scratch).find((file) => file.endsWith('.tgz'));
-    if (archive === undefined) throw new Error(`npm pack: ${lastLines(packed.output, 1)}`);
+    if (archive === undefined) throw new Error(`npm pack: ${packed.output.split('\n')[0]}`);
     const digest = createHash('sha512')
       .update(readFileSync(join(scratch, archive)))
       .digest('base64');
