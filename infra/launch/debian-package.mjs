@@ -28,6 +28,7 @@ export function releaseName(which) {
  * @returns {Promise<string>} the folder that holds the package's files
  */
 export async function unpackPackage({ name, which, scratch }) {
+  if (releaseName(which) === undefined) throw new Error('no newer release is known for this machine');
   const system = readSystem();
   for (const folder of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
     mkdirSync(join(scratch, folder), { recursive: true });

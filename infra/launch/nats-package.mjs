@@ -6,28 +6,30 @@ import { probeNatsServer } from './nats-version.mjs';
 /** @typedef {import('./nats-version.mjs').NatsServer} NatsServer */
 
 /**
- * Unpacks the distribution's nats-server into `cache`. That of the next release runs on older ones all the same: it
- * is a program without libraries of its own.
- * @param {import('./debian-package.mjs').Which} which
+ * Unpacks the distribution's nats-server into `cache`. A Debian whose own is older than 2.10 takes that of the next
+ * release, which runs there too: it is a program that needs no libraries.
  * @param {string} cache
  * @param {(text: string) => void} note
  * @param {string[]} failures
  * @returns {Promise<NatsServer | undefined>}
  */
-export async function natsFromPackage(which, cache, note, failures) {
-  const release = releaseName(which);
-  if (release === undefined) return undefined;
-  const label = `package of ${release}`;
+export async function natsFromPackage(cache, note, failures) {
+  const next = releaseName('next');
+  const label = `package of ${next ?? releaseName('own')}`;
   const scratch = join(cache, `scratch-package-${process.pid}`);
   try {
     note(`unpacking the ${label}`);
-    const unpacked = await unpackPackage({ name: 'nats-server', which, scratch });
+    const unpacked = await unpackPackage({
+      name: 'nats-server',
+      which: next === undefined ? 'own' : 'next',
+      scratch,
+    });
     const program = ['usr/sbin/nats-server', 'usr/bin/nats-server'].find((path) =>
       existsSync(join(unpacked, path)),
     );
     if (program === undefined) throw new Error('the package holds no nats-server');
     const server = await probeNatsServer(join(unpacked, program), `from the ${label}`);
-    if (server === undefined) throw new Error('it does not run on this machine');
+    if (server === undefined) throw new Error('it is older than 2.10, or does not run on this machine');
     return moveToCache(server, cache);
   } catch (error) {
     failures.push(`${label}: ${error instanceof Error ? error.message : String(error)}`);
