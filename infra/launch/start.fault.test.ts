@@ -105,9 +105,10 @@ test('a launcher killed with -9 leaves nothing that stops the next start', async
 });
 
 describe.each(NEWER_NODES)('Node %s', (version) => {
-  const copies = mkdtempSync(join(tmpdir(), 'footfall-node-'));
+  let copies = '';
   let node: NewerNode | undefined;
   beforeAll(async () => {
+    copies = mkdtempSync(join(tmpdir(), 'footfall-node-'));
     node = await newerNode(version, copies);
   }, FETCH_MAX_MS);
   afterAll(() => rmSync(copies, { recursive: true, force: true }));
