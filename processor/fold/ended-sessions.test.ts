@@ -88,7 +88,7 @@ test('a credit that comes twice counts once, and then holds nothing again', () =
   expect(currentSessions(run.sessions)[0]).toMatchObject({ revenue: [['EUR', 500n]] });
 });
 
-test('a credit goes to a session that the same message lets go', () => {
+test('a credit goes to a session that the same message evicts', () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent()], 1));
   run.take(messageOf([plainEvent({ path: '/exit' }), payment()], 2));
@@ -99,7 +99,7 @@ test('a credit goes to a session that the same message lets go', () => {
   ]);
 });
 
-test('a credit waits for the flush of a session that the open batch let go, in whatever groups messages come', () => {
+test('a credit waits for the flush of a session that the open batch evicted, in whatever groups messages come', () => {
   const run = endedRun();
   run.take(messageOf([], 3, LATER_MS));
   // Messages four to six arrive together.
@@ -111,7 +111,7 @@ test('a credit waits for the flush of a session that the open batch let go, in w
   expect(currentSessions(run.sessions)).toMatchObject([{ otherEvents: 2, revenue: [['EUR', 1000n]] }]);
 });
 
-test('a credit to a session that is held needs no store', () => {
+test('a credit to a session that is retained needs no store', () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent()], 1));
   run.take(messageOf([payment({ occurredAtMs: START_MS + SESSION_GAP_MS + 1, receivedAtMs: START_MS })], 2));

@@ -165,7 +165,7 @@ describe('after a purge', () => {
   });
 });
 
-describe('what is forgotten', () => {
+describe('what is erased', () => {
   const view = (what: Partial<Event>) => plainEvent({ deviceId: 'd'.repeat(32), ...what });
 
   test('of a site is everything that memory has: sessions, live visitors, minutes, event ids', () => {

@@ -195,7 +195,7 @@ describe('law 3: the fold', () => {
     );
   });
 
-  test('gives the same rows again when a flush is done again, and never wants another flush for that', () => {
+  test('gives the same rows again when a flush is replayed, and never wants another flush for that', () => {
     fc.assert(
       fc.property(anyLists(), messageLengths, faults, (events, lengths, happenings) => {
         fc.pre(hasNoSameTimestampEvents(events));
@@ -398,7 +398,7 @@ describe('single cases', () => {
     expect(currentSessions(run.sessions)).toHaveLength(4);
   });
 
-  test('bytes that are no message are refused and change nothing', () => {
+  test('bytes that are no message are rejected and change nothing', () => {
     const good = messageOf([plainEvent(), plainEvent({ properties: ['key', 'wert'] })], 1);
     fc.assert(
       fc.property(fc.nat({ max: good.length - 1 }), fc.integer({ min: 1, max: 255 }), (place, change) => {

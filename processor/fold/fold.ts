@@ -80,7 +80,7 @@ export function foldMessage(
   if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isErasing: false };
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
   const commands = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
-  for (const command of forgettings ?? []) erase(state, forgetting, batch);
+  for (const command of commands ?? []) erase(state, command, batch);
   if (commands !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;

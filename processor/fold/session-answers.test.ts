@@ -22,7 +22,7 @@ function question(overrides: Partial<SessionQuestion> = {}): SessionQuestion {
 
 const none = { nowMs: START_MS, ended: new Map() };
 
-test('the store is asked where credit is, and no session that is held reaches the event', () => {
+test('the store is asked where credit is, and no session that is retained reaches the event', () => {
   const state = heldState();
   const asked = endedQuestions(
     state,
@@ -42,7 +42,7 @@ test('the store is asked where credit is, and no session that is held reaches th
   ]);
 });
 
-test('a session that is about to be let go has ended, though it reaches the event', () => {
+test('a session that is about to be evicted has ended, though it reaches the event', () => {
   const state = heldState();
   const asked = question({ occurredAtMs: START_MS });
   const nowMs = START_MS + TEST_LIMITS.sessionRetainMs + 1;

@@ -43,7 +43,7 @@ function rowsOf(run: FoldRun, name: string) {
   return run.events.map(({ values }) => values).filter((values) => values.name === name);
 }
 
-test('a late event of a session that was let go opens another, under the id that was granted', () => {
+test('a late event of a session that was evicted opens another, under the id that was granted', () => {
   const run = new FoldRun();
   const first: Coming = { deviceId: 'd', occurredAtMs: START_MS, nowMs: START_MS };
   const firstId = ask(run, first);
@@ -62,7 +62,7 @@ test('a late event of a session that was let go opens another, under the id that
   );
 });
 
-test('a session that will be let go by then does not hide from the owner the one that an event will join', () => {
+test('a session that will be evicted by then does not hide from the owner the one that an event will join', () => {
   const run = new FoldRun();
   const come = (occurredAtMs: number, nowMs: number) => {
     const coming = { deviceId: 'd', occurredAtMs: START_MS + occurredAtMs, nowMs: START_MS + nowMs };
@@ -92,7 +92,7 @@ const step = fc.record({
   happens: fc.constantFrom('nothing', 'nothing', 'tick', 'flush', 'crash'),
 });
 
-test('no two sessions share an id, whatever comes late and whoever named it; what the owner named is stored', () => {
+test('no two sessions share an id, whatever comes late and whichever node named it; what the owner named is stored', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const run = new FoldRun();
