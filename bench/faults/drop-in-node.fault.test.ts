@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-/** The published package as a backend uses it: nothing but its address is ours. */
+/** The published package as a backend uses it; only its address is ours. */
 function sdk(): OpenPanel {
   const { id, secret } = cluster.credentials.clients.write;
   return new OpenPanel({ clientId: id, clientSecret: secret, apiUrl: cluster.url('web') });

@@ -248,7 +248,7 @@ describe('POST /track/batch', () => {
   });
 });
 
-// The last one: it takes the store away.
+// This test runs last, because it stops the store.
 test('while the store is away, everything is taken, and who was touched lately is readable', async () => {
   await site.send('identify', { profileId: 'touched', firstName: 'Ada' });
   await eventually('the profile', async () =>

@@ -68,7 +68,7 @@ function credentialOf(
   return known.clients.write;
 }
 
-/** Rewrites one line while the replay runs, on a terminal only; returns how to end it. */
+/** Rewrites one line while the replay runs, on a terminal only; returns a function that ends it. */
 function showProgress(totals: ReplayTotals, startedMs: number): () => void {
   if (!process.stdout.isTTY) return () => {};
   const show = () => {
