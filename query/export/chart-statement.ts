@@ -24,10 +24,10 @@ type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
 const VISITOR = "if(profileId != '', profileId, deviceId) AS measured, measured != '' AS isMeasured";
 
-/** How many are told apart. */
-const DIFFERENT = 'toFloat64(uniqExactMerge(told))';
+/** How many are distinctState apart. */
+const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 
-/** The statement for a series that is told apart by `breakdowns`. */
+/** The statement for a series that is distinctState apart by `breakdowns`. */
 export function chartStatement(
   { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
   breakdowns: readonly Field[],
@@ -51,7 +51,7 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'user':
       return ofDifferent(VISITOR, DIFFERENT);
     case 'user_average':
-      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(told)');
+      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(distinctState)');
     case 'session':
       return ofDifferent("sessionId AS measured, measured != toFixedString('', 16) AS isMeasured", DIFFERENT);
     case 'group':
@@ -79,11 +79,11 @@ function ofNumbers(text: string, figure: string): Measure {
   };
 }
 
-/** `figure` is made of `told`, the state of what is different in each bucket, and of its `events`. */
+/** `figure` is made of `distinctState`, the state of what is different in each bucket, and of its `events`. */
 function ofDifferent(columns: string, figure: string): Measure {
   return {
     columns,
-    rows: `SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS told
+    rows: `SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS distinctState
         FROM measurable GROUP BY names, isCurrent, edge`,
     figure,
   };
@@ -134,14 +134,14 @@ function namesOf(breakdowns: readonly Field[]): Names {
       : `arrayMap(element -> ${single}, if(empty(groups), [''], arrayDistinct(groups)))`;
   const each = list === undefined ? single : `arrayJoin(${text})`;
   return {
-    // A constant would not be told apart as a column is.
+    // A constant would not be distinctState apart as a column is.
     each: values.length === 0 ? `materialize(${single})` : each,
     text,
     parameters: Object.fromEntries(keys),
   };
 }
 
-/** The text by which rows are told apart; empty where there is nothing. */
+/** The text by which rows are distinctState apart; empty where there is nothing. */
 function valueText(field: Field, index: number): string {
   switch (field.kind) {
     case 'property':

@@ -19,7 +19,7 @@ const POINTS_MAX = 500_000;
 /** Rows of one series for a formula, which is computed for each before the greatest are known. */
 const COMBINATIONS_MAX = 10_000;
 /** Statements of one question that wait or run together: others of the site shall get a turn. */
-const AT_ONCE = 4;
+const CONCURRENT_STATEMENTS = 4;
 
 /** The buckets of a question: those of the range, and of the span before where that is asked for. */
 interface ChartSpans {
@@ -39,7 +39,7 @@ export async function answerCharts(
   const rowsMax = rowsMaxOf(query, spans);
   const seam = await listSeam(sources, asked, query);
   const question = { site: asked.site.storedId, query, spans, rowsMax };
-  const found = await inTurns(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
   const dates = spans.buckets.map(({ label }) => label);
   const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
     chartRows(
@@ -176,12 +176,12 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
 }
 
 /** Does `work` for each of several, so many at once, and gives the results in order. */
-async function inTurns<One, Result>(
+async function inBatches<One, Result>(
   all: readonly One[],
   work: (one: One) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let from = 0; from < all.length; from += AT_ONCE)
-    results.push(...(await Promise.all(all.slice(from, from + AT_ONCE).map(work))));
+  for (let from = 0; from < all.length; from += CONCURRENT_STATEMENTS)
+    results.push(...(await Promise.all(all.slice(from, from + CONCURRENT_STATEMENTS).map(work))));
   return results;
 }

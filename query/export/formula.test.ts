@@ -138,9 +138,9 @@ test.each([
   ['process.exit()', 1],
   ['constructor', 1],
   ['А', 1],
-])('%j is refused at character %d', (text, place) => {
+])('%j is refused at character %d', (text, position) => {
   expect(() => parseFormula(text, VALUES.length)).toThrow(
-    expect.objectContaining({ place, message: expect.stringContaining(`character ${place}: `) }),
+    expect.objectContaining({ position, message: expect.stringContaining(`character ${position}: `) }),
   );
 });
 
@@ -173,8 +173,8 @@ test('any text is read or refused at one of its characters, and only formulas ar
       } catch (error) {
         if (!(error instanceof FormulaError)) throw error;
         expect(isFormula(text), text).toBe(false);
-        expect(error.place).toBeGreaterThanOrEqual(1);
-        expect(error.place).toBeLessThanOrEqual(text.length + 1);
+        expect(error.position).toBeGreaterThanOrEqual(1);
+        expect(error.position).toBeLessThanOrEqual(text.length + 1);
       }
     }),
     { numRuns: 20_000, seed },

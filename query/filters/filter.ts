@@ -31,7 +31,7 @@ const PARTS_MAX = 1_000;
 /** Each may take the store some megabytes that it does not count. */
 const REGEXES_MAX = 20;
 
-/** One filter as it is asked for. `id` and `type` are the asker's own notes: they change nothing. */
+/** One filter as it is given for. `id` and `type` are the asker's own notes: they change nothing. */
 export const filterSchema = z.strictObject({
   id: z.string().optional(),
   name: z.string(),
@@ -41,21 +41,21 @@ export const filterSchema = z.strictObject({
     .optional(),
   type: z.string().optional(),
 });
-type AskedFilter = z.output<typeof filterSchema>;
+type FilterJson = z.output<typeof filterSchema>;
 
 const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
 
 /** Filters as JSON in a body, which stay as they came: what `readFilters` would refuse is refused in its place. */
-export const filterList = filtersSchema.superRefine((asked, context) => {
+export const filterList = filtersSchema.superRefine((given, context) => {
   try {
-    filtersOf(asked);
+    filtersOf(given);
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
     context.addIssue({ code: 'custom', path: [...error.path], message: error.problem });
   }
 });
 
-/** What is asked of a field; of several values one has to fit. */
+/** What is given of a field; of several values one has to fit. */
 export type Test =
   /** There is a text that is not empty, or a number. */
   | { readonly kind: 'present' }
@@ -88,8 +88,8 @@ export function readFilters(text: string): Filter[] {
 }
 
 /** What can be compiled of filters; throws a `FilterError`. */
-function filtersOf(asked: readonly AskedFilter[]): Filter[] {
-  const filters = asked.map(filterOf);
+function filtersOf(given: readonly FilterJson[]): Filter[] {
+  const filters = given.map(filterOf);
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
   if (valuesIn(parts) > PARTS_MAX)
     throw invalid([], `expected at most ${PARTS_MAX} values of contains, startsWith and the like`);
@@ -110,61 +110,61 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function filterOf(asked: AskedFilter, index: number): Filter {
-  const field = Buffer.byteLength(asked.name) > NAME_MAX_BYTES ? undefined : fieldOf(asked.name);
-  if (field === undefined) throw invalid([index, 'name'], `there is no ${asked.name.slice(0, 100)}`);
-  const values = (asked.value ?? []).map(String);
+function filterOf(given: FilterJson, index: number): Filter {
+  const field = Buffer.byteLength(given.name) > NAME_MAX_BYTES ? undefined : fieldOf(given.name);
+  if (field === undefined) throw invalid([index, 'name'], `there is no ${given.name.slice(0, 100)}`);
+  const values = (given.value ?? []).map(String);
   if (values.length > VALUES_MAX) throw invalid([index, 'value'], `expected at most ${VALUES_MAX} values`);
   const tooLong = values.findIndex((value) => Buffer.byteLength(value) > VALUE_MAX_BYTES);
   if (tooLong >= 0) throw invalid([index, 'value', tooLong], `expected at most ${VALUE_MAX_BYTES} bytes`);
-  return { field, ...conditionOf(asked.operator, { field, values, at: [index] }) };
+  return { field, ...conditionOf(given.operator, { field, values, at: [index] }) };
 }
 
 /** A filter under construction. */
-interface Draft {
+interface FieldValues {
   readonly field: Field;
   readonly values: readonly string[];
   readonly at: Path;
 }
 type Path = readonly PropertyKey[];
 
-function conditionOf(operator: Operator, draft: Draft): Omit<Filter, 'field'> {
+function conditionOf(operator: Operator, given: FieldValues): Omit<Filter, 'field'> {
   if (operator === 'isNull' || operator === 'isNotNull') {
-    if (draft.values.length > 0) throw invalid([...draft.at, 'value'], `${operator} takes no values`);
+    if (given.values.length > 0) throw invalid([...given.at, 'value'], `${operator} takes no values`);
     return { test: { kind: 'present' }, negated: operator === 'isNull' };
   }
-  if (draft.values.length === 0) throw invalid([...draft.at, 'value'], 'expected at least one value');
+  if (given.values.length === 0) throw invalid([...given.at, 'value'], 'expected at least one value');
   switch (operator) {
     case 'is':
     case 'isNot':
-      return { test: equalTest(draft), negated: operator === 'isNot' };
+      return { test: equalTest(given), negated: operator === 'isNot' };
     case 'gt':
     case 'gte':
     case 'lt':
     case 'lte':
-      return { test: orderTest(operator, draft), negated: false };
+      return { test: orderTest(operator, given), negated: false };
     case 'doesNotContain':
-      return { test: partTest('contains', draft), negated: true };
+      return { test: partTest('contains', given), negated: true };
     case 'contains':
     case 'startsWith':
     case 'endsWith':
     case 'regex':
-      return { test: partTest(operator, draft), negated: false };
+      return { test: partTest(operator, given), negated: false };
   }
 }
 
-function equalTest(draft: Draft): Test {
-  if (isNumeric(draft.field)) return { kind: 'equal-number', values: numbersOf(draft) };
-  return { kind: 'equal-text', values: draft.values };
+function equalTest(given: FieldValues): Test {
+  if (isNumeric(given.field)) return { kind: 'equal-number', values: numbersOf(given) };
+  return { kind: 'equal-text', values: given.values };
 }
 
-function orderTest(comparison: OrderComparison, draft: Draft): Test {
-  const numbers = numbersOf(draft);
+function orderTest(comparison: OrderComparison, given: FieldValues): Test {
+  const numbers = numbersOf(given);
   const isLowest = comparison === 'gt' || comparison === 'gte';
   return { kind: 'order', comparison, bound: isLowest ? Math.min(...numbers) : Math.max(...numbers) };
 }
 
-function partTest(comparison: PartComparison, { field, values, at }: Draft): Test {
+function partTest(comparison: PartComparison, { field, values, at }: FieldValues): Test {
   if (isNumeric(field))
     throw invalid([...at, 'operator'], `expected is, isNot, isNull, isNotNull, gt, gte, lt or lte`);
   for (const [index, value] of values.entries()) {
@@ -175,7 +175,7 @@ function partTest(comparison: PartComparison, { field, values, at }: Draft): Tes
   return { kind: 'part', comparison, values };
 }
 
-function numbersOf({ field, values, at }: Draft): number[] {
+function numbersOf({ field, values, at }: FieldValues): number[] {
   const isTime = field.kind === 'time';
   return values.map((value, index) => {
     const number = isTime ? timeOf(value) : numberOf(value);

@@ -13,7 +13,7 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
-import { type AskedFilter, isSelected } from './testing/evaluate.ts';
+import { isSelected, type RequestedFilter } from './testing/evaluate.ts';
 import { IDS, KEYS, randomEvent, randomRecord, SCENE_AT_MS, TEXTS } from './testing/scene.ts';
 import { insertRecord } from './testing/stored-record.ts';
 
@@ -94,7 +94,7 @@ async function idsOf(filters: unknown): Promise<string[]> {
   return data.map(({ id }) => id.replace(/^0+/, ''));
 }
 
-function expectedIds(filters: readonly AskedFilter[]): string[] {
+function expectedIds(filters: readonly RequestedFilter[]): string[] {
   return events
     .filter((event) => isSelected(filters, { event, ...known }))
     .sort((a, b) => Number(b.createdAt) - Number(a.createdAt) || idOf(a) - idOf(b))
@@ -135,7 +135,7 @@ const values = (one: fc.Arbitrary<string | number | boolean>) =>
 const orders = fc.constantFrom('gt', 'gte', 'lt', 'lte');
 const times = fc.integer({ min: 0, max: 5 }).map((ms) => new Date(SCENE_AT_MS + ms).toISOString());
 const timeNames = fc.constantFrom('createdAt', 'received_at', 'profile.created_at', 'group.updatedAt');
-const filter: fc.Arbitrary<AskedFilter> = fc.oneof(
+const filter: fc.Arbitrary<RequestedFilter> = fc.oneof(
   fc.record({
     name: textNames,
     operator: fc.constantFrom('is', 'isNot'),

@@ -19,7 +19,7 @@ export type Field =
   | { readonly kind: ColumnKind; readonly owner: Owner; readonly column: string }
   | { readonly kind: 'property'; readonly owner: Owner; readonly key: string };
 
-type Column = readonly [name: string, field: Field];
+type NamedField = readonly [name: string, field: Field];
 
 const KINDS: Readonly<Record<string, ColumnKind>> = {
   createdAt: 'time',
@@ -71,13 +71,13 @@ export function isNumeric({ kind }: Field): boolean {
   return kind === 'time' || kind === 'coordinate' || kind === 'amount';
 }
 
-function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): Column[] {
+function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): NamedField[] {
   return columns.flatMap((column) =>
     named(prefix + column, { owner, kind: KINDS[column] ?? 'text', column }),
   );
 }
 
-function named(name: string, field: Field): Column[] {
+function named(name: string, field: Field): NamedField[] {
   const snakeCase = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return [
     [name, field],

@@ -13,13 +13,13 @@ import {
   reportsAnswer,
 } from './catalog-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const REFERENCES = '/manage/references';
 const DASHBOARDS = '/manage/projects/site/dashboards';
 
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
 import { projectCreated } from './project-api.ts';
-import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const ALL = '/manage/clients';
 const SITES = '/manage/projects';
 
 let service: ManageService;
-let root: Key;
-let others: Key;
+let root: ClientKey;
+let others: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ afterAll(() => service.stop());
 const one = (id: string) => `${ALL}/${id}`;
 const make = (body: unknown, key = root) => service.read(clientWithSecret, key, 'POST', ALL, { body });
 /** What a client gets that wants to see the sites: 200 for a root client, 403 for another, 401 for none. */
-const statusOf = async (key: Key, baseUrl?: string) =>
+const statusOf = async (key: ClientKey, baseUrl?: string) =>
   (await service.ask(key, 'GET', SITES, baseUrl === undefined ? {} : { baseUrl })).status;
 
 test('a new client works at once, and its secret is shown once', async () => {

@@ -22,10 +22,10 @@ const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
 
 /** `/manage/clients`: who may send and ask. Secrets are shown once, when they are made. */
-export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
+export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Client> = {
     what: 'client',
-    mirror: parts.accounts.clients,
+    mirror: deps.accounts.clients,
     belongs:
       ({ client }) =>
       ({ teamId }) =>
@@ -33,7 +33,7 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
     shown: shownClient,
   };
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-clients',
       about: { summary: 'The clients of the team, newest first', answer: clientsAnswer },
@@ -53,12 +53,12 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
       body: clientCreation,
       answer: async ({ client, body }) => {
         const projectId =
-          typeof body.projectId === 'string' ? ownSite(parts, client, body.projectId).id : null;
-        const { entry, secret } = await newClient(parts, client.teamId, { ...body, projectId });
+          typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId).id : null;
+        const { entry, secret } = await newClient(deps, client.teamId, { ...body, projectId });
         return withSecret(entry, secret);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: ONE,
       name: 'manage-client',
       about: {
@@ -75,9 +75,9 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const entry = entryOf(kind, call);
-        rejectWithoutRoot(parts, entry.value);
-        const answered = await removeRecord(parts, kind, call);
-        await keepOneRoot(parts, entry);
+        rejectWithoutRoot(deps, entry.value);
+        const answered = await removeRecord(deps, kind, call);
+        await keepOneRoot(deps, entry);
         return answered;
       },
     }),
@@ -97,7 +97,7 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
         entryOf(kind, call); // A hash is not cheap, and none is made for what is not theirs.
         const secret = createSecret();
         const secretHash = await hashSecret(secret);
-        const entry = await changeRecord(parts, kind, call, (current) => ({ ...current, secretHash }));
+        const entry = await changeRecord(deps, kind, call, (current) => ({ ...current, secretHash }));
         return withSecret(entry, secret);
       },
     }),
@@ -106,13 +106,13 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
 
 /** Makes a client; its secret is returned and not kept. */
 export async function newClient(
-  parts: ManageDeps,
+  deps: ManageDeps,
   teamId: string,
   { name, type, projectId }: Pick<Client, 'name' | 'type' | 'projectId'>,
 ) {
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
-  const entry = await createRecord(parts, parts.accounts.clients, ({ id, ...times }) => ({
+  const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
     id,
     name,
     type,
@@ -145,11 +145,11 @@ function rejectWithoutRoot({ accounts }: ManageDeps, { id, type, teamId }: Clien
  * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
  * order, so whoever comes second sees here that nobody is left.
  */
-async function keepOneRoot(parts: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
+async function keepOneRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
   try {
-    rejectWithoutRoot(parts, value);
+    rejectWithoutRoot(deps, value);
   } catch (error) {
-    await parts.records.create(parts.accounts.clients, key, value);
+    await deps.records.create(deps.accounts.clients, key, value);
     throw error;
   }
 }

@@ -24,8 +24,8 @@ const ALL = '/manage/projects/:projectId/dashboards';
 const DASHBOARDS_MAX = 200;
 
 /** `/manage/projects/{projectId}/dashboards`: what people put together to look at. */
-export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const kind = dashboardKind(parts);
+export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const kind = dashboardKind(deps);
   const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -41,9 +41,9 @@ export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
       about: { summary: 'Make a dashboard', answer: dashboardAnswer },
       body: dashboardCreation,
       answer: async (call) => {
-        const site = ownSite(parts, call.client, call.path.projectId ?? '');
+        const site = ownSite(deps, call.client, call.path.projectId ?? '');
         rejectMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: site.id,
           storedId: site.storedId,
@@ -53,7 +53,7 @@ export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:dashboardId`,
       name: 'manage-dashboard',
       about: {
@@ -67,8 +67,8 @@ export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
       remove: async (call) => {
         const { id } = entryOf(kind, call).value;
         // The dashboard goes first: without it none of its reports is reached, wherever this is broken off.
-        const answered = await removeRecord(parts, kind, call);
-        await removeReports(parts, id);
+        const answered = await removeRecord(deps, kind, call);
+        await removeReports(deps, id);
         return answered;
       },
     }),
@@ -76,12 +76,12 @@ export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
 }
 
 /** The dashboards of the site that a path names. */
-export function dashboardKind(parts: ManageDeps): ControlRecordKind<Dashboard> {
+export function dashboardKind(deps: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',
-    mirror: parts.catalog.dashboards,
+    mirror: deps.catalog.dashboards,
     belongs: ({ client, path }) => {
-      const site = ownSite(parts, client, path.projectId ?? '');
+      const site = ownSite(deps, client, path.projectId ?? '');
       return ({ storedId }) => storedId === site.storedId;
     },
     shown: shownRecord,

@@ -23,12 +23,12 @@ export const erasureAnswer = z.object({ data: erasureShown });
 export const erasuresAnswer = z.object({ data: z.array(erasureShown) });
 
 /** What a team is told of the erasing of people: to ask for it, and the receipts. */
-export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
+export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Erasure> = {
     what: 'erasure',
-    mirror: parts.catalog.erasures,
+    mirror: deps.catalog.erasures,
     belongs: ({ client, path }) => {
-      const site = ownSite(parts, client, path.projectId ?? '');
+      const site = ownSite(deps, client, path.projectId ?? '');
       return ({ storedId }) => storedId === site.storedId;
     },
     shown: ({ teamId: _team, storedId: _stored, profileId: _person, ...receipt }) => receipt,
@@ -49,13 +49,13 @@ export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
       body: undefined,
       answer: async (call) => {
         const { projectId = '', profileId = '' } = call.path;
-        const site = ownSite(parts, call.client, projectId);
+        const site = ownSite(deps, call.client, projectId);
         const begun = listOf(kind, call).find(
           (erasure) => erasure.profileId === profileId && erasure.status === 'waiting',
         );
         if (begun !== undefined) return { json: { data: kind.shown(begun) } };
         const entry = await createRecord(
-          parts,
+          deps,
           kind.mirror,
           ({ id, ...times }): Erasure => ({
             id,

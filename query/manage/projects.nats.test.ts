@@ -4,14 +4,19 @@ import { must } from '../../infra/assert.ts';
 import { referencesAnswer } from './catalog-api.ts';
 import { projectAnswer, projectCreated, projectsAnswer } from './project-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
-import { type Key, type ManageService, type Sent, startManageService } from './testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  type Sent,
+  startManageService,
+} from './testing/manage-service.ts';
 
 const ALL = '/manage/projects';
 const DAY_MS = 86_400_000;
 
 let service: ManageService;
-let root: Key;
-let others: Key;
+let root: ClientKey;
+let others: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -78,8 +83,8 @@ describe('a new site', () => {
     expect((await make({ name: 'Café Ünïcode' })).data.id).toBe('cafe-unicode');
     expect((await make({ name: 'cafe unicode!' }, others)).data.id).toBe('cafe-unicode-2');
     expect((await make({ name: '北京' })).data.id).toBe('site');
-    const sameTimestampEvents = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
-    expect(sameTimestampEvents.map(({ data }) => data.id).toSorted()).toEqual([
+    const sameNamed = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
+    expect(sameNamed.map(({ data }) => data.id).toSorted()).toEqual([
       'twin',
       'twin-2',
       'twin-3',

@@ -23,8 +23,8 @@ const ONE = '/manage/projects/:projectId';
 const PURGE_AFTER_MS = 86_400_000;
 
 /** `/manage/projects`: the sites of a team. */
-export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const { accounts, records, clock } = parts;
+export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const { accounts, records, clock } = deps;
   const one = { pattern: ONE, kind: 'manage-project', area: 'manage' as const };
   return [
     anyEndpoint({
@@ -56,8 +56,8 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       schema: noParameters,
       body: projectCreation,
       answer: async ({ client, body }) => {
-        const site = await newSite(parts, client.teamId, body);
-        const { entry, secret } = await newClient(parts, client.teamId, {
+        const site = await newSite(deps, client.teamId, body);
+        const { entry, secret } = await newClient(deps, client.teamId, {
           name: `${site.value.name} write client`.slice(0, 100),
           type: 'write',
           projectId: site.value.id,
@@ -77,7 +77,7 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       schema: noParameters,
       body: undefined,
       answer: async ({ client, path: { projectId = '' } }) => {
-        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = accounts.sites.entry(siteKeyOf(id));
         if (entry === undefined) throw noSuch('project', projectId);
         return tagged(entry, { data: projectOf(entry.value) });
@@ -94,7 +94,7 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       schema: noParameters,
       body: projectChange,
       answer: async ({ client, path: { projectId = '' }, body, ifMatch }) => {
-        const { id } = ownSite(parts, client, projectId);
+        const { id } = ownSite(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
           change: (site) => {
             if (site.deletion !== null) throw noSuch('project', projectId);
@@ -117,7 +117,7 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       schema: projectDeletion,
       body: undefined,
       answer: async ({ client, path: { projectId = '' }, parameters: { now }, ifMatch }) => {
-        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
           change: (site) => deletedSite(site, clock.nowMs(), now),
           missing: () => noSuch('project', projectId),

@@ -33,7 +33,7 @@ export interface OneRecord<Value extends Stamp, Change> {
 
 /** `GET`, `PATCH` and `DELETE` of one record. */
 export function oneRecordEndpoints<Value extends Stamp, Change>(
-  parts: ManageDeps,
+  deps: ManageDeps,
   kind: ControlRecordKind<Value>,
   { pattern, name, about, answer, change, changed, remove }: OneRecord<Value, Change>,
 ): AnyEndpoint[] {
@@ -52,14 +52,14 @@ export function oneRecordEndpoints<Value extends Stamp, Change>(
       about: { ...about.patch, answer },
       body: change,
       answer: async (call) =>
-        answerEntry(kind, await changeRecord(parts, kind, call, (current) => changed(current, call))),
+        answerEntry(kind, await changeRecord(deps, kind, call, (current) => changed(current, call))),
     }),
     anyEndpoint({
       ...one,
       method: 'delete',
       about: { ...about.delete, answer },
       body: undefined,
-      answer: (call) => (remove === undefined ? removeRecord(parts, kind, call) : remove(call)),
+      answer: (call) => (remove === undefined ? removeRecord(deps, kind, call) : remove(call)),
     }),
   ];
 }
@@ -75,7 +75,7 @@ interface OfTeam {
 
 /** `GET` of all records of a team, or of those of one of its sites. */
 export function teamListEndpoint<Value extends Stamp & { readonly projectId: string | null }>(
-  parts: ManageDeps,
+  deps: ManageDeps,
   kind: ControlRecordKind<Value>,
   { pattern, name, about, query }: OfTeam,
 ): AnyEndpoint {
@@ -89,7 +89,7 @@ export function teamListEndpoint<Value extends Stamp & { readonly projectId: str
     body: undefined,
     answer: async (call) => {
       const { projectId } = call.parameters;
-      const site = projectId === undefined ? undefined : ownSite(parts, call.client, projectId);
+      const site = projectId === undefined ? undefined : ownSite(deps, call.client, projectId);
       const own = listOf(kind, call).filter((one) => site === undefined || one.projectId === site.id);
       return { json: { data: own.map(kind.shown) } };
     },

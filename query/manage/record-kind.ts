@@ -13,7 +13,7 @@ export interface Stamp {
 }
 
 /** What of a request says which record is meant, and by whom. */
-export type Asked = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
+export type RecordRequest = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
 /** A kind of record: where it is kept, whose it is, and how it is answered. */
 export interface ControlRecordKind<Value extends Stamp> {
@@ -24,22 +24,25 @@ export interface ControlRecordKind<Value extends Stamp> {
    * Finds what stands above the record, and says which records belong to that. Throws a `RejectError` where there is
    * nothing above that the client may have, before any record is looked at: the answer must not tell whether there is one.
    */
-  readonly belongs: (asked: Asked) => (value: Value) => boolean;
+  readonly belongs: (request: RecordRequest) => (value: Value) => boolean;
   /** The record without what is nobody's business. */
   readonly shown: (value: Value) => unknown;
 }
 
 /** The record that a request names. One that the client may not have is as unknown as one that does not exist. */
-export function entryOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Entry<Value> {
-  const isTheirs = kind.belongs(asked);
-  const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, asked).toLowerCase());
-  if (entry === undefined || !isTheirs(entry.value)) throw unknownRecord(kind, asked);
+export function entryOf<Value extends Stamp>(
+  kind: ControlRecordKind<Value>,
+  request: RecordRequest,
+): Entry<Value> {
+  const isTheirs = kind.belongs(request);
+  const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, request).toLowerCase());
+  if (entry === undefined || !isTheirs(entry.value)) throw unknownRecord(kind, request);
   return entry;
 }
 
 /** All records that belong to what a request names, newest first. */
-export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Value[] {
-  const isTheirs = kind.belongs(asked);
+export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, request: RecordRequest): Value[] {
+  const isTheirs = kind.belongs(request);
   const all = [...kind.mirror.entries()].map(({ value }) => value);
   return newestFirst(all.filter(isTheirs));
 }
@@ -69,12 +72,12 @@ export function answerEntry<Value extends Stamp>(
 export async function changeRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   kind: ControlRecordKind<Value>,
-  asked: Asked,
+  request: RecordRequest,
   change: (current: Value) => Value,
 ): Promise<Entry<Value>> {
-  return records.change(kind.mirror, entryOf(kind, asked).key, asked.ifMatch, {
+  return records.change(kind.mirror, entryOf(kind, request).key, request.ifMatch, {
     change: (current) => ({ ...change(current), updatedAt: nowText(clock) }),
-    missing: () => unknownRecord(kind, asked),
+    missing: () => unknownRecord(kind, request),
   });
 }
 
@@ -82,10 +85,10 @@ export async function changeRecord<Value extends Stamp>(
 export async function removeRecord<Value extends Stamp>(
   { records }: ManageDeps,
   kind: ControlRecordKind<Value>,
-  asked: Asked,
+  request: RecordRequest,
 ): Promise<Answered> {
-  const { key } = entryOf(kind, asked);
-  const removed = await records.remove(kind.mirror, key, asked.ifMatch, () => unknownRecord(kind, asked));
+  const { key } = entryOf(kind, request);
+  const removed = await records.remove(kind.mirror, key, request.ifMatch, () => unknownRecord(kind, request));
   return { json: { data: kind.shown(removed) } };
 }
 
@@ -98,10 +101,13 @@ export function rejectMoreThan(max: number, what: string, before: readonly unkno
   );
 }
 
-function unknownRecord<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): RejectError {
-  return noSuch(kind.what, idIn(kind, asked));
+function unknownRecord<Value extends Stamp>(
+  kind: ControlRecordKind<Value>,
+  request: RecordRequest,
+): RejectError {
+  return noSuch(kind.what, idIn(kind, request));
 }
 
-function idIn<Value extends Stamp>({ what }: ControlRecordKind<Value>, { path }: Asked): string {
+function idIn<Value extends Stamp>({ what }: ControlRecordKind<Value>, { path }: RecordRequest): string {
   return path[`${what}Id`] ?? '';
 }

@@ -20,8 +20,8 @@ const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
 
 /** `/manage/references`: dates that matter to the sites of a team. */
-export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const { accounts, catalog } = parts;
+export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const { accounts, catalog } = deps;
   const zones = new Zones();
   const kind: ControlRecordKind<Reference> = {
     what: 'reference',
@@ -40,7 +40,7 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
     throw new RejectError('invalid', 'date: expected YYYY-MM-DD or an ISO time of the years 1902 to 2298');
   };
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-references',
       about: {
@@ -63,11 +63,11 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
       body: referenceCreation,
       answer: async (call) => {
         const { title, description, date } = call.body;
-        const site = ownSite(parts, call.client, call.body.projectId);
+        const site = ownSite(deps, call.client, call.body.projectId);
         const before = listOf(kind, call).filter(({ storedId }) => storedId === site.storedId);
         rejectMoreThan(REFERENCES_MAX, 'references of the site', before);
         const at = instantOf(date, site.timezone);
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: site.id,
           storedId: site.storedId,
@@ -79,7 +79,7 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:referenceId`,
       name: 'manage-reference',
       about: {
@@ -96,7 +96,7 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
         date:
           date === undefined
             ? current.date
-            : instantOf(date, ownSite(parts, client, current.projectId).timezone),
+            : instantOf(date, ownSite(deps, client, current.projectId).timezone),
       }),
     }),
   ];

@@ -16,12 +16,12 @@ import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
-  type Asked,
   answerEntry,
   type ControlRecordKind,
   createRecord,
   entryOf,
   listOf,
+  type RecordRequest,
   rejectMoreThan,
 } from './record-kind.ts';
 
@@ -29,18 +29,18 @@ const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 const REPORTS_MAX = 200;
 
 /** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: questions that people keep. */
-export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const dashboards = dashboardKind(parts);
+export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const dashboards = dashboardKind(deps);
   const kind: ControlRecordKind<Report> = {
     what: 'report',
-    mirror: parts.catalog.reports,
-    belongs: (asked) => {
-      const { value: dashboard } = entryOf(dashboards, asked);
+    mirror: deps.catalog.reports,
+    belongs: (request) => {
+      const { value: dashboard } = entryOf(dashboards, request);
       return ({ dashboardId }) => dashboardId === dashboard.id;
     },
     shown: shownRecord,
   };
-  const rejectRange = rangeReject(parts);
+  const rejectRange = rangeReject(deps);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -66,7 +66,7 @@ export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
         const { name, chartType, interval, series, breakdowns, formula } = call.body;
         const span = { ...spanOf(call.body, { range: '30d' }), interval };
         rejectRange(call, span);
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
           storedId: dashboard.storedId,
@@ -82,7 +82,7 @@ export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:reportId`,
       name: 'manage-report',
       about: {
@@ -128,11 +128,13 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
 }
 
 /** Refuses what no question could ask: a report that can never be answered helps nobody. */
-function rangeReject(parts: ManageDeps): (asked: Asked, span: ReportSpan & Pick<Report, 'interval'>) => void {
+function rangeReject(
+  deps: ManageDeps,
+): (request: RecordRequest, span: ReportSpan & Pick<Report, 'interval'>) => void {
   const zones = new Zones();
   return ({ client, path }, span) => {
-    const site = ownSite(parts, client, path.projectId ?? '');
-    const range = rangeOf(span, parts.clock.nowMs(), zones.of(site.timezone));
+    const site = ownSite(deps, client, path.projectId ?? '');
+    const range = rangeOf(span, deps.clock.nowMs(), zones.of(site.timezone));
     if ('kind' in range) throw new RejectError('invalid', range.message);
   };
 }

@@ -11,7 +11,7 @@ import {
   type Tag,
 } from './operation.ts';
 import { parametersOf } from './parameters.ts';
-import { HEADER_NAMES, HEADERS, REFUSALS, SECURITY, SECURITY_SCHEMES } from './shared-parts.ts';
+import { ERROR_RESPONSES, HEADER_NAMES, HEADERS, SECURITY, SECURITY_SCHEMES } from './shared-parts.ts';
 
 const ABOUT = [
   'One address serves everything: events in, figures out, and the sites and clients that it is all about.',
@@ -59,7 +59,7 @@ function operationObject(operation: Operation, named: (schema: JsonSchema) => Js
       ...answers.map((answer) => [String(answer.status), answerObject(answer, named)]),
       ...errors.map((status) => [
         String(status),
-        { $ref: `#/components/responses/${REFUSALS[status].name}` },
+        { $ref: `#/components/responses/${ERROR_RESPONSES[status].name}` },
       ]),
     ]),
   };
@@ -98,7 +98,7 @@ function answerObject(
 }
 
 function sharedResponses(): Record<string, ResponseObject> {
-  const refusals = Object.entries(REFUSALS).map(
+  const refusals = Object.entries(ERROR_RESPONSES).map(
     ([status, { name, description, headers, error, message }]) => [
       name,
       {

@@ -2,7 +2,7 @@ import type { JsonSchema } from './json-schema.ts';
 import type { Tag } from './operation.ts';
 
 /** A reference to something among the components. */
-export interface Reference {
+export interface ReferenceObject {
   readonly $ref: string;
 }
 
@@ -30,7 +30,7 @@ export interface ParameterObject {
 
 export interface ResponseObject {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, Reference>>;
+  readonly headers?: Readonly<Record<string, ReferenceObject>>;
   readonly content?: Readonly<Record<string, MediaType>>;
 }
 
@@ -56,7 +56,7 @@ export interface OperationObject {
   readonly parameters: readonly ParameterObject[];
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaType>> };
   /** By status. */
-  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+  readonly responses: Readonly<Record<string, ResponseObject | ReferenceObject>>;
 }
 
 /** An OpenAPI 3.1 document, as far as ours goes. */

@@ -65,7 +65,7 @@ export const HEADERS = {
 } as const;
 
 /** A refusal: what it is called among the components, when it comes, with what, and one of them. */
-export interface Reject {
+export interface ErrorResponse {
   readonly name: string;
   readonly description: string;
   readonly headers: readonly AnswerHeader[];
@@ -73,7 +73,7 @@ export interface Reject {
   readonly error: string;
 }
 
-export const REFUSALS: Readonly<Record<ErrorStatus, Reject>> = {
+export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   400: {
     name: 'BadRequest',
     description: 'Something cannot be understood; the message begins with the field that is wrong.',

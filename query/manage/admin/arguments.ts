@@ -45,7 +45,7 @@ const OPTIONS = {
 type OptionName = 'team' | 'site' | 'type' | 'name' | 'replace';
 
 /** What the command line asks for. */
-export interface Asked {
+export interface CommandLine {
   readonly command: CommandName;
   /** The name, id or file behind the command; empty where it takes none. */
   readonly value: string;
@@ -63,7 +63,7 @@ export class UsageError extends Error {
 }
 
 /** Reads the arguments behind the program's name; throws a `UsageError`. */
-export function readArguments(args: readonly string[]): Asked | 'help' {
+export function readArguments(args: readonly string[]): CommandLine | 'help' {
   const { values, positionals } = parsed(args);
   const { team, site, type, name, replace = false, json = false } = values;
   if (values.help === true) return 'help';

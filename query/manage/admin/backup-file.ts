@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { BUCKETS, type ControlEntry, placeOf } from './control-plane.ts';
+import { BUCKETS, type ControlEntry, pathOf } from './control-plane.ts';
 import { countByKind } from './record-kinds.ts';
 
 const FORMAT = 'footfall control plane';
@@ -97,7 +97,7 @@ export function readBackup(path: string): Backup {
   if (!parsed.success) throw damaged(path);
   const { entries, sha256, ...head } = parsed.data;
   if (digestOf(head, entries) !== sha256) throw damaged(path);
-  if (new Set(entries.map(placeOf)).size !== entries.length) throw damaged(path);
+  if (new Set(entries.map(pathOf)).size !== entries.length) throw damaged(path);
   return { ...head, sha256, entries: entries.map(decodeEntry) };
 }
 

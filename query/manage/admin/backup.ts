@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../../infra/clock.ts';
 import { nowText } from '../manage.ts';
 import { rejectUnfit, writeBackup } from './backup-file.ts';
-import { type ControlPlane, placeOf, readEntries } from './control-plane.ts';
+import { type ControlPlane, pathOf, readEntries } from './control-plane.ts';
 import { isUnknownKind, problemOf } from './record-kinds.ts';
-import { counted, type Said, type Say, table } from './table.ts';
+import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
 /**
  * `backup <file>`: everything that is managed, but not the salts. A record that no program can read would make the whole
@@ -12,14 +12,14 @@ import { counted, type Said, type Say, table } from './table.ts';
  */
 export async function backup(
   plane: ControlPlane,
-  { file, clock, say }: { readonly file: string; readonly clock: Clock; readonly say: Say },
-): Promise<Said> {
+  { file, clock, say }: { readonly file: string; readonly clock: Clock; readonly say: NoteWriter },
+): Promise<CommandOutput> {
   const path = resolve(file);
   rejectUnfit(path);
   const all = await readEntries(plane, say);
   const entries = all.filter((entry) => {
     const problem = problemOf(entry);
-    if (problem !== undefined) say(`left out, since it cannot be read: ${placeOf(entry)}: ${problem}`);
+    if (problem !== undefined) say(`left out, since it cannot be read: ${pathOf(entry)}: ${problem}`);
     return problem === undefined;
   });
   if (!entries.some(({ key }) => key.startsWith('team.'))) {

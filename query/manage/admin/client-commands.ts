@@ -3,9 +3,9 @@ import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts
 import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
 import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText } from '../manage.ts';
-import { type Asked, UsageError } from './arguments.ts';
+import { type CommandLine, UsageError } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
-import { counted, type Said, table } from './table.ts';
+import { type CommandOutput, counted, table } from './table.ts';
 
 const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   name: '--name',
@@ -14,10 +14,10 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 /** `client list` */
-export function listClients(parts: ManageDeps, { team, site }: Asked): Said {
-  if (team !== undefined) knownTeam(parts, team);
-  if (site !== undefined) knownSite(parts, site);
-  const all = [...parts.accounts.clients.entries()].map(({ value }) => shownClient(value));
+export function listClients(deps: ManageDeps, { team, site }: CommandLine): CommandOutput {
+  if (team !== undefined) knownTeam(deps, team);
+  if (site !== undefined) knownSite(deps, site);
+  const all = [...deps.accounts.clients.entries()].map(({ value }) => shownClient(value));
   const clients = newestFirst(
     all.filter(
       ({ teamId, projectId }) =>
@@ -37,7 +37,10 @@ export function listClients(parts: ManageDeps, { team, site }: Asked): Said {
 }
 
 /** `client create` */
-export async function createClient(parts: ManageDeps, { team, type, site, name }: Asked): Promise<Said> {
+export async function createClient(
+  deps: ManageDeps,
+  { team, type, site, name }: CommandLine,
+): Promise<CommandOutput> {
   if (team === undefined || type === undefined) throw new UsageError('client create needs --team and --type');
   const given = clientCreation.safeParse({ name: name ?? `${type} client`, type, projectId: site ?? null });
   if (!given.success) {
@@ -45,9 +48,9 @@ export async function createClient(parts: ManageDeps, { team, type, site, name }
     const option = OPTION_OF_FIELD[String(issue?.path[0])] ?? 'client create';
     throw new UsageError(`${option}: ${issue?.message ?? 'invalid'}`);
   }
-  const { id } = knownTeam(parts, team);
-  if (site !== undefined) rejectOtherSite(knownSite(parts, site), id);
-  const made = await newClient(parts, id, {
+  const { id } = knownTeam(deps, team);
+  if (site !== undefined) rejectOtherSite(knownSite(deps, site), id);
+  const made = await newClient(deps, id, {
     name: given.data.name,
     type: given.data.type,
     projectId: site ?? null,
@@ -57,9 +60,9 @@ export async function createClient(parts: ManageDeps, { team, type, site, name }
 }
 
 /** `client rotate <id>` */
-export async function rotateClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
-  const { accounts, records, clock } = parts;
-  const key = clientKeyOf(knownClient(parts, value).id);
+export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
+  const { accounts, records, clock } = deps;
+  const key = clientKeyOf(knownClient(deps, value).id);
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
   const entry = await records.change(accounts.clients, key, '', {
@@ -77,10 +80,10 @@ export async function rotateClient(parts: ManageDeps, { value }: Asked): Promise
 }
 
 /** `client delete <id>` */
-export async function deleteClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
-  const { accounts, records } = parts;
-  const client = knownClient(parts, value);
-  rejectLastRoot(parts, client);
+export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
+  const { accounts, records } = deps;
+  const client = knownClient(deps, value);
+  rejectLastRoot(deps, client);
   const missing = () => noSuch('client', value);
   const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
   return {

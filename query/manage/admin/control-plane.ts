@@ -3,7 +3,7 @@ import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
-import type { Say } from './table.ts';
+import type { NoteWriter } from './table.ts';
 
 /** The buckets of what is managed: records as in infra/accounts/accounts.ts, and other names of profiles. */
 export const BUCKETS = [CONTROL_BUCKET, ALIASES_BUCKET] as const;
@@ -29,7 +29,7 @@ export interface StoredEntry extends ControlEntry {
 }
 
 /** What is to become of a key: other bytes, or undefined: it goes. */
-export interface Step {
+export interface EntryChange {
   readonly bucket: BucketName;
   readonly key: string;
   readonly bytes: Uint8Array | undefined;
@@ -37,7 +37,7 @@ export interface Step {
   readonly revision: number;
 }
 
-const AT_ONCE = 64;
+const CONCURRENT_REQUESTS = 64;
 const TRIES_MAX = 20;
 const SAID_FROM = 1_000;
 
@@ -46,7 +46,7 @@ export async function openControlPlane(bus: Bus): Promise<ControlPlane> {
 }
 
 /** Everything that is there but the salts, in the order of buckets and keys. */
-export async function readEntries(plane: ControlPlane, say: Say): Promise<StoredEntry[]> {
+export async function readEntries(plane: ControlPlane, say: NoteWriter): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (const name of BUCKETS) {
     const keys = (await plane[name].keys()).filter((key) => !isSalt({ bucket: name, key }));
@@ -59,16 +59,16 @@ export async function readEntries(plane: ControlPlane, say: Say): Promise<Stored
 }
 
 /** Does all steps, many at once. Throws at the first that cannot be done; what was begun is finished or is not. */
-export async function takeSteps(
+export async function applyChanges(
   plane: ControlPlane,
-  steps: readonly Step[],
+  steps: readonly EntryChange[],
   done: () => void,
 ): Promise<void> {
-  await eachOf(steps, done, (step) => takeStep(plane[step.bucket], step));
+  await eachOf(steps, done, (step) => applyChange(plane[step.bucket], step));
 }
 
 /** Names an entry among those of all buckets. */
-export function placeOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
+export function pathOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
   return `${bucket}/${key}`;
 }
 
@@ -77,7 +77,7 @@ export function isSalt({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): b
 }
 
 /** Counts what is done of `total`, and says so now and then where that takes a while. */
-export function progress(what: string, total: number, say: Say): () => void {
+export function progress(what: string, total: number, say: NoteWriter): () => void {
   const every = SAID_FROM * Math.max(1, Math.ceil(total / (20 * SAID_FROM)));
   let count = 0;
   return () => {
@@ -87,7 +87,7 @@ export function progress(what: string, total: number, say: Say): () => void {
 }
 
 /** Whoever else changes the key meanwhile was told nothing of this; the step is what was asked for last. */
-async function takeStep(bucket: KeyedBytes, { key, bytes, revision }: Step): Promise<void> {
+async function applyChange(bucket: KeyedBytes, { key, bytes, revision }: EntryChange): Promise<void> {
   if (bytes === undefined) return bucket.remove(key);
   let expected = revision;
   for (let attempt = 1; ; attempt += 1) {
@@ -152,5 +152,5 @@ async function eachOf<One>(
       done();
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, worker));
 }

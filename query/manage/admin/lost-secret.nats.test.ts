@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projectRoot } from '../../../infra/root.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
-import type { Key } from '../testing/manage-service.ts';
+import type { ClientKey } from '../testing/manage-service.ts';
 import { runAdmin } from './testing/admin-program.ts';
 import { type QueryService, startQueryService } from './testing/query-service.ts';
 
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 /** What the very first start of a service gives whoever runs it. */
-async function firstRoot(): Promise<Key> {
+async function firstRoot(): Promise<ClientKey> {
   const env = { ...process.env, NATS_URL: nats.url, DATA_DIR: folder };
   const program = join(projectRoot, 'dist/infra/accounts/first-start.js');
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env });

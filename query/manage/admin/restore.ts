@@ -3,23 +3,23 @@ import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
 import { readBackup } from './backup-file.ts';
 import {
+  applyChanges,
   type ControlEntry,
   type ControlPlane,
-  placeOf,
+  type EntryChange,
+  pathOf,
   progress,
   readEntries,
-  type Step,
   type StoredEntry,
-  takeSteps,
 } from './control-plane.ts';
 import { countByKind, isUnknownKind, problemOf } from './record-kinds.ts';
-import { counted, type Said, type Say, table } from './table.ts';
+import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
 /** What has to be done so that the control plane is what the file says, salts aside. */
 interface Plan {
   /** Everything that differs but teams, then what the file does not have, then teams. */
-  readonly stages: readonly (readonly Step[])[];
-  readonly written: readonly Step[];
+  readonly stages: readonly (readonly EntryChange[])[];
+  readonly written: readonly EntryChange[];
   readonly removed: readonly StoredEntry[];
   readonly unchanged: number;
 }
@@ -31,8 +31,8 @@ interface Plan {
  */
 export async function restore(
   plane: ControlPlane,
-  { file, replace, say }: { readonly file: string; readonly replace: boolean; readonly say: Say },
-): Promise<Said> {
+  { file, replace, say }: { readonly file: string; readonly replace: boolean; readonly say: NoteWriter },
+): Promise<CommandOutput> {
   const path = resolve(file);
   const { entries, createdAt } = readBackup(path);
   rejectUnusable(path, entries);
@@ -49,7 +49,7 @@ export async function restore(
   const notes = notesOf(entries, plan);
   for (const note of notes) say(note);
   const done = progress('written', plan.written.length + plan.removed.length, say);
-  for (const stage of plan.stages) await takeSteps(plane, stage, done);
+  for (const stage of plan.stages) await applyChanges(plane, stage, done);
   return {
     lines: [
       ...rowsOf(entries, plan),
@@ -70,20 +70,20 @@ function rejectUnusable(path: string, entries: readonly ControlEntry[]): void {
   for (const entry of entries) {
     const problem = problemOf(entry);
     if (problem === undefined) continue;
-    throw new Error(`${path}: ${placeOf(entry)}: ${problem}; nothing was written, take another backup`);
+    throw new Error(`${path}: ${pathOf(entry)}: ${problem}; nothing was written, take another backup`);
   }
   if (!entries.some(isTeam)) throw new Error(`${path} has no team; nothing was written, take another backup`);
 }
 
 function planOf(wanted: readonly ControlEntry[], present: readonly StoredEntry[]): Plan {
-  const before = new Map(present.map((entry) => [placeOf(entry), entry]));
-  const written = wanted.flatMap(({ bucket, key, bytes }): Step[] => {
-    const stored = before.get(placeOf({ bucket, key }));
+  const before = new Map(present.map((entry) => [pathOf(entry), entry]));
+  const written = wanted.flatMap(({ bucket, key, bytes }): EntryChange[] => {
+    const stored = before.get(pathOf({ bucket, key }));
     if (stored !== undefined && Buffer.from(stored.bytes).equals(bytes)) return [];
     return [{ bucket, key, bytes, revision: stored?.revision ?? 0 }];
   });
-  const kept = new Set(wanted.map(placeOf));
-  const removed = present.filter((entry) => !kept.has(placeOf(entry)));
+  const kept = new Set(wanted.map(pathOf));
+  const removed = present.filter((entry) => !kept.has(pathOf(entry)));
   return {
     stages: [
       written.filter((step) => !isTeam(step)),

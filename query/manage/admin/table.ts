@@ -1,5 +1,5 @@
 /** What a command has to say, for people and for machines. */
-export interface Said {
+export interface CommandOutput {
   readonly lines: readonly string[];
   readonly json: unknown;
   /** True where it is done, but not all of it. */
@@ -7,7 +7,7 @@ export interface Said {
 }
 
 /** Says how far something has come, on standard error. */
-export type Say = (line: string) => void;
+export type NoteWriter = (line: string) => void;
 
 const GAP = '  ';
 

@@ -3,13 +3,13 @@ import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';
 import { slugOf, slugsFor } from '../slug.ts';
-import { type Asked, UsageError } from './arguments.ts';
+import { type CommandLine, UsageError } from './arguments.ts';
 import { withSecret } from './client-commands.ts';
 import { knownTeam } from './known.ts';
-import { counted, type Said, table } from './table.ts';
+import { type CommandOutput, counted, table } from './table.ts';
 
 /** `team list` */
-export function listTeams({ accounts }: ManageDeps): Said {
+export function listTeams({ accounts }: ManageDeps): CommandOutput {
   const sites = [...accounts.sites.entries()].map(({ value }) => value);
   const clients = [...accounts.clients.entries()].map(({ value }) => value);
   const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
@@ -31,12 +31,12 @@ export function listTeams({ accounts }: ManageDeps): Said {
 }
 
 /** `team create <name>` */
-export async function createTeam(parts: ManageDeps, { value }: Asked): Promise<Said> {
+export async function createTeam(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
   const name = nameField.safeParse(value);
   if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
   // The team first: a client of an id that another team gets in the same moment would be let into that one.
-  const team = await newTeam(parts, name.data);
-  const made = await newClient(parts, team.id, {
+  const team = await newTeam(deps, name.data);
+  const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
     type: 'root',
     projectId: null,
@@ -49,9 +49,9 @@ export async function createTeam(parts: ManageDeps, { value }: Asked): Promise<S
 }
 
 /** `site list` */
-export function listSites(parts: ManageDeps, { team }: Asked): Said {
-  if (team !== undefined) knownTeam(parts, team);
-  const all = [...parts.accounts.sites.entries()].map(({ value }) => value);
+export function listSites(deps: ManageDeps, { team }: CommandLine): CommandOutput {
+  if (team !== undefined) knownTeam(deps, team);
+  const all = [...deps.accounts.sites.entries()].map(({ value }) => value);
   const sites = newestFirst(all.filter(({ teamId }) => team === undefined || teamId === team));
   const rows = sites.map((site) => [site.id, site.teamId, site.name, stateOf(site), site.createdAt]);
   return {

@@ -142,18 +142,16 @@ export const rowsImport = z.strictObject({
     .min(1, 'expected at least one row')
     .max(ROWS_MAX, `expected at most ${ROWS_MAX} rows`)
     .superRefine((rows, context) => {
-      const sameTimestampEvent = firstSameTimestampEvent(rows);
-      if (sameTimestampEvent === undefined) return;
-      const message = `the same date, query, page, country and device as rows.${sameTimestampEvent.of}`;
-      context.addIssue({ code: 'custom', path: [sameTimestampEvent.index], message });
+      const duplicate = firstDuplicate(rows);
+      if (duplicate === undefined) return;
+      const message = `the same date, query, page, country and device as rows.${duplicate.of}`;
+      context.addIssue({ code: 'custom', path: [duplicate.index], message });
     }),
 });
 export const rowsImported = z.object({ data: z.object({ imported: z.number().int() }) });
 
 /** The first row that would replace one before it in the same request, of which only one can be meant. */
-function firstSameTimestampEvent(
-  rows: readonly SearchConsoleRow[],
-): { index: number; of: number } | undefined {
+function firstDuplicate(rows: readonly SearchConsoleRow[]): { index: number; of: number } | undefined {
   const seen = new Map<string, number>();
   for (const [index, { date, query, page, country, device }] of rows.entries()) {
     const key = JSON.stringify([date, query, page, country, device]);

@@ -20,7 +20,7 @@ export interface RowStore {
  * replaced. Throws a `RejectError` while the store is away; the same rows may be sent again, whatever became of them.
  */
 export async function insertRows(
-  parts: RowStore,
+  deps: RowStore,
   site: string,
   { rows, importedAtMs }: { readonly rows: readonly SearchConsoleRow[]; readonly importedAtMs: number },
 ): Promise<void> {
@@ -37,15 +37,15 @@ export async function insertRows(
     writer.f64(position);
     writer.dateTime64Ms(importedAtMs);
   }
-  await reached(parts, () =>
-    parts.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
+  await reached(deps, () =>
+    deps.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
   );
 }
 
 /** What there is of a site. Throws a `RejectError` while the store is away. */
-export async function importedRows(parts: RowStore, site: string): Promise<ImportedShown> {
-  const [found] = await reached(parts, () =>
-    parts.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
+export async function importedRows(deps: RowStore, site: string): Promise<ImportedShown> {
+  const [found] = await reached(deps, () =>
+    deps.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
       `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,
               max(toUnixTimestamp64Milli(importedAt)) AS lastImportMs
        FROM ${SEARCH_CONSOLE_TABLE} FINAL WHERE projectId = {site:String}`,

@@ -10,7 +10,12 @@ import { migrate } from '../../../infra/store/migrate.ts';
 import { Store } from '../../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../../infra/testing/store-server.ts';
 import { OAUTH } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { connectionAnswer, rowsImported, statusAnswer } from './gsc-api.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,7 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'footfall-gsc-'));
 let server: StoreServer;
 let store: Store;
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   server = await startStoreServer({ dataDir: folder });

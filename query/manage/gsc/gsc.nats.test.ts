@@ -2,7 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../../infra/assert.ts';
 import { unseal } from '../../../infra/sealed.ts';
 import { OAUTH } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { connectionAnswer } from './gsc-api.ts';
 
 const AT = '/manage/projects/site/gsc';
@@ -26,7 +31,7 @@ const NOT_CONNECTED = {
 };
 
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   service = await startManageService(['team', 'others']);

@@ -24,8 +24,8 @@ const PUT_TRIES_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
 /** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
-export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
-  const { catalog, records, clock, secretsKey } = parts;
+export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
+  const { catalog, records, clock, secretsKey } = deps;
   const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -39,9 +39,9 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       },
       body: undefined,
       answer: async ({ client, path: { projectId = '' } }) => {
-        const { storedId } = ownSite(parts, client, projectId);
+        const { storedId } = ownSite(deps, client, projectId);
         const entry = catalog.connections.entry(connectionKeyOf(storedId));
-        const imported = await importedRows(parts, storedId);
+        const imported = await importedRows(deps, storedId);
         const json = { data: { ...shownConnection(entry, secretsKey), ...imported } };
         return entry === undefined ? { json } : tagged(entry, json);
       },
@@ -52,13 +52,13 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       about: {
         summary: 'Connect a site with its search console',
         description:
-          'In place of the connection that there was. The secrets are kept encrypted and never answered. The service fetches nothing by itself: rows are brought by import.',
+          'In recordKey of the connection that there was. The secrets are kept encrypted and never answered. The service fetches nothing by itself: rows are brought by import.',
         answer: connectionAnswer,
       },
       body: connectionChange,
       answer: async ({ client, path: { projectId = '' }, body: { siteUrl, auth }, ifMatch }) => {
-        const site = ownSite(parts, client, projectId);
-        const entry = await putConnection(parts, ifMatch, {
+        const site = ownSite(deps, client, projectId);
+        const entry = await putConnection(deps, ifMatch, {
           projectId: site.id,
           storedId: site.storedId,
           siteUrl,
@@ -81,7 +81,7 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       },
       body: undefined,
       answer: async ({ client, path: { projectId = '' }, ifMatch }) => {
-        const { storedId } = ownSite(parts, client, projectId);
+        const { storedId } = ownSite(deps, client, projectId);
         await records.remove(catalog.connections, connectionKeyOf(storedId), ifMatch, () =>
           noSuch('search-console connection of', projectId),
         );
@@ -102,15 +102,15 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       body: rowsImport,
       bodyMaxBytes: ROWS_BODY_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body: { rows } }) => {
-        const { storedId } = ownSite(parts, client, projectId);
-        await insertRows(parts, storedId, { rows, importedAtMs: clock.nowMs() });
+        const { storedId } = ownSite(deps, client, projectId);
+        await insertRows(deps, storedId, { rows, importedAtMs: clock.nowMs() });
         return { json: { data: { imported: rows.length } } };
       },
     }),
   ];
 }
 
-/** Puts a connection in the place of whatever there is; with an `If-Match` only if that is what it names. */
+/** Puts a connection in the recordKey of whatever there is; with an `If-Match` only if that is what it names. */
 async function putConnection(
   { catalog: { connections }, records }: ManageDeps,
   ifMatch: string,
@@ -136,12 +136,12 @@ async function putConnection(
   throw new RejectError('busy', 'others connect and disconnect it in this moment');
 }
 
-function sealedSecrets(secretsKey: string, place: string, auth: Authentication): string {
+function sealedSecrets(secretsKey: string, recordKey: string, auth: Authentication): string {
   const secrets =
     auth.type === 'oauth'
       ? { clientSecret: auth.clientSecret, refreshToken: auth.refreshToken }
       : { privateKey: auth.privateKey };
-  return sealedSecret(secretsKey, place, JSON.stringify(secrets));
+  return sealedSecret(secretsKey, recordKey, JSON.stringify(secrets));
 }
 
 /** A connection without its secrets, which are opened to see whether they still can be. */

@@ -16,11 +16,11 @@ const DONE_MAX = 50;
 
 /** What can be done with an integration, below its own path `one`. */
 export function integrationActions(
-  parts: EndpointDeps,
+  deps: EndpointDeps,
   kind: ControlRecordKind<Integration>,
   one: string,
 ): AnyEndpoint[] {
-  const trials = new Trials(parts.bucketOf);
+  const trials = new Trials(deps.bucketOf);
   const action = { method: 'post' as const, area: 'manage' as const, schema: noParameters };
   const pausing = (word: string, paused: boolean, description: string) =>
     anyEndpoint({
@@ -34,7 +34,7 @@ export function integrationActions(
       },
       body: undefined,
       answer: async (call) =>
-        answerEntry(kind, await changeRecord(parts, kind, call, (current) => ({ ...current, paused }))),
+        answerEntry(kind, await changeRecord(deps, kind, call, (current) => ({ ...current, paused }))),
     });
   return [
     anyEndpoint({
@@ -67,16 +67,16 @@ export function integrationActions(
       about: {
         summary: 'Have the events of past days brought, too',
         description:
-          'Those that were recorded before the integration was made, by the day in UTC on which they happened. Days that were brought already are not brought again, so days may be asked for twice. One backfill after the other, a day at a time; at most 20 may wait.',
+          'Those that were recorded before the integration was made, by the day in UTC on which they happened. Days that were brought already are not brought again, so days may be backfill for twice. One backfill after the other, a day at a time; at most 20 may wait.',
         answer: integrationAnswer,
       },
       body: backfillRequest,
       answer: async (call) => {
-        rejectDaysAfter(nowText(parts.clock), call.body);
-        const asked = { id: randomUUID(), ...call.body, requestedAt: nowText(parts.clock) };
-        const entry = await changeRecord(parts, kind, call, (current) => ({
+        rejectDaysAfter(nowText(deps.clock), call.body);
+        const backfill = { id: randomUUID(), ...call.body, requestedAt: nowText(deps.clock) };
+        const entry = await changeRecord(deps, kind, call, (current) => ({
           ...current,
-          backfills: withBackfill(parts, current, asked),
+          backfills: withBackfill(deps, current, backfill),
         }));
         return answerEntry(kind, entry);
       },
@@ -89,7 +89,7 @@ function rejectDaysAfter(now: string, { to }: z.output<typeof backfillRequest>):
 }
 
 /** The backfills of an integration with one more, without the oldest of those that are done. */
-function withBackfill({ deliveries }: EndpointDeps, current: Integration, asked: Backfill): Backfill[] {
+function withBackfill({ deliveries }: EndpointDeps, current: Integration, backfill: Backfill): Backfill[] {
   const shown = backfillsOf(current, deliveries.get(integrationKeyOf(current.id)));
   const done = new Set(shown.filter(({ state }) => state === 'done').map(({ id }) => id));
   if (shown.length - done.size >= WAITING_MAX)
@@ -97,6 +97,6 @@ function withBackfill({ deliveries }: EndpointDeps, current: Integration, asked:
       'invalid',
       `body: there are ${WAITING_MAX} backfills to be done already, which is the most; wait for one`,
     );
-  const forgotten = new Set([...done].slice(0, Math.max(0, done.size - DONE_MAX)));
-  return [...current.backfills.filter(({ id }) => !forgotten.has(id)), asked];
+  const dropped = new Set([...done].slice(0, Math.max(0, done.size - DONE_MAX)));
+  return [...current.backfills.filter(({ id }) => !dropped.has(id)), backfill];
 }

@@ -10,12 +10,12 @@ import {
   integrationKeyOf,
 } from '../../../processor/integration.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from '../testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from '../testing/manage-service.ts';
 import { integrationAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 let deliveries: KeyedBytes;
 /** For whatever changes nothing that counts. */
 let one: string;

@@ -38,19 +38,26 @@ export function statusOf(
   };
 }
 
-/** Every backfill that was asked for and is remembered, in the order in which they are brought. */
+/** Every backfill that was backfill for and is remembered, in the order in which they are brought. */
 export function backfillsOf(
   { backfills }: Pick<Integration, 'backfills'>,
   delivery: Delivery | undefined,
 ): BackfillShown[] {
   const begun = new Map(delivery?.backfills.map((progress) => [progress.id, progress]));
-  return backfills.map((asked) => {
-    const progress = begun.get(asked.id);
+  return backfills.map((backfill) => {
+    const progress = begun.get(backfill.id);
     if (progress === undefined)
-      return { ...asked, state: 'waiting', daysDone: 0, daysTotal: daysOf(asked), rows: 0, finishedAt: null };
+      return {
+        ...backfill,
+        state: 'waiting',
+        daysDone: 0,
+        daysTotal: daysOf(backfill),
+        rows: 0,
+        finishedAt: null,
+      };
     const { daysDone, daysTotal, rows, finishedAt } = progress;
     return {
-      ...asked,
+      ...backfill,
       state: finishedAt === null ? 'running' : 'done',
       daysDone,
       daysTotal,

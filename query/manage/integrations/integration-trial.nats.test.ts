@@ -7,7 +7,7 @@ import { type FaultProxy, startFaultProxy } from '../../../infra/testing/fault-p
 import { S3_KEY, type S3Server, startS3 } from '../../../infra/testing/s3-server.ts';
 import { integrationKeyOf } from '../../../processor/integration.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from '../testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from '../testing/manage-service.ts';
 import { integrationAnswer, trialAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
@@ -16,7 +16,7 @@ const TEST_OBJECT = /footfall-test-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 let s3: S3Server;
 let proxy: FaultProxy;
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 /** Rules of the proxy that are in force. */
 const rules: (() => void)[] = [];
 

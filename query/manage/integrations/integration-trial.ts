@@ -9,7 +9,7 @@ export const TRIAL_STEP_MAX_MS = 3_000;
 const TRIALS_MAX = 4;
 const BYTES = Buffer.from('A test of footfall. It may be removed.\n');
 
-type Step = TrialShown['steps'][number];
+type TrialStep = TrialShown['steps'][number];
 type Problem = Pick<BucketError, 'failure' | 'message'>;
 
 /** Problems after which nothing can have been written. All others leave that open. */
@@ -54,8 +54,8 @@ const UNREADABLE: TrialShown = {
 };
 
 async function tryOut(store: ObjectStore, key: string): Promise<TrialShown> {
-  const steps: Step[] = [];
-  const step = async (name: Step['name'], work: () => Promise<void>): Promise<Problem | undefined> => {
+  const steps: TrialStep[] = [];
+  const step = async (name: TrialStep['name'], work: () => Promise<void>): Promise<Problem | undefined> => {
     const startedAt = performance.now();
     const problem = await problemOf(work);
     steps.push({ name, ok: problem === undefined, ms: Math.round(performance.now() - startedAt) });

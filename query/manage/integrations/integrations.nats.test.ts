@@ -7,7 +7,12 @@ import { unseal } from '../../../infra/sealed.ts';
 import { integrationKeyOf } from '../../../processor/integration.ts';
 import { problemOf } from '../admin/record-kinds.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { integrationAnswer, integrationsAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
@@ -28,7 +33,7 @@ const STARTING = {
 
 const logged: string[] = [];
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   const log = pino({ level: 'trace' }, { write: (line) => logged.push(line) });

@@ -20,11 +20,11 @@ const OF_SITE_MAX = 10;
 const OF_TEAM_MAX = 50;
 
 /** `/manage/integrations`: buckets that the events of sites are brought to. */
-export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
-  const { secretsKey } = parts;
-  const kind = integrationKind(parts);
+export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
+  const { secretsKey } = deps;
+  const kind = integrationKind(deps);
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-integrations',
       about: {
@@ -48,13 +48,13 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       body: integrationCreation,
       answer: async (call) => {
         const { projectId, secretAccessKey, name, pathStyle, ...given } = call.body;
-        const site = ownSite(parts, call.client, projectId);
+        const site = ownSite(deps, call.client, projectId);
         const before = listOf(kind, call);
         rejectMoreThan(OF_TEAM_MAX, 'integrations of the team', before);
         const ofSite = before.filter(({ storedId }) => storedId === site.storedId);
         rejectMoreThan(OF_SITE_MAX, 'integrations of the site', ofSite);
         const entry = await createRecord(
-          parts,
+          deps,
           kind.mirror,
           ({ id, ...times }): Integration => ({
             ...given,
@@ -73,7 +73,7 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: ONE,
       name: 'manage-integration',
       about: {
@@ -81,7 +81,7 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
         patch: {
           summary: 'Change an integration',
           description:
-            'Where its files go and what they are is fixed, so that each event stays in one of them: for another bucket, prefix, endpoint or format make another integration. Another key is given with both of its parts, and tried at once.',
+            'Where its files go and what they are is fixed, so that each event stays in one of them: for another bucket, prefix, endpoint or format make another integration. Another key is given with both of its deps, and tried at once.',
         },
         delete: {
           summary: 'Delete an integration',
@@ -102,7 +102,7 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
           secretAccessKey === undefined ? current.sealed : sealedKey(secretsKey, current.id, secretAccessKey),
       }),
     }),
-    ...integrationActions(parts, kind, ONE),
+    ...integrationActions(deps, kind, ONE),
   ];
 }
 

@@ -2,7 +2,7 @@ import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.t
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc/gsc-api.ts';
 import { integrationAnswer } from '../integrations/integration-api.ts';
-import type { Key, ManageService } from './manage-service.ts';
+import type { ClientKey, ManageService } from './manage-service.ts';
 
 /** What a search console may be connected by; whatever in it is secret says so. */
 export const OAUTH = {
@@ -35,12 +35,16 @@ export interface SiteIds {
 export interface SiteWithAll {
   readonly ids: SiteIds;
   /** The one that `clientId` names. */
-  readonly read: Key;
-  readonly write: Key;
+  readonly read: ClientKey;
+  readonly write: ClientKey;
 }
 
 /** A site with one of everything that can belong to it. */
-export async function makeSiteWithAll(service: ManageService, key: Key, name: string): Promise<SiteWithAll> {
+export async function makeSiteWithAll(
+  service: ManageService,
+  key: ClientKey,
+  name: string,
+): Promise<SiteWithAll> {
   const { id: projectId, write } = await service.makeSite(key, name);
   const read = await service.makeClient(key, { type: 'read', projectId });
   const reference = { projectId, title: 'Launch', date: '2026-03-01' };

@@ -27,13 +27,13 @@ export const STARTED_AT_MS = Date.UTC(2026, 2, 1, 12);
 export const SECRETS_KEY = '0123456789abcdef'.repeat(4);
 
 /** A client and its secret. */
-export interface Key {
+export interface ClientKey {
   readonly id: string;
   readonly secret: string;
 }
 
 /** What one request was answered. */
-export interface Answer {
+export interface ManageAnswer {
   readonly status: number;
   readonly text: string;
   readonly json: unknown;
@@ -56,17 +56,23 @@ export interface ManageService {
   /** The text of every answer so far. */
   readonly answers: readonly string[];
   /** The root client of each team that was asked for. */
-  readonly roots: Readonly<Record<string, Key>>;
+  readonly roots: Readonly<Record<string, ClientKey>>;
   /** One more server, on a connection of its own; returns where it is. */
   serve(): Promise<string>;
-  ask(key: Key | undefined, method: string, path: string, sent?: Sent): Promise<Answer>;
+  ask(key: ClientKey | undefined, method: string, path: string, sent?: Sent): Promise<ManageAnswer>;
   /** The same where nothing but an answer of status 200 and of this schema will do. */
-  read<Shown>(schema: z.ZodType<Shown>, key: Key, method: string, path: string, sent?: Sent): Promise<Shown>;
+  read<Shown>(
+    schema: z.ZodType<Shown>,
+    key: ClientKey,
+    method: string,
+    path: string,
+    sent?: Sent,
+  ): Promise<Shown>;
   /** A site of the key's team by this name; returns its id and its write client. */
-  makeSite(key: Key, name: string): Promise<{ readonly id: string; readonly write: Key }>;
-  makeClient(key: Key, client: Pick<Client, 'type' | 'projectId'>): Promise<Key>;
+  makeSite(key: ClientKey, name: string): Promise<{ readonly id: string; readonly write: ClientKey }>;
+  makeClient(key: ClientKey, client: Pick<Client, 'type' | 'projectId'>): Promise<ClientKey>;
   /** Writes what a purge leaves of a site: its record, which says so. Resolves once the first server knows. */
-  purge(key: Key, siteId: string): Promise<void>;
+  purge(key: ClientKey, siteId: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -91,7 +97,7 @@ export async function startManageService(
   });
   const stops: (() => Promise<void>)[] = [];
   const answers: string[] = [];
-  const roots: Record<string, Key> = {};
+  const roots: Record<string, ClientKey> = {};
   for (const team of teams) roots[team] = await storeTeam(control, team);
 
   const serve = async () => {
@@ -175,7 +181,7 @@ export async function startManageService(
   };
 }
 
-async function storeTeam(control: KeyedBytes, id: string): Promise<Key> {
+async function storeTeam(control: KeyedBytes, id: string): Promise<ClientKey> {
   const at = new Date(STARTED_AT_MS).toISOString();
   await control.put(teamKeyOf(id), encodeRecord({ id, name: id, createdAt: at }), 0);
   const key = { id: randomUUID(), secret: createSecret() };

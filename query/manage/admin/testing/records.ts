@@ -3,7 +3,7 @@ import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../infra
 import { createSecret, hashSecret } from '../../../../infra/accounts/client-auth.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import { erasureKeyOf } from '../../../../processor/erasure.ts';
-import type { Key } from '../../testing/manage-service.ts';
+import type { ClientKey } from '../../testing/manage-service.ts';
 import type { ControlEntry } from '../control-plane.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -46,7 +46,7 @@ export async function clientEntry(
   type: 'root' | 'read' | 'write',
   teamId: string,
   projectId: string | null,
-): Promise<{ readonly key: Key; readonly entry: ControlEntry }> {
+): Promise<{ readonly key: ClientKey; readonly entry: ControlEntry }> {
   const id = randomUUID();
   const secret = createSecret();
   const client = { id, name: type, type, projectId, teamId, ...made, secretHash: await hashSecret(secret) };
