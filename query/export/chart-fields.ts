@@ -42,7 +42,7 @@ export const seriesField = z
   })
   .superRefine(({ segment, property }, context) => {
     if (!isAboutProperty(segment) || property !== undefined) return;
-    context.addIssue({ code: 'custom', path: ['property'], message: `missing; ${segment} is about one` });
+    context.addIssue({ code: 'custom', path: ['property'], message: `missing; required by ${segment}` });
   });
 
 export function isAboutProperty(segment: Segment): boolean {
@@ -60,7 +60,7 @@ export function listOfSeries<One extends z.ZodType>(one: One) {
 }
 
 export const breakdownField = z.strictObject({
-  name: z.string().refine((name) => fieldOf(name) !== undefined, 'there is no such field'),
+  name: z.string().refine((name) => fieldOf(name) !== undefined, 'unknown field'),
 });
 
 export const breakdownList = z

@@ -247,12 +247,12 @@ test.each([
   ['range=7d&startDate=2026-01-01', 'range: 7d contradicts'],
   ['range=7d&interval=minute', 'interval: the range has too many buckets'],
   ['startDate=2026-02-01&endDate=2026-01-01', 'endDate: it lies before'],
-  ['formula=A/B', 'formula: character 3: there is no series B'],
+  ['formula=A/B', 'formula: character 3: unknown series B'],
   [
     'startDate=2026-10-24&endDate=2026-10-25&interval=minute&limit=500&breakdowns=[{"name":"path"}]',
-    'limit: at most 173',
+    'limit: expected at most 173',
   ],
-])('charts?%s is refused, saying %s', async (text, message) => {
+])('charts?%s is rejected with %s', async (text, message) => {
   const answer = (async () => ask(`${text}&series=[{"name":"*"}]`, 'UTC'))();
   await expect(answer).rejects.toMatchObject({
     status: 400,

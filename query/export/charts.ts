@@ -80,7 +80,7 @@ function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
   );
   const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
   if (previous === undefined) {
-    const message = `interval: the span before has too many buckets of one ${found.interval}`;
+    const message = `interval: the previous period has too many buckets of one ${found.interval}`;
     throw new RejectError('invalid', message);
   }
   return { range: found, buckets: found.buckets, previous };
@@ -92,7 +92,7 @@ function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: C
   const most = Math.floor(POINTS_MAX / columns);
   if (breakdowns === undefined || breakdowns.length === 0) return 1;
   if (limit > most) {
-    const message = `limit: at most ${most} with so many series and buckets; ask for fewer or for a longer interval`;
+    const message = `limit: expected at most ${most} with this many series and buckets; request fewer or a longer interval`;
     throw new RejectError('invalid', message);
   }
   return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
@@ -146,7 +146,7 @@ async function askSeries(
     hotEvents: condition,
   });
   if (rows.length > rowsMax) {
-    const message = `breakdowns: more than ${rowsMax} combinations for a formula; filter, or ask for fewer buckets`;
+    const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;
     throw new RejectError('too-large', message);
   }
   const found = rows.length === 0 && breakdowns.length === 0 ? [NOTHING] : rows;

@@ -39,6 +39,6 @@ export function exportEndpoint<Parameters extends NamedSite>(
 
 function namedSite({ projectId, project_id }: NamedSite): string | undefined {
   if (projectId !== undefined && project_id !== undefined && projectId !== project_id)
-    throw new RejectError('invalid', 'project_id: it contradicts projectId');
+    throw new RejectError('invalid', 'project_id: contradicts projectId');
   return projectId ?? project_id;
 }

@@ -161,7 +161,7 @@ test('a number is a cursor, too; beside a page either is refused', async () => {
   const { data, meta } = await ask('cursor=4&limit=4');
   expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
   expect(meta).toMatchObject({ current: 2, nextCursor: null });
-  await expect(ask('cursor=4&page=1')).rejects.toThrow(/^cursor: it contradicts page/);
+  await expect(ask('cursor=4&page=1')).rejects.toThrow(/^cursor: cannot be combined with page/);
   expect(() => ask('cursor=next')).toThrow(/^cursor: /);
 });
 

@@ -71,7 +71,7 @@ export function selectionOf(
 
 function cursorOf({ page, cursor, limit }: ExportQuery): Cursor {
   if (cursor === undefined) return { kind: 'rows', rows: ((page ?? 1) - 1) * limit };
-  if (page !== undefined) throw new RejectError('invalid', 'cursor: it contradicts page; leave one out');
+  if (page !== undefined) throw new RejectError('invalid', 'cursor: cannot be combined with page');
   return cursor;
 }
 
@@ -81,6 +81,6 @@ function spanOf({ start, end }: Pick<ExportSelection, 'start' | 'end'>, zone: Zo
   const to = end === undefined ? EVER.toMs : pointOf(end, zone)?.toMs;
   if (from === undefined) throw new RejectError('invalid', 'start: expected YYYY-MM-DD or an ISO time');
   if (to === undefined) throw new RejectError('invalid', 'end: expected YYYY-MM-DD or an ISO time');
-  if (from >= to) throw new RejectError('invalid', 'end: it lies before start');
+  if (from >= to) throw new RejectError('invalid', 'end: expected a time after start');
   return { fromMs: from, toMs: to };
 }

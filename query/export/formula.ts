@@ -71,7 +71,7 @@ function tokensOf(text: string, seriesCount: number): Token[] {
 
 function indexOf(letter: string, position: number, seriesCount: number): number {
   const index = letter.charCodeAt(0) - 'A'.charCodeAt(0);
-  if (index >= seriesCount) throw new FormulaError(position, `there is no series ${letter}`);
+  if (index >= seriesCount) throw new FormulaError(position, `unknown series ${letter}`);
   return index;
 }
 

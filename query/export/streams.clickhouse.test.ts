@@ -81,13 +81,13 @@ async function streamed(extension: string, query: string): Promise<Buffer> {
   return whole;
 }
 
-async function streamedInParts(extension: string, query: string, rowsOfPart: number): Promise<Buffer> {
+async function streamedInParts(extension: string, query: string, rowsPerPart: number): Promise<Buffer> {
   const form = must(
     STREAM_FORMS.find((found) => found.extension === extension),
     `no form ${extension}`,
   );
   const parameters = readParameters(query, streamQuery);
-  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsOfPart);
+  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsPerPart);
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);

@@ -28,11 +28,11 @@ export interface StreamForm {
   readonly shape: ExportShape;
   readonly mediaType: string;
   /** What stands behind it in `content-type`. */
-  readonly more: string;
+  readonly mediaTypeParameters: string;
   /** As the store calls it. */
   readonly format: string;
   /** The same for what stands behind other rows, where that differs. */
-  readonly formatBehind?: string;
+  readonly continuedFormat?: string;
   /** Whether rows come in order also where nobody says from where or how many. */
   readonly isOrdered: boolean;
 }
@@ -40,29 +40,29 @@ export interface StreamForm {
 export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'ndjson',
-    summary: 'All raw events, one JSON object a line',
+    summary: 'Stream raw events as NDJSON',
     shape: 'json',
     mediaType: 'application/x-ndjson',
-    more: '; charset=utf-8',
+    mediaTypeParameters: '; charset=utf-8',
     format: 'JSONEachRow',
     isOrdered: true,
   },
   {
     extension: 'csv',
-    summary: 'All raw events as CSV with a line of names',
+    summary: 'Stream raw events as CSV',
     shape: 'csv',
     mediaType: 'text/csv',
-    more: '; charset=utf-8; header=present',
+    mediaTypeParameters: '; charset=utf-8; header=present',
     format: 'CSVWithNames',
-    formatBehind: 'CSV',
+    continuedFormat: 'CSV',
     isOrdered: true,
   },
   {
     extension: 'parquet',
-    summary: 'All raw events as a Parquet file',
+    summary: 'Stream raw events as Parquet',
     shape: 'parquet',
     mediaType: 'application/vnd.apache.parquet',
-    more: '',
+    mediaTypeParameters: '',
     format: 'Parquet',
     // Half of a file is of no use, and to keep an order takes as long as all else.
     isOrdered: false,
@@ -70,7 +70,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 ];
 
 /** See `streamParts`. A statement more costs a tenth of a second. */
-const ROWS_OF_PART = 1_000_000;
+const ROWS_PER_PART = 1_000_000;
 
 /** Rows of a block; where parts are merged, each of them has some under way. */
 const BLOCK_ROWS = 8_192;
@@ -95,7 +95,7 @@ export async function streamExport(
   { site, zone }: Asked,
   query: StreamQuery,
   form: StreamForm,
-  rowsOfPart: number = ROWS_OF_PART,
+  rowsPerPart: number = ROWS_PER_PART,
 ): Promise<StreamedAnswer> {
   const { span, conditions, held } = selectionOf(query, { site, zone });
   const { cursor } = query;
@@ -108,7 +108,7 @@ export async function streamExport(
   const all = { fromMs: Math.max(span.fromMs, hourMs), toMs: span.toMs };
   const isOrdered = form.isOrdered || cursor !== undefined || query.limit !== undefined;
   const isInParts = form.isOrdered && query.limit === undefined;
-  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsOfPart) : [all];
+  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsPerPart) : [all];
   const bound = {
     ...conditions,
     projectId: site.id,
@@ -128,13 +128,13 @@ export async function streamExport(
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
     seam: hotWithin(seam, part),
-    pieces: { ...pieces, format: index === 0 ? form.format : (form.formatBehind ?? form.format) },
+    pieces: { ...pieces, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
   const chunks = history.stream('export-stream', site.storedId, statements);
   return {
     chunks,
     headers: [
-      ['content-type', form.mediaType + form.more],
+      ['content-type', form.mediaType + form.mediaTypeParameters],
       ['content-disposition', `attachment; filename="events.${form.extension}"`],
       ['cache-control', 'no-store'],
     ],
@@ -145,11 +145,11 @@ async function partsOf(
   { history, seam }: { readonly history: History; readonly seam: Seam },
   site: string,
   span: Span,
-  rowsOfPart: number,
+  rowsPerPart: number,
 ): Promise<Span[]> {
   const bound = { site, from: span.fromMs, to: span.toMs };
   const [extent] = await history.ask<Extent>('export-extent', bound, seam);
-  return streamParts(span, must(extent, 'a statement without groups has one row'), rowsOfPart);
+  return streamParts(span, must(extent, 'a statement without groups has one row'), rowsPerPart);
 }
 
 /** Without the hot rows, where all of them lie elsewhere. */

@@ -37,7 +37,7 @@ export const filterSchema = z.strictObject({
   name: z.string(),
   operator: z.enum(OPERATORS),
   value: z
-    .array(z.union([z.string(), z.number(), z.boolean()], 'expected a text, a number or a boolean'))
+    .array(z.union([z.string(), z.number(), z.boolean()], 'expected a string, a number or a boolean'))
     .optional(),
   type: z.string().optional(),
 });
@@ -92,7 +92,10 @@ function filtersOf(given: readonly FilterJson[]): Filter[] {
   const filters = given.map(filterOf);
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
   if (valuesIn(parts) > PARTS_MAX)
-    throw invalid([], `expected at most ${PARTS_MAX} values of contains, startsWith and the like`);
+    throw invalid(
+      [],
+      `expected at most ${PARTS_MAX} values of contains, doesNotContain, startsWith, endsWith and regex`,
+    );
   if (valuesIn(parts.filter(({ comparison }) => comparison === 'regex')) > REGEXES_MAX)
     throw invalid([], `expected at most ${REGEXES_MAX} regular expressions`);
   return filters;
@@ -112,7 +115,7 @@ function jsonOf(text: string): unknown {
 
 function filterOf(given: FilterJson, index: number): Filter {
   const field = Buffer.byteLength(given.name) > NAME_MAX_BYTES ? undefined : fieldOf(given.name);
-  if (field === undefined) throw invalid([index, 'name'], `there is no ${given.name.slice(0, 100)}`);
+  if (field === undefined) throw invalid([index, 'name'], `unknown field ${given.name.slice(0, 100)}`);
   const values = (given.value ?? []).map(String);
   if (values.length > VALUES_MAX) throw invalid([index, 'value'], `expected at most ${VALUES_MAX} values`);
   const tooLong = values.findIndex((value) => Buffer.byteLength(value) > VALUE_MAX_BYTES);
@@ -168,7 +171,7 @@ function partTest(comparison: PartComparison, { field, values, at }: FieldValues
   if (isNumeric(field))
     throw invalid([...at, 'operator'], `expected is, isNot, isNull, isNotNull, gt, gte, lt or lte`);
   for (const [index, value] of values.entries()) {
-    if (value === '') throw invalid([...at, 'value', index], 'every text has an empty part');
+    if (value === '') throw invalid([...at, 'value', index], 'expected a non-empty string');
     if (comparison === 'regex' && value.length > REGEX_MAX_CHARACTERS)
       throw invalid([...at, 'value', index], `expected at most ${REGEX_MAX_CHARACTERS} characters`);
   }
@@ -180,7 +183,10 @@ function numbersOf({ field, values, at }: FieldValues): number[] {
   return values.map((value, index) => {
     const number = isTime ? timeOf(value) : numberOf(value);
     if (number !== undefined) return number;
-    throw invalid([...at, 'value', index], isTime ? 'expected an ISO time' : 'expected a number');
+    throw invalid(
+      [...at, 'value', index],
+      isTime ? 'expected an ISO 8601 time with a zone' : 'expected a number',
+    );
   });
 }
 

@@ -16,8 +16,8 @@ export const clientCreation = z
   .superRefine(({ type, projectId }, context) => {
     const message =
       type === 'root'
-        ? typeof projectId === 'string' && 'a root client is for all sites of its team; leave it out'
-        : typeof projectId !== 'string' && 'missing; only a root client is for all sites';
+        ? typeof projectId === 'string' && 'not allowed for a root client, which covers all sites of its team'
+        : typeof projectId !== 'string' && 'missing; only a root client has no site';
     if (message) context.addIssue({ code: 'custom', path: ['projectId'], message });
   });
 export type ClientCreation = z.output<typeof clientCreation>;

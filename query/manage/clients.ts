@@ -36,7 +36,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
     teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-clients',
-      about: { summary: 'The clients of the team, newest first', answer: clientsAnswer },
+      about: { summary: 'List clients', answer: clientsAnswer },
       query: clientsQuery,
     }),
     anyEndpoint({
@@ -45,8 +45,9 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       kind: 'manage-clients',
       area: 'manage',
       about: {
-        summary: 'Make a client',
-        description: 'The secret is in this answer and nowhere else: only a hash of it is kept.',
+        summary: 'Create a client',
+        description:
+          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none.',
         answer: clientWithSecret,
       },
       schema: noParameters,
@@ -62,12 +63,15 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: ONE,
       name: 'manage-client',
       about: {
-        get: { summary: 'A client' },
-        patch: { summary: 'Rename a client' },
+        get: { summary: 'Get a client' },
+        patch: {
+          summary: 'Rename a client',
+          description: 'Changes the name. Secrets and their hashes are never returned.',
+        },
         delete: {
           summary: 'Delete a client',
           description:
-            'Its secret stops working everywhere within two seconds. The last root client of a team cannot be deleted.',
+            'The secret stops working everywhere within 2 seconds. Returns the deleted client. Returns 400 for the last root client of a team.',
         },
       },
       answer: clientAnswer,
@@ -75,9 +79,9 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const entry = entryOf(kind, call);
-        rejectWithoutRoot(deps, entry.value);
+        rejectLastRoot(deps, entry.value);
         const answered = await removeRecord(deps, kind, call);
-        await keepOneRoot(deps, entry);
+        await restoreLastRoot(deps, entry);
         return answered;
       },
     }),
@@ -87,8 +91,9 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       kind: 'manage-client-rotate',
       area: 'manage',
       about: {
-        summary: 'Give a client another secret',
-        description: 'The secret before stops working everywhere within two seconds.',
+        summary: 'Rotate a client secret',
+        description:
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds.',
         answer: clientWithSecret,
       },
       schema: noParameters,
@@ -128,15 +133,21 @@ function withSecret(entry: Entry<Client>, secret: string) {
   return tagged(entry, { data: { ...shownClient(entry.value), secret } });
 }
 
-/** Refuses to leave a team without anybody who may manage it. */
-function rejectWithoutRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
-  if (type !== 'root') return;
+/** Whether the client is the only root client of its team, or would be the only one if it still existed. */
+export function isLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): boolean {
+  if (type !== 'root') return false;
   for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
+    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return false;
   }
+  return true;
+}
+
+/** Throws a `RejectError` if removing the client leaves its team without a root client. */
+function rejectLastRoot(deps: ManageDeps, client: Client): void {
+  if (!isLastRoot(deps, client)) return;
   throw new RejectError(
     'invalid',
-    'clientId: the last root client of a team cannot be deleted; rotate its secret',
+    'clientId: the last root client of a team cannot be deleted; rotate its secret instead',
   );
 }
 
@@ -145,9 +156,9 @@ function rejectWithoutRoot({ accounts }: ManageDeps, { id, type, teamId }: Clien
  * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
  * order, so whoever comes second sees here that nobody is left.
  */
-async function keepOneRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
+async function restoreLastRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
   try {
-    rejectWithoutRoot(deps, value);
+    rejectLastRoot(deps, value);
   } catch (error) {
     await deps.records.create(deps.accounts.clients, key, value);
     throw error;

@@ -16,6 +16,7 @@ import {
   createRecord,
   entryOf,
   listOf,
+  ofSiteInPath,
   rejectMoreThan,
   removeRecord,
 } from './record-kind.ts';
@@ -31,14 +32,18 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'The dashboards of a site, newest first', answer: dashboardsAnswer },
+      about: { summary: 'List dashboards', answer: dashboardsAnswer },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
     anyEndpoint({
       ...all,
       method: 'post',
-      about: { summary: 'Make a dashboard', answer: dashboardAnswer },
+      about: {
+        summary: 'Create a dashboard',
+        description: 'Creates an empty dashboard. Maximum: 200 dashboards per site.',
+        answer: dashboardAnswer,
+      },
       body: dashboardCreation,
       answer: async (call) => {
         const site = ownSite(deps, call.client, call.path.projectId ?? '');
@@ -57,9 +62,12 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:dashboardId`,
       name: 'manage-dashboard',
       about: {
-        get: { summary: 'A dashboard' },
+        get: { summary: 'Get a dashboard' },
         patch: { summary: 'Rename a dashboard' },
-        delete: { summary: 'Delete a dashboard and its reports' },
+        delete: {
+          summary: 'Delete a dashboard',
+          description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',
+        },
       },
       answer: dashboardAnswer,
       change: dashboardChange,
@@ -80,10 +88,7 @@ export function dashboardKind(deps: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',
     mirror: deps.catalog.dashboards,
-    belongs: ({ client, path }) => {
-      const site = ownSite(deps, client, path.projectId ?? '');
-      return ({ storedId }) => storedId === site.storedId;
-    },
+    belongs: ofSiteInPath(deps),
     shown: shownRecord,
   };
 }

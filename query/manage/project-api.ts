@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/accounts/accounts.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
+import { flag } from '../api.ts';
 
 /** CONTRACT with those who manage sites: every body and every answer of `/manage/projects`. */
 
@@ -105,10 +106,7 @@ export type ProjectChange = z.output<typeof projectChange>;
 
 /** `DELETE /manage/projects/{projectId}` */
 export const projectDeletion = z.object({
-  now: z
-    .enum(['true', 'false', '1', '0'])
-    .default('false')
-    .transform((text) => text === 'true' || text === '1'),
+  now: flag,
 });
 
 /** A site as it is answered. */

@@ -32,7 +32,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: '/manage/projects',
       kind: 'manage-projects',
       area: 'manage',
-      about: { summary: 'The sites of the team, newest first', answer: projectsAnswer },
+      about: { summary: 'List sites', answer: projectsAnswer },
       schema: noParameters,
       body: undefined,
       answer: async ({ client }) => {
@@ -48,9 +48,9 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       kind: 'manage-projects',
       area: 'manage',
       about: {
-        summary: 'Make a site',
+        summary: 'Create a site',
         description:
-          'Its id is made of its name. A first write client comes with it, whose secret is in this answer and nowhere else.',
+          'Creates a site and a write client for it. The site id is a slug of the name. The client secret is returned only here.',
         answer: projectCreated,
       },
       schema: noParameters,
@@ -70,8 +70,8 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       ...one,
       method: 'get',
       about: {
-        summary: 'A site',
-        description: 'Also one that was deleted: `deletion` says how far its purge has come.',
+        summary: 'Get a site',
+        description: 'Also returns a deleted site, with the progress of its purge in `deletion`.',
         answer: projectAnswer,
       },
       schema: noParameters,
@@ -87,8 +87,9 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       ...one,
       method: 'patch',
       about: {
-        summary: 'Change a site',
-        description: 'What is given replaces what was. In force everywhere within two seconds.',
+        summary: 'Update a site',
+        description:
+          'Given fields replace the stored ones; within `filters`, given lists do. Takes effect everywhere within 2 seconds.',
         answer: projectAnswer,
       },
       schema: noParameters,
@@ -111,7 +112,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Delete a site',
         description:
-          'It is hidden and refused at once. All its data is purged after 24 hours, or at once with now=true, which may also be said later.',
+          'Hides the site and rejects its events at once. Purges all its data after 24 hours, or at once with `now=true`. Repeat the request with `now=true` to bring a scheduled purge forward.',
         answer: projectAnswer,
       },
       schema: projectDeletion,
@@ -155,7 +156,7 @@ async function newSite({ accounts, records, clock }: ManageDeps, teamId: string,
       if (made !== undefined) return made;
     }
   }
-  throw new RejectError('invalid', 'name: there are too many sites of this name');
+  throw new RejectError('invalid', 'name: too many sites have this name');
 }
 
 /** A site with what a change gives. */

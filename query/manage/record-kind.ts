@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered, Call } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
 import { tagged } from './records.ts';
 
 /** What every record that is made under a random id begins with. */
@@ -29,22 +29,45 @@ export interface ControlRecordKind<Value extends Stamp> {
   readonly shown: (value: Value) => unknown;
 }
 
+/** The site that a record belongs to. */
+interface SiteOfRecord {
+  readonly projectId: string;
+  readonly storedId: string;
+}
+
+/** `belongs` of kinds whose paths name no site: the record's site exists and belongs to the client's team. */
+export function ofTeamSite({ accounts }: Pick<ManageDeps, 'accounts'>) {
+  return ({ client }: RecordRequest) =>
+    ({ projectId, storedId }: SiteOfRecord): boolean => {
+      const site = accounts.site(projectId);
+      return site?.storedId === storedId && site.teamId === client.teamId;
+    };
+}
+
+/** `belongs` of kinds below `/manage/projects/{projectId}`: the record belongs to the site in the path. */
+export function ofSiteInPath(deps: ManageDeps) {
+  return ({ client, path }: RecordRequest) => {
+    const site = ownSite(deps, client, path.projectId ?? '');
+    return ({ storedId }: Pick<SiteOfRecord, 'storedId'>): boolean => storedId === site.storedId;
+  };
+}
+
 /** The record that a request names. One that the client may not have is as unknown as one that does not exist. */
 export function entryOf<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   request: RecordRequest,
 ): Entry<Value> {
-  const isTheirs = kind.belongs(request);
+  const belongs = kind.belongs(request);
   const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, request).toLowerCase());
-  if (entry === undefined || !isTheirs(entry.value)) throw unknownRecord(kind, request);
+  if (entry === undefined || !belongs(entry.value)) throw unknownRecord(kind, request);
   return entry;
 }
 
 /** All records that belong to what a request names, newest first. */
 export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, request: RecordRequest): Value[] {
-  const isTheirs = kind.belongs(request);
+  const belongs = kind.belongs(request);
   const all = [...kind.mirror.entries()].map(({ value }) => value);
-  return newestFirst(all.filter(isTheirs));
+  return newestFirst(all.filter(belongs));
 }
 
 /** Stores what `make` makes under a random id. */
@@ -56,7 +79,7 @@ export async function createRecord<Value extends Stamp>(
   const at = nowText(clock);
   const value = make({ id: randomUUID(), createdAt: at, updatedAt: at });
   const entry = await records.create(mirror, mirror.prefix + value.id, value);
-  if (entry === undefined) throw new Error('a random id was taken');
+  if (entry === undefined) throw new Error('a random id is already taken');
   return entry;
 }
 
@@ -95,10 +118,7 @@ export async function removeRecord<Value extends Stamp>(
 /** Refuses one more than `max`. Of several that are made in the same moment some may slip through. */
 export function rejectMoreThan(max: number, what: string, before: readonly unknown[]): void {
   if (before.length < max) return;
-  throw new RejectError(
-    'invalid',
-    `body: there are ${max} ${what} already, which is the most; delete one first`,
-  );
+  throw new RejectError('invalid', `body: limit of ${max} ${what} reached; delete one first`);
 }
 
 function unknownRecord<Value extends Stamp>(

@@ -5,7 +5,7 @@ import type { Answered } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 
 /** Times that a change is made anew because somebody else was first. */
-const TRIES_MAX = 20;
+const ATTEMPTS_MAX = 20;
 /** The bus tells a change within milliseconds; later than this the answer goes out before the mirror knows. */
 const MIRROR_WAIT_MAX_MS = 1_000;
 
@@ -22,12 +22,7 @@ export class ControlRecords {
 
   /** Stores a record under a key that is not taken; undefined when it is. */
   async create<Value>(mirror: Mirror<Value>, key: string, value: Value): Promise<Entry<Value> | undefined> {
-    try {
-      return await this.#put(mirror, key, value, 0);
-    } catch (error) {
-      if (isConflict(error)) return undefined;
-      throw error;
-    }
+    return this.#putUnlessConflict(mirror, key, value, 0);
   }
 
   /** Puts `value` in the place of an entry that is still what it was; undefined when it is not. */
@@ -36,12 +31,7 @@ export class ControlRecords {
     { key, revision }: Entry<Value>,
     value: Value,
   ): Promise<Entry<Value> | undefined> {
-    try {
-      return await this.#put(mirror, key, value, revision);
-    } catch (error) {
-      if (isConflict(error)) return undefined;
-      throw error;
-    }
+    return this.#putUnlessConflict(mirror, key, value, revision);
   }
 
   /**
@@ -54,7 +44,7 @@ export class ControlRecords {
     ifMatch: string,
     { change, missing }: Change<Value>,
   ): Promise<Entry<Value>> {
-    return this.#untilFirst(mirror, key, { ifMatch, missing }, (entry) =>
+    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, (entry) =>
       this.#put(mirror, key, change(entry.value), entry.revision),
     );
   }
@@ -66,7 +56,7 @@ export class ControlRecords {
     ifMatch: string,
     missing: () => RejectError,
   ): Promise<Value> {
-    return this.#untilFirst(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
+    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
       await this.#bucket.remove(key, revision);
       await seen(mirror, () => mirror.entry(key) === undefined);
       return value;
@@ -74,7 +64,7 @@ export class ControlRecords {
   }
 
   /** Does `write` to the newest state of a record, anew for as long as somebody else was first. */
-  async #untilFirst<Value, Result>(
+  async #retryOnConflict<Value, Result>(
     mirror: Mirror<Value>,
     key: string,
     { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RejectError },
@@ -87,14 +77,30 @@ export class ControlRecords {
     for (let attempt = 1; ; attempt += 1) {
       if (entry === undefined) throw missing();
       if (!isExpected(expected, entry))
-        throw new RejectError('changed', 'if-match: it was changed since; read it again');
+        throw new RejectError('changed', 'if-match: the record has changed; read it again');
       try {
         return await write(entry);
       } catch (error) {
         if (!isConflict(error)) throw error;
-        if (attempt === TRIES_MAX) throw new RejectError('busy', 'too many change it at once', error);
+        if (attempt === ATTEMPTS_MAX)
+          throw new RejectError('busy', 'too many concurrent changes; try again', error);
         entry = await this.#fresh(mirror, key);
       }
+    }
+  }
+
+  /** Undefined when the key is not at `revision`. */
+  async #putUnlessConflict<Value>(
+    mirror: Mirror<Value>,
+    key: string,
+    value: Value,
+    revision: number,
+  ): Promise<Entry<Value> | undefined> {
+    try {
+      return await this.#put(mirror, key, value, revision);
+    } catch (error) {
+      if (isConflict(error)) return undefined;
+      throw error;
     }
   }
 
@@ -135,7 +141,7 @@ function expectedRevisions(ifMatch: string): ReadonlySet<string> | undefined {
   const text = ifMatch.trim();
   if (text === '' || text === '*') return undefined;
   if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
-    throw new RejectError('invalid', 'if-match: expected * or a list of tags in quotes');
+    throw new RejectError('invalid', 'if-match: expected * or a list of quoted ETags');
   }
   return new Set(text.split(',').map((tag) => tag.trim()));
 }

@@ -14,24 +14,25 @@ import {
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { answerEntry, type ControlRecordKind, createRecord, listOf, rejectMoreThan } from './record-kind.ts';
+import {
+  answerEntry,
+  type ControlRecordKind,
+  createRecord,
+  listOf,
+  ofTeamSite,
+  rejectMoreThan,
+} from './record-kind.ts';
 
 const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
 
 /** `/manage/references`: dates that matter to the sites of a team. */
 export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
-  const { accounts, catalog } = deps;
   const zones = new Zones();
   const kind: ControlRecordKind<Reference> = {
     what: 'reference',
-    mirror: catalog.references,
-    belongs:
-      ({ client }) =>
-      ({ projectId, storedId }) => {
-        const site = accounts.site(projectId);
-        return site?.storedId === storedId && site.teamId === client.teamId;
-      },
+    mirror: deps.catalog.references,
+    belongs: ofTeamSite(deps),
     shown: shownRecord,
   };
   const instantOf = (date: string, timezone: string) => {
@@ -44,7 +45,7 @@ export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: ALL,
       name: 'manage-references',
       about: {
-        summary: 'The references of all sites of the team, or of one, newest first',
+        summary: 'List references',
         answer: referencesAnswer,
       },
       query: referencesQuery,
@@ -55,8 +56,9 @@ export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
       kind: 'manage-references',
       area: 'manage',
       about: {
-        summary: 'Mark a date',
-        description: "A date without a time is the midnight with which it begins on the site's clocks.",
+        summary: 'Create a reference',
+        description:
+          'Marks a date on the charts of a site. A date without a time is midnight in the time zone of the site. Maximum: 1,000 references per site.',
         answer: referenceAnswer,
       },
       schema: noParameters,
@@ -83,9 +85,12 @@ export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:referenceId`,
       name: 'manage-reference',
       about: {
-        get: { summary: 'A reference' },
-        patch: { summary: 'Change a reference' },
-        delete: { summary: 'Delete a reference' },
+        get: { summary: 'Get a reference' },
+        patch: {
+          summary: 'Update a reference',
+          description: 'Given fields replace the stored ones.',
+        },
+        delete: { summary: 'Delete a reference', description: 'Returns the deleted reference.' },
       },
       answer: referenceAnswer,
       change: referenceChange,

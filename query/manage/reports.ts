@@ -40,13 +40,13 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
     },
     shown: shownRecord,
   };
-  const rejectRange = rangeReject(deps);
+  const checkRange = rangeCheck(deps);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'The reports of a dashboard, newest first', answer: reportsAnswer },
+      about: { summary: 'List reports', answer: reportsAnswer },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
@@ -54,9 +54,9 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       ...all,
       method: 'post',
       about: {
-        summary: 'Make a report',
+        summary: 'Create a report',
         description:
-          'It is about the last 30 days unless it names a range, or dates, which make the range custom.',
+          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. Maximum: 200 reports per dashboard.',
         answer: reportAnswer,
       },
       body: reportCreation,
@@ -65,7 +65,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
         rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
         const { name, chartType, interval, series, breakdowns, formula } = call.body;
         const span = { ...spanOf(call.body, { range: '30d' }), interval };
-        rejectRange(call, span);
+        checkRange(call, span);
         const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
@@ -86,18 +86,19 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:reportId`,
       name: 'manage-report',
       about: {
-        get: { summary: 'A report' },
+        get: { summary: 'Get a report' },
         patch: {
-          summary: 'Change a report',
-          description: 'What is given replaces what was, lists as a whole; a formula of null takes it away.',
+          summary: 'Update a report',
+          description:
+            'Given fields replace the stored ones, lists as a whole. A `formula` of null removes the formula.',
         },
-        delete: { summary: 'Delete a report' },
+        delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
       },
       answer: reportAnswer,
       change: reportChange,
       changed: (current, call) => {
         const next = changedReport(current, call.body);
-        rejectRange(call, next);
+        checkRange(call, next);
         return next;
       },
     }),
@@ -123,12 +124,12 @@ type ReportSpan = Pick<Report, 'range' | 'startDate' | 'endDate'>;
 function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan): ReportSpan {
   const dated = startDate !== undefined || endDate !== undefined;
   const name = range ?? (dated ? 'custom' : before.range);
-  const kept = name === 'custom' ? before : undefined;
-  return { range: name, startDate: startDate ?? kept?.startDate, endDate: endDate ?? kept?.endDate };
+  const retained = name === 'custom' ? before : undefined;
+  return { range: name, startDate: startDate ?? retained?.startDate, endDate: endDate ?? retained?.endDate };
 }
 
 /** Refuses what no question could ask: a report that can never be answered helps nobody. */
-function rangeReject(
+function rangeCheck(
   deps: ManageDeps,
 ): (request: RecordRequest, span: ReportSpan & Pick<Report, 'interval'>) => void {
   const zones = new Zones();

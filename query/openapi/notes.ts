@@ -37,19 +37,22 @@ const NOTES: Readonly<Record<string, string>> = {
     "`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units of each event's own currency; filter by `currency` if there are several.",
     '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event. A response has at most 500,000 figures.',
   ].join('\n\n'),
-  '/manage/projects': 'Deleted sites are not listed.',
-  '/manage/clients': NO_SECRETS,
+  '/manage/projects': 'Returns the sites of the team, newest first. Deleted sites are not listed.',
+  '/manage/clients': `Returns the clients of the team, or of one site, newest first. ${NO_SECRETS}`,
   '/manage/clients/:clientId': NO_SECRETS,
   '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',
-  '/manage/references': 'A reference is a date to mark on the charts of a site, such as a release.',
+  '/manage/references':
+    'Returns the references of the team, or of one site, newest first. A reference is a date to mark on charts, such as a release.',
   '/manage/references/:referenceId': 'The reference may belong to any site of the team.',
   '/manage/integrations':
-    'An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
-  '/manage/integrations/:integrationId': 'The integration may belong to any site of the team.',
-  '/manage/projects/:projectId/dashboards': 'A dashboard groups reports. Maximum: 200 dashboards per site.',
+    'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
+  '/manage/integrations/:integrationId':
+    'Returns the settings of the integration and the progress of its delivery in `status`.',
+  '/manage/projects/:projectId/dashboards':
+    'Returns the dashboards of the site, newest first. A dashboard groups reports.',
   '/manage/projects/:projectId/dashboards/:dashboardId': 'The dashboard must belong to the site in the path.',
   '/manage/projects/:projectId/dashboards/:dashboardId/reports':
-    'A report is a stored chart definition. Maximum: 200 reports per dashboard.',
+    'Returns the reports of the dashboard, newest first. A report is a stored chart definition.',
   '/manage/projects/:projectId/dashboards/:dashboardId/reports/:reportId':
     'The report must belong to the dashboard in the path.',
 };

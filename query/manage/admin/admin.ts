@@ -26,7 +26,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (commandLine === 'help') return print(USAGE);
   const log = createLogger('admin', 'error');
   const address = busAddress(readConfig());
-  say(`on the bus ${address.shown}`);
+  writeNote(`bus: ${address.shown}`);
   const bus = await connectTo(address, log);
   try {
     const { lines, json, isIncomplete = false } = await run(commandLine, bus, log);
@@ -39,8 +39,9 @@ async function main(args: readonly string[]): Promise<void> {
 
 async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<CommandOutput> {
   const { command, value: file, replace } = commandLine;
-  if (command === 'backup') return backup(await openControlPlane(bus), { file, clock: systemClock, say });
-  if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, say });
+  if (command === 'backup')
+    return backup(await openControlPlane(bus), { file, clock: systemClock, writeNote });
+  if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, writeNote });
   const deps = await manageDeps(bus, log);
   switch (command) {
     case 'team list':
@@ -76,16 +77,16 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function say(line: string): void {
+function writeNote(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof UsageError) say(`admin: ${message}; npm run admin -- --help`);
+  if (error instanceof UsageError) writeNote(`admin: ${message}; see npm run admin -- --help`);
   else if (error instanceof BusError)
-    say(`admin: ${message}; see that the bus is up, then say the same again`);
-  else say(`admin: ${message}`);
+    writeNote(`admin: ${message}; check that the bus is running, then repeat the command`);
+  else writeNote(`admin: ${message}`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

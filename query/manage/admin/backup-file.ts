@@ -18,10 +18,10 @@ const FORMAT = 'footfall control plane';
 const VERSION = 1;
 const CHUNK_CHARACTERS = 1_048_576;
 
-const place = { bucket: z.enum(BUCKETS), key: z.string().regex(/^[\w=-]+(?:\.[\w=-]+)*$/) };
+const location = { bucket: z.enum(BUCKETS), key: z.string().regex(/^[\w=-]+(?:\.[\w=-]+)*$/) };
 const entrySchema = z.union([
-  z.strictObject({ ...place, json: z.custom<unknown>((value) => value !== undefined) }),
-  z.strictObject({ ...place, base64: z.base64() }),
+  z.strictObject({ ...location, json: z.custom<unknown>((value) => value !== undefined) }),
+  z.strictObject({ ...location, base64: z.base64() }),
 ]);
 type FileEntry = z.output<typeof entrySchema>;
 
@@ -50,7 +50,7 @@ export interface Backup extends BackupHead {
  * JSON as this program writes it stands there as such, any other as base64: what is read back is the same, byte by byte.
  */
 export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
-  rejectUnfit(path);
+  rejectUnwritable(path);
   const encoded = entries.map(encodeEntry);
   const head = headSchema.parse({
     format: FORMAT,
@@ -78,19 +78,19 @@ export function writeBackup(path: string, entries: readonly ControlEntry[], crea
 }
 
 /** Throws where no backup can be written. None is ever overwritten: the one that is wanted back may be the only one. */
-export function rejectUnfit(path: string): void {
-  if (existsSync(path)) throw new Error(`${path} exists already; name another file`);
-  if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}; make it first`);
+export function rejectUnwritable(path: string): void {
+  if (existsSync(path)) throw new Error(`${path} already exists; choose another file`);
+  if (!existsSync(dirname(path))) throw new Error(`folder ${dirname(path)} does not exist; create it first`);
 }
 
 /** Reads a backup and checks that it is whole and unchanged; throws an error that says what to do otherwise. */
 export function readBackup(path: string): Backup {
   const raw = parseWhole(path);
-  const { data: told } = anyVersion.safeParse(raw);
-  if (told === undefined) throw new Error(`${path} is no backup of this program; name another file`);
-  if (told.version !== VERSION) {
+  const { data: header } = anyVersion.safeParse(raw);
+  if (header === undefined) throw new Error(`${path} is not a backup of this program; choose another file`);
+  if (header.version !== VERSION) {
     throw new Error(
-      `${path} has version ${told.version}, this program reads ${VERSION}; restore it with the program that wrote it`,
+      `${path} has version ${header.version}, but this program reads version ${VERSION}; restore it with the program that wrote it`,
     );
   }
   const parsed = fileSchema.safeParse(raw);
@@ -106,7 +106,7 @@ function parseWhole(path: string): unknown {
   try {
     bytes = readFileSync(path);
   } catch (error) {
-    throw new Error(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
   }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -116,7 +116,7 @@ function parseWhole(path: string): unknown {
 }
 
 function damaged(path: string): Error {
-  return new Error(`${path} is damaged or was changed by hand; take another backup`);
+  return new Error(`${path} is damaged or was edited; use another backup`);
 }
 
 /** SHA-256 of all that the file says, line by line, so that no part of it can change unseen. */

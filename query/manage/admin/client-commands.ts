@@ -1,7 +1,7 @@
 import { type Client, clientKeyOf, type Site } from '../../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts';
 import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
-import { newClient } from '../clients.ts';
+import { isLastRoot, newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText } from '../manage.ts';
 import { type CommandLine, UsageError } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
@@ -56,7 +56,7 @@ export async function createClient(
     projectId: site ?? null,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
-  return { lines: ['the client is made', ...lines], json: { data: shown } };
+  return { lines: ['client created', ...lines], json: { data: shown } };
 }
 
 /** `client rotate <id>` */
@@ -71,10 +71,7 @@ export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Pr
   });
   const { lines, shown } = withSecret(entry.value, secret);
   return {
-    lines: [
-      'the secret is another one; the one before stops working everywhere within two seconds',
-      ...lines,
-    ],
+    lines: ['secret rotated; the previous one stops working everywhere within 2 seconds', ...lines],
     json: { data: shown },
   };
 }
@@ -83,11 +80,14 @@ export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Pr
 export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
   const { accounts, records } = deps;
   const client = knownClient(deps, value);
-  rejectLastRoot(deps, client);
+  if (isLastRoot(deps, client))
+    throw new Error(
+      `client ${client.id} is the last root client of team ${client.teamId}; use client rotate instead`,
+    );
   const missing = () => noSuch('client', value);
   const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
   return {
-    lines: [`client ${removed.id} is deleted; its secret stops working everywhere within two seconds`],
+    lines: [`client ${removed.id} deleted; its secret stops working everywhere within 2 seconds`],
     json: { data: shownClient(removed) },
   };
 }
@@ -104,23 +104,12 @@ export function withSecret(
     `  type    ${type}`,
     `  team    ${teamId}`,
     `  site    ${projectId ?? 'all'}`,
-    'The secret is shown this once: only a hash of it is kept.',
+    'The secret is shown only once; only a hash is stored.',
   ];
   return { lines, shown: { ...shownClient(client), secret } };
 }
 
 function rejectOtherSite({ id, teamId, deletion }: Site, team: string): void {
-  if (teamId !== team) throw new Error(`site ${id} is one of team ${teamId}; say --team ${teamId}`);
-  if (deletion !== null) throw new Error(`site ${id} is deleted; make another one first`);
-}
-
-/** As over HTTP: a team without one could only be managed from here. */
-function rejectLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
-  if (type !== 'root') return;
-  for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
-  }
-  throw new Error(
-    `client ${id} is the last root client of team ${teamId}; give it another secret: client rotate`,
-  );
+  if (teamId !== team) throw new Error(`site ${id} belongs to team ${teamId}; use --team ${teamId}`);
+  if (deletion !== null) throw new Error(`site ${id} is deleted; create another one`);
 }

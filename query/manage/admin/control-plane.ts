@@ -38,19 +38,19 @@ export interface EntryChange {
 }
 
 const CONCURRENT_REQUESTS = 64;
-const TRIES_MAX = 20;
-const SAID_FROM = 1_000;
+const ATTEMPTS_MAX = 20;
+const PROGRESS_FROM = 1_000;
 
 export async function openControlPlane(bus: Bus): Promise<ControlPlane> {
   return { control: await bus.keyed(CONTROL_BUCKET), aliases: await bus.keyed(ALIASES_BUCKET) };
 }
 
 /** Everything that is there but the salts, in the order of buckets and keys. */
-export async function readEntries(plane: ControlPlane, say: NoteWriter): Promise<StoredEntry[]> {
+export async function readEntries(plane: ControlPlane, writeNote: NoteWriter): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (const name of BUCKETS) {
     const keys = (await plane[name].keys()).filter((key) => !isSalt({ bucket: name, key }));
-    const values = await readBucket(plane[name], keys, progress(`${name}: read`, keys.length, say));
+    const values = await readBucket(plane[name], keys, progress(`${name}: read`, keys.length, writeNote));
     for (const [key, value] of [...values].sort(([a], [b]) => (a < b ? -1 : 1))) {
       if (!isSalt({ bucket: name, key })) all.push({ bucket: name, key, ...value });
     }
@@ -61,10 +61,10 @@ export async function readEntries(plane: ControlPlane, say: NoteWriter): Promise
 /** Does all steps, many at once. Throws at the first that cannot be done; what was begun is finished or is not. */
 export async function applyChanges(
   plane: ControlPlane,
-  steps: readonly EntryChange[],
+  changes: readonly EntryChange[],
   done: () => void,
 ): Promise<void> {
-  await eachOf(steps, done, (step) => applyChange(plane[step.bucket], step));
+  await eachOf(changes, done, (change) => applyChange(plane[change.bucket], change));
 }
 
 /** Names an entry among those of all buckets. */
@@ -76,13 +76,14 @@ export function isSalt({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): b
   return bucket === CONTROL_BUCKET && key.startsWith(SALT_PREFIX);
 }
 
-/** Counts what is done of `total`, and says so now and then where that takes a while. */
-export function progress(what: string, total: number, say: NoteWriter): () => void {
-  const every = SAID_FROM * Math.max(1, Math.ceil(total / (20 * SAID_FROM)));
+/** Counts what is done of `total`, and writeNotes so now and then where that takes a while. */
+export function progress(what: string, total: number, writeNote: NoteWriter): () => void {
+  const every = PROGRESS_FROM * Math.max(1, Math.ceil(total / (20 * PROGRESS_FROM)));
   let count = 0;
   return () => {
     count += 1;
-    if (total > SAID_FROM && (count % every === 0 || count === total)) say(`${what} ${count} of ${total}`);
+    if (total > PROGRESS_FROM && (count % every === 0 || count === total))
+      writeNote(`${what} ${count} of ${total}`);
   };
 }
 
@@ -96,7 +97,7 @@ async function applyChange(bucket: KeyedBytes, { key, bytes, revision }: EntryCh
       return;
     } catch (error) {
       const isConflict = error instanceof BusError && error.reason === 'conflict';
-      if (!isConflict || attempt === TRIES_MAX) throw error;
+      if (!isConflict || attempt === ATTEMPTS_MAX) throw error;
       expected = (await bucket.get(key))?.revision ?? 0;
     }
   }

@@ -17,5 +17,5 @@ export function knownClient({ accounts }: ManageDeps, id: string): Client {
 
 function found<Known>(known: Known | undefined, what: string, id: string): Known {
   if (known !== undefined) return known;
-  throw new Error(`there is no ${what} ${JSON.stringify(id)}; "${what} list" shows those that there are`);
+  throw new Error(`unknown ${what} ${JSON.stringify(id)}; list the known ones with "${what} list"`);
 }

@@ -18,7 +18,7 @@ import { type ControlEntry, isSalt } from './control-plane.ts';
 /** What is wrong with a value under a key; undefined when nothing is. */
 type Check = (key: string, bytes: Uint8Array) => string | undefined;
 
-const WRONG_KEY = 'its id belongs under another key';
+const WRONG_KEY = 'its id does not match its key';
 
 /** Every kind of record that this program reads, by the prefix of its keys. */
 const CHECKS: ReadonlyMap<string, Check> = new Map([
@@ -49,7 +49,7 @@ export function isUnknownKind({ bucket, key }: Pick<ControlEntry, 'bucket' | 'ke
 /** Why an entry can be of no use to the service, in words that show nothing of its value; undefined when it can. */
 export function problemOf(entry: ControlEntry): string | undefined {
   const { bucket, key, bytes } = entry;
-  if (isSalt(entry)) return 'a salt belongs into no backup';
+  if (isSalt(entry)) return 'a backup must not contain salts';
   if (bucket !== CONTROL_BUCKET) return aliasProblem(key, bytes);
   return CHECKS.get(`${kindOf(entry)}.`)?.(key, bytes);
 }
@@ -77,7 +77,7 @@ function check<Value>(schema: z.ZodType<Value>, keyOf: (value: Value) => string)
 /** Keys are as ingest/identity/aliases.ts makes them. */
 function aliasProblem(key: string, bytes: Uint8Array): string | undefined {
   const alias = decodeAlias(bytes);
-  if (alias === undefined) return 'it is no alias';
+  if (alias === undefined) return 'not an alias';
   return `${encoded(alias.projectId)}.${encoded(alias.alias)}` === key ? undefined : WRONG_KEY;
 }
 

@@ -26,7 +26,7 @@ export function listTeams({ accounts }: ManageDeps): CommandOutput {
     String(team.rootClients),
     team.createdAt,
   ]);
-  const heading = ['TEAM', 'NAME', 'SITES', 'CLIENTS', 'OF THESE ROOT', 'CREATED'];
+  const heading = ['TEAM', 'NAME', 'SITES', 'CLIENTS', 'ROOT CLIENTS', 'CREATED'];
   return { lines: [...table(heading, rows), counted(teams.length, 'team')], json: { data: teams } };
 }
 
@@ -43,7 +43,7 @@ export async function createTeam(deps: ManageDeps, { value }: CommandLine): Prom
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
   return {
-    lines: [`team ${team.id} is made, with a root client`, ...lines],
+    lines: [`team ${team.id} created, with a root client`, ...lines],
     json: { data: { ...team, client: shown } },
   };
 }
@@ -69,12 +69,12 @@ async function newTeam({ accounts, records, clock }: ManageDeps, name: string): 
     const made = await records.create(accounts.teams, teamKeyOf(id), team);
     if (made !== undefined) return made.value;
   }
-  throw new Error(`there are too many teams of the name ${JSON.stringify(name)}; take another`);
+  throw new Error(`too many teams have the name ${JSON.stringify(name)}; choose another`);
 }
 
 function stateOf({ deletion }: Site): string {
-  if (deletion === null) return 'in use';
-  if (deletion.status === 'waiting') return `deleted, to be purged from ${deletion.purgeAt}`;
+  if (deletion === null) return 'active';
+  if (deletion.status === 'waiting') return `deleted, purge from ${deletion.purgeAt}`;
   if (deletion.status === 'purged') return `purged ${deletion.finishedAt ?? ''}`;
-  return `being purged: ${deletion.step || 'begun'}`;
+  return `purging: ${deletion.step || 'started'}`;
 }

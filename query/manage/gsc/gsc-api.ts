@@ -21,7 +21,7 @@ function text(longest: number) {
   return z
     .string()
     .max(longest, `expected at most ${longest} characters`)
-    .refine((given) => !/[\0\p{Cs}]/u.test(given), 'holds NUL or a lone surrogate');
+    .refine((given) => !/[\0\p{Cs}]/u.test(given), 'contains NUL or a lone surrogate');
 }
 
 function filledText(longest: number) {
@@ -41,7 +41,7 @@ const serviceAccount = z.strictObject({
   clientEmail: filledText(ACCOUNT_MAX).regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address'),
   privateKey: filledText(KEY_MAX).regex(
     /^-----BEGIN (?:RSA )?PRIVATE KEY-----\s[A-Za-z\d+/=\s]+-----END (?:RSA )?PRIVATE KEY-----$/,
-    'expected a private key in PEM, with its line breaks',
+    'expected a private key in PEM format, including line breaks',
   ),
 });
 const oauth = z.strictObject({
@@ -144,7 +144,7 @@ export const rowsImport = z.strictObject({
     .superRefine((rows, context) => {
       const duplicate = firstDuplicate(rows);
       if (duplicate === undefined) return;
-      const message = `the same date, query, page, country and device as rows.${duplicate.of}`;
+      const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
       context.addIssue({ code: 'custom', path: [duplicate.index], message });
     }),
 });

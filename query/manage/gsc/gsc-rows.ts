@@ -37,14 +37,14 @@ export async function insertRows(
     writer.f64(position);
     writer.dateTime64Ms(importedAtMs);
   }
-  await reached(deps, () =>
+  await withStore(deps, () =>
     deps.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
   );
 }
 
 /** What there is of a site. Throws a `RejectError` while the store is away. */
 export async function importedRows(deps: RowStore, site: string): Promise<ImportedShown> {
-  const [found] = await reached(deps, () =>
+  const [found] = await withStore(deps, () =>
     deps.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
       `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,
               max(toUnixTimestamp64Milli(importedAt)) AS lastImportMs
@@ -58,13 +58,16 @@ export async function importedRows(deps: RowStore, site: string): Promise<Import
   return { lastImportAt: new Date(lastImportMs).toISOString(), firstDate, lastDate, rows };
 }
 
-async function reached<Result>({ isStoreReachable }: RowStore, ask: () => Promise<Result>): Promise<Result> {
+async function withStore<Result>(
+  { isStoreReachable }: RowStore,
+  ask: () => Promise<Result>,
+): Promise<Result> {
   if (!isStoreReachable()) throw new StoreAwayError(undefined);
   try {
     return await ask();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
     if (error.code === undefined) throw new StoreAwayError(error);
-    throw new RejectError('busy', 'the store cannot do it now', error);
+    throw new RejectError('busy', 'the store is busy; try again', error);
   }
 }

@@ -20,7 +20,7 @@ import {
 } from './gsc-api.ts';
 import { importedRows, insertRows } from './gsc-rows.ts';
 
-const PUT_TRIES_MAX = 20;
+const PUT_ATTEMPTS_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
 /** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
@@ -32,9 +32,9 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       ...one,
       method: 'get',
       about: {
-        summary: 'The search-console connection of a site, and what was imported',
+        summary: 'Get the Search Console connection',
         description:
-          'Never with a secret. `unreadable`: what is kept was sealed with a key that the service does not have any more; connect it again.',
+          'Returns the connection and the extent of the imported rows. Secrets are never returned. State `unreadable`: the secrets were encrypted with a key that is lost; connect the site again.',
         answer: statusAnswer,
       },
       body: undefined,
@@ -50,9 +50,9 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       ...one,
       method: 'put',
       about: {
-        summary: 'Connect a site with its search console',
+        summary: 'Connect the Search Console',
         description:
-          'In recordKey of the connection that there was. The secrets are kept encrypted and never answered. The service fetches nothing by itself: rows are brought by import.',
+          'Creates or replaces the connection of the site. Secrets are stored encrypted and never returned. The service does not fetch data; import rows with `POST …/gsc/rows`.',
         answer: connectionAnswer,
       },
       body: connectionChange,
@@ -74,16 +74,15 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       ...one,
       method: 'delete',
       about: {
-        summary: 'Disconnect a site from its search console',
-        description:
-          'Removes the connection and its secrets. Rows that were imported stay until the site is purged.',
+        summary: 'Disconnect the Search Console',
+        description: 'Deletes the connection and its secrets. Imported rows remain until the site is purged.',
         answer: connectionAnswer,
       },
       body: undefined,
       answer: async ({ client, path: { projectId = '' }, ifMatch }) => {
         const { storedId } = ownSite(deps, client, projectId);
         await records.remove(catalog.connections, connectionKeyOf(storedId), ifMatch, () =>
-          noSuch('search-console connection of', projectId),
+          noSuch('Search Console connection of', projectId),
         );
         return { json: { data: shownConnection(undefined, secretsKey) } };
       },
@@ -94,9 +93,9 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: `${ONE}/rows`,
       kind: 'manage-gsc-rows',
       about: {
-        summary: 'Import search-console rows',
+        summary: 'Import Search Console rows',
         description:
-          'All of them or none: the first row that is wrong is named, and so is one that says the same as another in the request. They are on the disk when it is answered. The same date, query, page, country and device again replaces what was, so a request may be repeated. Rows are added up: of one day tell countries and devices apart in all rows or in none. No connection is needed.',
+          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required.',
         answer: rowsImported,
       },
       body: rowsImport,
@@ -117,9 +116,9 @@ async function putConnection(
   connection: Connection,
 ): Promise<Entry<Connection>> {
   const key = connectionKeyOf(connection.storedId);
-  const isGone = new RejectError('changed', 'if-match: there is no connection');
+  const isGone = new RejectError('changed', 'if-match: no connection exists');
   // Others may connect and disconnect it meanwhile, each time between the two writes.
-  for (let tries = 0; tries < PUT_TRIES_MAX; tries += 1) {
+  for (let tries = 0; tries < PUT_ATTEMPTS_MAX; tries += 1) {
     if (ifMatch === '' && connections.entry(key) === undefined) {
       const made = await records.create(connections, key, connection);
       if (made !== undefined) return made;
@@ -133,7 +132,7 @@ async function putConnection(
       if (error !== isGone || ifMatch !== '') throw error;
     }
   }
-  throw new RejectError('busy', 'others connect and disconnect it in this moment');
+  throw new RejectError('busy', 'too many concurrent changes; try again');
 }
 
 function sealedSecrets(secretsKey: string, recordKey: string, auth: Authentication): string {

@@ -1,6 +1,6 @@
 import { type Integration, integrationKeyOf } from '../../../processor/integration.ts';
 import type { EndpointDeps } from '../manage.ts';
-import type { ControlRecordKind } from '../record-kind.ts';
+import { type ControlRecordKind, ofTeamSite } from '../record-kind.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import { shownIntegration } from './integration-status.ts';
 
@@ -14,12 +14,7 @@ export function integrationKind({
   return {
     what: 'integration',
     mirror: catalog.integrations,
-    belongs:
-      ({ client }) =>
-      ({ projectId, storedId }) => {
-        const site = accounts.site(projectId);
-        return site?.storedId === storedId && site.teamId === client.teamId;
-      },
+    belongs: ofTeamSite({ accounts }),
     shown: (integration) =>
       shownIntegration(integration, deliveries.get(integrationKeyOf(integration.id)), clock.nowMs()),
   };

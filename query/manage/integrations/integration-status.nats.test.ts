@@ -176,7 +176,7 @@ test('twenty backfills may wait, and done ones are forgotten beyond fifty', asyn
   };
   await ask(20);
   const { status, json } = await backfill(id, wish);
-  const message = expect.stringMatching(/^body: there are 20 backfills /);
+  const message = expect.stringMatching(/^body: limit of 20 waiting backfills /);
   expect([status, json]).toEqual([400, expect.objectContaining({ message })]);
   await finishAll();
   await ask(20);

@@ -7,7 +7,7 @@ import type { TrialShown } from './integration-api.ts';
 /** Longest time of one step of a trial. There are three, so whoever asks is answered within some ten seconds. */
 export const TRIAL_STEP_MAX_MS = 3_000;
 const TRIALS_MAX = 4;
-const BYTES = Buffer.from('A test of footfall. It may be removed.\n');
+const BYTES = Buffer.from('A test object of footfall. It can be deleted.\n');
 
 type TrialStep = TrialShown['steps'][number];
 type Problem = Pick<BucketError, 'failure' | 'message'>;
@@ -31,9 +31,9 @@ export class Trials {
   async run(integration: Integration): Promise<TrialShown> {
     const { id, prefix } = integration;
     if (this.#running.has(id))
-      throw new RejectError('busy', 'this integration is being tested in this moment');
+      throw new RejectError('busy', 'this integration is already being tested; try again');
     if (this.#running.size >= TRIALS_MAX)
-      throw new RejectError('busy', `${TRIALS_MAX} integrations are being tested in this moment`);
+      throw new RejectError('busy', `${TRIALS_MAX} integrations are already being tested; try again`);
     const store = this.#bucketOf(integration);
     if (store === undefined) return UNREADABLE;
     this.#running.add(id);
@@ -49,7 +49,7 @@ export class Trials {
 const UNREADABLE: TrialShown = {
   ok: false,
   failure: 'unreadable',
-  message: 'the key was encrypted with one that the service does not have any more; give it again',
+  message: 'the access key was encrypted with a key that is lost; set it again',
   steps: [],
 };
 
@@ -67,15 +67,15 @@ async function tryOut(store: ObjectStore, key: string): Promise<TrialShown> {
   const removing = mayBeThere ? await step('remove', () => store.remove(key)) : undefined;
   const first = writing ?? reading ?? removing;
   if (first === undefined)
-    return { ok: true, failure: null, message: 'written, read back and removed', steps };
+    return { ok: true, failure: null, message: 'object written, read back and removed', steps };
   const failed = steps.find(({ ok }) => !ok)?.name;
   return { ok: false, failure: first.failure, message: `${failed}: ${first.message}`, steps };
 }
 
 async function readBack(store: ObjectStore, key: string): Promise<void> {
   const bytes = await store.get(key, BYTES.length);
-  if (bytes === undefined) throw new BucketError('failed', 'what was written is not there');
-  if (!BYTES.equals(bytes)) throw new BucketError('failed', 'what is there is not what was written');
+  if (bytes === undefined) throw new BucketError('failed', 'the written object is missing');
+  if (!BYTES.equals(bytes)) throw new BucketError('failed', 'the object differs from what was written');
 }
 
 async function problemOf(work: () => Promise<void>): Promise<Problem | undefined> {

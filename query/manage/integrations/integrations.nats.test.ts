@@ -196,7 +196,7 @@ test.each([
 ])('%s is fixed, and a change of it is told to make another integration', async (field, value) => {
   const { id, updatedAt } = await make();
   const { status, json } = await patch(id, { name: 'Renamed', [field]: value });
-  const message = expect.stringMatching(`^${field}: it cannot be changed.*make another integration$`);
+  const message = expect.stringMatching(`^${field}: cannot be changed; create another integration$`);
   expect([status, json]).toEqual([400, expect.objectContaining({ message })]);
   expect(JSON.parse(await storedText(id))).toMatchObject({ name: BUCKET.bucket, updatedAt });
 });
@@ -319,10 +319,10 @@ test('a site has at most ten, a team fifty', async () => {
   for (const projectId of sites.slice(0, 5)) {
     for (let index = 0; index < 10; index += 1) expect((await create(projectId)).status).toBe(200);
     if (projectId !== sites[4])
-      expect((await create(projectId)).text).toMatch(/body: there are 10 .*of the site/);
+      expect((await create(projectId)).text).toMatch(/body: limit of 10 .*of the site/);
   }
   const { status, text } = await create(sites[5]);
-  expect([status, text]).toEqual([400, expect.stringMatching(/body: there are 50 .*of the team/)]);
+  expect([status, text]).toEqual([400, expect.stringMatching(/body: limit of 50 .*of the team/)]);
 });
 
 test('without a key to seal with no secret is taken', async () => {

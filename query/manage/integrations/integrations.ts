@@ -28,7 +28,7 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: ALL,
       name: 'manage-integrations',
       about: {
-        summary: 'The integrations of all sites of the team, or of one, newest first',
+        summary: 'List integrations',
         answer: integrationsAnswer,
       },
       query: integrationsQuery,
@@ -39,9 +39,9 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       kind: 'manage-integrations',
       area: 'manage',
       about: {
-        summary: 'Have the events of a site brought to a bucket',
+        summary: 'Create an integration',
         description:
-          'Events that are recorded from now on are brought as files by site and hour, each event in exactly one file that a manifest names; those of before by a backfill. The key has to let objects be written; with the rights to list and to remove them, what tries that were broken off leave behind is removed. It is kept encrypted, and its secret never answered. A site has at most 10 integrations, a team 50.',
+          'Delivers events recorded from now on to the bucket, as files by site and hour. Each event is in exactly one file named by a manifest. Use a backfill for earlier events. The access key needs write permission; with list and delete permission, leftovers of interrupted attempts are removed. The secret is stored encrypted and never returned. Maximum: 10 integrations per site, 50 per team.',
         answer: integrationAnswer,
       },
       schema: noParameters,
@@ -63,7 +63,7 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
             projectId: site.id,
             storedId: site.storedId,
             name: name ?? given.bucket,
-            pathStyle: pathStyle ?? hasToBeInPath(given),
+            pathStyle: pathStyle ?? needsPathStyle(given),
             sealed: sealedKey(secretsKey, id, secretAccessKey),
             paused: false,
             backfills: [],
@@ -77,16 +77,16 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       pattern: ONE,
       name: 'manage-integration',
       about: {
-        get: { summary: 'An integration, and how far its files are' },
+        get: { summary: 'Get an integration' },
         patch: {
-          summary: 'Change an integration',
+          summary: 'Update an integration',
           description:
-            'Where its files go and what they are is fixed, so that each event stays in one of them: for another bucket, prefix, endpoint or format make another integration. Another key is given with both of its deps, and tried at once.',
+            'Given fields replace the stored ones. Site, type, bucket, prefix, endpoint and format are fixed, so that each event stays in one file; create another integration to change them. Send both parts of a new access key together; it is used at once.',
         },
         delete: {
           summary: 'Delete an integration',
           description:
-            'No more files are brought, and the key is gone. Files and manifests that are in the bucket stay there. A file that no manifest names was never finished: do not read it.',
+            'Stops delivery and deletes the access key. Files and manifests remain in the bucket. Do not read a file that no manifest names; it is incomplete.',
         },
       },
       answer: integrationAnswer,
@@ -110,6 +110,6 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
  * Whether the bucket's name cannot stand in front of the host: few storages but Amazon's have a host for each bucket, and
  * Amazon's certificate is for names without a dot.
  */
-function hasToBeInPath({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
+function needsPathStyle({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
   return endpoint !== null || bucket.includes('.');
 }

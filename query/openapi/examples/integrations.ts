@@ -112,7 +112,7 @@ export const INTEGRATION_EXAMPLES: Examples = {
       data: {
         ok: true,
         failure: null,
-        message: 'written, read back and removed',
+        message: 'object written, read back and removed',
         steps: [
           { name: 'write', ok: true, ms: 84 },
           { name: 'read', ok: true, ms: 22 },
