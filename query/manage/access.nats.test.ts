@@ -19,14 +19,14 @@ import {
   startManageService,
 } from './testing/manage-service.ts';
 
-/** What a request to an endpoint says beside its path, and which ids it says in that. */
+/** The query and body of a request, and which ids they contain. */
 interface Case {
   readonly body?: (ids: SiteIds) => unknown;
   readonly query?: (ids: SiteIds) => string;
   readonly names?: readonly (keyof SiteIds)[];
-  /** It needs the store, which is not there: who may is told so, with 503. */
+  /** The endpoint needs the store, which is absent here: an allowed client gets 503. */
   readonly needsStore?: boolean;
-  /** It changes nothing that the bus keeps, although it is no GET. */
+  /** The endpoint changes nothing on the bus, although its method is not GET. */
   readonly writesNothing?: boolean;
 }
 
@@ -102,7 +102,7 @@ const UNKNOWN: SiteIds = {
   erasureId: randomUUID(),
   integrationId: randomUUID(),
 };
-/** Longer than the window in which failures to say who one is are counted. */
+/** Longer than the window in which failed authentications are counted. */
 const FAILURES_FORGOTTEN_MS = 11_000;
 
 const calls = (['get', 'put', 'remove', 'keys'] as const).map((name) => vi.spyOn(KeyedBytes.prototype, name));
@@ -180,7 +180,7 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   const { answers, bus } = await observed(async () => [await send(root, own)]);
   expect(answers.map(({ status }) => status)).toEqual([known.needsStore ? 503 : 200]);
   expect(bus > 0).toBe(!known.needsStore && !known.writesNothing && !endpoint.startsWith('get '));
-  // A team may have only so many.
+  // The number of integrations per team is limited.
   await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
 });
 
@@ -212,7 +212,7 @@ interface ForeignIds {
   readonly unknown: SiteIds;
 }
 
-/** The own ids, and from each name of a request on those of another team or of nobody. */
+/** Variants of the own ids: from each id in the request on, the ids of another team, or ids that do not exist. */
 function foreignIdsOf(endpoint: string, { names = [] }: Case, own: SiteIds): ForeignIds[] {
   const all = [...[...endpoint.matchAll(/:(\w+)/g)].map(([, name = '']) => name), ...names].filter(
     (name) => name !== 'profileId',
@@ -236,14 +236,14 @@ function sendTo(
   const [method = '', pattern = ''] = endpoint.split(' ');
   const byName = new Map(Object.entries(ids));
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
-    // Whoever they are: any text names a person.
+    // Any text names a profile, so there is no foreign one.
     name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
   );
   const sent = body === undefined ? {} : { body: body(ids) };
   return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);
 }
 
-/** The answers to some requests, and how often the bus was asked or told for them. */
+/** The answers to some requests, and the number of calls to the bus that they caused. */
 async function observed(
   requests: () => Promise<ManageAnswer[]>,
 ): Promise<{ readonly answers: ManageAnswer[]; readonly bus: number }> {
@@ -252,7 +252,7 @@ async function observed(
   return { answers, bus: busCalls() - before };
 }
 
-/** Everything that an answer says, but for the ids. */
+/** The whole answer with the ids replaced. */
 function anonymous({ status, text, headers }: ManageAnswer, ids: SiteIds): unknown {
   const without = Object.values(ids).reduce((rest, id) => rest.replaceAll(id, '<id>'), text);
   return { status, text: without, headers: [...headers.keys()].toSorted() };

@@ -21,7 +21,7 @@ import { tagged } from './records.ts';
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
 
-/** `/manage/clients`: who may send and ask. Secrets are shown once, when they are made. */
+/** `/manage/clients`: clients and their secrets. A secret is returned only when it is created. */
 export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Client> = {
     what: 'client',
@@ -99,7 +99,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       schema: noParameters,
       body: undefined,
       answer: async (call) => {
-        entryOf(kind, call); // A hash is not cheap, and none is made for what is not theirs.
+        entryOf(kind, call); // Check access before the hash, which is expensive.
         const secret = createSecret();
         const secretHash = await hashSecret(secret);
         const entry = await changeRecord(deps, kind, call, (current) => ({ ...current, secretHash }));
@@ -109,7 +109,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   ];
 }
 
-/** Makes a client; its secret is returned and not kept. */
+/** Creates a client; the secret is returned and not stored. */
 export async function newClient(
   deps: ManageDeps,
   teamId: string,
@@ -133,7 +133,7 @@ function withSecret(entry: Entry<Client>, secret: string) {
   return tagged(entry, { data: { ...shownClient(entry.value), secret } });
 }
 
-/** Whether the client is the only root client of its team, or would be the only one if it still existed. */
+/** Whether the client is the only root client of its team; also for a client that was just removed. */
 export function isLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): boolean {
   if (type !== 'root') return false;
   for (const { value } of accounts.clients.entries()) {
@@ -152,9 +152,9 @@ function rejectLastRoot(deps: ManageDeps, client: Client): void {
 }
 
 /**
- * Brings a client back whose removal left its team without a root client, and refuses the removal after all. Two may
- * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
- * order, so whoever comes second sees here that nobody is left.
+ * Restores a client whose removal left its team without a root client, and rejects the removal. Two concurrent requests
+ * may each remove one of two root clients and still see the other. All processes observe the removals in one order, so
+ * the second request detects it here.
  */
 async function restoreLastRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
   try {

@@ -24,7 +24,7 @@ import {
 const ALL = '/manage/projects/:projectId/dashboards';
 const DASHBOARDS_MAX = 200;
 
-/** `/manage/projects/{projectId}/dashboards`: what people put together to look at. */
+/** `/manage/projects/{projectId}/dashboards`: collections of reports. */
 export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind = dashboardKind(deps);
   const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
@@ -74,7 +74,7 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const { id } = entryOf(kind, call).value;
-        // The dashboard goes first: without it none of its reports is reached, wherever this is broken off.
+        // The dashboard goes first: without it none of its reports is reachable, even if the removal is interrupted.
         const answered = await removeRecord(deps, kind, call);
         await removeReports(deps, id);
         return answered;
@@ -83,7 +83,7 @@ export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
   ];
 }
 
-/** The dashboards of the site that a path names. */
+/** The dashboards of the site in the path. */
 export function dashboardKind(deps: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',

@@ -15,7 +15,7 @@ import {
 const ALL = '/manage/projects/:projectId/erasures';
 const instant = z.iso.datetime();
 
-/** A receipt as it is answered. */
+/** A receipt as it is returned. */
 export const erasureShown = z.object({
   id: z.uuid(),
   projectId: z.string(),
@@ -29,7 +29,7 @@ export const erasureShown = z.object({
 export const erasureAnswer = z.object({ data: erasureShown });
 export const erasuresAnswer = z.object({ data: z.array(erasureShown) });
 
-/** What a team is told of the erasing of people: to ask for it, and the receipts. */
+/** Endpoints to request the erasure of a person and to read the receipts. */
 export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Erasure> = {
     what: 'erasure',

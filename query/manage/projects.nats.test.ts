@@ -307,7 +307,7 @@ describe('a site that is deleted', () => {
       ['GET', `${dashboard}/reports/${ids.reportId}`],
     ];
     for (const [method, path, body] of usable) expect(await statusOf(method, path, body)).toBe(200);
-    // Nobody owns a partition here, so a site that is there gets no further than that.
+    // No process owns a partition here, so a request for an existing site gets no further than 503.
     expect(await statusOf('GET', '/insights/doomed/live')).toBe(503);
 
     const nowMs = service.clock.nowMs();
@@ -363,7 +363,7 @@ describe('a site that is deleted', () => {
     const { data: next } = await make({ name: 'Reused' });
     expect(next).toMatchObject({ id: 'reused', deletion: null });
     expect(await storedId()).toBe('reused~2');
-    // What belonged to the one before is not found with the one after.
+    // Records of the previous site are not found under the new one.
     expect((await service.ask(root, 'GET', `/manage/references/${ids.referenceId}`)).status).toBe(404);
     expect((await service.ask(root, 'GET', `${one('reused')}/dashboards`)).json).toEqual([]);
     const dashboard = `${one('reused')}/dashboards/${ids.dashboardId}`;

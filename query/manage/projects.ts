@@ -19,7 +19,7 @@ import { tagged } from './records.ts';
 import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
 
 const ONE = '/manage/projects/:projectId';
-/** How long a deleted site waits for its purge. */
+/** The delay between the deletion of a site and its purge. */
 const PURGE_AFTER_MS = 86_400_000;
 
 /** `/manage/projects`: the sites of a team. */
@@ -129,7 +129,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
   ];
 }
 
-/** Makes a site under the first id that is free; one of a site that was purged is free. */
+/** Creates a site under the first free id. The id of a purged site is free. */
 async function newSite({ accounts, records, clock }: ManageDeps, teamId: string, body: ProjectCreation) {
   const at = nowText(clock);
   const { name, domain = null, cors, timezone, currency, types } = body;
@@ -159,7 +159,7 @@ async function newSite({ accounts, records, clock }: ManageDeps, teamId: string,
   throw new RejectError('invalid', 'name: too many sites have this name');
 }
 
-/** A site with what a change gives. */
+/** Applies a change to a site. */
 function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site {
   const { filters, ...given } = withoutUndefined(change);
   const next: Record<string, unknown> = { ...site, updatedAt };
@@ -175,7 +175,7 @@ function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site
   });
 }
 
-/** Deleting again may only bring the purge forward. */
+/** A repeated deletion can only bring the purge forward. */
 function deletedSite(site: Site, nowMs: number, now: boolean): Site {
   const at = new Date(nowMs).toISOString();
   const purgeAt = now ? at : new Date(nowMs + PURGE_AFTER_MS).toISOString();

@@ -5,27 +5,28 @@ import { RejectError } from '../reject.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
 import { tagged } from './records.ts';
 
-/** What every record that is made under a random id begins with. */
+/** The fields of every record with a random id. */
 export interface Stamp {
   readonly id: string;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** What of a request says which record is meant, and by whom. */
+/** The parts of a request that identify a record and the client. */
 export type RecordRequest = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
-/** A kind of record: where it is kept, whose it is, and how it is answered. */
+/** A kind of control record: its mirror, its owner, and its returned form. */
 export interface ControlRecordKind<Value extends Stamp> {
-  /** As messages call it; `${what}Id` is what paths call its id. */
+  /** The name in messages; the path parameter of its id is `${what}Id`. */
   readonly what: string;
   readonly mirror: Mirror<Value>;
   /**
-   * Finds what stands above the record, and says which records belong to that. Throws a `RejectError` where there is
-   * nothing above that the client may have, before any record is looked at: the answer must not tell whether there is one.
+   * Resolves the parent in the request and returns a test for records that belong to it. Throws a `RejectError` if the
+   * client may not access the parent, before any record is looked up, so that the response does not reveal whether the
+   * record exists.
    */
   readonly belongs: (request: RecordRequest) => (value: Value) => boolean;
-  /** The record without what is nobody's business. */
+  /** The record without internal fields. */
   readonly shown: (value: Value) => unknown;
 }
 
@@ -52,7 +53,10 @@ export function ofSiteInPath(deps: ManageDeps) {
   };
 }
 
-/** The record that a request names. One that the client may not have is as unknown as one that does not exist. */
+/**
+ * The record that a request names. A record that the client may not access is reported as unknown, like one that does
+ * not exist.
+ */
 export function entryOf<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   request: RecordRequest,
@@ -63,14 +67,14 @@ export function entryOf<Value extends Stamp>(
   return entry;
 }
 
-/** All records that belong to what a request names, newest first. */
+/** All records that belong to the parent in a request, newest first. */
 export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, request: RecordRequest): Value[] {
   const belongs = kind.belongs(request);
   const all = [...kind.mirror.entries()].map(({ value }) => value);
   return newestFirst(all.filter(belongs));
 }
 
-/** Stores what `make` makes under a random id. */
+/** Stores the record that `make` returns under a random id. */
 export async function createRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   mirror: Mirror<Value>,
@@ -83,7 +87,7 @@ export async function createRecord<Value extends Stamp>(
   return entry;
 }
 
-/** The answer that shows one record. */
+/** A response with one record and its ETag. */
 export function answerEntry<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   entry: Entry<Value>,
@@ -91,7 +95,7 @@ export function answerEntry<Value extends Stamp>(
   return tagged(entry, { data: kind.shown(entry.value) });
 }
 
-/** Changes the record that a request names into what `change` makes of it, which may be called more than once. */
+/** Applies `change` to the record that a request names; `change` may be called more than once. */
 export async function changeRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   kind: ControlRecordKind<Value>,
@@ -104,7 +108,7 @@ export async function changeRecord<Value extends Stamp>(
   });
 }
 
-/** Removes the record that a request names. The answer shows it for the last time. */
+/** Removes the record that a request names; the response contains its last state. */
 export async function removeRecord<Value extends Stamp>(
   { records }: ManageDeps,
   kind: ControlRecordKind<Value>,
@@ -115,7 +119,7 @@ export async function removeRecord<Value extends Stamp>(
   return { json: { data: kind.shown(removed) } };
 }
 
-/** Refuses one more than `max`. Of several that are made in the same moment some may slip through. */
+/** Throws a `RejectError` at the limit. Concurrent creations may exceed it slightly. */
 export function rejectMoreThan(max: number, what: string, before: readonly unknown[]): void {
   if (before.length < max) return;
   throw new RejectError('invalid', `body: limit of ${max} ${what} reached; delete one first`);

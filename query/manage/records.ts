@@ -4,14 +4,14 @@ import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
 import type { Answered } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 
-/** Times that a change is made anew because somebody else was first. */
+/** How often a write is attempted while others change the same record. */
 const ATTEMPTS_MAX = 20;
-/** The bus tells a change within milliseconds; later than this the answer goes out before the mirror knows. */
+/** The bus propagates a change within milliseconds. After this time the response is sent although the mirror lags. */
 const MIRROR_WAIT_MAX_MS = 1_000;
 
 /**
- * Writes records of the control bucket, each with compare-and-set, so that of two changes at once none is lost: the
- * later one is made of what the earlier one left. With an `If-Match` it is refused instead (412).
+ * Writes records of the control bucket with compare-and-set, so that no concurrent change is lost: a later change is
+ * applied to the result of an earlier one. With `If-Match` it is rejected instead (412).
  */
 export class ControlRecords {
   readonly #bucket: KeyedBytes;
@@ -20,12 +20,12 @@ export class ControlRecords {
     this.#bucket = bucket;
   }
 
-  /** Stores a record under a key that is not taken; undefined when it is. */
+  /** Stores a record under a free key; undefined if the key is taken. */
   async create<Value>(mirror: Mirror<Value>, key: string, value: Value): Promise<Entry<Value> | undefined> {
     return this.#putUnlessConflict(mirror, key, value, 0);
   }
 
-  /** Puts `value` in the place of an entry that is still what it was; undefined when it is not. */
+  /** Replaces an entry if it is unchanged; undefined otherwise. */
   async replace<Value>(
     mirror: Mirror<Value>,
     { key, revision }: Entry<Value>,
@@ -35,8 +35,8 @@ export class ControlRecords {
   }
 
   /**
-   * Makes of a record what `change` makes of it, which may be called more than once, and throws to leave it alone.
-   * Throws `missing()` when there is none, and a `RejectError` when `ifMatch` names another state of it.
+   * Applies `change` to a record; it may be called more than once, and throws to abort. Throws `missing()` if the
+   * record does not exist, and a `RejectError` if `ifMatch` names another version.
    */
   async change<Value>(
     mirror: Mirror<Value>,
@@ -49,7 +49,7 @@ export class ControlRecords {
     );
   }
 
-  /** Removes a record; what is thrown is as for `change`. Returns what it was. */
+  /** Removes a record and returns it. Throws like `change`. */
   async remove<Value>(
     mirror: Mirror<Value>,
     key: string,
@@ -63,7 +63,7 @@ export class ControlRecords {
     });
   }
 
-  /** Does `write` to the newest state of a record, anew for as long as somebody else was first. */
+  /** Applies `write` to the latest state of a record and repeats it after each conflict. */
   async #retryOnConflict<Value, Result>(
     mirror: Mirror<Value>,
     key: string,
@@ -72,7 +72,7 @@ export class ControlRecords {
   ): Promise<Result> {
     const expected = expectedRevisions(ifMatch);
     let entry = mirror.entry(key);
-    // The tag may be of a change that was answered elsewhere and that the mirror is about to be told of.
+    // The ETag may be of a change made through another process, which the mirror has not received yet.
     if (entry !== undefined && !isExpected(expected, entry)) entry = await this.#fresh(mirror, key);
     for (let attempt = 1; ; attempt += 1) {
       if (entry === undefined) throw missing();
@@ -89,7 +89,7 @@ export class ControlRecords {
     }
   }
 
-  /** Undefined when the key is not at `revision`. */
+  /** Undefined if the key is not at `revision`. */
   async #putUnlessConflict<Value>(
     mirror: Mirror<Value>,
     key: string,
@@ -111,12 +111,12 @@ export class ControlRecords {
     revision: number,
   ): Promise<Entry<Value>> {
     const next = await this.#bucket.put(key, encodeJson(value), revision);
-    // Whoever is answered finds it here at once; other processes follow within moments.
+    // The caller finds its own change in this mirror; other processes follow within moments.
     await seen(mirror, () => (mirror.entry(key)?.revision ?? 0) >= next);
     return { key, value, revision: next };
   }
 
-  /** The record as the bus has it, through the mirror, which reads it. */
+  /** Reads the record from the bus into the mirror. */
   async #fresh<Value>(mirror: Mirror<Value>, key: string): Promise<Entry<Value> | undefined> {
     const stored = await this.#bucket.get(key);
     if (stored === undefined || stored.bytes === undefined) return undefined;
@@ -125,18 +125,18 @@ export class ControlRecords {
   }
 }
 
-/** What is to become of a record, and what is said when there is none. */
+/** A change of a record, and the error if the record does not exist. */
 export interface Change<Value> {
   readonly change: (current: Value) => Value;
   readonly missing: () => RejectError;
 }
 
-/** One record as an answer, with the tag that an `If-Match` names. */
+/** A record as a response with its ETag. */
 export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): Answered {
   return { json, headers: [['etag', `"${entry.revision}"`]] };
 }
 
-/** The revisions that an `If-Match` names; undefined when any will do. Weak tags match nothing (RFC 9110, 13.1.1). */
+/** The revisions that an `If-Match` names; undefined if any matches. Weak ETags match nothing (RFC 9110, 13.1.1). */
 function expectedRevisions(ifMatch: string): ReadonlySet<string> | undefined {
   const text = ifMatch.trim();
   if (text === '' || text === '*') return undefined;

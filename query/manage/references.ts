@@ -26,7 +26,7 @@ import {
 const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
 
-/** `/manage/references`: dates that matter to the sites of a team. */
+/** `/manage/references`: dates to mark on the charts of a team's sites. */
 export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const zones = new Zones();
   const kind: ControlRecordKind<Reference> = {

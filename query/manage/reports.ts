@@ -28,7 +28,7 @@ import {
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 const REPORTS_MAX = 200;
 
-/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: questions that people keep. */
+/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored chart definitions. */
 export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const dashboards = dashboardKind(deps);
   const kind: ControlRecordKind<Report> = {
@@ -120,7 +120,7 @@ function changedReport(current: Report, given: ReportChange): Report {
 
 type ReportSpan = Pick<Report, 'range' | 'startDate' | 'endDate'>;
 
-/** What time a report is about: dates alone make a custom range, and a range with a name does away with dates. */
+/** The range of a report: dates alone imply a custom range, and a named range removes dates. */
 function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan): ReportSpan {
   const dated = startDate !== undefined || endDate !== undefined;
   const name = range ?? (dated ? 'custom' : before.range);
@@ -128,7 +128,7 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
   return { range: name, startDate: startDate ?? retained?.startDate, endDate: endDate ?? retained?.endDate };
 }
 
-/** Refuses what no question could ask: a report that can never be answered helps nobody. */
+/** Rejects a range that no chart request could use, because such a report could never be answered. */
 function rangeCheck(
   deps: ManageDeps,
 ): (request: RecordRequest, span: ReportSpan & Pick<Report, 'interval'>) => void {

@@ -1,7 +1,7 @@
 import { SealingKeyError, seal } from '../../infra/sealed.ts';
 import { RejectError } from '../reject.ts';
 
-/** A secret as the record at `recordKey` keeps it. Throws a `RejectError` where there is no key to seal with. */
+/** Seals a secret for the record at `recordKey`. Throws a `RejectError` if there is no key to seal with. */
 export function sealedSecret(secretsKey: string, recordKey: string, secret: string): string {
   try {
     return seal(secretsKey, recordKey, secret);

@@ -18,8 +18,8 @@ import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams } from './team-commands.ts';
 
 /**
- * The program behind `npm run admin`: teams, sites and clients for whoever has the machine, without a secret. What was
- * commandLine for goes to standard output, all else to standard error.
+ * The program behind `npm run admin`: manages teams, sites and clients on the machine itself, without a secret. Results
+ * go to standard output, everything else to standard error.
  */
 async function main(args: readonly string[]): Promise<void> {
   const commandLine = readArguments(args);
@@ -63,7 +63,7 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   }
 }
 
-/** The mirrors end with the connection. */
+/** The mirrors stop when the connection closes. */
 async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
   return {
     accounts: await Accounts.open(bus, log),

@@ -19,7 +19,7 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
 Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data).
 Exit code 0: success; 1: failure, explained in one line; 2: invalid command line.`;
 
-/** Each command: what it wants beside its name, and the options that it takes. */
+/** For each command: its positional argument, and the options that it takes. */
 const COMMANDS = {
   'team list': { value: '', options: [] },
   'team create': { value: 'name', options: [] },
@@ -44,10 +44,10 @@ const OPTIONS = {
 } as const;
 type OptionName = 'team' | 'site' | 'type' | 'name' | 'replace';
 
-/** What the command line asks for. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
-  /** The name, id or file behind the command; empty where it takes none. */
+  /** The name, id or file after the command; empty when the command takes none. */
   readonly value: string;
   readonly team: string | undefined;
   readonly site: string | undefined;
@@ -57,12 +57,12 @@ export interface CommandLine {
   readonly json: boolean;
 }
 
-/** Thrown for a command line that cannot be followed; the message is fit to be shown as it is. */
+/** Thrown for an invalid command line. The message can be shown as it is. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Reads the arguments behind the program's name; throws a `UsageError`. */
+/** Parses the arguments; throws a `UsageError`. */
 export function readArguments(args: readonly string[]): CommandLine | 'help' {
   const { values, positionals } = parsed(args);
   const { team, site, type, name, replace = false, json = false } = values;
@@ -91,7 +91,7 @@ function parsed(args: readonly string[]) {
   }
 }
 
-/** Names of commands have one word or two. */
+/** A command name has one word or two. */
 function commandOf(words: readonly string[]): { command: CommandName; rest: readonly string[] } {
   for (const length of [2, 1]) {
     const command = words.slice(0, length).join(' ');

@@ -22,7 +22,7 @@ function entry(key: string, value: string | Uint8Array): ControlEntry {
   return { bucket: 'control', key, bytes: Buffer.from(value) };
 }
 
-/** As plain data: bytes of one kind only. */
+/** Plain data, with all bytes as one type. */
 function plain(entries: readonly ControlEntry[]) {
   return entries.map(({ bucket, key, bytes }) => [bucket, key, Buffer.from(bytes).toString('base64')]);
 }
@@ -72,7 +72,7 @@ test('a flipped bit is detected, wherever it is', () => {
     AT,
   );
   const whole = readFileSync(path);
-  // One bit of each byte, every one of the eight in its turn.
+  // Flips one bit of each byte, a different one of the eight each time.
   for (let index = 0; index < whole.length; index += 1) {
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(index) ^ (1 << (index % 8)), index);
@@ -84,7 +84,7 @@ test('a flipped bit is detected, wherever it is', () => {
 test('a truncated file is rejected, at every length', () => {
   writeBackup(path, [entry('team.a', '{"id":"a"}')], AT);
   const whole = readFileSync(path);
-  // Without the last line feed it is still whole.
+  // Without the final line feed the file is still complete.
   for (let length = 0; length < whole.length - 1; length += 1) {
     writeFileSync(path, whole.subarray(0, length));
     expect(() => readBackup(path), `${length} bytes`).toThrow('use another backup');

@@ -27,7 +27,7 @@ import {
 const log = createLogger('test', 'silent');
 let folder = '';
 let file = '';
-/** The one that is copied, and the one that the copy goes to. */
+/** The bus that is backed up, and the bus that the backup is restored to. */
 let from: NatsServer;
 let to: NatsServer;
 let source: Bus;

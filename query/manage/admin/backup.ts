@@ -7,8 +7,8 @@ import { isUnknownKind, problemOf } from './record-kinds.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
 /**
- * `backup <file>`: everything that is managed, but not the salts. A record that no program can read would make the whole
- * file useless; it is left out, and said.
+ * `backup <file>`: writes all control records and aliases, but no salts. One unreadable record would make the whole
+ * file unusable, so unreadable records are skipped and reported.
  */
 export async function backup(
   plane: ControlPlane,

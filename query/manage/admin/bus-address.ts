@@ -4,15 +4,15 @@ import { Bus } from '../../../infra/bus/bus.ts';
 import type { Config } from '../../../infra/config.ts';
 import type { Logger } from '../../../infra/log.ts';
 
-/** Where the bus is. */
+/** The address of the bus. */
 export interface BusAddress {
-  /** May hold user and password. */
+  /** May contain user and password. */
   readonly url: string;
-  /** What may be shown of it, and who says so. */
+  /** The host and where the address came from, without the password. */
   readonly shown: string;
 }
 
-/** The bus of `NATS_URL`, else that of the service that runs on `DATA_DIR`, or ran there last. */
+/** `NATS_URL`, or the bus of the service that runs, or last ran, on `DATA_DIR`. */
 export function busAddress({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DATA_DIR'>): BusAddress {
   const url = NATS_URL === '' ? localBusUrl(DATA_DIR) : NATS_URL;
   const source = NATS_URL === '' ? `DATA_DIR ${DATA_DIR}` : 'NATS_URL';
@@ -22,7 +22,7 @@ export function busAddress({ NATS_URL, DATA_DIR }: Pick<Config, 'NATS_URL' | 'DA
   return { url, shown: `nats://${new URL(url).host} (${source})` };
 }
 
-/** Connects to it; the error of a bus that is away says what to do. */
+/** Connects to the bus. If it is unreachable, the error says what to do. */
 export async function connectTo({ url, shown }: BusAddress, log: Logger): Promise<Bus> {
   try {
     return await Bus.connect({ url, name: 'admin' }, log);

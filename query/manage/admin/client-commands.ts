@@ -92,7 +92,7 @@ export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Pr
   };
 }
 
-/** A client and its secret, which is nowhere else to be had. */
+/** Shows a client and its secret, which is stored nowhere else. */
 export function withSecret(
   client: Client,
   secret: string,

@@ -41,7 +41,7 @@ async function admin(...args: string[]): Promise<Ran> {
   return runAdmin(nats.url, args);
 }
 
-/** What `--json` says of a run that was done. */
+/** The `data` that a successful command prints with `--json`. */
 async function output(...args: string[]) {
   const { code, stdout, stderr } = await admin(...args, '--json');
   expect(stderr).toBe(`bus: nats://127.0.0.1:${nats.port} (NATS_URL)\n`);

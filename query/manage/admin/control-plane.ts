@@ -5,14 +5,14 @@ import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
 import type { NoteWriter } from './table.ts';
 
-/** The buckets of what is managed: records as in infra/accounts/accounts.ts, and other names of profiles. */
+/** The buckets of the control plane: control records (infra/accounts/accounts.ts) and aliases of profiles. */
 export const BUCKETS = [CONTROL_BUCKET, ALIASES_BUCKET] as const;
 export type BucketName = (typeof BUCKETS)[number];
 export type ControlPlane = Readonly<Record<BucketName, KeyedBytes>>;
 
 /**
- * The days' salts lie beside the records and are never copied: whoever kept them could tell from a device id and an
- * address that they belong together. The service destroys them after two days for that reason.
+ * The daily salts lie beside the records and are never copied. A salt links device ids to IP addresses, so the service
+ * destroys each one after two days.
  */
 export const SALT_PREFIX = 'salt.';
 
@@ -23,17 +23,17 @@ export interface ControlEntry {
   readonly bytes: Uint8Array;
 }
 
-/** A value and the revision that a compare-and-set of it must name. */
+/** A value with the revision that a compare-and-set must name. */
 export interface StoredEntry extends ControlEntry {
   readonly revision: number;
 }
 
-/** What is to become of a key: other bytes, or undefined: it goes. */
+/** A write or a removal of one key; undefined `bytes` remove it. */
 export interface EntryChange {
   readonly bucket: BucketName;
   readonly key: string;
   readonly bytes: Uint8Array | undefined;
-  /** Of what is there; 0: nothing is. */
+  /** The revision of the present value; 0 if the key is absent. */
   readonly revision: number;
 }
 
@@ -45,7 +45,7 @@ export async function openControlPlane(bus: Bus): Promise<ControlPlane> {
   return { control: await bus.keyed(CONTROL_BUCKET), aliases: await bus.keyed(ALIASES_BUCKET) };
 }
 
-/** Everything that is there but the salts, in the order of buckets and keys. */
+/** Reads everything except salts, ordered by bucket and key. */
 export async function readEntries(plane: ControlPlane, writeNote: NoteWriter): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (const name of BUCKETS) {
@@ -58,7 +58,9 @@ export async function readEntries(plane: ControlPlane, writeNote: NoteWriter): P
   return all;
 }
 
-/** Does all steps, many at once. Throws at the first that cannot be done; what was begun is finished or is not. */
+/**
+ * Applies all changes concurrently. Throws at the first that fails; changes already started may or may not be applied.
+ */
 export async function applyChanges(
   plane: ControlPlane,
   changes: readonly EntryChange[],
@@ -67,7 +69,7 @@ export async function applyChanges(
   await eachOf(changes, done, (change) => applyChange(plane[change.bucket], change));
 }
 
-/** Names an entry among those of all buckets. */
+/** A name for an entry that is unique over all buckets. */
 export function pathOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
   return `${bucket}/${key}`;
 }
@@ -76,7 +78,7 @@ export function isSalt({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): b
   return bucket === CONTROL_BUCKET && key.startsWith(SALT_PREFIX);
 }
 
-/** Counts what is done of `total`, and writeNotes so now and then where that takes a while. */
+/** Returns a function to call for each item done; it reports the progress of a long operation. */
 export function progress(what: string, total: number, writeNote: NoteWriter): () => void {
   const every = PROGRESS_FROM * Math.max(1, Math.ceil(total / (20 * PROGRESS_FROM)));
   let count = 0;
@@ -87,7 +89,7 @@ export function progress(what: string, total: number, writeNote: NoteWriter): ()
   };
 }
 
-/** Whoever else changes the key meanwhile was told nothing of this; the step is what was asked for last. */
+/** Overwrites concurrent changes of the key, because the command was given last. */
 async function applyChange(bucket: KeyedBytes, { key, bytes, revision }: EntryChange): Promise<void> {
   if (bytes === undefined) return bucket.remove(key);
   let expected = revision;
@@ -105,7 +107,7 @@ async function applyChange(bucket: KeyedBytes, { key, bytes, revision }: EntryCh
 
 type Stored = Pick<StoredEntry, 'bytes' | 'revision'>;
 
-/** All values of a bucket at once, which takes a small part of the time that asking for each would. */
+/** Reads all values of a bucket with one watch, which takes a small part of the time of single reads. */
 async function readBucket(
   bucket: KeyedBytes,
   keys: readonly string[],
@@ -120,7 +122,8 @@ async function readBucket(
     values.set(key, { bytes, revision });
     done();
   });
-  // A watch is taken for complete by counting, while others may write: nothing may be missing without having been asked for.
+  // The watch counts values to find its end, and concurrent writes can disturb the count. Read what it missed one by
+  // one.
   const missing = keys.filter((key) => !values.has(key));
   await eachOf(
     missing,

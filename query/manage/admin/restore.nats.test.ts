@@ -141,7 +141,7 @@ test('a restore that is killed on its way has made no team, and is finished by s
   expect(again.stderr).toMatch(/^written 1000 of \d+$/m);
   expect(Object.fromEntries(await contentsOf(bus))).toEqual(asContents(entries));
 
-  // Broken off between the teams: the rest of them may come without --replace, since nothing that is there changes.
+  // A restore interrupted between the teams: the remaining teams may follow without --replace, since no entry changes.
   await (await bus.keyed('control')).remove(teamKeyOf('sister'));
   const last = await runAdmin(nats.url, ['restore', file, '--json']);
   expect(JSON.parse(last.stdout)).toMatchObject({ written: 1, removed: 0, unchanged: entries.length - 1 });

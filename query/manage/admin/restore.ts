@@ -15,9 +15,9 @@ import {
 import { countByKind, isUnknownKind, problemOf } from './record-kinds.ts';
 import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
-/** What has to be done so that the control plane is what the file writeNotes, salts aside. */
+/** The changes that make the control plane equal to the file, salts aside. */
 interface Plan {
-  /** Everything that differs but teams, then what the file does not have, then teams. */
+  /** First all differences except teams, then removals, then teams. */
   readonly stages: readonly (readonly EntryChange[])[];
   readonly written: readonly EntryChange[];
   readonly removed: readonly StoredEntry[];
@@ -25,9 +25,9 @@ interface Plan {
 }
 
 /**
- * `restore <file> [--replace]`: makes the control plane what the file writeNotes, salts aside. Nothing is written before all
- * of the file was checked. Teams come last: only with them is it done, as the first start has it (infra/accounts/first-start.ts),
- * so one that was broken off can be repeated, also without `replace`.
+ * `restore <file> [--replace]`: makes the control plane equal to the file, salts aside. The whole file is checked
+ * before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
+ * its teams is complete, and an interrupted restore can be repeated, also without `replace`.
  */
 export async function restore(
   plane: ControlPlane,
@@ -49,7 +49,7 @@ export async function restore(
         `the file (make a backup first)`,
     );
   }
-  // Before anything goes: what is named here could not be named by a second try.
+  // Reported before any removal, because a second attempt could no longer see these entries.
   const notes = notesOf(entries, plan);
   for (const note of notes) writeNote(note);
   const done = progress('written', plan.written.length + plan.removed.length, writeNote);
@@ -100,7 +100,7 @@ function planOf(wanted: readonly ControlEntry[], present: readonly StoredEntry[]
   };
 }
 
-/** Nothing that is there changes: at the most some of the file's teams are missing, as where it was broken off. */
+/** True if no present entry changes and only teams are missing, as after an interrupted restore. */
 function completesOnly({ written, removed }: Plan): boolean {
   return removed.length === 0 && written.every((change) => change.revision === 0 && isTeam(change));
 }
@@ -116,7 +116,7 @@ function rowsOf(entries: readonly ControlEntry[], { written, removed }: Plan): s
   return table(['KIND', 'IN THE FILE', 'WRITTEN', 'REMOVED'], rows);
 }
 
-/** What whoever restores should know, and would not see. */
+/** Facts about the restore that the operator would not notice otherwise. */
 function notesOf(entries: readonly ControlEntry[], { removed }: Plan): string[] {
   const unknown = countByKind(entries.filter(isUnknownKind));
   const unfinished = removed.filter(isUnfinishedErasure);

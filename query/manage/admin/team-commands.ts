@@ -34,7 +34,8 @@ export function listTeams({ accounts }: ManageDeps): CommandOutput {
 export async function createTeam(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
   const name = nameField.safeParse(value);
   if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
-  // The team first: a client of an id that another team gets in the same moment would be let into that one.
+  // The team first: if another team takes the same id at the same time, a client written before would belong to that
+  // team.
   const team = await newTeam(deps, name.data);
   const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
@@ -61,7 +62,7 @@ export function listSites(deps: ManageDeps, { team }: CommandLine): CommandOutpu
 }
 
 async function newTeam({ accounts, records, clock }: ManageDeps, name: string): Promise<Team> {
-  // `slugOf` calls "site" what has neither letter nor digit.
+  // `slugOf` returns "site" for a name without letters and digits.
   const slug = /[a-z0-9]/i.test(name.normalize('NFKD')) ? slugOf(name) : 'team';
   for (const id of slugsFor(slug)) {
     if (accounts.team(id) !== undefined) continue;

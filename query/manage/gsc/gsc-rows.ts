@@ -5,19 +5,19 @@ import { RejectError } from '../../reject.ts';
 import { StoreAwayError } from '../../snapshot/history.ts';
 import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
 
-/** More than the largest body, with its site's id in every row. */
+/** More than the largest body, including the site id in each row. */
 const ROWS_BYTES_MAX = 33_554_432;
 const DAY_MS = 86_400_000;
 
-/** Where the rows are, and whether that can be reached: what hangs is then not waited for. */
+/** The store, and whether it can be reached, so that requests do not wait for a hanging store. */
 export interface RowStore {
   readonly store: Pick<Store, 'query' | 'insertRowBinary'>;
   readonly isStoreReachable: () => boolean;
 }
 
 /**
- * Stores rows of a site, by its stored id; they are on the disk when it resolves. Those that are there already are
- * replaced. Throws a `RejectError` while the store is away; the same rows may be sent again, whatever became of them.
+ * Stores rows of a site, by its stored id; resolves once they are durable. Rows with the same key replace earlier ones,
+ * so a failed request can be repeated. Throws a `RejectError` while the store is unreachable.
  */
 export async function insertRows(
   deps: RowStore,
@@ -42,7 +42,7 @@ export async function insertRows(
   );
 }
 
-/** What there is of a site. Throws a `RejectError` while the store is away. */
+/** The extent of a site's rows. Throws a `RejectError` while the store is unreachable. */
 export async function importedRows(deps: RowStore, site: string): Promise<ImportedShown> {
   const [found] = await withStore(deps, () =>
     deps.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(

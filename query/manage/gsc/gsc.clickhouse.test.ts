@@ -50,7 +50,7 @@ const send = (site: string, rows: readonly object[]) =>
 const statusOf = async (site: string) => (await service.read(statusAnswer, root, 'GET', pathOf(site))).data;
 const nowText = () => new Date(service.clock.nowMs()).toISOString();
 
-/** A site's rows as they count, in their order, without the site and the time of import. */
+/** The effective rows of a site in order, without site and import time. */
 function rowsOf(site: string): Promise<unknown[]> {
   return store.query(
     `SELECT toString(date) AS date, query, page, country, device, clicks, impressions, position

@@ -23,7 +23,7 @@ import { importedRows, insertRows } from './gsc-rows.ts';
 const PUT_ATTEMPTS_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
-/** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
+/** `/manage/projects/{projectId}/gsc`: the Search Console connection and data of a site. */
 export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   const { catalog, records, clock, secretsKey } = deps;
   const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
@@ -109,7 +109,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   ];
 }
 
-/** Puts a connection in the recordKey of whatever there is; with an `If-Match` only if that is what it names. */
+/** Creates or replaces a connection; with an `If-Match` only if it names the current one. */
 async function putConnection(
   { catalog: { connections }, records }: ManageDeps,
   ifMatch: string,
@@ -117,7 +117,7 @@ async function putConnection(
 ): Promise<Entry<Connection>> {
   const key = connectionKeyOf(connection.storedId);
   const isGone = new RejectError('changed', 'if-match: no connection exists');
-  // Others may connect and disconnect it meanwhile, each time between the two writes.
+  // Concurrent requests may connect and disconnect the site between the two writes, so this retries.
   for (let tries = 0; tries < PUT_ATTEMPTS_MAX; tries += 1) {
     if (ifMatch === '' && connections.entry(key) === undefined) {
       const made = await records.create(connections, key, connection);
@@ -143,7 +143,7 @@ function sealedSecrets(secretsKey: string, recordKey: string, auth: Authenticati
   return sealedSecret(secretsKey, recordKey, JSON.stringify(secrets));
 }
 
-/** A connection without its secrets, which are opened to see whether they still can be. */
+/** A connection without its secrets. Opening them shows whether they are still readable. */
 function shownConnection(entry: Entry<Connection> | undefined, secretsKey: string): ConnectionShown {
   if (entry === undefined)
     return { connected: false, siteUrl: null, authType: null, account: null, state: 'not-connected' };

@@ -11,10 +11,10 @@ import { backfillsOf } from './integration-status.ts';
 import { Trials } from './integration-trial.ts';
 
 const WAITING_MAX = 20;
-/** Backfills that are done are remembered, so that people see what became of them; the oldest go first. */
+/** Completed backfills stay listed so that people see their outcome; beyond this number the oldest are removed. */
 const DONE_MAX = 50;
 
-/** What can be done with an integration, below its own path `one`. */
+/** The action endpoints below the path `one` of an integration. */
 export function integrationActions(
   deps: EndpointDeps,
   kind: ControlRecordKind<Integration>,
@@ -88,7 +88,7 @@ function rejectDaysAfter(now: string, { to }: z.output<typeof backfillRequest>):
   if (to > now.slice(0, 10)) throw new RejectError('invalid', 'to: expected today or an earlier day, in UTC');
 }
 
-/** The backfills of an integration with one more, without the oldest of those that are done. */
+/** Appends a backfill and removes the oldest completed ones beyond `DONE_MAX`. */
 function withBackfill({ deliveries }: EndpointDeps, current: Integration, backfill: Backfill): Backfill[] {
   const shown = backfillsOf(current, deliveries.get(integrationKeyOf(current.id)));
   const done = new Set(shown.filter(({ state }) => state === 'done').map(({ id }) => id));

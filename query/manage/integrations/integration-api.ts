@@ -4,9 +4,9 @@ import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
 import { nameField } from '../project-api.ts';
 
-/** CONTRACT with those who have events brought to a bucket: every body and every answer of `/manage/integrations`. */
+/** CONTRACT of the manage API: every body and response of `/manage/integrations`. */
 
-/** A key of S3 has at most 1,024 bytes, of which what stands behind the prefix needs up to half. */
+/** An S3 key has at most 1,024 bytes, and the part after the prefix needs up to half. */
 const PREFIX_MAX_BYTES = 512;
 const ENDPOINT_MAX = 300;
 const ACCESS_KEY_ID_MAX = 128;
@@ -20,7 +20,7 @@ const count = z.number().int().min(0);
 
 const BUCKET_NAME =
   'expected a bucket name such as shop-events: 3 to 63 lower-case letters, digits, hyphens and dots';
-/** By the rules of S3. What it reserves for itself is left to it: the alias of an access point is such a name. */
+/** The naming rules of S3. Names that S3 reserves are allowed, because the alias of an access point is one. */
 const bucket = z
   .string()
   .min(3, BUCKET_NAME)
@@ -45,7 +45,7 @@ const endpoint = z
   .refine(isEndpoint, 'expected a URL such as https://storage.example:9000, without path or password')
   .transform((given) => new URL(given).origin);
 
-/** Stands in a header, between slashes. */
+/** Part of a header, between slashes. */
 const accessKeyId = z
   .string()
   .max(ACCESS_KEY_ID_MAX, `expected at most ${ACCESS_KEY_ID_MAX} characters`)
@@ -72,7 +72,7 @@ export const integrationCreation = z.strictObject({
   format: z.enum(INTEGRATION_FORMATS).default('parquet'),
 });
 
-/** With another of these a file that was committed would stand where nobody looks for it. */
+/** With another value of these, committed files would be where no reader looks for them. */
 const FIXED_FIELDS = ['projectId', 'type', 'bucket', 'prefix', 'endpoint', 'format'] as const;
 
 /** `PATCH /manage/integrations/{integrationId}` */
@@ -166,7 +166,7 @@ const statusShown = z.object({
 });
 export type IntegrationStatus = z.output<typeof statusShown>;
 
-/** An integration as it is answered. */
+/** An integration as it is returned. */
 export const integrationShown = z.object({
   id: z.uuid(),
   teamId: z.string(),
@@ -215,7 +215,7 @@ const trialShown = z.object({
 export type TrialShown = z.output<typeof trialShown>;
 export const trialAnswer = z.object({ data: trialShown });
 
-/** How many days there are from the first to the last, both included. */
+/** The number of days from the first to the last, both included. */
 export function daysOf({ from, to }: { readonly from: string; readonly to: string }): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 }

@@ -4,7 +4,7 @@ import { type ControlRecordKind, ofTeamSite } from '../record-kind.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import { shownIntegration } from './integration-status.ts';
 
-/** Integrations as records of the sites of a team, shown with how far each is. */
+/** Integrations as control records of a team, returned with the progress of their delivery. */
 export function integrationKind({
   accounts,
   catalog,
@@ -20,7 +20,7 @@ export function integrationKind({
   };
 }
 
-/** The secret access key as an integration's record keeps it. Throws a `RejectError` where there is no key to seal with. */
+/** The secret access key as the record stores it. Throws a `RejectError` if there is no key to seal with. */
 export function sealedKey(secretsKey: string, id: string, secretAccessKey: string): string {
   return sealedSecret(secretsKey, integrationKeyOf(id), secretAccessKey);
 }

@@ -6,7 +6,7 @@ import {
   type IntegrationStatus,
 } from './integration-api.ts';
 
-/** Of what is known of an integration, what people are shown: all but the secret and what the site is stored as. */
+/** An integration as it is returned: without its secret and the stored id of the site. */
 export function shownIntegration(
   integration: Integration,
   delivery: Delivery | undefined,
@@ -16,7 +16,7 @@ export function shownIntegration(
   return { ...shown, status: statusOf(integration, delivery, nowMs) };
 }
 
-/** How far an integration is; `delivery` is undefined before the processor began. */
+/** The progress of an integration; `delivery` is undefined until the processor has started on it. */
 export function statusOf(
   integration: Integration,
   delivery: Delivery | undefined,
@@ -38,7 +38,7 @@ export function statusOf(
   };
 }
 
-/** Every backfill that was backfill for and is remembered, in the order in which they are brought. */
+/** The listed backfills in the order of delivery. */
 export function backfillsOf(
   { backfills }: Pick<Integration, 'backfills'>,
   delivery: Delivery | undefined,
@@ -74,7 +74,7 @@ function stateOf({ paused }: Integration, delivery: Delivery | undefined): Integ
   return delivery.deliveredUntil === null ? 'starting' : 'running';
 }
 
-/** Never below zero: the processor's clock may be ahead. */
+/** At least 0, because the processor's clock may be ahead. */
 function secondsSince(at: string, nowMs: number): number {
   return Math.max(0, Math.floor((nowMs - Date.parse(at)) / 1_000));
 }

@@ -4,7 +4,7 @@ import type { Integration } from '../../../processor/integration.ts';
 import { RejectError } from '../../reject.ts';
 import type { TrialShown } from './integration-api.ts';
 
-/** Longest time of one step of a trial. There are three, so whoever asks is answered within some ten seconds. */
+/** The time limit of one step. A trial has three, so a response takes at most about ten seconds. */
 export const TRIAL_STEP_MAX_MS = 3_000;
 const TRIALS_MAX = 4;
 const BYTES = Buffer.from('A test object of footfall. It can be deleted.\n');
@@ -12,13 +12,12 @@ const BYTES = Buffer.from('A test object of footfall. It can be deleted.\n');
 type TrialStep = TrialShown['steps'][number];
 type Problem = Pick<BucketError, 'failure' | 'message'>;
 
-/** Problems after which nothing can have been written. All others leave that open. */
+/** Failures after which the object is certainly not written. After all others it may be. */
 const NOTHING_WRITTEN: readonly Problem['failure'][] = ['denied', 'no-bucket', 'full', 'address-refused'];
 
 /**
- * Writes a small object to the bucket of an integration, reads it back and removes it. What the bucket does not do is
- * what the trial says, no error. Of one integration there is one trial at a time, and four in the process: a
- * `RejectError` otherwise.
+ * Writes a small object to the bucket of an integration, reads it back and removes it. A failure of the bucket is a
+ * result, not an error. Throws a `RejectError` while the same integration, or four others, are being tested.
  */
 export class Trials {
   readonly #bucketOf: (integration: Integration) => ObjectStore | undefined;

@@ -16,7 +16,7 @@ import {
 import { integrationAnswer, integrationsAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
-/** Whatever says one of these says a secret. */
+/** No response or log line may contain any of these. */
 const SECRETS = [BUCKET.secretAccessKey, 'secret-of-later'];
 const STARTING = {
   state: 'starting',
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Makes an integration of a site of its own. */
+/** Creates an integration of a site of its own. */
 async function make(body: object = {}) {
   const { id: projectId } = await service.makeSite(root, 'Shop');
   const sent = { body: { projectId, ...BUCKET, ...body } };
@@ -53,7 +53,7 @@ async function make(body: object = {}) {
 const patch = (id: string, body: unknown, headers = {}) =>
   service.ask(root, 'PATCH', `${ALL}/${id}`, { body, headers });
 
-/** What is stored of an integration, as text. */
+/** The stored text of an integration. */
 async function storedText(id: string): Promise<string> {
   const stored = await service.control.get(integrationKeyOf(id));
   return Buffer.from(must(stored?.bytes, 'it is stored')).toString('utf8');
@@ -100,7 +100,7 @@ test('an integration is answered without its secret, which is kept sealed', asyn
     expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain(secret);
   }
   expect(unseal(SECRETS_KEY, `integration.${id}`, sealed)).toBe(secretAccessKey);
-  // Which is what a backup takes.
+  // This text is also what a backup contains.
   const key = integrationKeyOf(id);
   expect(problemOf({ bucket: 'control', key, bytes: Buffer.from(text) })).toBeUndefined();
   expect(problemOf({ bucket: 'control', key: `${key}0`, bytes: Buffer.from(text) })).toBeDefined();
@@ -333,7 +333,7 @@ test('without a key to seal with no secret is taken', async () => {
   const message = expect.stringMatching(/^SECRETS_KEY /);
   expect([made.status, made.json]).toEqual([503, expect.objectContaining({ message })]);
   expect((await keyless.control.keys()).filter((key) => key.startsWith('integration.'))).toEqual([]);
-  // One that was sealed while there was a key.
+  // Sealed while there was still a key.
   const { id } = await make();
   const record = { ...JSON.parse(await storedText(id)), projectId: 'site', storedId: 'site' };
   await keyless.control.put(integrationKeyOf(id), encodeJson(record), 0);
@@ -349,7 +349,7 @@ test('without a key to seal with no secret is taken', async () => {
 });
 
 test('no answer and no line of the log had a secret in it', async () => {
-  // What is logged of a record is what is wrong with it, not what it holds.
+  // The log names the problem of a record, not its contents.
   const damaged = { id: 'damaged', secretAccessKey: BUCKET.secretAccessKey };
   await service.control.put(integrationKeyOf(randomUUID()), encodeJson(damaged), 0);
   await expect.poll(() => logged.join('')).toContain('a stored record cannot be read');

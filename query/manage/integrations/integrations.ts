@@ -19,7 +19,7 @@ const ONE = `${ALL}/:integrationId`;
 const OF_SITE_MAX = 10;
 const OF_TEAM_MAX = 50;
 
-/** `/manage/integrations`: buckets that the events of sites are brought to. */
+/** `/manage/integrations`: deliveries of a site's events to object storage buckets. */
 export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   const { secretsKey } = deps;
   const kind = integrationKind(deps);
@@ -107,8 +107,8 @@ export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
 }
 
 /**
- * Whether the bucket's name cannot stand in front of the host: few storages but Amazon's have a host for each bucket, and
- * Amazon's certificate is for names without a dot.
+ * Whether the bucket name cannot be part of the host name. Few storages besides AWS have a host per bucket, and the
+ * certificate of AWS covers only names without a dot.
  */
 function needsPathStyle({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
   return endpoint !== null || bucket.includes('.');

@@ -4,7 +4,7 @@ import { connectionAnswer } from '../gsc/gsc-api.ts';
 import { integrationAnswer } from '../integrations/integration-api.ts';
 import type { ClientKey, ManageService } from './manage-service.ts';
 
-/** What a search console may be connected by; whatever in it is secret says so. */
+/** Search Console credentials; every secret part contains the word "secret". */
 export const OAUTH = {
   type: 'oauth',
   clientId: 'client.apps.example',
@@ -12,7 +12,7 @@ export const OAUTH = {
   refreshToken: 'secret-to-refresh',
 } as const;
 
-/** A bucket that nobody goes to: the service refuses its address. */
+/** A bucket whose address the service does not connect to. */
 export const BUCKET = {
   type: 's3',
   bucket: 'shop-events',
@@ -21,7 +21,7 @@ export const BUCKET = {
   secretAccessKey: 'secret-of-bucket',
 } as const;
 
-/** What paths and bodies call the ids of one site and of what belongs to it. */
+/** The ids of one site and of its records, by parameter name. */
 export interface SiteIds {
   readonly projectId: string;
   readonly clientId: string;
@@ -34,12 +34,12 @@ export interface SiteIds {
 
 export interface SiteWithAll {
   readonly ids: SiteIds;
-  /** The one that `clientId` names. */
+  /** The client of `clientId`. */
   readonly read: ClientKey;
   readonly write: ClientKey;
 }
 
-/** A site with one of everything that can belong to it. */
+/** A site with one record of every kind. */
 export async function makeSiteWithAll(
   service: ManageService,
   key: ClientKey,

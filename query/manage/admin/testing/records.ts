@@ -41,7 +41,7 @@ export function erasureEntry(id: string, projectId: string, status: 'waiting' | 
   });
 }
 
-/** A client and the secret that opens its doors. */
+/** A client record and its credentials. */
 export async function clientEntry(
   type: 'root' | 'read' | 'write',
   teamId: string,
@@ -53,7 +53,7 @@ export async function clientEntry(
   return { key: { id, secret }, entry: entry('control', clientKeyOf(id), client) };
 }
 
-/** A reference, a dashboard and two of a kind that comes with some later version. */
+/** A reference, a dashboard, and two entries of a kind that this version does not know. */
 export function keptEntries(projectId: string): ControlEntry[] {
   const [reference, dashboard] = [randomUUID(), randomUUID()];
   const about = { projectId, storedId: projectId, ...made };
@@ -71,7 +71,7 @@ export function keptEntries(projectId: string): ControlEntry[] {
   ];
 }
 
-/** Writes entries over whatever is there. */
+/** Writes entries, replacing existing values. */
 export async function store(bus: Bus, entries: readonly ControlEntry[]): Promise<void> {
   for (const { bucket: name, key, bytes } of entries) {
     const bucket = await bus.keyed(name);
