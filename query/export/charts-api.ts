@@ -14,20 +14,20 @@ import {
   seriesField,
 } from './chart-fields.ts';
 
-/** CONTRACT with who asks for charts: the parameters and the answer of `GET /export/charts`. */
+/** CONTRACT of `GET /export/charts`: its parameters and response. */
 
 const TEXT_MAX_BYTES = 65_536;
 const ROWS_MAX = 500;
 const ROWS = 50;
 
-/** One series that is asked for. */
+/** One requested series. */
 export interface ChartSeries {
   readonly name: string;
   readonly filters: readonly Filter[];
   readonly segment: Segment;
-  /** What a segment that begins with `property_` reads as a number. */
+  /** The field that a `property_` segment reads as a number. */
   readonly measured: Field | undefined;
-  /** As it was asked for. */
+  /** The property as requested. */
   readonly property: string | undefined;
 }
 
@@ -105,7 +105,7 @@ export const chartsQuery = z.object({
     .describe(
       'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. The response then has the rows of the formula only. Maximum: 200 characters.',
     ),
-  /** Each event by its own columns. */
+  /** Filters apply to the fields of each event. */
   filters: common.filters.describe('A JSON array of filters that apply to every series.'),
   limit: wholeNumber(1, ROWS_MAX)
     .default(ROWS)
@@ -187,7 +187,9 @@ export const chartsAnswer = z.object({
 });
 export type ChartsAnswer = z.output<typeof chartsAnswer>;
 
-/** A name that filters know is that field, and any other a key of properties; undefined where it holds no numbers. */
+/**
+ * A field name known to filters is that field; any other name is a property key. Undefined if the field is not numeric.
+ */
 function measuredField(property: string): Field | undefined {
   const field = fieldOf(property) ?? { owner: 'event', kind: 'property', key: property };
   return field.owner === 'event' && (field.kind === 'property' || field.kind === 'amount')
@@ -195,7 +197,7 @@ function measuredField(property: string): Field | undefined {
     : undefined;
 }
 
-/** Filters that the schema has let through; all that may be wrong with them still is their size as JSON. */
+/** Reads filters that the schema has accepted; only their size as JSON can still be invalid. */
 function filtersOf(
   given: z.output<typeof seriesField>['filters'],
   context: z.core.$RefinementCtx,

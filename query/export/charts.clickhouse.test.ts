@@ -21,7 +21,7 @@ import { answerCharts } from './charts.ts';
 import { chartsAnswer, chartsQuery } from './charts-api.ts';
 import { type RequestedChart, type RequestedSeries, recountChart } from './testing/chart-recount.ts';
 
-// In the middle of a day on which clocks in Europe are put back.
+// In the middle of the day on which European clocks go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 const ROUNDS = 6;

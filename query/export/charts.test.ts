@@ -13,7 +13,7 @@ const query = (parameters: Readonly<Record<string, unknown>>) =>
     ]),
   ).toString();
 const filter = { name: 'path', operator: 'is', value: ['/'] };
-/** Numbers that are longer in their usual writing. */
+/** Numbers that are longer in decimal notation. */
 const EXPANDING = `{"name":"path","operator":"is","value":[${Array.from({ length: 900 }, () => '1e20').join(',')}]}`;
 
 test.each([

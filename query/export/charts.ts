@@ -14,21 +14,23 @@ import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
 import { type Formula, FormulaError, parseFormula } from './formula.ts';
 
-/** What an answer may hold, and what is read for it: a figure for each bucket of each row of each series. */
+/** The maximum number of figures read and returned: one for each bucket of each row of each series. */
 const POINTS_MAX = 500_000;
-/** Rows of one series for a formula, which is computed for each before the greatest are known. */
+/**
+ * The maximum number of rows per series for a formula, which is evaluated for all rows before the greatest are known.
+ */
 const COMBINATIONS_MAX = 10_000;
-/** Statements of one question that wait or run together: others of the site shall get a turn. */
+/** The maximum number of statements that one request queues or runs, so that other requests for the site proceed. */
 const CONCURRENT_STATEMENTS = 4;
 
-/** The buckets of a question: those of the range, and of the span before where that is asked for. */
+/** The buckets of the range, and of the previous period if it is requested. */
 interface ChartSpans {
   readonly range: Range;
   readonly buckets: readonly Bucket[];
   readonly previous: readonly Bucket[];
 }
 
-/** `GET /export/charts`. Refused without the store; with `partial` answered without an owner that is away. */
+/** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
   asked: Asked,
@@ -86,7 +88,7 @@ function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
   return { range: found, buckets: found.buckets, previous };
 }
 
-/** How many rows of a series are read; throws a `RejectError` where the answer would be too large. */
+/** The number of rows to read per series; throws a `RejectError` if the response would be too large. */
 function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
   const columns = series.length * (spans.buckets.length + spans.previous.length);
   const most = Math.floor(POINTS_MAX / columns);
@@ -113,7 +115,7 @@ interface CombinationRow {
   readonly figures: readonly number[];
 }
 
-/** The combinations that a series has, or the greatest of them; without breakdowns it always has one. */
+/** The combinations of a series, or the greatest ones; without breakdowns there is always exactly one. */
 async function askSeries(
   history: Pick<History, 'ask'>,
   seam: Seam,
@@ -131,7 +133,7 @@ async function askSeries(
     site,
     from: range.span.fromMs,
     to: range.span.toMs,
-    // Of an empty span nothing is read.
+    // An empty span reads nothing.
     previousFrom: range.previous.fromMs,
     previousTo: query.previous ? range.previous.toMs : range.previous.fromMs,
     edges: [...previous, ...buckets].map(({ fromMs }) => fromMs),
@@ -175,7 +177,7 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
   };
 }
 
-/** Does `work` for each of several, so many at once, and gives the results in order. */
+/** Runs `work` for each element, in batches of `CONCURRENT_STATEMENTS`, and returns the results in order. */
 async function inBatches<One, Result>(
   all: readonly One[],
   work: (one: One) => Promise<Result>,

@@ -5,10 +5,10 @@ import type { About, Answered, Endpoint, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import type { Asked } from '../snapshot/question.ts';
 
-/** How a question of the export names its site, if at all. */
+/** The two parameters that may name the site of an export. */
 export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;
 
-/** A question below `/export`. */
+/** An endpoint below `/export`, without its access rules. */
 export interface ExportQuestion<Parameters extends NamedSite> {
   readonly path: string;
   readonly about: About;
@@ -16,7 +16,7 @@ export interface ExportQuestion<Parameters extends NamedSite> {
   readonly answer: (asked: Asked, parameters: Parameters) => Promise<Answered>;
 }
 
-/** The endpoint of such a question. */
+/** Adds the access rules of exports. */
 export function exportEndpoint<Parameters extends NamedSite>(
   scopeOf: ScopeOf,
   directory: Directory,

@@ -34,11 +34,11 @@ const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
   ),
 }));
 
-/** How close an operation holds its sides together. */
+/** The precedence of an operation. */
 const RANKS = { '+': 1, '-': 1, '*': 2, '/': 2 };
 const MINUS_RANK = 3;
 
-/** The formula in writing, with parentheses where they are needed, and now and then where not. */
+/** Writes a formula with the necessary parentheses and some random extra ones. */
 function written(of: Tree, rank: number, odd: () => boolean): string {
   const space = odd() ? '  ' : '';
   const wrapped = (text: string, own: number) => (own < rank || odd() ? `(${space}${text})` : text);
@@ -84,7 +84,7 @@ test('a formula means what its tree means, however it is written', () => {
         return count % 4 === 0;
       };
       const text = written(of, 0, odd);
-      // There is no -0.
+      // A result is never -0.
       expect(parseFormula(text, VALUES.length)(VALUES) + 0, text).toBe(meantBy(of) + 0);
     }),
     { numRuns: 2_000, seed },
@@ -144,9 +144,9 @@ test.each([
   );
 });
 
-/** Whether a text is a formula, by taking it apart from the innermost outwards until there is one value or none. */
+/** Recognizes a formula by reducing it from the inside out until one value remains or nothing fits. */
 function isFormula(text: string): boolean {
-  // Two values with only a space between them are not one.
+  // Two values separated only by a space are not one value.
   let rest = text.replace(/\d+(\.\d+)?|[A-D]/g, 'x').replaceAll(/x *(?=x)/g, '!');
   rest = rest.replaceAll(' ', '');
   for (let before = ''; before !== rest; ) {

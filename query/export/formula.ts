@@ -1,17 +1,17 @@
 /**
- * Arithmetic over the series of a chart, which it calls A, B, C, … in their order:
+ * Arithmetic over the series of a chart, called A, B, C, … in order:
  *
- *     sum      a product, or several with + or - between them
- *     product  a factor, or several with * or / between them
- *     factor   a decimal number, a letter, a sum in ( ), or a factor with - before it
+ *     sum      a product, or several joined by + or -
+ *     product  a factor, or several joined by * or /
+ *     factor   a decimal number, a letter, a sum in ( ), or a factor after -
  *
- * Spaces may stand between all of these. What is divided by zero is 0, and so is a result that is no finite number.
+ * Spaces may separate all of these. Division by zero gives 0, and so does a result that is not finite.
  */
 export type Formula = (values: readonly number[]) => number;
 
 export const FORMULA_MAX_CHARACTERS = 200;
 
-/** A formula that cannot be read, and which of its characters is the first that is wrong; 1 is the first of all. */
+/** A formula that is invalid, with the position of its first wrong character, starting at 1. */
 export class FormulaError extends Error {
   override readonly name = 'FormulaError';
   readonly position: number;
@@ -22,7 +22,7 @@ export class FormulaError extends Error {
   }
 }
 
-/** Reads a formula over so many series; throws a `FormulaError`. */
+/** Parses a formula over `seriesCount` series; throws a `FormulaError`. */
 export function parseFormula(text: string, seriesCount: number): Formula {
   const reader: TokenReader = { tokens: tokensOf(text, seriesCount), next: 0 };
   const whole = readSum(reader);
@@ -131,7 +131,7 @@ function takeSign(reader: TokenReader, sign: string): boolean {
   return true;
 }
 
-/** The next token; the last one is the end, and nobody reads behind it. */
+/** The next token. The last token is the end, and it is never consumed. */
 function tokenAt({ tokens, next }: TokenReader): Token {
   return tokens[next] ?? { kind: 'end', position: 0 };
 }

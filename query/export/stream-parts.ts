@@ -10,8 +10,9 @@ export interface Extent {
 }
 
 /**
- * `span` in parts by whole hours in UTC, which have so many rows each if rows come evenly. A statement that reads in order
- * has a buffer for every column of every part of the table that it reads from; few of these reach into one part of a span.
+ * Divides `span` at whole UTC hours into parts of about `rowsPerPart` rows, if rows are evenly distributed. A statement
+ * that reads in order needs a buffer for each column of each table part that it reads; few table parts overlap one such
+ * part.
  */
 export function streamParts(span: Span, { firstMs, lastMs, rows }: Extent, rowsPerPart: number): Span[] {
   const count = Math.ceil(rows / rowsPerPart);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RejectError } from '../reject.ts';
 import { type Field, fieldOf, isNumeric } from './names.ts';
 
-/** CONTRACT with who asks: the parameter `filters`, a JSON array of filters that all have to hold. */
+/** CONTRACT of the parameter `filters`: a JSON array of filters that must all hold. */
 export const OPERATORS = [
   'is',
   'isNot',
@@ -26,12 +26,12 @@ const VALUES_MAX = 1_000;
 const VALUE_MAX_BYTES = 4_096;
 const NAME_MAX_BYTES = 4_096;
 const REGEX_MAX_CHARACTERS = 512;
-/** Values that the store has to look for one by one, in all filters together. */
+/** The maximum number of values, over all filters, that the store searches for one by one. */
 const PARTS_MAX = 1_000;
-/** Each may take the store some megabytes that it does not count. */
+/** Each may use some megabytes of memory that the store does not account for. */
 const REGEXES_MAX = 20;
 
-/** One filter as it is given for. `id` and `type` are the asker's own notes: they change nothing. */
+/** One filter as it is sent. `id` and `type` are notes of the caller and have no effect. */
 export const filterSchema = z.strictObject({
   id: z.string().optional(),
   name: z.string(),
@@ -45,7 +45,7 @@ type FilterJson = z.output<typeof filterSchema>;
 
 const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
 
-/** Filters as JSON in a body, which stay as they came: what `readFilters` would refuse is refused in its place. */
+/** Filters as JSON in a body. They stay as they are; what `readFilters` would reject is rejected at the same path. */
 export const filterList = filtersSchema.superRefine((given, context) => {
   try {
     filtersOf(given);
@@ -55,14 +55,14 @@ export const filterList = filtersSchema.superRefine((given, context) => {
   }
 });
 
-/** What is given of a field; of several values one has to fit. */
+/** The test of a field; one of the values must match. */
 export type Test =
-  /** There is a text that is not empty, or a number. */
+  /** A non-empty string, or a number. */
   | { readonly kind: 'present' }
   | { readonly kind: 'equal-text'; readonly values: readonly string[] }
   | { readonly kind: 'part'; readonly comparison: PartComparison; readonly values: readonly string[] }
   | { readonly kind: 'equal-number'; readonly values: readonly number[] }
-  /** The bound is the one that is easiest to keep, which holds if any does. Times are milliseconds. */
+  /** The bound is the loosest of the values, which holds if any does. Times are in milliseconds. */
   | { readonly kind: 'order'; readonly comparison: OrderComparison; readonly bound: number };
 
 export type PartComparison = 'contains' | 'startsWith' | 'endsWith' | 'regex';
@@ -72,11 +72,11 @@ export type OrderComparison = 'gt' | 'gte' | 'lt' | 'lte';
 export interface Filter {
   readonly field: Field;
   readonly test: Test;
-  /** True when the filter holds where the test does not. */
+  /** Whether the filter holds exactly where the test does not. */
   readonly negated: boolean;
 }
 
-/** Reads the parameter; throws a `RejectError` that names what is wrong as `filters.0.operator: …`. */
+/** Parses the parameter; throws a `RejectError` with the path of the problem: `filters.0.operator: …`. */
 export function readFilters(text: string): Filter[] {
   if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes`);
   const parsed = filtersSchema.safeParse(jsonOf(text));
@@ -87,7 +87,7 @@ export function readFilters(text: string): Filter[] {
   return filtersOf(parsed.data);
 }
 
-/** What can be compiled of filters; throws a `FilterError`. */
+/** Checks filters for compilation; throws a `FilterError`. */
 function filtersOf(given: readonly FilterJson[]): Filter[] {
   const filters = given.map(filterOf);
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
@@ -123,7 +123,7 @@ function filterOf(given: FilterJson, index: number): Filter {
   return { field, ...conditionOf(given.operator, { field, values, at: [index] }) };
 }
 
-/** A filter under construction. */
+/** A filter's field and values, and its path for errors. */
 interface FieldValues {
   readonly field: Field;
   readonly values: readonly string[];
@@ -190,9 +190,9 @@ function numbersOf({ field, values, at }: FieldValues): number[] {
   });
 }
 
-// As of texts in the store, see compile.ts: the exponent is short enough that no number is out of a double's range.
+// The same syntax as for texts in the store, see compile.ts. The exponent is short, so every number fits a double.
 const NUMBER = /^-?\d{1,100}(?:\.\d{1,100})?(?:[eE][+-]?\d{1,2})?$/;
-// The store knows times to the millisecond.
+// The store has millisecond precision.
 const TIME = z.iso.datetime({ offset: true }).regex(/T[\d:]+(?:\.\d{1,3})?(?:Z|[+-][\d:]+)$/);
 
 function numberOf(text: string): number | undefined {
@@ -203,7 +203,7 @@ function timeOf(text: string): number | undefined {
   return TIME.safeParse(text).success ? Date.parse(text) : undefined;
 }
 
-/** A filter that cannot be understood, and where it stands among the filters. */
+/** An invalid filter, with its path below `filters`. */
 class FilterError extends RejectError {
   readonly path: Path;
   readonly problem: string;

@@ -39,7 +39,7 @@ const NUMBERS = [0, 5, -2.5, 0.1, 12.34, 1234, 1.234, 0.1234, 13.4, '1e3', '9007
 const seeded = new SeededRandom(7);
 const events = Array.from({ length: EVENTS }, (_, index) => randomEvent(seeded, index));
 const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumber: 1 }));
-// The first of these have landed in the store, too, and are not yet known to be complete.
+// The first of these are also in the store, but not yet known to be complete.
 const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 }));
 const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
 const records = () => ['p1', 'p2', 'p3', "p'4"].map((id) => randomRecord(seeded, id));
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const bytes = eventBytes([...stored, ...hot.slice(0, 30), ...elsewhere]);
   await held.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
   for (const table of ['profiles', 'groups'] as const) {
-    // Versions that are not true any more, and another site's, must not count; a merge would drop the former.
+    // Outdated versions and records of another site must not count; a merge would drop the outdated versions.
     await held.store.command(`SYSTEM STOP MERGES ${table}`);
     for (const record of records())
       await insertRecord(held.store, table, record, { site: 'site', version: 1 });

@@ -7,7 +7,7 @@ import type { Bucket } from '../../time/buckets.ts';
 import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
 
-/** A chart as a request asks for it. */
+/** A chart as requested. */
 export interface RequestedChart {
   readonly series: readonly RequestedSeries[];
   readonly breakdowns: readonly string[];
@@ -30,7 +30,7 @@ export interface ChartScene {
   readonly groups: readonly KnownEntity[];
 }
 
-/** A span with where its buckets begin. */
+/** A span and its buckets. */
 export interface BucketedSpan extends Span {
   readonly buckets: readonly Bucket[];
 }
@@ -40,13 +40,13 @@ interface MeasuredEvent {
   readonly event: VisitEvent;
 }
 
-/** What one row has in one span. */
+/** The figures of one row in one span. */
 interface RecountedFigures {
   readonly buckets: readonly number[];
   readonly whole: number;
 }
 
-/** The answer of `/export/charts`, by looking at every event for each figure of each row. Slow and obvious. */
+/** The response of `/export/charts`, computed by reading every event for each figure of each row. Slow and obvious. */
 export function recountChart(
   chart: RequestedChart,
   scene: ChartScene,
@@ -128,7 +128,9 @@ export function recountChart(
   };
 }
 
-/** The events of a series in a time, of which there is something to measure; of each visitor the first, if that is chart. */
+/**
+ * The events of a series in a span that have something to measure; for `one_event_per_user`, the first of each visitor.
+ */
 function measurable(series: RequestedSeries, events: readonly VisitEvent[], span: Span): VisitEvent[] {
   const happened = events.filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs);
   switch (series.segment) {
@@ -212,7 +214,7 @@ function figureOf(
   }
 }
 
-/** The numbers of the tests have at most three decimals. */
+/** The test numbers have at most three decimals. */
 function exactSum(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + Math.round(number * 1000), 0) / 1000;
 }
@@ -243,7 +245,7 @@ function numberIn(event: VisitEvent, property: string): number | undefined {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
-/** The names of every row that an event is in: one, but for groups one for each. */
+/** The breakdown values of every row that an event is in: one row, or one for each group. */
 function namesOf(event: VisitEvent, breakdowns: readonly string[]): string[][] {
   const groups = breakdowns.includes('groups') ? listIn(event, 'groups') : [];
   return (groups.length === 0 ? [''] : groups).map((group) =>
@@ -280,7 +282,7 @@ function figuresOf({ buckets, whole }: RecountedFigures): ChartFigures {
   };
 }
 
-/** To fifteen digits. */
+/** Rounds to 15 digits. */
 function shown(number: number): number {
   return Number.parseFloat(number.toPrecision(15));
 }

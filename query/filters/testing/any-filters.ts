@@ -25,7 +25,7 @@ const aboutSession: fc.Arbitrary<RequestedFilter> = fc.oneof(
   }),
   fc.record({ name: fc.oneof(texts, fc.constant('longitude')), operator: none, value: fc.constant([]) }),
 );
-// Of the days around the range of the questions.
+// Times around the range of the questions.
 const times = values([20, 30, 40].map((hours) => new Date(NOW_MS - hours * HOUR_MS).toISOString()));
 const aboutEvent: fc.Arbitrary<RequestedFilter> = fc.oneof(
   fc.record({ name: fc.constant('path'), operator: fc.oneof(equal, partial), value: parts(PATHS) }),
@@ -50,7 +50,7 @@ const aboutEvent: fc.Arbitrary<RequestedFilter> = fc.oneof(
     value: values(['1', '2', '3']),
   }),
 );
-/** Filters about sessions, about events, and about both. */
+/** Filters on sessions, on events, and on both. */
 export const anyFilters = fc
   .tuple(fc.array(aboutSession, { maxLength: 2 }), fc.array(aboutEvent, { maxLength: 2 }))
   .map(([session, event]) => [...event, ...session])

@@ -1,14 +1,14 @@
 import { majorUnits } from '../../../infra/money.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
 
-/** A filter as a request says it. */
+/** A filter as a request contains it. */
 export interface RequestedFilter {
   readonly name: string;
   readonly operator: string;
   readonly value: readonly (string | number | boolean)[];
 }
 
-/** What is known of a profile or a group; the columns of its table. */
+/** The record of a profile or group, by the columns of its table. */
 export interface KnownEntity {
   readonly id: string;
   readonly columns: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface KnownEntity {
   readonly updatedAt: number;
 }
 
-/** An event as the tests write it, and the records that there are. */
+/** An event and the existing records. */
 export interface Scene {
   readonly event: Row<EventColumn>;
   readonly profiles: readonly KnownEntity[];
@@ -30,7 +30,7 @@ type FieldValue = string | number;
 const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
 
-/** Whether an event is selected by all filters: by the words of the contract, one row at a time. */
+/** Whether an event passes all filters: the contract evaluated literally, row by row. */
 export function isSelected(filters: readonly RequestedFilter[], scene: Scene): boolean {
   return filters.every((filter) => passes(filter, scene));
 }
@@ -79,7 +79,7 @@ function isEqual(one: FieldValue, wanted: string, name: string): boolean {
   return typeof one === 'number' ? one === boundOf(wanted, name) : one === wanted;
 }
 
-/** Not a number compares with nothing. */
+/** NaN for text that is not a number; it compares with nothing. */
 function numberOf(one: FieldValue): number {
   if (typeof one === 'number') return one;
   return NUMBER.test(one) ? Number(one) : Number.NaN;
@@ -90,7 +90,7 @@ function boundOf(wanted: string, name: string): number {
   return name === 'longitude' || name === 'latitude' ? Math.fround(Number(wanted)) : Number(wanted);
 }
 
-/** All values that a field has in a row; of a text that is not there an empty one. */
+/** All values of a field in a row; one empty string for a missing text. */
 function valuesOf(name: string, { event, profiles, groups }: Scene): FieldValue[] {
   const memberships = textsOf(event.groups);
   if (name === 'profile.id') return [String(event.profileId ?? '')];
@@ -149,7 +149,7 @@ function orEmpty(texts: readonly string[]): string[] {
   return texts.length === 0 ? [''] : [...texts];
 }
 
-/** Keys of properties stay as they are. */
+/** Property keys are unchanged. */
 function camelCase(name: string): string {
   if (name.includes('properties.')) return name;
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

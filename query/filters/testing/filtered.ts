@@ -3,7 +3,7 @@ import type { Span } from '../../time/range.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 
-/** Everything that there is of one site. */
+/** All data of one site. */
 export interface FilteredScene {
   readonly events: readonly VisitEvent[];
   readonly visits: readonly Visit[];
@@ -14,7 +14,7 @@ export interface FilteredScene {
 const ABOUT_SESSION =
   /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model)$/i;
 
-/** The events that filters leave: by the words of the contract, one event at a time. */
+/** The events that pass the filters: the contract evaluated literally, event by event. */
 export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): VisitEvent[] {
   const { aboutEvent, aboutSession } = split(filters);
   const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
@@ -28,7 +28,7 @@ export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredS
   });
 }
 
-/** The sessions that began in a span and that filters leave, one at a time. */
+/** The sessions that began in a span and pass the filters, one at a time. */
 export function heldVisits(filters: readonly RequestedFilter[], scene: FilteredScene, span: Span): Visit[] {
   const { aboutEvent, aboutSession } = split(filters);
   const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
