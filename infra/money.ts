@@ -6,6 +6,8 @@ import { assert } from './assert.ts';
  * properties are added as decimal text for the same reason.
  *
  * Decimal text is `-?digits` or `-?digits.digits`, without an exponent.
+ *
+ * decimal.js is rejected: amounts are only added and rounded, which BigInt does exactly in a few lines.
  */
 
 /** The largest number of minor units that an amount may have: up to here a double represents every integer. */

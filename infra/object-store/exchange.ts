@@ -55,12 +55,10 @@ const CONTINUE_WAIT_MS = 1000;
  * all the same (object-store-faults.test.ts), and it takes every `100 Continue` for a broken answer.
  * @throws {BucketError} slow, unreachable, address-refused
  */
-export function exchange(
-  request: SignedRequest,
-  exchangeOptions: ExchangeOptions,
-): Promise<BucketAnswer | 'stale'> {
-  const { address, agent, lookup, timeoutMs } = exchangeOptions;
+export function exchange(request: SignedRequest, how: ExchangeOptions): Promise<BucketAnswer | 'stale'> {
+  const { address, agent, lookup, timeoutMs } = how;
   const expectsContinue = (request.body?.length ?? 0) > EXPECT_CONTINUE_BYTES;
+  const expect = expectsContinue ? { expect: '100-continue' } : {};
   return new Promise((resolve, reject) => {
     const options = {
       agent,
@@ -69,11 +67,7 @@ export function exchange(
       port: address.port,
       method: request.method,
       path: request.path,
-      headers: {
-        ...request.headers,
-        host: address.host,
-        ...(expectsContinue ? { expect: '100-continue' } : {}),
-      },
+      headers: { ...request.headers, host: address.host, ...expect },
       timeout: Math.min(timeoutMs, IDLE_MAX_MS),
     };
     const outgoing = address.protocol === 'https:' ? https.request(options) : http.request(options);
@@ -105,9 +99,7 @@ export function exchange(
     });
     outgoing.on('response', (incoming) => {
       hasAnswer = true;
-      const maxBytes = isSuccessful(incoming.statusCode ?? 0)
-        ? exchangeOptions.answerMaxBytes
-        : ERROR_MAX_BYTES;
+      const maxBytes = isSuccessful(incoming.statusCode ?? 0) ? how.answerMaxBytes : ERROR_MAX_BYTES;
       takeAnswer(incoming, maxBytes).then((answer) => {
         end();
         resolve(answer);
