@@ -1,10 +1,11 @@
+import { addEdge, cyclesIn } from './cycles.ts';
 import { type Breach, type Import, importsOf, isTest, isTesting, type Tree } from './source-tree.ts';
 
 /** Data flows right, knowledge flows left: a room imports only from rooms to its left. */
 export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const;
 
 // The files of a room that other rooms may import. All others are private.
-const CONTRACTS = [
+export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
   /^ingest\/(event|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
@@ -51,28 +52,14 @@ function secondImporters(imports: readonly Import[]): Breach[] {
   });
 }
 
-/** Depth-first search; a file that is reached while it is still open closes a cycle, which is reported once. */
 function cycles(imports: readonly Import[]): Breach[] {
-  const targets = new Map<string, Import[]>();
-  for (const found of imports.filter(({ isOurs }) => isOurs)) {
-    targets.set(found.path, [...(targets.get(found.path) ?? []), found]);
-  }
-  const breaches: Breach[] = [];
-  const done = new Set<string>();
-  const open: string[] = [];
-  const visit = (path: string) => {
-    open.push(path);
-    for (const { target, line } of targets.get(path) ?? []) {
-      if (open.includes(target)) {
-        const ring = [...open.slice(open.indexOf(target)), target].join(' → ');
-        breaches.push({ path, line, rule: `import cycle: ${ring}` });
-      } else if (!done.has(target)) visit(target);
-    }
-    open.pop();
-    done.add(path);
-  };
-  for (const path of targets.keys()) if (!done.has(path)) visit(path);
-  return breaches;
+  const graph = new Map<string, Map<string, Import>>();
+  for (const found of imports) if (found.isOurs) addEdge(graph, [found.path, found.target], found);
+  return cyclesIn(graph).map(({ edge: { path, line }, nodes }) => ({
+    path,
+    line,
+    rule: `import cycle: ${nodes}`,
+  }));
 }
 
 function roomIndex(path: string): number {
