@@ -4,8 +4,9 @@ import { z } from 'zod';
 import { projectRoot } from './root.ts';
 
 /**
- * Every setting of every process: its default, its bounds, and one line on when to change it. This table is the only
- * reader of the environment; `infra/README.md` lists it, and `infra/tidy.test.ts` checks that both are equal.
+ * Every setting of every process: its default, its bounds, and one line on when to change it. Only this table reads
+ * settings from the environment, besides the launcher, which runs before the build. `infra/README.md` lists the table, and
+ * `infra/tidy.test.ts` checks that both are equal.
  */
 export const SETTINGS = {
   PORT: {
