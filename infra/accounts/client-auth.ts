@@ -55,8 +55,8 @@ export async function hashSecret(secret: string): Promise<string> {
   return `scrypt:${salt.toString('hex')}:${hash.toString('hex')}`;
 }
 
-/** Makes a verification whose turn has come, or throws instead. */
-export type Turn = (verification: () => Promise<boolean>) => Promise<boolean>;
+/** Runs a verification that has reached the head of the queue, or throws instead. */
+export type VerificationRunner = (verification: () => Promise<boolean>) => Promise<boolean>;
 
 /** Too many secrets wait to be verified; the caller may try again later. */
 export class VerifierFullError extends Error {
@@ -78,18 +78,18 @@ export class SecretVerifier {
   #last: Promise<unknown> = Promise.resolve();
 
   /**
-   * Answers at once when it knows; rejects with a `VerifierFullError` when too many wait. What it has to find out it
-   * leaves to `turn` when its turn has come, and rejects with what that throws.
+   * Answers at once when it knows; rejects with a `VerifierFullError` when too many wait. A verification goes through `run`
+   * once it has reached the head of the queue, and rejects with what that throws.
    */
   verify(
     client: Pick<Client, 'secretHash'>,
     secret: string,
-    turn: Turn = (verification) => verification(),
+    run: VerificationRunner = (verification) => verification(),
   ): boolean | Promise<boolean> {
     if (!SECRET_PATTERN.test(secret)) return false;
     const key = this.#keyOf(client.secretHash, secret);
     const verification = () => matches(client.secretHash, secret);
-    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, () => turn(verification));
+    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, () => run(verification));
   }
 
   /** What `verify` found out before and still knows; undefined when it would have to find out. */

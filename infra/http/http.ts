@@ -188,7 +188,7 @@ export class HttpServer {
 
   #fail(error: unknown, reply: OpenReply): void {
     this.#onFailure(error);
-    reply.json(500, errorText(500, 'the service failed; it has been logged'));
+    reply.json(500, errorText(500, 'the service failed; the error has been logged'));
   }
 }
 

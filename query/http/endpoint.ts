@@ -40,7 +40,7 @@ export interface Call<Parameters, Body> {
 }
 
 /** An answer of status 200. */
-export type Answered = JsonAnswer | StreamedAnswer;
+export type EndpointAnswer = JsonAnswer | StreamedAnswer;
 
 export interface JsonAnswer {
   readonly json: unknown;
@@ -70,7 +70,7 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly bodyMaxBytes?: number;
   /** Whether `x-next-cursor` says where the next page begins. */
   readonly isPaged?: boolean;
-  readonly answer: (call: Call<Parameters, Body>) => Promise<Answered>;
+  readonly answer: (call: Call<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
 /** The site that a client may ask about, its zone and the time; throws a `RejectError` where it may not. */

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
+import type { Allowance } from '../http/limit-headers.ts';
+import type { Counter, Metrics } from '../metrics.ts';
+import { COUNTED_KEYS_MAX, decodeLimitCounts, encodeLimitCounts, limitSubjectOf } from './limit-counts.ts';
+import { type Limit, RateLimiter, storedKeyOf } from './rate-limiter.ts';
+
+/** How often a process sends what it counted. */
+export const EXCHANGE_MS = 250;
+
+type IgnoredReason = 'unreadable' | 'other-window';
+
+export interface SharedRateLimiterOptions {
+  /** Limiters of one kind count together, in all processes. Letters, digits and `-`. */
+  readonly kind: string;
+  readonly limit: Limit;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}
+
+/** Requests that this process allowed in one window and did not send yet. */
+interface Unsent {
+  readonly window: number;
+  /** By stored key. */
+  readonly counts: Map<string, number>;
+}
+
+/**
+ * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends what
+ * it allowed to the others every `EXCHANGE_MS`, in one message and only when there is something to send.
+ *
+ * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other
+ * n - 1 allow within one exchange (`EXCHANGE_MS` and the way of a message), and never more than n × `requestsMax`. What was
+ * too much counts in the next window, too. While the bus is away each process counts alone; what it counted in this window
+ * and the one before is sent when the bus is back. A process that starts knows nothing of what was counted before.
+ */
+export class SharedRateLimiter {
+  readonly #limiter: RateLimiter;
+  readonly #subject: string;
+  readonly #bus: Bus;
+  readonly #clock: Clock;
+  readonly #process = randomUUID();
+  readonly #ignored: Readonly<Record<IgnoredReason, Counter>>;
+  readonly #failedSends: Counter;
+  readonly #stopListening: () => void;
+  readonly #timer: NodeJS.Timeout;
+  /** Of the window before and of this one, the earlier first; less where there is nothing. */
+  #unsent: Unsent[] = [];
+
+  constructor({ kind, limit, bus, clock, metrics }: SharedRateLimiterOptions) {
+    this.#limiter = new RateLimiter(limit);
+    this.#subject = limitSubjectOf(kind);
+    this.#bus = bus;
+    this.#clock = clock;
+    this.#ignored = {
+      unreadable: ignoredCounter(metrics, kind, 'unreadable'),
+      'other-window': ignoredCounter(metrics, kind, 'other-window'),
+    };
+    this.#failedSends = metrics.counter(
+      'limit_sends_failed_total',
+      'attempts to send counts to the other processes that failed and are repeated',
+      { kind },
+    );
+    metrics.gaugeOf(
+      'limit_unsent_keys',
+      'keys whose requests the other processes do not know of yet; many while the bus is away',
+      { kind },
+      () => this.#unsent.reduce((keys, { counts }) => keys + counts.size, 0),
+    );
+    this.#stopListening = bus.listen(this.#subject, (bytes) => this.#receive(bytes));
+    this.#timer = setInterval(() => this.exchange(), EXCHANGE_MS).unref();
+  }
+
+  /** Counts one request of `key` if it is allowed. Undefined: there is no limit. */
+  take(key: string): Allowance | undefined {
+    const nowMs = this.#clock.nowMs();
+    const allowance = this.#limiter.take(key, nowMs);
+    if (allowance?.allowed) this.#note(storedKeyOf(key), this.#limiter.windowAt(nowMs));
+    return allowance;
+  }
+
+  /** What `take` would say about being allowed, and what is left without it. Counts nothing. */
+  look(key: string): Allowance | undefined {
+    return this.#limiter.look(key, this.#clock.nowMs());
+  }
+
+  /** Sends what was not sent yet, if the bus is there. Runs every `EXCHANGE_MS` by itself. */
+  exchange(): void {
+    const nowMs = this.#clock.nowMs();
+    this.#limiter.forgetExpired(nowMs);
+    const window = this.#limiter.windowAt(nowMs);
+    this.#unsent = this.#unsent.filter((unsent) => unsent.window >= window - 1);
+    if (!this.#bus.connected) return;
+    try {
+      for (const { window, counts } of [...this.#unsent]) {
+        const message = { process: this.#process, window, counts: [...counts] };
+        this.#bus.broadcast(this.#subject, encodeLimitCounts(message));
+        this.#unsent.shift();
+      }
+    } catch {
+      this.#failedSends.add();
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#stopListening();
+  }
+
+  #note(stored: string, window: number): void {
+    let last = this.#unsent.at(-1);
+    if (last?.window !== window) {
+      last = { window, counts: new Map() };
+      this.#unsent = [...this.#unsent.slice(-1), last];
+    }
+    const { counts } = last;
+    const requests = counts.get(stored);
+    // Further keys are counted by this process alone: 20,000 new ones a second are no use of an API.
+    if (requests === undefined && counts.size >= COUNTED_KEYS_MAX) return;
+    counts.set(stored, (requests ?? 0) + 1);
+  }
+
+  #receive(bytes: Uint8Array): void {
+    const message = decodeLimitCounts(bytes);
+    if (message === undefined) {
+      this.#ignored.unreadable.add();
+      return;
+    }
+    if (message.process === this.#process) return;
+    const nowMs = this.#clock.nowMs();
+    for (const [stored, requests] of message.counts) {
+      if (this.#limiter.addStored(stored, requests, message.window, nowMs)) continue;
+      this.#ignored['other-window'].add();
+      return;
+    }
+  }
+}
+
+function ignoredCounter(metrics: Metrics, kind: string, reason: IgnoredReason): Counter {
+  return metrics.counter(
+    'limit_messages_ignored_total',
+    'counts of other processes that were ignored: not readable, or of a window that is not the present one',
+    { kind, reason },
+  );
+}
