@@ -26,7 +26,7 @@ import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
 
-/** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
+/** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
 const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;

@@ -2,15 +2,16 @@ import { z } from 'zod';
 import { STORED_KEY_CHARS_MAX } from './rate-limiter.ts';
 
 /**
- * CONTRACT between processes that share a limit: what one of them allowed since its last message, as JSON on the core NATS
- * subject of the limit. Nothing is stored or confirmed: a message that gets lost makes the limit less exact for two windows.
+ * CONTRACT between processes that share a limit: the requests that one of them allowed since its last message, as JSON
+ * on the core NATS subject of the limit. Nothing is stored or confirmed: a lost message makes the limit less exact for
+ * two windows.
  */
 export const LIMIT_COUNTS_VERSION = 1;
 
-/** Keys of one message. */
+/** The most keys in one message. */
 export const COUNTED_KEYS_MAX = 5_000;
 const REQUESTS_MAX = 10_000_000;
-/** More than any message of `COUNTED_KEYS_MAX` keys takes, whose characters are six bytes each at most. */
+/** More than any message of `COUNTED_KEYS_MAX` keys takes; JSON needs at most six bytes for a character. */
 const MESSAGE_BYTES_MAX = COUNTED_KEYS_MAX * (6 * STORED_KEY_CHARS_MAX + 20) + 200;
 
 const countsSchema = z.strictObject({
@@ -24,7 +25,7 @@ const countsSchema = z.strictObject({
 
 /** Requests that a process allowed in one window. */
 export interface LimitCounts {
-  /** Who sends: a random id, by which a process knows its own messages. */
+  /** The sender's random id, by which a process recognizes its own messages. */
   readonly process: string;
   /** The number of the window, see `RateLimiter.windowAt`. */
   readonly window: number;

@@ -112,7 +112,7 @@ test.each([1, 2, 3, 100])(
   },
 );
 
-test('what is left and when there is more are exact', () => {
+test('remaining and reset are exact', () => {
   fc.assert(
     fc.property(traffic, ({ requestsMax, gapsMs, fromMs }) => {
       const limiter = limiterOf(requestsMax);
@@ -156,13 +156,13 @@ test('keys do not share a limit', () => {
   expect(['a', 'b', 'a'].map((key) => isAllowed(limiter, key, START_MS))).toEqual([true, true, false]);
 });
 
-test('a limit of 0 is none', () => {
+test('a limit of 0 switches the limiter off', () => {
   const limiter = limiterOf(0);
   expect(limiter.take('a', START_MS)).toBeUndefined();
   expect(limiter.look('a', START_MS)).toBeUndefined();
 });
 
-test('a clock that is put back gives no key more, and rejects it for at most until two windows are over', () => {
+test('a clock that is set back gives no key more, and rejects it for two windows at most', () => {
   const limiter = limiterOf(2);
   expect(allowedAt(limiter, [5_000_000, 5_000_000])).toHaveLength(2);
   expect(allowedAt(limiter, [0, 9_999])).toEqual([]);

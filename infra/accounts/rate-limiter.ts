@@ -14,7 +14,7 @@ const KEY_HASH_BYTES = 16;
 /** The longest key that is stored at all: a prefix and the hexadecimal digits of a hash. */
 export const STORED_KEY_CHARS_MAX = 44;
 const HASHED_KEY_PREFIX = 'sha256-128: ';
-/** Keys that are counted in one window. */
+/** The most keys that are counted in one window. */
 export const KEYS_MAX = 100_000;
 
 /**
@@ -53,14 +53,15 @@ export class RateLimiter {
     return allowance;
   }
 
-  /** What `take` would say about being allowed, and what is left without it. Counts nothing. */
+  /** What `take` would allow, and what is left now. Counts nothing. */
   look(key: string, nowMs: number): Allowance | undefined {
     return this.#judge(storedKeyOf(key), nowMs, 0);
   }
 
   /**
-   * Adds requests that were allowed elsewhere in the window numbered `window`, under a stored key. False when they are of
-   * no use: the window is neither this one, nor the one before, nor the next one, which a clock that is ahead has begun.
+   * Adds requests that another process allowed in the window numbered `window`, under a stored key. False: they are
+   * ignored, because that window is neither this one, nor the one before, nor the next one, which a clock that is ahead
+   * has begun.
    */
   addStored(stored: string, requests: number, window: number, nowMs: number): boolean {
     this.forgetExpired(nowMs);
@@ -74,11 +75,11 @@ export class RateLimiter {
     return Math.floor(nowMs / this.#limit.windowMs);
   }
 
-  /** Forgets the counts of windows that are over. An owner that may count nothing for long calls it on a timer. */
+  /** Forgets the counts of expired windows. An owner that may count nothing for long calls it on a timer. */
   forgetExpired(nowMs: number): void {
     const window = this.windowAt(nowMs);
     if (window === this.#window) return;
-    // A clock that was put back continues in the counts that there are: no key gets more, and none is rejected for longer
+    // A clock that was set back continues with the present counts: no key gets more, and none is rejected for longer
     // than until the windows that are counted now have passed.
     if (window > this.#window) {
       this.#previous = window === this.#window + 1 ? this.#current : new Map();
@@ -87,7 +88,7 @@ export class RateLimiter {
     this.#window = window;
   }
 
-  /** `taking`: requests that count at once if they are allowed. */
+  /** `taking`: requests that are counted if they are allowed. */
   #judge(stored: string, nowMs: number, taking: 0 | 1): Allowance | undefined {
     const { requestsMax, windowMs } = this.#limit;
     if (requestsMax === 0) return undefined;
@@ -113,7 +114,7 @@ export class RateLimiter {
   }
 }
 
-/** The form in which a key is stored: as it came if it is short, else a hash that no short key can be equal to. */
+/** The form in which a key is stored: unchanged if it is short, else a hash that equals no short key. */
 export function storedKeyOf(key: string): string {
   if (key.length <= KEY_CHARS_MAX) return key;
   const hash = createHash('sha256').update(key, 'utf16le').digest('hex');
@@ -146,7 +147,7 @@ function reachesMs(previous: number, wanted: number, windowMs: number): number {
   return Math.max(0, windowMs - Math.ceil(((wanted + 1) * windowMs) / previous));
 }
 
-/** A key may be a part of a longer text, such as a header, which would stay in memory with it. */
+/** A key can be part of a longer text, such as a header, which would stay in memory with it. */
 function copyOf(key: string): string {
   return Buffer.from(key, 'utf16le').toString('utf16le');
 }

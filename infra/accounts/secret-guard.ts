@@ -4,7 +4,7 @@ import type { Client } from './accounts.ts';
 import { type SecretVerifier, VerifierFullError } from './client-auth.ts';
 import { type Limit, RateLimiter } from './rate-limiter.ts';
 
-/** Failures of a client, and from an address. Nothing but a guess needs more tries. */
+/** Failures of one client, and from one address. Only guessing needs more attempts. */
 const FAILURES: Limit = { requestsMax: 100, windowMs: 10_000 };
 
 /** `limited`: too many failures, so that nothing was verified. `busy`: too many verifications wait. */
@@ -20,10 +20,10 @@ const KNOWN_WRONG: SecretVerdict = { kind: 'wrong', failures: undefined };
 const BUSY: SecretVerdict = { kind: 'busy' };
 
 /**
- * Says whether a secret is a client's, and prevents guessing: a secret that is new to this process is verified only while
- * its client, and the address that it came from, are within `FAILURES`. A secret that is known is answered at once and
- * counted nowhere. Known right: an id is no secret, so guesses must not lock out the owner of the client. Known wrong: a
- * program that still sends its old secret costs no hashing, and must not use up its client's tries.
+ * Says whether a secret is a client's, and prevents guessing: a secret that is new to this process is verified only
+ * while its client, and the address that it came from, are within `FAILURES`. A known secret is answered at once and
+ * not counted. Known right: an id is no secret, so guesses must not lock out the owner of the client. Known wrong: a
+ * program that still sends its old secret costs no hashing, and must not use up its client's attempts.
  */
 export class SecretGuard {
   readonly #verifier: SecretVerifier;
@@ -36,14 +36,14 @@ export class SecretGuard {
     this.#clock = clock;
   }
 
-  /** Answers at once when the secret is known or must not be verified. */
+  /** Answers at once when the secret is known or must not be verified now. */
   verify(client: Client, secret: string, address: string): SecretVerdict | Promise<SecretVerdict> {
     const known = this.#verifier.known(client, secret);
     if (known !== undefined) return known ? RIGHT : KNOWN_WRONG;
     return this.#limited(client, address) ?? this.#verifyNew(client, secret, address);
   }
 
-  /** Counts a failure: a wrong secret, or a request that names no client of ours or has no secret. */
+  /** Counts a failure: a wrong secret, or a request that names no existing client or has no secret. */
   countFailure(client: Client | undefined, address: string): SecretFailure {
     const nowMs = this.#clock.nowMs();
     const byAddress = this.#failuresByAddress.take(address, nowMs);

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(() => nats.stop());
 
-/** What one process has: a connection and a limiter of its own. */
+/** Stands for a process: it has its own connection and limiter. */
 interface Process {
   readonly bus: Bus;
   readonly limiter: SharedRateLimiter;
@@ -65,12 +65,12 @@ function remaining({ limiter }: Process, key = KEY): number | undefined {
   return limiter.look(key)?.remaining;
 }
 
-/** Resolves once each process knows of all requests, of which there are so many left. */
+/** Resolves once every process knows of all requests, so that this many are left. */
 async function allKnow(all: readonly Process[], left: number): Promise<void> {
   await expect.poll(() => all.map((one) => remaining(one)), { timeout: 20_000 }).toEqual(all.map(() => left));
 }
 
-/** Everything that is broadcast on the subject of `KIND` from now on. */
+/** Records everything that is broadcast on the subject of `KIND` from now on. */
 async function recordMessages(): Promise<{
   readonly messages: Uint8Array[];
   /** Resolves once everything that `sender` has sent is in `messages`. */
@@ -97,11 +97,11 @@ async function recordMessages(): Promise<{
   return { messages, flush };
 }
 
-test('three processes that exchange between their requests allow at most the limit and one exchange of the others', async () => {
+test('three processes that exchange counts between requests exceed the limit by one exchange of the others at most', async () => {
   const all = await startProcesses(3, new ManualClock(START_MS));
   const perExchange = 7;
   let total = 0;
-  for (let round = 0; total < LIMIT.requestsMax; round += 1) {
+  while (total < LIMIT.requestsMax) {
     for (const one of all) total += take(one, perExchange);
     await allKnow(all, Math.max(0, LIMIT.requestsMax - total));
   }
@@ -110,7 +110,7 @@ test('three processes that exchange between their requests allow at most the lim
   expect(all.map((one) => take(one, 10))).toEqual([0, 0, 0]);
 });
 
-test('three processes that are asked without a pause allow between the limit and three times as much, and then none', async () => {
+test('three processes under constant load allow between the limit and three times the limit, and then none', async () => {
   const all = await startProcesses(3, new ManualClock(START_MS));
   let total = 0;
   await expect
@@ -127,11 +127,12 @@ test('three processes that are asked without a pause allow between the limit and
   expect(all.map((one) => take(one, 10))).toEqual([0, 0, 0]);
 });
 
-test('what three processes allowed too much at once is missing in the next window, and later windows recover', async () => {
+test('an excess over three processes counts in the next window, and later windows recover', async () => {
   const clock = new ManualClock(START_MS);
   const all = await startProcesses(3, clock);
   expect(all.map((one) => take(one, 200))).toEqual([100, 100, 100]);
-  // Each knows of all 300 when two thirds of the next window have to pass, until they weigh less than 100.
+  // All 300 are known when the first request is possible after two thirds of the next window, where they weigh less
+  // than 100.
   await expect
     .poll(() => all.map(({ limiter }) => limiter.look(KEY)?.resetMs))
     .toEqual([16_666, 16_666, 16_666]);
@@ -229,11 +230,11 @@ test('while the bus is away each process counts alone; afterwards they know of e
   expect(all.map((each) => remaining(each))).toEqual([50, 0]);
   await nats.restart();
   await allKnow(all, 0);
-  // 130 were allowed: they weigh less than 100 when less than 10/13 of their window are covered.
+  // 130 were allowed. They weigh less than 100 once less than 10/13 of their window is covered.
   await expect.poll(() => all.map(({ limiter }) => limiter.look(KEY)?.resetMs)).toEqual([12_307, 12_307]);
 });
 
-test('what was counted while the bus was away is not sent any more two windows later', async () => {
+test('counts of a time without the bus are not sent two windows later', async () => {
   const clock = new ManualClock(START_MS);
   const one = await startProcess(clock);
   await nats.kill();
@@ -281,7 +282,7 @@ test('a process whose clock is an hour ahead counts alone and locks out no clien
   expect(take(one, 200)).toBe(100);
 });
 
-test('of more keys than a message may have, the further ones are counted by their process alone', async () => {
+test('keys beyond the maximum of a message are counted by their process alone', async () => {
   const one = await startProcess(new ManualClock(START_MS));
   const other = await startProcess(new ManualClock(START_MS));
   for (let index = 0; index <= COUNTED_KEYS_MAX; index += 1) take(one, 1, `key-${index}`);
@@ -291,7 +292,7 @@ test('of more keys than a message may have, the further ones are counted by thei
   expect(remaining(other, `key-${COUNTED_KEYS_MAX}`)).toBe(100);
 });
 
-test('a limit of 0 is none, and nothing is sent', async () => {
+test('with a limit of 0 nothing is limited or sent', async () => {
   const { messages, flush } = await recordMessages();
   const bus = await Bus.connect({ url: nats.url, name: 'test' }, log);
   const off = { ...LIMIT, requestsMax: 0 };

@@ -6,13 +6,13 @@ import type { Counter, Metrics } from '../metrics.ts';
 import { COUNTED_KEYS_MAX, decodeLimitCounts, encodeLimitCounts, limitSubjectOf } from './limit-counts.ts';
 import { type Limit, RateLimiter, storedKeyOf } from './rate-limiter.ts';
 
-/** How often a process sends what it counted. */
+/** The time between two messages of a process. */
 export const EXCHANGE_MS = 250;
 
 type IgnoredReason = 'unreadable' | 'other-window';
 
 export interface SharedRateLimiterOptions {
-  /** Limiters of one kind count together, in all processes. Letters, digits and `-`. */
+  /** Limiters of one kind count together in all processes. Letters, digits and `-`. */
   readonly kind: string;
   readonly limit: Limit;
   readonly bus: Bus;
@@ -20,7 +20,7 @@ export interface SharedRateLimiterOptions {
   readonly metrics: Metrics;
 }
 
-/** Requests that this process allowed in one window and did not send yet. */
+/** Requests that this process allowed in one window and has not sent yet. */
 interface Unsent {
   readonly window: number;
   /** By stored key. */
@@ -28,13 +28,14 @@ interface Unsent {
 }
 
 /**
- * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends what
- * it allowed to the others every `EXCHANGE_MS`, in one message and only when there is something to send.
+ * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends
+ * what it allowed to the others every `EXCHANGE_MS`, in one message, and only when there is something to send.
  *
- * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other
- * n - 1 allow within one exchange (`EXCHANGE_MS` and the way of a message), and never more than n × `requestsMax`. What was
- * too much counts in the next window, too. While the bus is away each process counts alone; what it counted in this window
- * and the one before is sent when the bus is back. A process that starts knows nothing of what was counted before.
+ * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the
+ * other n - 1 allow within one exchange (`EXCHANGE_MS` and the delivery of a message), and never more than n ×
+ * `requestsMax`. The excess counts in the next window, too. While the bus is away each process counts alone; what it
+ * counted in this window and the one before is sent when the bus is back. A process that starts does not know what was
+ * counted before.
  */
 export class SharedRateLimiter {
   readonly #limiter: RateLimiter;
@@ -46,7 +47,7 @@ export class SharedRateLimiter {
   readonly #failedSends: Counter;
   readonly #stopListening: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** Of the window before and of this one, the earlier first; less where there is nothing. */
+  /** Of this window and the one before, the earlier first. */
   #unsent: Unsent[] = [];
 
   constructor({ kind, limit, bus, clock, metrics }: SharedRateLimiterOptions) {
@@ -81,12 +82,12 @@ export class SharedRateLimiter {
     return allowance;
   }
 
-  /** What `take` would say about being allowed, and what is left without it. Counts nothing. */
+  /** What `take` would allow, and what is left now. Counts nothing. */
   look(key: string): Allowance | undefined {
     return this.#limiter.look(key, this.#clock.nowMs());
   }
 
-  /** Sends what was not sent yet, if the bus is there. Runs every `EXCHANGE_MS` by itself. */
+  /** Sends what has not been sent yet, if the bus is there. A timer calls it every `EXCHANGE_MS`. */
   exchange(): void {
     const nowMs = this.#clock.nowMs();
     this.#limiter.forgetExpired(nowMs);
@@ -117,7 +118,7 @@ export class SharedRateLimiter {
     }
     const { counts } = last;
     const requests = counts.get(stored);
-    // Further keys are counted by this process alone: 20,000 new ones a second are no use of an API.
+    // Further keys are counted by this process alone. Real clients do not come at 20,000 new ones a second.
     if (requests === undefined && counts.size >= COUNTED_KEYS_MAX) return;
     counts.set(stored, (requests ?? 0) + 1);
   }

@@ -13,7 +13,7 @@ export interface VisitorTrace {
   readonly userAgent: string;
 }
 
-/** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the first day of all. */
+/** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the very first day. */
 export interface Devices {
   readonly deviceId: string;
   readonly earlierDeviceId: string;
@@ -27,8 +27,8 @@ export interface RecentVisitor extends Devices {
 }
 
 /**
- * 128 bits of a keyed hash, as 32 hexadecimal digits. The salt goes first and has a fixed length; the hash is cut to
- * half, so what is left of it cannot be extended to another message's.
+ * 128 bits of a keyed hash, as 32 hexadecimal digits. The salt comes first and has a fixed length. The hash is cut in
+ * half, so it cannot be extended to the hash of another message.
  */
 export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: VisitorTrace): string {
   const hash = createHash('sha256').update(salt).update(`${siteId}\n${address}\n${userAgent}`);
@@ -37,7 +37,7 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
 
 /**
  * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
- * minute, so an address is forgotten within two minutes after its last request. No code after this sees an address.
+ * minute, so an address is forgotten within two minutes after its last request. Only this and `Places` remember addresses.
  */
 export class DeviceIds {
   #young = new Map<string, RecentVisitor>();

@@ -22,13 +22,13 @@ export interface AuthenticatorDeps {
   readonly log: Logger;
 }
 
-/** The client that a request comes from, or why that is not certain. */
+/** The client that a request comes from, or the failure to prove it. */
 type Authentication = { readonly kind: 'client'; readonly client: Client } | SecretFailure;
 
 /**
- * Lets requests through to the endpoints: identifies the client by id and secret, counts the request against the client's
- * limit, and turns every error into an answer. A request that does not prove its client is counted against the limit of
- * failures instead.
+ * Authorizes requests: identifies the client by id and secret, counts the request against the client's limit, and turns
+ * every error into an answer. A request that does not prove its client is counted against the limit of failures
+ * instead.
  */
 export class Authenticator {
   readonly #deps: AuthenticatorDeps;
@@ -106,7 +106,7 @@ async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Pr
   else await reply.stream(200, headers, answer.chunks);
 }
 
-/** Why a request is not answered; undefined where the fault is ours. */
+/** The reason why a request is not answered; undefined for an unexpected error. */
 function rejectOf(error: unknown): RejectError | undefined {
   if (error instanceof RejectError) return error;
   if (error instanceof BusError && error.retryable)
