@@ -1,7 +1,7 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
 import { SecretGuard } from '../infra/accounts/secret-guard.ts';
-import { SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
@@ -118,11 +118,6 @@ function limiterOf(
   requestsMax: number,
   { bus, clock, metrics }: HostContext,
 ): SharedRateLimiter {
-  return new SharedRateLimiter({
-    kind,
-    limit: { requestsMax, windowMs: LIMIT_WINDOW_MS },
-    bus,
-    clock,
-    metrics,
-  });
+  const limit = { requestsMax, windowMs: LIMIT_WINDOW_MS };
+  return new SharedRateLimiter({ kind, limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }

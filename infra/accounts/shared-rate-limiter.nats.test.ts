@@ -6,7 +6,7 @@ import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { COUNTED_KEYS_MAX, decodeLimitCounts, encodeLimitCounts, limitSubjectOf } from './limit-counts.ts';
-import { SharedRateLimiter } from './shared-rate-limiter.ts';
+import { EXCHANGE_MS, RECONNECT_EXCHANGES, SharedRateLimiter } from './shared-rate-limiter.ts';
 
 const LIMIT = { requestsMax: 100, windowMs: 10_000 };
 /** The beginning of a window. */
@@ -36,10 +36,19 @@ interface Process {
   metric(name: string): number;
 }
 
-async function startProcess(clock: ManualClock, kind = KIND): Promise<Process> {
+interface ProcessOptions {
+  readonly kind?: string;
+  readonly exchangeMs?: number;
+}
+
+async function startProcess(
+  clock: ManualClock,
+  { kind = KIND, exchangeMs = EXCHANGE_MS }: ProcessOptions = {},
+): Promise<Process> {
   const bus = await Bus.connect({ url: nats.url, name: 'test' }, log);
   const metrics = new Metrics();
-  const limiter = new SharedRateLimiter({ kind, limit: LIMIT, bus, clock, metrics });
+  const limiter = new SharedRateLimiter({ kind, limit: LIMIT, bus, clock, metrics, exchangeMs });
+  await roundTrip(bus);
   const metric = (name: string) => {
     const line = metrics
       .expose()
@@ -54,6 +63,20 @@ async function startProcess(clock: ManualClock, kind = KIND): Promise<Process> {
 
 function startProcesses(count: number, clock: ManualClock): Promise<Process[]> {
   return Promise.all(Array.from({ length: count }, () => startProcess(clock)));
+}
+
+/** Resolves once the server has read everything from this connection, subscriptions included. */
+async function roundTrip(bus: Bus): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        bus.ask('$JS.API.INFO', new Uint8Array(0), 1_000).then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 30_000 },
+    )
+    .toBe(true);
 }
 
 /** Takes this many times at once; returns how often it was allowed. */
@@ -208,7 +231,7 @@ test('kinds and keys are limited apart', async () => {
   const [one, other, manage] = [
     await startProcess(clock),
     await startProcess(clock),
-    await startProcess(clock, 'manage'),
+    await startProcess(clock, { kind: 'manage' }),
   ];
   take(one, 100);
   await allKnow([one, other], 0);
@@ -216,11 +239,14 @@ test('kinds and keys are limited apart', async () => {
   expect(remaining(other, 'other')).toBe(100);
 });
 
-test('while the bus is away each process counts alone; afterwards they know of each other', async () => {
+test('while the bus is away each process counts alone; after it is back they know of each other', async () => {
   const clock = new ManualClock(START_MS);
-  const all = await startProcesses(2, clock);
-  const [one, other] = [must(all[0], 'started'), must(all[1], 'started')];
+  // The test makes the exchanges itself.
+  const exchangeMs = 2 ** 30;
+  const [one, other] = [await startProcess(clock, { exchangeMs }), await startProcess(clock, { exchangeMs })];
+  const all = [one, other];
   take(one, 20);
+  one.limiter.exchange();
   await allKnow(all, 80);
   await nats.kill();
   for (const { bus } of all) await expect.poll(() => bus.connected).toBe(false);
@@ -229,7 +255,12 @@ test('while the bus is away each process counts alone; afterwards they know of e
   expect(all.map((each) => each.metric('limit_unsent_keys'))).toEqual([1, 1]);
   expect(all.map((each) => remaining(each))).toEqual([50, 0]);
   await nats.restart();
-  await allKnow(all, 0);
+  for (const { bus } of all) await roundTrip(bus);
+  for (let times = 0; times < RECONNECT_EXCHANGES; times += 1)
+    for (const { limiter } of all) limiter.exchange();
+  expect(all.map((each) => each.metric('limit_unsent_keys'))).toEqual([1, 1]);
+  for (const { limiter } of all) limiter.exchange();
+  expect(all.map((each) => each.metric('limit_unsent_keys'))).toEqual([0, 0]);
   // 130 were allowed. They weigh less than 100 once less than 10/13 of their window is covered.
   await expect.poll(() => all.map(({ limiter }) => limiter.look(KEY)?.resetMs)).toEqual([12_307, 12_307]);
 });
@@ -303,6 +334,7 @@ test('with a limit of 0 nothing is limited or sent', async () => {
     bus,
     clock: new ManualClock(START_MS),
     metrics,
+    exchangeMs: EXCHANGE_MS,
   });
   expect(limiter.take(KEY)).toBeUndefined();
   limiter.exchange();

@@ -6,8 +6,10 @@ import type { Counter, Metrics } from '../metrics.ts';
 import { COUNTED_KEYS_MAX, decodeLimitCounts, encodeLimitCounts, limitSubjectOf } from './limit-counts.ts';
 import { type Limit, RateLimiter, storedKeyOf } from './rate-limiter.ts';
 
-/** The time between two messages of a process. */
+/** The time between two exchanges of a service. */
 export const EXCHANGE_MS = 250;
+/** Exchanges that are left out after the bus was away. The other processes need a moment to connect again, too. */
+export const RECONNECT_EXCHANGES = 4;
 
 type IgnoredReason = 'unreadable' | 'other-window';
 
@@ -18,6 +20,8 @@ export interface SharedRateLimiterOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** The time between two exchanges. */
+  readonly exchangeMs: number;
 }
 
 /** Requests that this process allowed in one window and has not sent yet. */
@@ -28,13 +32,13 @@ interface Unsent {
 }
 
 /**
- * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends
- * what it allowed to the others every `EXCHANGE_MS`, in one message, and only when there is something to send.
+ * A `RateLimiter` whose counts are shared by the processes on a bus. Each decides at once by what it knows, and sends what
+ * it allowed to the others in each exchange, in one message, and only when there is something to send.
  *
- * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the
- * other n - 1 allow within one exchange (`EXCHANGE_MS` and the delivery of a message), and never more than n ×
- * `requestsMax`. The excess counts in the next window, too. While the bus is away each process counts alone; what it
- * counted in this window and the one before is sent when the bus is back. A process that starts does not know what was
+ * So the sum over n processes is limited approximately. In one window they allow at most `requestsMax`, plus what the other
+ * n - 1 allow within one exchange (`exchangeMs` and the delivery of a message), and never more than n × `requestsMax`. The
+ * excess counts in the next window, too. While the bus is away each process counts alone. What it counted in this window
+ * and the one before is sent `RECONNECT_EXCHANGES` after the bus is back. A process that starts does not know what was
  * counted before.
  */
 export class SharedRateLimiter {
@@ -49,8 +53,9 @@ export class SharedRateLimiter {
   readonly #timer: NodeJS.Timeout;
   /** Of this window and the one before, the earlier first. */
   #unsent: Unsent[] = [];
+  #exchangesToSkip = 0;
 
-  constructor({ kind, limit, bus, clock, metrics }: SharedRateLimiterOptions) {
+  constructor({ kind, limit, bus, clock, metrics, exchangeMs }: SharedRateLimiterOptions) {
     this.#limiter = new RateLimiter(limit);
     this.#subject = limitSubjectOf(kind);
     this.#bus = bus;
@@ -71,7 +76,7 @@ export class SharedRateLimiter {
       () => this.#unsent.reduce((keys, { counts }) => keys + counts.size, 0),
     );
     this.#stopListening = bus.listen(this.#subject, (bytes) => this.#receive(bytes));
-    this.#timer = setInterval(() => this.exchange(), EXCHANGE_MS).unref();
+    this.#timer = setInterval(() => this.exchange(), exchangeMs).unref();
   }
 
   /** Counts one request of `key` if it is allowed. Undefined: there is no limit. */
@@ -87,13 +92,20 @@ export class SharedRateLimiter {
     return this.#limiter.look(key, this.#clock.nowMs());
   }
 
-  /** Sends what has not been sent yet, if the bus is there. A timer calls it every `EXCHANGE_MS`. */
+  /** Sends what has not been sent yet, if the bus is there. A timer calls it every `exchangeMs`. */
   exchange(): void {
     const nowMs = this.#clock.nowMs();
     this.#limiter.forgetExpired(nowMs);
     const window = this.#limiter.windowAt(nowMs);
     this.#unsent = this.#unsent.filter((unsent) => unsent.window >= window - 1);
-    if (!this.#bus.connected) return;
+    if (!this.#bus.connected) {
+      this.#exchangesToSkip = RECONNECT_EXCHANGES;
+      return;
+    }
+    if (this.#exchangesToSkip > 0) {
+      this.#exchangesToSkip -= 1;
+      return;
+    }
     try {
       for (const { window, counts } of [...this.#unsent]) {
         const message = { process: this.#process, window, counts: [...counts] };
