@@ -88,6 +88,17 @@ test('a head is read as it was written, and what is none is refused', () => {
   expect(() => decodeMessageHead(message)).toThrow('version 99');
 });
 
+test.each([
+  ['a number of its publisher', 9, [Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, 2 ** 60]],
+  ['a time', 17, [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]],
+])('a head without %s is rejected: it would stay in the checkpoint', (_, offset, values) => {
+  for (const value of values) {
+    const message = sampleMessage();
+    message.writeDoubleLE(value, offset);
+    expect(() => decodeMessageHead(message)).toThrow(DecodeError);
+  }
+});
+
 test('devices spread evenly over the partitions', () => {
   for (const partitions of [2, 8, 12, 64]) {
     const counts = new Array<number>(partitions).fill(0);
