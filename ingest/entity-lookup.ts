@@ -46,7 +46,7 @@ export interface GroupEntity {
   readonly updatedAtMs: number;
 }
 
-/** `unavailable`: the record is not in memory and the store is away, or the owner is behind. */
+/** `unavailable`: the entity is not in memory and the store is away, or the owner is behind the bus. */
 export type EntityAnswer =
   | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity }
   | { readonly kind: 'absent' }
@@ -57,7 +57,7 @@ export function entityLookupSubjectOf(partition: number): string {
   return `entity-questions.${partition}`;
 }
 
-/** What decides a record's partition, together with its site. */
+/** Decides an entity's partition, together with its site. */
 export function entityKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
   return `${kind} ${id}`;
 }

@@ -100,7 +100,9 @@ test('more updates than there are, and bytes that only orders have, are rejected
 
 test('an alias is read with or without a version, and nothing else is', () => {
   const alias = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
-  expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(`"72d6b495ab776768003aac4ee34ba196874e04086663f1941f7928b9865b3a67"`);
+  expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(
+    `"72d6b495ab776768003aac4ee34ba196874e04086663f1941f7928b9865b3a67"`,
+  );
   expect(decodeAlias(encodeAlias(alias))).toEqual(alias);
   expect(decodeAlias(Buffer.from(JSON.stringify(alias)))).toEqual(alias);
   for (const other of ['no JSON', '{}', JSON.stringify({ ...alias, version: 2 })])

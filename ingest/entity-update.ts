@@ -6,29 +6,33 @@ import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.ts';
 
 /**
- * CONTRACT between the collectors, which write updates of records, and the processor, which keeps the records: profiles,
- * groups, orders, and tallies of what was not recorded. Every record has one partition and one writer there.
+ * CONTRACT between the collectors, which write updates of entities, and the processor, which stores the entities:
+ * profiles, groups, orders, and tallies of requests that were not recorded. Every entity has one partition and one
+ * writer there.
  *
- * A bus message has the head of a message of events (`event.ts`); behind it stand updates, in the order in which they
- * apply:
+ * A bus message has the head of a message of events (`event.ts`), followed by updates in the order in which they apply:
  *
- *     count × (u32 length, u32 jsonLength, JSON of a `EntityUpdate` without `event`, bytes of the event)
+ *     count × (u32 length, u32 jsonLength, JSON of an `EntityUpdate` without `event`, bytes of the event)
  *
- * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none.
+ * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
+ * is the version of the updates, too; versions 1 and 2 of it are alike in them.
  */
 
-/** What every update says. */
+/** Fields of every update. */
 interface UpdateHead {
   readonly projectId: string;
-  /** Of the record: the profile, the group, the order. */
+  /** The id of the entity: of the profile, the group, the order. */
   readonly id: string;
-  /** When the collector saw it. */
+  /** When the collector received it. */
   readonly atMs: number;
-  /** Idempotency key; empty when there is none. The same one applies once to a record. */
+  /** Idempotency key; empty when there is none. An entity applies the same key once. */
   readonly updateId: string;
 }
 
-/** Sets what is given; an absent field stays as it is. `properties` (flat: key, value, …) merge into those known. */
+/**
+ * Sets the given fields; an absent field stays as it is. `properties` (flat: key, value, …) are merged into the known
+ * ones.
+ */
 export interface IdentifyUpdate extends UpdateHead {
   readonly kind: 'identify';
   readonly firstName?: string;
@@ -55,30 +59,33 @@ export interface GroupUpdate extends UpdateHead {
   readonly kind: 'group';
   readonly type: string;
   readonly name: string;
-  /** Flat; they merge into those known. */
+  /** Flat; merged into the known ones. */
   readonly properties: readonly string[];
 }
 
 /**
- * An order or a refund of it. The event is recorded with the revenue that the order's record allows, and goes to
- * `partition` then. Of `amount` and `minorUnits` at most one is given, the other is empty; a refund without either is
- * one of the whole order.
+ * An order or a refund of it. The event is recorded in `partition`, with the revenue that the order's entity allows. At
+ * most one of `amount` and `minorUnits` is given, the other is empty; a refund without either is a refund of the whole
+ * order.
  */
 export interface OrderUpdate extends UpdateHead {
   readonly kind: 'order';
   readonly isRefund: boolean;
-  /** Major units as decimal text without a sign: a refund whose currency is its order's, which is not known here. */
+  /**
+   * Major units as decimal text without a sign: for a refund in its order's currency, which the collector does not
+   * know.
+   */
   readonly amount: string;
   /** Minor units as decimal text without a sign. */
   readonly minorUnits: string;
-  /** ISO 4217; empty on a refund: its order's. */
+  /** ISO 4217; empty on a refund: the currency of its order. */
   readonly currency: string;
-  /** Of the event's device. */
+  /** The partition of the event's device. */
   readonly partition: number;
   readonly event: Uint8Array;
 }
 
-/** So many requests of a site were understood and not recorded, within one hour. */
+/** How many requests of a site were understood and not recorded within one hour, for one reason and name. */
 export interface TallyUpdate extends UpdateHead {
   readonly kind: 'tally';
   readonly hourMs: number;
@@ -95,15 +102,15 @@ export type EntityUpdate =
   | OrderUpdate
   | TallyUpdate;
 
-/** Largest encoded update: that of a body, or of an event with its frame. */
+/** Largest encoded update in bytes: one from a whole body, or an event with its frame. */
 export const ENTITY_UPDATE_MAX_BYTES = 393_216;
 
-/** The JetStream stream of a partition's record updates. */
+/** The JetStream stream of a partition's entity updates. */
 export function entityStreamOf(partition: number): string {
-  return `records-${partition}`; // The name that the stream has on disk.
+  return `records-${partition}`; // The name of the stream on disk.
 }
 
-/** The subject that a partition's record updates are published on. */
+/** The subject of a partition's entity updates. */
 export function entitySubjectOf(partition: number): string {
   return `records.${partition}`;
 }
@@ -152,7 +159,7 @@ const timeMs = z.int().min(0).max(TIME_MAX_MS);
 const flat = z.array(text).refine(({ length }) => length % 2 === 0, 'has a key without a value');
 const head = { projectId: text, id: text, atMs: timeMs, updateId: text };
 
-// The version of these is that of the message's head.
+// They have the version of the message's head.
 const updateSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('identify'),

@@ -86,11 +86,15 @@ test('the bytes of a look-up change only with its version', () => {
 test('a question of version 2 is read, and is answered in version 2', () => {
   const questions = Buffer.from(encodeSessionQuestions(QUESTIONS));
   questions[0] = 2;
-  expect(sha256(questions)).toMatchInlineSnapshot(`"eb480f41f5fed3716d3dc9689fae2ca1451e815bacd7f08e1caa20d54ee79c1b"`);
+  expect(sha256(questions)).toMatchInlineSnapshot(
+    `"eb480f41f5fed3716d3dc9689fae2ca1451e815bacd7f08e1caa20d54ee79c1b"`,
+  );
   expect(decodeSessionQuestions(questions)).toEqual(QUESTIONS);
   const answers = encodeSessionAnswers(ANSWERS, sessionLookupVersionOf(questions));
   expect(answers[0]).toBe(2);
-  expect(sha256(answers)).toMatchInlineSnapshot(`"eb947ac090366108cf4c36bf58ebefd99952e39da64ae80b8c08d21773cdf5ff"`);
+  expect(sha256(answers)).toMatchInlineSnapshot(
+    `"eb947ac090366108cf4c36bf58ebefd99952e39da64ae80b8c08d21773cdf5ff"`,
+  );
   expect(decodeSessionAnswers(answers)).toEqual(ANSWERS);
 });
 

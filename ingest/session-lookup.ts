@@ -26,15 +26,14 @@ export interface SessionQuestion {
   readonly deviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
-  /** Also a session that has ended will do: what is paid late is credited to it. */
+  /** A session that has ended is acceptable too: a late payment is credited to it. */
   readonly credit: boolean;
 }
 
 /**
- * `open`: a session that the event joins, with the times of its first and last event.
- * `ended`: to `credit` only: no session reaches the event, and this is the device's latest (`latestOf`).
- * `granted`: no such session; the one that the device's next event opens will have this id.
- * `repeat`: an event with this id was recorded, in this session (empty: in none).
+ * `open`: a session that the event joins, with the times of its first and last event. `ended`: only for `credit`; no
+ * session reaches the event, and this is the device's latest (`latestOf`). `granted`: no such session; the device's
+ * next event opens one with this id. `repeat`: an event with this id was recorded, in this session (empty: in none).
  */
 export interface SessionAnswer {
   readonly kind: 'open' | 'granted' | 'repeat' | 'ended';
@@ -54,7 +53,7 @@ export interface SessionSpan {
 }
 
 /**
- * Of two sessions the one that a payment at `occurredAtMs` is credited to: the one that began last before it; when
+ * Returns the session that a payment at `occurredAtMs` is credited to: the one that began last before it, or, when
  * neither had begun by then, the one that began last.
  */
 export function latestOf<Span extends SessionSpan>(
@@ -103,7 +102,7 @@ export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
   return questions;
 }
 
-/** The version of a question that was decoded, which its answer is to have. */
+/** The version of a decoded question; the answer must have the same. */
 export function sessionLookupVersionOf(questions: Uint8Array): number {
   return questions[0] ?? SESSION_LOOKUP_VERSION;
 }

@@ -13,9 +13,9 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
  * Question and head have a `version`; JSON without one is version 0, which is otherwise the same.
  *
  * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
- * Each carries the number of the flush that will bring it, which is always above `flushNumber`, the last flush that is
- * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once,
- * whatever happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
+ * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
+ * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once, whatever
+ * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
  */
 export const HOT_VERSION = 1;
 const VERSIONS = [0, HOT_VERSION];
@@ -55,7 +55,7 @@ export interface RowsHead {
   readonly sessionBytes: number;
   readonly eventRows: number;
   readonly sessionRows: number;
-  /** The hours that the rows lie in, events by their times and sessions by their beginnings; ms since 1970, in no order. */
+  /** The hours of the rows, events by their times and sessions by their beginnings; ms since 1970, in no order. */
   readonly hours: readonly number[];
 }
 
@@ -83,9 +83,9 @@ export interface MinutesHead {
 const UNAVAILABLE_REASONS = ['lagging', 'too-large', 'starting', 'not-held', 'unreadable', 'failed'] as const;
 
 /**
- * The owner cannot answer. `lagging`: it is behind the bus. `too-large`: the rows exceed one message. `starting`: it has
- * just taken the partition over. `not-held`: the minutes are no longer in memory. `unreadable`: it cannot read the
- * question. `failed`: the answer could not be made.
+ * The owner cannot answer. `lagging`: it is behind the bus. `too-large`: the rows exceed one message. `not-held`: the
+ * minutes are no longer in memory. `unreadable`: it cannot read the question. `failed`: making the answer failed, for
+ * which an owner of version 0 says `starting`.
  */
 export interface UnavailableHead {
   readonly kind: 'unavailable';

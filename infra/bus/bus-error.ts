@@ -4,9 +4,9 @@ const NO_RESPONDERS = '503';
 const TIMEOUT = 'TIMEOUT';
 const PAYLOAD_TOO_LARGE = 'MAX_PAYLOAD_EXCEEDED';
 
-// JetStream's numbers of errors (`err_code`); bus-error.nats.test.ts provokes them at the real server. The `code` beside
-// them is an HTTP status and does not tell: a full stream and a request without a responder both have 503.
-/** Of a single server, and of a cluster. */
+// JetStream's error numbers (`err_code`); bus-error.nats.test.ts provokes them on the real server. The `code` beside
+// them is an HTTP status and does not distinguish them: a full stream and a request without a responder both have 503.
+/** From a single server, and from a cluster. */
 const WRONG_LAST_SEQUENCE = new Set([10071, 10164]);
 const MESSAGE_TOO_LARGE = 10054;
 /** Account limit, server limit, memory store, file store, the stream's own limits, and a stream that asks for too much. */
@@ -34,15 +34,15 @@ export class BusError extends Error {
 }
 
 /**
- * Messages that a reader expects are not in the stream, although none is removed before every reader is past it. Fatal:
- * to read on would lose them silently.
+ * Messages that a reader expects are missing from the stream, although none is removed before every reader is past it.
+ * Fatal: reading on would lose them silently.
  */
 export class StreamGapError extends Error {
   override readonly name = 'StreamGapError';
   readonly stream: string;
-  /** Sequence of the message that the reader wants next. */
+  /** Sequence of the message that the reader expects next. */
   readonly expected: number;
-  /** Sequence of the first message that is there instead; `expected` - 1 or less when the stream ends before it. */
+  /** Sequence of the first message that is available instead; below `expected` when the stream ends before it. */
   readonly available: number;
 
   constructor(stream: string, expected: number, available: number) {
@@ -57,7 +57,7 @@ export class StreamGapError extends Error {
   }
 }
 
-/** Any failure of the client library as ours; our own errors pass unchanged. */
+/** Wraps any failure of the client library; our own errors pass unchanged. */
 export function busError(what: string, cause: unknown): BusError | StreamGapError {
   if (cause instanceof BusError || cause instanceof StreamGapError) return cause;
   const { api_error: apiError, code } = cause instanceof NatsError ? cause : {};

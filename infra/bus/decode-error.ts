@@ -1,4 +1,7 @@
-/** Why bytes cannot be read. `version`: a format that this program does not know; `malformed`: anything else. */
+/**
+ * Why bytes cannot be read. `version`: this program does not know the version of the format; `malformed`: anything
+ * else.
+ */
 export const DECODE_FAILURES = ['malformed', 'version'] as const;
 export type DecodeFailure = (typeof DECODE_FAILURES)[number];
 

@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 import { busError } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
 
-/** After a watch broke it is started again so much later. */
+/** How long after a watch broke it is started again. */
 const WATCH_AGAIN_MS = 1_000;
 
 /** A stored value and the revision that a compare-and-set of it must name. */
@@ -14,7 +14,7 @@ export interface KeyedValue {
   readonly revision: number;
 }
 
-/** What the library's buckets can do and its type `KV` leaves out. */
+/** A method of the library's buckets that its type `KV` omits. */
 interface TrimsTombstones {
   purgeDeletes(olderThanMs: number): Promise<unknown>;
 }
@@ -85,9 +85,9 @@ export class KeyedBytes {
   }
 
   /**
-   * Calls `change` for every present key and then for each change, in order; resolves once the present ones were seen.
-   * The returned function ends it. A record for which `change` throws is counted, logged
-   * (to `log`, by default the connection's) and passed over.
+   * Calls `change` for every present key and then for each change, in order; resolves after the present ones. The
+   * returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
+   * connection's) and skipped.
    *
    * After a lost connection every key comes again: the library would notice the lost watch only by its silence, seconds
    * later.

@@ -17,8 +17,8 @@ export type MirrorListener<Value> = (
 ) => void;
 
 /**
- * All values of a bucket whose keys begin with `prefix`, read as JSON by a schema, in memory. `followBucket` fills it and
- * keeps it up to date, so that a look-up costs no I/O and a change is known everywhere within moments.
+ * All values of a bucket whose keys begin with `prefix`, read as JSON by a schema, in memory. `followBucket` fills and
+ * updates it, so that a look-up costs no I/O and every process sees a change within moments.
  */
 export class Mirror<Value> {
   readonly prefix: string;
@@ -84,7 +84,7 @@ export async function followBucket(
   return bucket.watch(take, log);
 }
 
-/** The bytes that a mirror reads `value` from. */
+/** Encodes `value` as a mirror reads it. */
 export function encodeJson(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value));
 }

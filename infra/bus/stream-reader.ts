@@ -19,7 +19,7 @@ export interface StreamMessage {
   readonly bytes: Uint8Array;
 }
 
-/** What a reader reads with. */
+/** The connection that a reader uses. */
 export interface StreamReaderDeps {
   readonly manager: JetStreamManager;
   readonly jetstream: JetStreamClient;
@@ -28,10 +28,11 @@ export interface StreamReaderDeps {
 
 /**
  * Reads one stream in order from a sequence on, without holes and without repeats, whatever happens to the server in
- * between: the position is ours, so a consumer that was lost is opened again where we stopped.
+ * between: the position is ours, so the reader opens a lost consumer again where it stopped.
  *
- * Only for streams from which nothing is removed before every reader is past it: messages that are missing at our position
- * are a `StreamGapError`. Streams with legal holes (dead letters, feeds) are read with `Bus.messages` and `messagesOf`.
+ * Only for streams from which nothing is removed before every reader is past it: a message that is missing at our
+ * position is a `StreamGapError`. Streams with legal holes (dead letters, feeds) are read with `Bus.messages` and
+ * `Bus.messagesOf`.
  */
 export class StreamReader {
   readonly #manager: JetStreamManager;
@@ -53,8 +54,8 @@ export class StreamReader {
   }
 
   /**
-   * Waits for messages, `waitMs` at the most, and gives each to `take` as it arrives; ends when `messagesMax` came,
-   * nothing came in time, `take` returns false, or the reader is closed.
+   * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages,
+   * when none comes in time, when `take` returns false, or when the reader is closed.
    * @throws {BusError} retryable, when the server is away
    * @throws {StreamGapError} when messages are missing at our position
    */
@@ -65,7 +66,7 @@ export class StreamReader {
       if (this.#closed) return;
       const messages = await consumer.fetch({ max_messages: messagesMax, expires: Math.max(1_000, waitMs) });
       this.#messages = messages;
-      // Closed while it was opened: the server would be silent until the time is over.
+      // Closed while the fetch began: without this the fetch would wait until its time is over.
       if (this.#closed) void messages.close();
       let unexpected = 0;
       for await (const message of messages) {
@@ -89,27 +90,30 @@ export class StreamReader {
     }
   }
 
-  /** Ends the reader for good, also one that waits in `read`. */
+  /** Ends the reader for good, also while `read` waits. */
   async close(): Promise<void> {
     this.#closed = true;
     const name = this.#consumerName;
     await this.#messages?.close();
     this.#consumer = undefined;
     if (name === '') return;
-    // The server drops an idle reader by itself, so a failure here costs nothing.
+    // The server drops an idle consumer by itself, so a failure here costs nothing.
     await this.#manager.consumers.delete(this.#stream, name).catch(() => false);
   }
 
   /**
-   * The server may have sent more than was taken, and sends nothing twice: what was not waited for would come only behind
-   * the next message of the stream, whenever that is. Then the next read opens another consumer at our position.
+   * The server may have sent more than was taken, and sends nothing twice: the rest would come only behind the next
+   * message of the stream. So the next read opens another consumer at our position.
    */
   async #dropSkipping(consumer: Consumer): Promise<void> {
     const { delivered } = await consumer.info();
     if (delivered.stream_seq >= this.#nextSequence) this.#consumer = undefined;
   }
 
-  /** Another message than the next one came: the consumer repeats or skips some, unless the stream lacks the next one. */
+  /**
+   * Handles a message that is not the next one. Either the consumer repeats or skips messages, or the stream lacks the
+   * next one.
+   */
   async #distrust(sequence: number): Promise<void> {
     this.#consumer = undefined;
     if (sequence < this.#nextSequence) return;
@@ -142,7 +146,7 @@ export class StreamReader {
   }
 }
 
-/** First and last sequence that a stream holds; an empty stream has `first` = `last` + 1. */
+/** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
 export async function streamBounds(
   manager: JetStreamManager,
   stream: string,

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
 const CONNECTIONS_MAX = 32;
-// Below what either end closes idle connections after: ClickHouse 10 s, the embedded store 30 s.
+// Below the time after which either server closes idle connections: ClickHouse 10 s, the embedded store 30 s.
 const IDLE_SOCKET_MS = 5000;
 /** Queries inline long lists of values; the engine's own limit is a quarter of a megabyte. */
 const QUERY_TEXT_MAX_BYTES = 67_108_864;
@@ -13,7 +13,7 @@ const ONE_BLOCK_ROWS = '16777216';
 const TAKES_MAX = 20;
 
 export interface StoreOptions {
-  /** May hold user and password. */
+  /** May contain user and password. */
   readonly url: string;
   readonly database: string;
   readonly requestTimeoutMs: number;
@@ -25,11 +25,11 @@ export interface KeyedInsert {
   readonly columns: readonly string[];
   /** RowBinary for these columns. */
   readonly chunks: readonly Uint8Array[];
-  /** Its own among all inserts of the table. */
+  /** Unique among all inserts of the table. */
   readonly key: string;
-  /** A condition that holds for rows of this insert, and for no others, from when it is stored. */
+  /** A condition that is true for rows of this insert, and for no others, from when it is stored. */
   readonly present: { readonly sql: string; readonly parameters: StoreParameters };
-  /** It may have been asked for before, by whomever. */
+  /** The same insert may have been sent before, by this or another process. */
   readonly isRepeat: boolean;
 }
 
@@ -38,7 +38,7 @@ export type StoreParameters = Readonly<Record<string, unknown>>;
 
 /**
  * What to do about an error. `retryable`: the same request may succeed later. `poison`: these values can never be
- * stored or asked for. `fatal`: something is set up wrongly, and no data will help.
+ * stored or queried. `fatal`: something is set up wrongly, and no data will help.
  */
 export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
 
@@ -104,11 +104,11 @@ export class Store {
   }
 
   /**
-   * Stores rows once, however often it is asked to. The store knows an insert by its key, but notes the key before the
-   * rows are its own, and does not sync that note: killed between the two it takes a repetition for stored that is not,
-   * and after a loss of power it may know nothing of one that is. So a repetition goes by the rows themselves. An insert
-   * is one block, there as a whole or not at all.
-   * @throws {StoreError} as `insertRowBinary`; fatal when the rows stay unseen however often they are inserted
+   * Stores rows once, however often it is called. The store knows an insert by its key, but notes the key before the
+   * rows are visible, and does not sync that note: if it is killed between the two, it takes a repetition for stored
+   * that is not, and after a loss of power it may not know of a stored one. So a repetition checks the rows themselves.
+   * An insert is one block, which is stored as a whole or not at all.
+   * @throws {StoreError} as `insertRowBinary`; fatal when the rows stay invisible however often they are inserted
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, isRepeat } = insert;
@@ -185,8 +185,8 @@ export class Store {
   }
 
   /**
-   * The bytes of an answer as they come; the statement names its own format. The store waits while nobody takes them,
-   * and stops when `return` is called before the end.
+   * The bytes of an answer as they come; the statement names its own format. The store waits while the caller does not
+   * read, and stops when `return` is called before the end.
    */
   async *bytes(
     sql: string,
@@ -237,7 +237,7 @@ export class Store {
     }
   }
 
-  /** Whether the store answers and lets us in. */
+  /** Whether the store answers and accepts our login. */
   async ping(): Promise<boolean> {
     return (await this.#client.ping({ select: true })).success;
   }
@@ -261,7 +261,7 @@ export class Store {
 }
 
 // Timeouts, lost connections, full queues, memory, read-only replicas, too many parts, shutdown, and the coordination
-// service: the data is good, and the store will be.
+// service: the data is good, and the store will recover.
 const RETRYABLE = new Set([
   159, 198, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364, 394, 425,
   439, 473, 499, 999, 1001,

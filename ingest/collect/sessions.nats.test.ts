@@ -243,6 +243,27 @@ test('an id is derived while the owner is silent, and its word counts again when
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
+test.each([
+  ['says that it is unavailable', encodeSessionsUnavailable()],
+  ['answers in a version of its own', Uint8Array.of(99, 0, 0, 0, 0)],
+  ['answers with garbage', Buffer.from('garbage')],
+  ['answers other questions', encodeSessionAnswers([])],
+])('an id is derived at once while the owner %s, and its word counts again afterwards', async (_, answer) => {
+  owner.stop();
+  const partition = partitionOf('s', 'd', PARTITIONS);
+  const stop = bus.answer(sessionLookupSubjectOf(partition), {
+    reply: () => answer,
+    unavailable: encodeSessionsUnavailable,
+  });
+  expect(await seek({})).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS) });
+  stop();
+  owner = startOwner(bus, PARTITIONS);
+  owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+  await expect
+    .poll(() => seek({}), { timeout: 10_000 })
+    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+});
+
 test('an id is derived from when the event came, however long the owner was waited for', async () => {
   owner.stop();
   clock.advance(SESSION_GAP_MS - 1);

@@ -26,23 +26,23 @@ const schema = z.union([
     .transform(({ commands }) => commands),
 ]);
 
-/** What is to be forgotten: of a site, everything, or what one person did, or what was over before a time. */
+/** What to erase of a site: everything, or what one person did, or what ended before a time. */
 export interface EraseCommand {
-  /** What the site is stored under. */
+  /** The id that the site is stored under. */
   readonly projectId: string;
-  /** Null: whoever it was. */
+  /** Null: every person. */
   readonly profileId: string | null;
-  /** Sessions that ended before it, in milliseconds since 1970, and no records; null: whenever that was. */
+  /** Sessions that ended before it, in milliseconds since 1970, and no entities; null: sessions of any time. */
   readonly beforeMs: number | null;
 }
 
-/** Names a message: no two have the same publisher. */
+/** Identifies a message: no two have the same publisher. */
 export interface EraseCommandHead {
   readonly publisherId: bigint;
   readonly sentAtMs: number;
 }
 
-/** The message. */
+/** Encodes the message. */
 export function encodeEraseCommands(
   { publisherId, sentAtMs }: EraseCommandHead,
   all: readonly EraseCommand[],
@@ -56,7 +56,7 @@ export function encodeEraseCommands(
   ]);
 }
 
-/** How checkpoints name the message of this publisher. */
+/** The id of this publisher's message in checkpoints. */
 export function eraseCommandIdOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }

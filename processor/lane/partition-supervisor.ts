@@ -152,7 +152,10 @@ export class PartitionSupervisor {
       bus.answer(hotSubjectOf(partition), {
         reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),
         unavailable: (why) =>
-          encodeHotAnswer({ kind: 'unavailable', reason: why === 'failed' ? 'failed' : 'unreadable' }),
+          encodeHotAnswer({
+            kind: 'unavailable',
+            reason: why === 'malformed' || why === 'version' ? 'unreadable' : 'failed',
+          }),
       }),
     ];
     this.#answering = true;

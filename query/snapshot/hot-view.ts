@@ -18,14 +18,14 @@ import { SharedFetch } from './shared-fetch.ts';
 
 /** A fetch serves questions that come this long after it began. */
 const REUSE_MS = 100;
-/** How long one owner may take before it is asked again; a restarted owner does not know of the first question. */
+/** How long one owner may take before the question is sent again; a restarted owner does not know of the first one. */
 const TRY_MAX_MS = 1_000;
-/** How long a partition may be without an owner before a question is answered without it, or not at all. */
+/** How long a partition may be without an owner before a question is answered without it, or rejected. */
 const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
 /** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
-/** Fetches that are kept at a time; each serves for a moment only. */
+/** Most fetches at a time; each serves for a moment only. */
 const FETCHES_MAX = 10_000;
 
 /** A partition whose owner gave no answer, and why. */
@@ -34,7 +34,7 @@ export interface AwayPartition {
   readonly reason: string;
 }
 
-/** What the owners said, one entry for each partition in order; undefined for those in `away`. */
+/** The owners' answers, one entry for each partition in order; undefined for those in `away`. */
 export interface HotAnswers {
   readonly answers: readonly (HotAnswer | undefined)[];
   readonly away: readonly AwayPartition[];
@@ -48,8 +48,8 @@ export interface HotViewOptions {
 }
 
 /**
- * What is in the memory of the partitions' owners, asked for when somebody wants to know. Questions for the same thing
- * at the same moment share one fetch; nothing is kept beyond that moment.
+ * What is in the memory of the partitions' owners, fetched on demand. Questions for the same thing at the same moment
+ * share one fetch; nothing is retained beyond that moment.
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
@@ -120,7 +120,7 @@ export class HotView {
     try {
       return await this.#askOwners(question);
     } finally {
-      // Rows can be many megabytes: they are let go as soon as nobody may use them any more.
+      // Rows can be many megabytes: they are evicted as soon as no question may use them.
       setTimeout(() => this.#forget(key), REUSE_MS + 1).unref();
     }
   }
@@ -142,7 +142,7 @@ export class HotView {
     return { answers, away };
   }
 
-  /** Asks until there is an answer or the partition was away for too long; then the reason. */
+  /** Asks until there is an answer or the partition was away for too long; then returns the reason. */
   async #askOwner(
     partition: number,
     kind: HotQuestion['kind'],
