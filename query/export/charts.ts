@@ -14,21 +14,23 @@ import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
 import { type Formula, FormulaError, parseFormula } from './formula.ts';
 
-/** What an answer may hold, and what is read for it: a figure for each bucket of each row of each series. */
+/** The maximum number of figures read and returned: one for each bucket of each row of each series. */
 const POINTS_MAX = 500_000;
-/** Rows of one series for a formula, which is computed for each before the greatest are known. */
+/**
+ * The maximum number of rows per series for a formula, which is evaluated for all rows before the greatest are known.
+ */
 const COMBINATIONS_MAX = 10_000;
-/** Statements of one question that wait or run together: others of the site shall get a turn. */
-const AT_ONCE = 4;
+/** The maximum number of statements that one request queues or runs, so that other requests for the site proceed. */
+const CONCURRENT_STATEMENTS = 4;
 
-/** The buckets of a question: those of the range, and of the span before where that is asked for. */
+/** The buckets of the range, and of the previous period if it is requested. */
 interface ChartSpans {
   readonly range: Range;
   readonly buckets: readonly Bucket[];
   readonly previous: readonly Bucket[];
 }
 
-/** `GET /export/charts`. Refused without the store; with `partial` answered without an owner that is away. */
+/** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
   asked: Asked,
@@ -39,7 +41,7 @@ export async function answerCharts(
   const rowsMax = rowsMaxOf(query, spans);
   const seam = await listSeam(sources, asked, query);
   const question = { site: asked.site.storedId, query, spans, rowsMax };
-  const found = await inTurns(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
   const dates = spans.buckets.map(({ label }) => label);
   const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
     chartRows(
@@ -80,19 +82,19 @@ function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
   );
   const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
   if (previous === undefined) {
-    const message = `interval: the span before has too many buckets of one ${found.interval}`;
+    const message = `interval: the previous period has too many buckets of one ${found.interval}`;
     throw new RejectError('invalid', message);
   }
   return { range: found, buckets: found.buckets, previous };
 }
 
-/** How many rows of a series are read; throws a `RejectError` where the answer would be too large. */
+/** The number of rows to read per series; throws a `RejectError` if the response would be too large. */
 function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
   const columns = series.length * (spans.buckets.length + spans.previous.length);
   const most = Math.floor(POINTS_MAX / columns);
   if (breakdowns === undefined || breakdowns.length === 0) return 1;
   if (limit > most) {
-    const message = `limit: at most ${most} with so many series and buckets; ask for fewer or for a longer interval`;
+    const message = `limit: expected at most ${most} with this many series and buckets; request fewer or a longer interval`;
     throw new RejectError('invalid', message);
   }
   return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
@@ -113,7 +115,7 @@ interface CombinationRow {
   readonly figures: readonly number[];
 }
 
-/** The combinations that a series has, or the greatest of them; without breakdowns it always has one. */
+/** The combinations of a series, or the greatest ones; without breakdowns there is always exactly one. */
 async function askSeries(
   history: Pick<History, 'ask'>,
   seam: Seam,
@@ -131,7 +133,7 @@ async function askSeries(
     site,
     from: range.span.fromMs,
     to: range.span.toMs,
-    // Of an empty span nothing is read.
+    // An empty span reads nothing.
     previousFrom: range.previous.fromMs,
     previousTo: query.previous ? range.previous.toMs : range.previous.fromMs,
     edges: [...previous, ...buckets].map(({ fromMs }) => fromMs),
@@ -146,7 +148,7 @@ async function askSeries(
     hotEvents: condition,
   });
   if (rows.length > rowsMax) {
-    const message = `breakdowns: more than ${rowsMax} combinations for a formula; filter, or ask for fewer buckets`;
+    const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;
     throw new RejectError('too-large', message);
   }
   const found = rows.length === 0 && breakdowns.length === 0 ? [NOTHING] : rows;
@@ -175,13 +177,13 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
   };
 }
 
-/** Does `work` for each of several, so many at once, and gives the results in order. */
-async function inTurns<One, Result>(
+/** Runs `work` for each element, in batches of `CONCURRENT_STATEMENTS`, and returns the results in order. */
+async function inBatches<One, Result>(
   all: readonly One[],
   work: (one: One) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let from = 0; from < all.length; from += AT_ONCE)
-    results.push(...(await Promise.all(all.slice(from, from + AT_ONCE).map(work))));
+  for (let from = 0; from < all.length; from += CONCURRENT_STATEMENTS)
+    results.push(...(await Promise.all(all.slice(from, from + CONCURRENT_STATEMENTS).map(work))));
   return results;
 }

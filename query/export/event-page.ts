@@ -6,19 +6,22 @@ import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
 import type { ExportRow } from './row.ts';
 
-/** Which events, and which of them. */
+/** A selection of events and a page of it. */
 export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
-  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `held`. */
+  /**
+   * Bound besides the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and the parameters of
+   * `held`.
+   */
   readonly conditions: StoreParameters;
   readonly held: Pieces;
-  /** The columns of the rows; our own text. */
+  /** The columns of the rows; our own SQL text. */
   readonly columns: string;
 }
 
-/** Beyond these a page is looked for in a narrower part, if there is one. */
+/** With more rows to sort, a page is first narrowed to a smaller part of the span, if possible. */
 const SORTED_ROWS_MAX = 20_000;
 
 interface PieceRow {
@@ -27,8 +30,9 @@ interface PieceRow {
 }
 
 /**
- * A page of events, newest first, and how many there are on all pages. All statements over one seam see the same events:
- * rows of the events table never change, and each reads those up to the seam's flush numbers and the same hot rows.
+ * A page of events, newest first, and the number of events on all pages. All statements over one seam see the same
+ * events: rows of the events table never change, and each statement reads up to the seam's flush numbers plus the same
+ * hot rows.
  */
 export async function readEventPage(
   history: Pick<History, 'ask'>,
@@ -36,7 +40,7 @@ export async function readEventPage(
   { span, cursor, limit, conditions, held, columns }: EventPage,
 ): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
   let total: number | undefined;
-  // Where pieces are wide, those that the page touches are cut again: all columns are read of few rows only.
+  // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
   let within: Span = span;
   let from: Cursor = cursor;
   for (;;) {

@@ -1,5 +1,5 @@
 import { metricsQuery } from '../../api.ts';
-import type { AskedFilter } from '../../filters/testing/evaluate.ts';
+import type { RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { type FilteredScene, heldEvents, heldVisits } from '../../filters/testing/filtered.ts';
 import { readParameters } from '../../http/parameters.ts';
 import type { Asked, Sources } from '../../snapshot/question.ts';
@@ -25,7 +25,7 @@ export const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 const asked: Asked = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: NOW_MS };
 
-export type Filters = readonly AskedFilter[];
+export type Filters = readonly RequestedFilter[];
 
 /** A question of every kind: what it answers with these filters, and what a look at every row gives. */
 export interface Question {
