@@ -56,11 +56,11 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const watch = await StoreWatch.start(pinged, clock);
   const memory = new SiteMemory();
   accounts.sites.onChange((after, before) => {
-    if (before !== undefined && after?.value.deletion !== null) memory.forget(before.value.storedId);
+    if (before !== undefined && after?.value.deletion !== null) memory.evict(before.value.storedId);
   });
   // Whoever was erased is in sums that were kept before.
   catalog.erasures.onChange((after) => {
-    if (after?.value.status === 'done') memory.forget(after.value.storedId);
+    if (after?.value.status === 'done') memory.evict(after.value.storedId);
   });
   const questions = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manage = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);

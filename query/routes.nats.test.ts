@@ -38,15 +38,15 @@ let baseUrl = '';
 const metrics = new Metrics();
 const partitions = new OwnedPartitions(PARTITIONS);
 let evicted: (() => void)[] = [];
-let asked = 0;
+let requests = 0;
 
-interface Key {
+interface ClientKey {
   readonly id: string;
   readonly secret: string;
 }
 
 /** A new client, known everywhere once the mirror has seen it; each test has its own, and so its own limit. */
-async function makeClient(type: Client['type'], projectId: string | null): Promise<Key> {
+async function makeClient(type: Client['type'], projectId: string | null): Promise<ClientKey> {
   const id = randomUUID();
   const secret = createSecret();
   const record = clientSchema.parse({
@@ -71,13 +71,13 @@ async function makeSite(id: string, teamId: string): Promise<void> {
 
 function own(partition: number): () => void {
   return owning.answer(hotSubjectOf(partition), (bytes) => {
-    asked += 1;
+    requests += 1;
     const question = decodeHotQuestion(bytes);
     return partitions.owners[partition]?.answer(question) ?? new Uint8Array(0);
   });
 }
 
-function get(path: string, key?: Key, family = 'service'): Promise<Response> {
+function get(path: string, key?: ClientKey, family = 'service'): Promise<Response> {
   const headers: Record<string, string> = {};
   if (key !== undefined) {
     headers[`${family}-client-id`] = key.id;
@@ -86,9 +86,9 @@ function get(path: string, key?: Key, family = 'service'): Promise<Response> {
   return fetch(baseUrl + path, { headers });
 }
 
-let root: Key;
-let read: Key;
-let write: Key;
+let root: ClientKey;
+let read: ClientKey;
+let write: ClientKey;
 
 beforeAll(async () => {
   nats = await startNatsServer();
@@ -144,7 +144,8 @@ test('who may ask what', async () => {
     '/insights/foreign/live',
     '/insights/none/live',
   ];
-  const statuses = async (key: Key) => Promise.all(paths.map(async (path) => (await get(path, key)).status));
+  const statuses = async (key: ClientKey) =>
+    Promise.all(paths.map(async (path) => (await get(path, key)).status));
   expect(await statuses(root)).toEqual([200, 200, 404, 404]);
   expect(await statuses(read)).toEqual([200, 403, 403, 403]);
   expect(await statuses(write)).toEqual([403, 403, 403, 403]);
@@ -155,7 +156,7 @@ test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}
   'who may ask %s of which site',
   async (path) => {
     // Who is let in is told that the store is away.
-    const statuses = async (key: Key) =>
+    const statuses = async (key: ClientKey) =>
       Promise.all(
         [
           '',
@@ -202,11 +203,11 @@ test('live is the sum over the partitions, with and without details', async () =
 test('however many ask for live at once, the owners are asked once', async () => {
   const key = await makeClient('root', null);
   await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
-  const before = asked;
+  const before = requests;
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
   // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
-  expect(asked - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
+  expect(requests - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });
 
@@ -286,7 +287,7 @@ test('a partition that comes back within its time is waited for; one that does n
   await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
   const refused = await get('/insights/sister/metrics?range=30min', root);
   expect(refused.status).toBe(503);
-  expect(await refused.json()).toMatchObject({ message: expect.stringContaining('part 1 of 2') });
+  expect(await refused.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });
   evicted[1] = own(1);

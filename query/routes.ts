@@ -57,8 +57,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     anyEndpoint(insight(scopeOf, question));
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
-  const kept = new FiguresCache();
-  sources.memory.keeps((storedId) => kept.forget(storedId));
+  const cache = new FiguresCache();
+  sources.memory.onEvict((storedId) => cache.evict(storedId));
   return [
     endpoint({
       path: 'live',
@@ -69,8 +69,8 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: liveAnswer,
       },
       schema: liveQuery,
-      answer: (asked, { details }) =>
-        details ? answerLiveDetails(sources.hot, asked) : answerLive(sources.hot, asked),
+      answer: (scope, { details }) =>
+        details ? answerLiveDetails(sources.hot, scope) : answerLive(sources.hot, scope),
     }),
     endpoint({
       path: 'metrics',
@@ -79,7 +79,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: metricsAnswer,
       },
       schema: metricsQuery,
-      answer: (asked, query) => answerMetrics(sources, asked, query, kept),
+      answer: (scope, query) => answerMetrics(sources, scope, query, cache),
     }),
     ...breakdownInsights(sources).map((question) => endpoint(question)),
     ...trafficInsights(sources).map((question) => endpoint(question)),
@@ -100,19 +100,19 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: excludedAnswer,
       },
       schema: excludedQuery,
-      answer: (asked, query) => answerExcluded(sources, asked, query),
+      answer: (scope, query) => answerExcluded(sources, scope, query),
     }),
     endpoint({
       path: 'profiles/:profileId',
       about: { summary: 'A person, and the last events that name it', answer: profileAnswer },
       schema: recordQuery,
-      answer: (asked, _query, { profileId = '' } = {}) => answerProfile(sources, asked, profileId),
+      answer: (scope, _query, { profileId = '' } = {}) => answerProfile(sources, scope, profileId),
     }),
     endpoint({
       path: 'groups/:groupId',
       about: { summary: 'A group', answer: groupAnswer },
       schema: recordQuery,
-      answer: (asked, _query, { groupId = '' } = {}) => answerGroup(sources, asked, groupId),
+      answer: (scope, _query, { groupId = '' } = {}) => answerGroup(sources, scope, groupId),
     }),
     exported({
       path: 'events',
@@ -123,20 +123,20 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
         answer: exportAnswer,
       },
       schema: exportQuery,
-      answer: async (asked, query) => ({ json: await answerExport(sources, asked, query) }),
+      answer: async (scope, query) => ({ json: await answerExport(sources, scope, query) }),
     }),
     exported({
       path: 'charts',
       about: { summary: 'Figures of series of events over time', answer: chartsAnswer },
       schema: chartsQuery,
-      answer: async (asked, query) => ({ json: await answerCharts(sources, asked, query) }),
+      answer: async (scope, query) => ({ json: await answerCharts(sources, scope, query) }),
     }),
     ...STREAM_FORMS.map((form) =>
       exported({
         path: `events.${form.extension}`,
         about: { summary: form.summary, description: STREAM_NOTE, answer: { contentType: form.mediaType } },
         schema: streamQuery,
-        answer: (asked, query) => streamExport(sources, asked, query, form),
+        answer: (scope, query) => streamExport(sources, scope, query, form),
       }),
     ),
   ];

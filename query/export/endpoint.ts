@@ -3,7 +3,7 @@ import type { ExportQuery } from '../api.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
 import type { About, Answered, Endpoint, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import type { Asked } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 
 /** How a question of the export names its site, if at all. */
 export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;
@@ -13,7 +13,7 @@ export interface ExportQuestion<Parameters extends NamedSite> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters) => Promise<Answered>;
+  readonly answer: (scope: QuestionScope, parameters: Parameters) => Promise<Answered>;
 }
 
 /** The endpoint of such a question. */

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/http.ts';
-import type { Asked } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 
 /** Who is let in, and which limit counts; see `door.ts`. */
 export const AREAS = ['insights', 'export', 'manage'] as const;
@@ -74,14 +74,14 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
 }
 
 /** The site that a client may ask about, its zone and the time; throws a `RejectError` where it may not. */
-export type ScopeOf = (client: Client, projectId: string) => Asked;
+export type ScopeOf = (client: Client, projectId: string) => QuestionScope;
 
 /** A question below `/insights/{projectId}`, whose answer needs no more than the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
+  readonly answer: (scope: QuestionScope, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
   /** Of a list that is answered by pages: the `cursor` behind this one, for `x-next-cursor`; undefined behind the last. */
   next?(parameters: Parameters, answer: Answer): string | undefined;
 }

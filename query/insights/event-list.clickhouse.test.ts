@@ -15,23 +15,23 @@ const zone = new Zones().of('Europe/Berlin');
 const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
 const TO_MS = Date.parse('2026-10-25T23:00:00Z');
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(20_261_025), {
   events: 900,
   fromMs: FROM_MS - 2 * DAY_MS,
   toMs: TO_MS,
 });
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
-function ask(query: string, known: number, history = held.history) {
-  const asked = { site: modelSite('site', 'Europe/Berlin'), zone, nowMs: NOW_MS };
+function ask(query: string, known: number, history = fixture.history) {
+  const scope = { site: modelSite('site', 'Europe/Berlin'), zone, nowMs: NOW_MS };
   const sources = { history, hot: model.hotView(known) };
-  return answerEventList(sources, asked, readParameters(query, eventListQuery));
+  return answerEventList(sources, scope, readParameters(query, eventListQuery));
 }
 
 /** The ids of the events of the range that are wanted, as an answer has them. */
@@ -57,7 +57,7 @@ async function allPages(known: number, limit: number): Promise<readonly string[]
 
 /** The same by what each page says of the next one. */
 async function followedPages(known: number, limit: number): Promise<readonly string[]> {
-  const { next, schema } = eventListInsight({ history: held.history, hot: model.hotView(known) });
+  const { next, schema } = eventListInsight({ history: fixture.history, hot: model.hotView(known) });
   const ids: string[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
     const query: string = `limit=${limit}&cursor=${cursor}`;
@@ -72,8 +72,8 @@ test('the pages hold every event once and in order, whatever of it is hot, store
   const expected = expectedIds(isReal);
   expect(expected.length).toBeGreaterThan(300);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
-    if (stored > 0) await model.land(held.store, stored);
-    if (stored === 2) await held.store.command('OPTIMIZE TABLE events FINAL');
+    if (stored > 0) await model.land(fixture.store, stored);
+    if (stored === 2) await fixture.store.command('OPTIMIZE TABLE events FINAL');
     for (let known = 0; known <= stored; known += 1) {
       expect(await allPages(known, 97), `known ${known} of ${stored}`).toEqual(expected);
     }

@@ -29,12 +29,12 @@ const records = {
   groups: GROUPS.slice(0, 1).map((id) => randomRecord(seeded, id)),
 };
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
   for (const table of ['profiles', 'groups'] as const) {
     for (const record of records[table]) {
-      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+      await insertRecord(fixture.store, table, record, { site: 'site', version: 1 });
     }
   }
   // Flushes of which the owners know, with most of the traffic, others that landed unknown to them, some that did not, and open rows.
@@ -42,18 +42,18 @@ beforeAll(async () => {
     addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
       visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 5 - partition) await visits.land(partition, fixture.store);
       if (round < 3) visits.complete(partition);
     }
   }
   addFilteredTraffic(visits, seeded, { steps: 40, fromMs: FROM_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function sourcesNow(): Sources {
-  return { history: held.history, hot: visits.hotView() };
+  return { history: fixture.history, hot: visits.hotView() };
 }
 
 function sceneNow(): FilteredScene {
@@ -70,14 +70,14 @@ function ask(name: string, filters: unknown, sources = sourcesNow()): Promise<un
 function expected(name: string, filters: Filters): unknown {
   const question = QUESTIONS[name];
   if (question === undefined) throw new Error(name);
-  const { range } = Object.fromEntries(new URLSearchParams(question.range));
-  const asked = rangeOf(
-    readParameters(range === undefined ? '' : `range=${range}`, metricsQuery),
+  const { range: rangeName } = Object.fromEntries(new URLSearchParams(question.range));
+  const range = rangeOf(
+    readParameters(rangeName === undefined ? '' : `range=${rangeName}`, metricsQuery),
     NOW_MS,
     zone,
   );
-  if ('kind' in asked) throw new Error(asked.message);
-  return question.expected(filters, asked, sceneNow());
+  if ('kind' in range) throw new Error(range.message);
+  return question.expected(filters, range, sceneNow());
 }
 
 test.each(NAMES)('%s with filters is what a look at every row gives', async (name) => {
@@ -104,15 +104,18 @@ test('filtered figures are the same whatever lands or merges between the reads',
     // The hot rows are fetched before anything lands, and asked with again afterwards.
     const hot = visits.hotView();
     const rows = await hot.rows('site');
-    const early = { history: held.history, hot: Object.assign(visits.hotView(), { rows: async () => rows }) };
+    const early = {
+      history: fixture.history,
+      hot: Object.assign(visits.hotView(), { rows: async () => rows }),
+    };
     const read = (sources: Sources) => Promise.all(names.map((name) => ask(name, filters, sources)));
     expect(await read(early), `seed ${seed}`).toEqual(before);
     for (const partition of [0, 1]) {
-      await visits.land(partition, held.store);
+      await visits.land(partition, fixture.store);
       expect(await read(early), `seed ${seed}`).toEqual(before);
       if (seeded.chance(0.5)) visits.complete(partition);
     }
-    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await read(early), `seed ${seed}`).toEqual(before);
     expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
   }
@@ -190,14 +193,14 @@ test('a session is judged by its entry, its events each by itself, and an event 
   // Its only event at /buy is one that nobody sent.
   own.put(2, visit('f', 'DE', NOW_MS - 60_000));
   own.add(2, event({ id: '6', sessionId: 'f', deviceId: 'f', name: 'session_end', path: '/buy' }, 'DE'));
-  const asked = { site: modelSite('own'), zone, nowMs: NOW_MS };
+  const scope = { site: modelSite('own'), zone, nowMs: NOW_MS };
   const filters = [
     { name: 'country', operator: 'is', value: ['DE'] },
     { name: 'path', operator: 'is', value: ['/buy'] },
   ];
   const query = new URLSearchParams({ range: 'lastHour', filters: JSON.stringify(filters) }).toString();
-  const sources = { history: held.history, hot: own.hotView() };
-  const { metrics } = await answerMetrics(sources, asked, readParameters(query, metricsQuery));
+  const sources = { history: fixture.history, hot: own.hotView() };
+  const { metrics } = await answerMetrics(sources, scope, readParameters(query, metricsQuery));
   expect(metrics).toMatchObject({ total_screen_views: 3, unique_visitors: 3, total_sessions: 1 });
 });
 
@@ -205,10 +208,10 @@ test.each(['range=30min', 'range=lastHour&partial=true'])(
   'what memory has counted cannot be filtered: without the store metrics?%s is refused',
   async (range) => {
     const history = awayHistory();
-    const asked = { site: modelSite('site'), zone, nowMs: NOW_MS };
+    const scope = { site: modelSite('site'), zone, nowMs: NOW_MS };
     const query = (filters: string) => readParameters(`${range}&filters=${filters}`, metricsQuery);
     const sources = { history, hot: visits.hotView() };
-    const answer = answerMetrics(sources, asked, query('[{"name":"path","operator":"is","value":["/"]}]'));
+    const answer = answerMetrics(sources, scope, query('[{"name":"path","operator":"is","value":["/"]}]'));
     await expect(answer).rejects.toMatchObject({ status: 503, reason: 'store-away' });
   },
 );

@@ -20,10 +20,10 @@ const zones = new Zones();
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const partitions = new OwnedPartitions(2);
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
   const seeded = new SeededRandom(42);
   addTraffic(partitions, seeded, {
     events: 1_500,
@@ -36,20 +36,20 @@ beforeAll(async () => {
   addTraffic(partitions, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 async function land(): Promise<void> {
   for (const owner of partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
 }
 
-function ask(query: string, zone: string, history = held.history) {
-  const asked = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
+function ask(query: string, zone: string, history = fixture.history) {
+  const scope = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
   const sources = { history, hot: partitions.hotView() };
-  return answerMetrics(sources, asked, readParameters(query, metricsQuery));
+  return answerMetrics(sources, scope, readParameters(query, metricsQuery));
 }
 
 function expected(query: string, zone: string) {
@@ -84,9 +84,9 @@ test.each([
 });
 
 test('a site of which nothing is known has zeros in every bucket', async () => {
-  const asked = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const scope = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const query = readParameters('range=7d', metricsQuery);
-  const answer = await answerMetrics({ history: held.history, hot: partitions.hotView() }, asked, query);
+  const answer = await answerMetrics({ history: fixture.history, hot: partitions.hotView() }, scope, query);
   expect(answer.series.length).toBe(7);
   expect(answer.metrics).toEqual(answer.series[3] && { ...answer.metrics, ...omitDate(answer.series[3]) });
   expect(answer.metrics.bounce_rate).toBe(0);
@@ -121,8 +121,8 @@ test.each([
   [{ max_memory_usage: 100_000 }, 'too-large', 400],
 ])('a question over its limits %o is refused with the reason', async (settings, reason, status) => {
   const refused = {
-    query: (_sql: string) => held.store.query(HEAVY, {}, settings),
-    bytes: held.store.bytes.bind(held.store),
+    query: (_sql: string) => fixture.store.query(HEAVY, {}, settings),
+    bytes: fixture.store.bytes.bind(fixture.store),
   } as Pick<Store, 'query' | 'bytes'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
   const history = new History({
@@ -159,7 +159,7 @@ test.each([
     const buckets = bucketsOf({ fromMs, toMs: fromMs + days * 24 * HOUR_MS }, interval, zone) ?? [];
     const times = buckets.flatMap(({ fromMs: at }) => [at, at - 1]).slice(2);
     expect(times.length).toBeGreaterThan(50);
-    const rows = await held.store.query<{ readonly label: string }>(
+    const rows = await fixture.store.query<{ readonly label: string }>(
       `SELECT toString(toStartOfInterval(fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), '${name}'),
            INTERVAL 1 ${interval}, '${name}')) AS label`,
       { times },

@@ -98,26 +98,26 @@ class Sessions {
   }
 }
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 beforeEach(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterEach(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function ask(sessions: Sessions, query: string) {
-  const asked = { site, zone, nowMs: TO_MS };
-  const sources = { history: held.history, hot: sessions.partitions.hotView() };
+  const scope = { site, zone, nowMs: TO_MS };
+  const sources = { history: fixture.history, hot: sessions.partitions.hotView() };
   const dates = 'startDate=2026-05-03&endDate=2026-05-04';
-  return answerSessionList(sources, asked, readParameters(`${dates}&${query}`, sessionListQuery));
+  return answerSessionList(sources, scope, readParameters(`${dates}&${query}`, sessionListQuery));
 }
 
 test('law 4: the list holds every session once and as it is now, whatever lands or merges between the reads', async () => {
   const seed = Number(process.env.SEED ?? 4_321);
   const sessions = new Sessions(seed);
   const holds = async (seam: Seam, expected: readonly Partial<ListedSession>[]) => {
-    const list = await listSessions(held.history, { site }, { ...EVERYTHING, span: SPAN, seam });
+    const list = await listSessions(fixture.history, { site }, { ...EVERYTHING, span: SPAN, seam });
     expect(list, `seed ${seed}`).toEqual(expected.map((session) => expect.objectContaining(session)));
     for (const session of list) expect(listedSession.strict().parse(session)).toEqual(session);
   };
@@ -134,7 +134,7 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
     const seams = [await sessions.seam()];
     for (const owner of sessions.partitions.owners) {
       for (const flush of [...owner.pending]) {
-        const landing = held.land(owner, flush);
+        const landing = fixture.land(owner, flush);
         for (const seam of seams) await holds(seam, expected);
         await landing;
         for (const seam of seams) await holds(seam, expected);
@@ -143,13 +143,13 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
         seams.push(await sessions.seam());
       }
     }
-    const merging = held.store.command('OPTIMIZE TABLE sessions FINAL');
+    const merging = fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     for (const seam of seams) await holds(seam, expected);
     await merging;
     for (const seam of seams) await holds(seam, expected);
     views.push(...seams);
   }
-  for (const owner of sessions.partitions.owners) await held.land(owner, owner.cut());
+  for (const owner of sessions.partitions.owners) await fixture.land(owner, owner.cut());
   // What was hot in a view may be long replaced in the store, by states that began before the span.
   for (const seam of views) await holds(seam, sessions.expected());
 });
@@ -157,16 +157,16 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
 /** All pages by what each says of the next one. */
 async function followed(sessions: Sessions, query: string): Promise<ListedSession[]> {
   const { next, schema } = sessionListInsight({
-    history: held.history,
+    history: fixture.history,
     hot: sessions.partitions.hotView(),
   });
   const found: ListedSession[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-    const asked: string = `${query}&cursor=${cursor}`;
-    const page = await ask(sessions, asked);
+    const pageQuery: string = `${query}&cursor=${cursor}`;
+    const page = await ask(sessions, pageQuery);
     found.push(...page);
     const dates = 'startDate=2026-05-03&endDate=2026-05-04';
-    cursor = next?.(readParameters(`${dates}&${asked}`, schema), page);
+    cursor = next?.(readParameters(`${dates}&${pageQuery}`, schema), page);
   }
   return found;
 }
@@ -175,7 +175,7 @@ test('the pages hold every session once and in order, while some of them are sto
   const sessions = new Sessions(9);
   sessions.change(400);
   for (const owner of sessions.partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
   sessions.change(100);
@@ -199,7 +199,7 @@ test('the sessions of a profile are those that have it now', async () => {
   const sessions = new Sessions(11);
   sessions.change(500);
   for (const owner of sessions.partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
   sessions.change(200);
@@ -215,7 +215,7 @@ test('the sessions of a profile are those that have it now', async () => {
 });
 
 test('the revenue of a session is in major units, by currency and of the currency of the site', async () => {
-  await held.store.command(
+  await fixture.store.command(
     `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, startedAt, endedAt, revenue) VALUES
        (1, 1, 1, 7, 'site', unhex({id:String}), '2026-05-04 10:00:00.000', '2026-05-04 10:00:01.500',
         map('JPY', 1500, 'EUR', 1234, 'USD', 0, 'GBP', -50))`,

@@ -15,21 +15,21 @@ const FROM_MS = Date.parse('2026-05-03T00:00:00Z');
 const TO_MS = Date.parse('2026-05-10T00:00:00Z');
 const zone = new Zones().of('UTC');
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(77), {
   events: 500,
   fromMs: FROM_MS - 86_400_000,
   toMs: TO_MS,
 });
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function ask<Parameters>(make: (sources: Sources) => Insight<Parameters>, query: string, known: number) {
-  const { schema, answer } = make({ history: held.history, hot: model.hotView(known) });
+  const { schema, answer } = make({ history: fixture.history, hot: model.hotView(known) });
   return answer({ site: modelSite('site'), zone, nowMs: NOW_MS }, readParameters(query, schema));
 }
 
@@ -72,7 +72,7 @@ test('names, keys and values are counted once each, whatever of them is hot, sto
   const values = plans.map(([value, count]) => ({ value, count }));
   expect([names.length, keys.length, values.length]).toEqual([5, 4, 5]);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
-    if (stored > 0) await model.land(held.store, stored);
+    if (stored > 0) await model.land(fixture.store, stored);
     for (let known = 0; known <= stored; known += 1) {
       expect(await ask(eventNamesInsight, '', known)).toEqual(names);
       expect(await ask(propertyKeysInsight, '', known)).toEqual(keys);

@@ -13,7 +13,7 @@ FROM
                 roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge
             FROM hourly_totals
             WHERE projectId = {site:String}
-                AND $SUMMED_HOURS$
+                AND $ROLLUP_HOURS$
             UNION ALL
             SELECT
                 $VISITOR$ AS visitor,

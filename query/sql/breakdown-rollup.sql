@@ -35,9 +35,9 @@ FROM
 (
     SELECT
         $COLUMNS$, begun, viewed, bounced, lastedMs, revenue[{currency:String}] AS earned, visitors AS visitorHashes
-    FROM $SUMS$
+    FROM $ROLLUP_TABLE$
     WHERE projectId = {site:String}
-        AND $SUMMED_DAYS$
+        AND $ROLLUP_DAYS$
     UNION ALL
     SELECT
         prefix, name,

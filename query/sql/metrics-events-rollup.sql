@@ -6,7 +6,7 @@ WITH pieces AS
         toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue,
         begun AS sessions, bounced AS bounces, lastedMs AS durationMs
     FROM hourly_totals
-    WHERE projectId = {site:String} AND $SUMMED_HOURS$
+    WHERE projectId = {site:String} AND $ROLLUP_HOURS$
     UNION ALL
     SELECT
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,

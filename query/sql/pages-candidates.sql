@@ -6,12 +6,12 @@ FROM
     SELECT origin, path, screenViews AS viewed, sessionsWithin + sessions.size0 AS counted
     FROM daily_pages
     WHERE projectId = {site:String}
-        AND $SUMMED_DAYS$
+        AND $ROLLUP_DAYS$
     UNION ALL
     SELECT origin, path, screenViews AS viewed, sessionsWithin + sessions.size0 AS counted
     FROM hourly_pages
     WHERE projectId = {site:String}
-        AND $SUMMED_HOURS$
+        AND $ROLLUP_HOURS$
 )
 GROUP BY origin, path
 HAVING sum(viewed) > 0

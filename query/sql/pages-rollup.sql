@@ -5,7 +5,7 @@
 WITH named AS
 (
     SELECT *
-    FROM $PAGE_SUMS$
+    FROM $PAGE_ROLLUPS$
     UNION ALL
     SELECT
         toUnixTimestamp(maxIf(createdAt, isScreenView AND title != '')) AS at,

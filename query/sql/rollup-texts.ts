@@ -3,7 +3,7 @@ import { hashText } from '../../processor/rows.ts';
 /** What a block is multiplied with, to put the number of an hour since 1970 behind it; enough until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
 /** Hashes that an answer from sums may have to be kept: eight bytes each. */
-export const FINALIZED_HASHES_MAX = 1_000_000;
+export const CACHED_HASHES_MAX = 1_000_000;
 /** Hashes that rows may name beside what is kept; they come with every answer. */
 export const ROW_HASHES_MAX = 100_000;
 
@@ -33,20 +33,20 @@ const TEXTS: Readonly<Record<string, string>> = {
     `${inSpan('startedAt')} AND ({every:UInt8} OR entryPath IN {paths:Array(String)})`,
   ),
   /** The sums of the pages that are asked for, by days and hours. */
-  $PAGE_SUMS$: `(${pageSums('day', 'daily_pages', '$SUMMED_DAYS$')}
-        UNION ALL${pageSums('hour', 'hourly_pages', '$SUMMED_HOURS$')}
+  $PAGE_ROLLUPS$: `(${pageRollups('day', 'daily_pages', '$ROLLUP_DAYS$')}
+        UNION ALL${pageRollups('hour', 'hourly_pages', '$ROLLUP_HOURS$')}
     )`,
   $IS_NAMED$: IS_NAMED,
   /** On rows of sums of hours: the row of an hour that is read from its sum. */
-  $SUMMED_HOURS$: summedText('hour', 'firstHour', 'lastHour', 'hourKeys'),
+  $ROLLUP_HOURS$: rollupText('hour', 'firstHour', 'lastHour', 'hourKeys'),
   /** The same of days. */
-  $SUMMED_DAYS$: summedText('day', 'firstDay', 'lastDay', 'dayKeys'),
+  $ROLLUP_DAYS$: rollupText('day', 'firstDay', 'lastDay', 'dayKeys'),
   /** The visitor of an event or a session as sums tell them apart; 0 for none. */
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)})`,
   /** The session of an event, in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   // One more than there may be, so that it shows.
-  $SETTLED_HASHES_MAX$: String(FINALIZED_HASHES_MAX + 1),
+  $CACHED_HASHES_MAX$: String(CACHED_HASHES_MAX + 1),
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
@@ -64,7 +64,7 @@ export function withRollupTexts(sql: string): string {
 }
 
 /** A row is the one that is meant when its block and its time are in one of the keys; the bounds are for the index. */
-function summedText(start: string, first: string, last: string, keys: string): string {
+function rollupText(start: string, first: string, last: string, keys: string): string {
   return [
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
     `toUInt128(block) * ${KEY_HOURS} + intDiv(toUnixTimestamp(${start}), 3600) IN {${keys}:Array(UInt128)}`,
@@ -139,7 +139,7 @@ function sessionsOf(keys: string, columns: string, condition: string): string {
 )`;
 }
 
-function pageSums(start: string, table: string, condition: string): string {
+function pageRollups(start: string, table: string, condition: string): string {
   return `
         SELECT
             toUnixTimestamp(${start}) AS at, origin, path, title AS lastTitle, screenViews AS viewed,
