@@ -37,7 +37,7 @@ let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
 const partitions = new OwnedPartitions(PARTITIONS);
-let evicted: (() => void)[] = [];
+let stopOwning: (() => void)[] = [];
 let requests = 0;
 
 interface ClientKey {
@@ -45,7 +45,7 @@ interface ClientKey {
   readonly secret: string;
 }
 
-/** A new client, known everywhere once the mirror has seen it; each test has its own, and so its own limit. */
+/** A new client, valid once the mirror has its record. Each test has its own client, and so its own limit. */
 async function makeClient(type: Client['type'], projectId: string | null): Promise<ClientKey> {
   const id = randomUUID();
   const secret = createSecret();
@@ -100,7 +100,7 @@ beforeAll(async () => {
   root = await makeClient('root', null);
   read = await makeClient('read', 'site');
   write = await makeClient('write', 'site');
-  evicted = partitions.owners.map(({ partition }) => own(partition));
+  stopOwning = partitions.owners.map(({ partition }) => own(partition));
   const now = Date.now();
   addTraffic(partitions, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
   http = new HttpServer((error) => {
@@ -133,11 +133,11 @@ test.each([
   expect(response.headers.get('access-control-allow-origin')).toBeNull();
 });
 
-test('the right client with a wrong secret is not let in', async () => {
+test('a known client with a wrong secret gets 401', async () => {
   expect((await get('/insights/site/live', { ...read, secret: createSecret() })).status).toBe(401);
 });
 
-test('who may ask what', async () => {
+test('a root client may query its team, a read client its site, a write client nothing', async () => {
   const paths = [
     '/insights/site/live',
     '/insights/sister/live',
@@ -153,9 +153,9 @@ test('who may ask what', async () => {
 
 const CHART = 'series=[{"name":"*"}]';
 test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}&`])(
-  'who may ask %s of which site',
+  '%s is open to a root client for its team and to a read client for its site',
   async (path) => {
-    // Who is let in is told that the store is away.
+    // An authorized client gets 503, because the store is away.
     const statuses = async (key: ClientKey) =>
       Promise.all(
         [
@@ -174,7 +174,7 @@ test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}
   },
 );
 
-test('both families of headers let a client in', async () => {
+test('both families of credential headers are accepted', async () => {
   expect((await get('/insights/site/live', read, 'openpanel')).status).toBe(200);
 });
 
@@ -200,7 +200,7 @@ test('live is the sum over the partitions, with and without details', async () =
   expect(shown).toBeLessThan(views);
 });
 
-test('however many ask for live at once, the owners are asked once', async () => {
+test('concurrent questions for live share one fetch from the owners', async () => {
   const key = await makeClient('root', null);
   await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
   const before = requests;
@@ -211,11 +211,15 @@ test('however many ask for live at once, the owners are asked once', async () =>
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });
 
+function hotFetchRetries(): number {
+  return Number(/query_hot_fetch_retries_total (\d+)/.exec(metrics.expose())?.[1]);
+}
+
 function fetches(): number {
   return Number(/query_hot_fetch_seconds_count\{kind="live"\} (\d+)/.exec(metrics.expose())?.[1]);
 }
 
-test('without the store, the last half hour is answered from memory, and the rest is refused', async () => {
+test('without the store, the last half hour is answered from memory and other ranges are rejected', async () => {
   const response = await get('/insights/site/metrics?range=30min', root);
   expect(response.status).toBe(200);
   const answer = metricsAnswer.parse(await response.json());
@@ -255,7 +259,7 @@ test.each([
   expect(await response.json()).toMatchObject({ status: 400, message: expect.stringMatching(`^${name}:`) });
 });
 
-test('a client has exactly a hundred answers in ten seconds, and is told so in every one', async () => {
+test('a client has exactly a hundred answers in ten seconds, and every answer has the limit headers', async () => {
   const key = await makeClient('root', null);
   await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
   const responses = await Promise.all(Array.from({ length: 120 }, () => get('/insights/site/live', key)));
@@ -277,23 +281,24 @@ test('a client has exactly a hundred answers in ten seconds, and is told so in e
   expect(managed.headers.get('ratelimit-limit')).toBe('20');
 });
 
-test('a partition that comes back within its time is waited for; one that does not is named', async () => {
-  evicted[1]?.();
+test('a question waits for a partition whose owner returns in time, and names one that stays away', async () => {
+  stopOwning[1]?.();
   const waiting = get('/insights/sister/live', root);
-  evicted[1] = own(1);
+  stopOwning[1] = own(1);
   expect((await waiting).status).toBe(200);
-  evicted[1]();
-  // Answered on the connection that let go, so the bus knows by now that nobody owns the partition.
+  stopOwning[1]();
+  // This answer comes over the owner's connection, so the bus knows by now that the partition has no owner.
   await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
   const refused = await get('/insights/sister/metrics?range=30min', root);
   expect(refused.status).toBe(503);
   expect(await refused.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
+  expect(hotFetchRetries()).toBeGreaterThan(0);
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });
-  evicted[1] = own(1);
+  stopOwning[1] = own(1);
 });
 
-test('whoever fails too often to say who he is is not heard any more', async () => {
+test('too many failed authentications are rejected', async () => {
   const key = { id: randomUUID(), secret: createSecret() };
   const responses = await Promise.all(Array.from({ length: 120 }, () => get('/insights/site/live', key)));
   const statuses = responses.map(({ status }) => status);

@@ -145,7 +145,7 @@ export class History {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
     this.rejectAway();
-    return this.#queue.take(parameters.site, async () => {
+    return this.#queue.run(parameters.site, async () => {
       const startedAt = performance.now();
       measures?.statements.add();
       try {
@@ -170,11 +170,11 @@ export class History {
     statements: readonly StreamedStatement[],
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const end = await this.#streamQueue.begin(site);
+    const release = await this.#streamQueue.acquire(site);
     try {
       for (const statement of statements) yield* this.#streamOne(name, statement);
     } finally {
-      end();
+      release();
     }
   }
 

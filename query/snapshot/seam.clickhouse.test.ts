@@ -33,7 +33,7 @@ function customRange() {
   return range;
 }
 
-/** Runs `step` again and again until `until` has settled. */
+/** Repeats `step` until `until` has resolved. */
 async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>): Promise<number> {
   let done = false;
   const end = until.finally(() => {
@@ -48,7 +48,7 @@ async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>):
   return steps;
 }
 
-test('law 4: history and hot are every event and session once, whatever lands or merges between the two reads', async () => {
+test('law 4: history and hot rows hold every event and session once, whatever lands or merges between the two reads', async () => {
   const seed = Number(process.env.SEED ?? 20_261_121);
   const seeded = new SeededRandom(seed);
   const partitions = new OwnedPartitions(2);
@@ -64,7 +64,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
     const sessions = partitions.owners.flatMap((owner) => owner.sessions());
     const ours = sessions.filter(({ projectId }) => projectId === 'site');
     const expected = recount(range, partitions.events('site'), ours, 'EUR');
-    // Views of what is hot, taken before, between and after the flushes: each must stay right for ever after.
+    // Hot views taken before, between and after the flushes: each must stay right for ever.
     const seams: Seam[] = [seamOf(await partitions.hotView().rows('site'))];
     const landing = Promise.all(
       partitions.owners.map(async (owner) => {

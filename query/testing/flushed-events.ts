@@ -1,10 +1,9 @@
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
@@ -79,7 +78,7 @@ export class FlushedEvents {
       };
       return encodeHotAnswer({ kind: 'rows', partition, flushNumber: known, ...counts }, events);
     };
-    return new HotView({ bus: { ask }, partitions: PARTITIONS, clock: systemClock, metrics: new Metrics() });
+    return hotViewOver(ask, PARTITIONS);
   }
 
   #rows(isWanted: (event: FlushedEvent) => boolean): Row<EventColumn>[] {

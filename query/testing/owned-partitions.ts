@@ -1,9 +1,8 @@
 import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { decodeHotQuestion } from '../../processor/hot.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { type ModelEvent, OwnerModel } from './owner-model.ts';
 
 /** Partitions and their owners, asked directly instead of over a bus. */
@@ -21,12 +20,7 @@ export class OwnedPartitions {
       if (owner === undefined) throw new BusError('nobody', 'no-responders', undefined);
       return owner.answer(decodeHotQuestion(bytes));
     };
-    return new HotView({
-      bus: { ask },
-      partitions: this.owners.length,
-      clock: systemClock,
-      metrics: new Metrics(),
-    });
+    return hotViewOver(ask, this.owners.length);
   }
 
   /** Everything that ever happened on a site. */

@@ -1,6 +1,4 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
@@ -11,7 +9,8 @@ import {
   SESSIONS_COLUMNS,
   SESSIONS_TABLE,
 } from '../../processor/rows.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
@@ -203,8 +202,7 @@ export class Visits {
       }
       return hotAnswerOf(owner);
     };
-    const { partitions } = this;
-    return new HotView({ bus: { ask }, partitions, clock: systemClock, metrics: new Metrics() });
+    return hotViewOver(ask, this.partitions);
   }
 }
 
