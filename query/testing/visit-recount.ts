@@ -1,8 +1,6 @@
-import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import type { Span } from '../time/range.ts';
-import type { Visit, VisitEvent } from './visits.ts';
-
-type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
+import type { SessionColumn } from './row-writer.ts';
+import type { ModelVisit, VisitEvent } from './visits.ts';
 
 const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
 
@@ -11,7 +9,7 @@ export interface Recounted {
   readonly span: Span;
   readonly currency: string;
   readonly events: readonly VisitEvent[];
-  readonly visits: readonly Visit[];
+  readonly visits: readonly ModelVisit[];
 }
 
 /** The rows of a breakdown, all of them, by looking at the sessions of each value in turn. Slow and obvious. */
@@ -75,13 +73,13 @@ export function recountEntryExit(of: Recounted, mode: 'entry' | 'exit') {
   return rows.sort(byRank);
 }
 
-function begun({ visits, span }: Recounted): readonly Visit[] {
+function begun({ visits, span }: Recounted): readonly ModelVisit[] {
   return visits.filter(({ startedAtMs }) => isIn(span, startedAtMs));
 }
 
-type Key = readonly [string, string];
+type GroupKey = readonly [string, string];
 
-function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) => Key) {
+function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) => GroupKey) {
   const keys = new Map(members.map((member) => [JSON.stringify(keyOf(member)), keyOf(member)]));
   return [...keys].map(([text, key]) => ({
     key,
@@ -89,7 +87,7 @@ function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) =>
   }));
 }
 
-function sessionFigures(visits: readonly Visit[], currency: string) {
+function sessionFigures(visits: readonly ModelVisit[], currency: string) {
   const bounces = visits.filter(({ screenViews }) => screenViews <= 1).length;
   const durationMs = visits.reduce((sum, visit) => sum + visit.endedAtMs - visit.startedAtMs, 0);
   return {
@@ -112,7 +110,7 @@ function titleOf(views: readonly VisitEvent[]): string {
   return titled.at(-1)?.title ?? '';
 }
 
-function visitorOf({ profileId, deviceId }: Visit | VisitEvent): string {
+function visitorOf({ profileId, deviceId }: ModelVisit | VisitEvent): string {
   return profileId === '' ? deviceId : profileId;
 }
 

@@ -12,11 +12,9 @@ import {
 import type { HotView } from '../snapshot/hot-view.ts';
 import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
-import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
+import { type EventColumn, eventBytes, type Row, type SessionColumn } from './row-writer.ts';
 
 const BYTES_MAX = 67_108_864;
-
-type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
 
 /** An event of a visit: what questions about pages depend on. */
 export interface VisitEvent {
@@ -38,7 +36,7 @@ export interface VisitEvent {
 }
 
 /** A state of a session, with all that it can be told apart by. */
-export interface Visit {
+export interface ModelVisit {
   readonly id: string;
   readonly projectId: string;
   readonly deviceId: string;
@@ -54,7 +52,7 @@ export interface Visit {
   readonly texts: Readonly<Partial<Record<SessionColumn, string>>>;
 }
 
-interface SessionRow extends Visit {
+interface VersionedVisit extends ModelVisit {
   readonly sign: number;
   readonly version: number;
 }
@@ -62,7 +60,7 @@ interface SessionRow extends Visit {
 interface VisitFlush {
   readonly flushNumber: number;
   readonly events: readonly VisitEvent[];
-  readonly sessions: readonly SessionRow[];
+  readonly sessions: readonly VersionedVisit[];
 }
 
 /** When something happened on a site. */
@@ -75,13 +73,13 @@ export interface SiteTime {
 class VisitPartition {
   readonly number: number;
   readonly events: VisitEvent[] = [];
-  readonly visits = new Map<string, Visit>();
+  readonly visits = new Map<string, ModelVisit>();
   readonly flushes: VisitFlush[] = [];
   landed = 0;
   known = 0;
   #openEvents: VisitEvent[] = [];
   readonly #changed = new Set<string>();
-  readonly #cut = new Map<string, SessionRow>();
+  readonly #cut = new Map<string, VersionedVisit>();
 
   constructor(number: number) {
     this.number = number;
@@ -92,7 +90,7 @@ class VisitPartition {
     this.#openEvents.push(event);
   }
 
-  put(visit: Visit): void {
+  put(visit: ModelVisit): void {
     this.visits.set(visit.id, visit);
     this.#changed.add(visit.id);
   }
@@ -107,7 +105,7 @@ class VisitPartition {
 
   /** What the next flush would bring now. */
   open(): VisitFlush {
-    const sessions: SessionRow[] = [];
+    const sessions: VersionedVisit[] = [];
     for (const id of this.#changed) {
       const before = this.#cut.get(id);
       const now = this.visits.get(id);
@@ -134,11 +132,11 @@ export class Visits {
     this.#partitions[partition]?.add(event);
   }
 
-  put(partition: number, visit: Visit): void {
+  put(partition: number, visit: ModelVisit): void {
     this.#partitions[partition]?.put(visit);
   }
 
-  visit(partition: number, id: string): Visit | undefined {
+  visit(partition: number, id: string): ModelVisit | undefined {
     return this.#partitions[partition]?.visits.get(id);
   }
 
@@ -146,7 +144,7 @@ export class Visits {
     return this.#partitions.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
   }
 
-  visits(projectId: string): Visit[] {
+  visits(projectId: string): ModelVisit[] {
     const visits = this.#partitions.flatMap((partition) => [...partition.visits.values()]);
     return visits.filter((visit) => visit.projectId === projectId);
   }
@@ -233,7 +231,7 @@ function hotAnswerOf(owner: VisitPartition): Uint8Array {
   return encodeHotAnswer(head, events, sessions);
 }
 
-function markersOf(partition: number, flushNumber: number): SessionRow[] {
+function markersOf(partition: number, flushNumber: number): VersionedVisit[] {
   const marker = {
     id: partition.toString(16),
     projectId: '',
@@ -266,7 +264,11 @@ function bytesOfEvents(
   );
 }
 
-function bytesOfSessions(partition: number, flushNumber: number, rows: readonly SessionRow[]): Uint8Array {
+function bytesOfSessions(
+  partition: number,
+  flushNumber: number,
+  rows: readonly VersionedVisit[],
+): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
     const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };

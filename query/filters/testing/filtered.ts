@@ -1,4 +1,4 @@
-import type { Visit, VisitEvent } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
 import { type AskedFilter, isSelected, type KnownEntity } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
@@ -6,7 +6,7 @@ import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 /** Everything that there is of one site. */
 export interface FilteredScene {
   readonly events: readonly VisitEvent[];
-  readonly visits: readonly Visit[];
+  readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -29,7 +29,7 @@ export function heldEvents(filters: readonly AskedFilter[], scene: FilteredScene
 }
 
 /** The sessions that began in a span and that filters leave, one at a time. */
-export function heldVisits(filters: readonly AskedFilter[], scene: FilteredScene, span: Span): Visit[] {
+export function heldVisits(filters: readonly AskedFilter[], scene: FilteredScene, span: Span): ModelVisit[] {
   const { aboutEvent, aboutSession } = split(filters);
   const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
   return scene.visits.filter(
