@@ -226,9 +226,9 @@ test('without the store, the last half hour is answered from memory and other ra
   expect(answer.series.length).toBe(30);
   expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
   for (const path of ['/insights/site/metrics', '/export/events?projectId=site']) {
-    const refused = await get(path, root);
-    expect(refused.status).toBe(503);
-    expect(refused.headers.get('retry-after')).toBe('1');
+    const rejected = await get(path, root);
+    expect(rejected.status).toBe(503);
+    expect(rejected.headers.get('retry-after')).toBe('1');
   }
   const part = await get('/insights/site/metrics?partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true, interval: 'day' });
@@ -289,9 +289,9 @@ test('a question waits for a partition whose owner returns in time, and names on
   stopOwning[1]();
   // This answer comes over the owner's connection, so the bus knows by now that the partition has no owner.
   await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
-  const refused = await get('/insights/sister/metrics?range=30min', root);
-  expect(refused.status).toBe(503);
-  expect(await refused.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
+  const rejected = await get('/insights/sister/metrics?range=30min', root);
+  expect(rejected.status).toBe(503);
+  expect(await rejected.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
   expect(hotFetchRetries()).toBeGreaterThan(0);
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });

@@ -10,7 +10,7 @@ import { activeUsersAnswer, activeUsersQuery } from './active-users-api.ts';
 
 const zones = new Zones();
 const DAY_MS = 86_400_000;
-// On the evening of the day on which clocks in Europe are put back.
+// The evening of the day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T20:34:56.789Z');
 
 let fixture: HistoryStore;
@@ -32,7 +32,7 @@ function ask(query: string, zone: string, known: number) {
   return answerActiveUsers(sources, scope, readParameters(query, activeUsersQuery));
 }
 
-/** The series from one date to another, by looking at every event for each window. Dates count as days of 24 hours. */
+/** The series between two dates, by looking at every event for each window. Days of 24 hours. */
 function expected(from: string, to: string, zone: string) {
   const visits = model.ours
     .filter(({ name }) => name !== 'session_start' && name !== 'session_end')
@@ -56,7 +56,7 @@ function expected(from: string, to: string, zone: string) {
   }));
 }
 
-test('daily, weekly and monthly visitors are what a count gives, whatever of it is hot, stored, or both', async () => {
+test('daily, weekly and monthly visitors equal a recount, whether events are hot, stored, or both', async () => {
   const series = expected('2026-09-26', '2026-10-25', 'Europe/Berlin');
   expect(series.at(-1)?.mau).toBeGreaterThan(series.at(-1)?.wau ?? 0);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
@@ -91,7 +91,7 @@ test.each([
   ['days=7&startDate=2026-01-01&endDate=2026-01-02', /^days: it cannot be combined with range/],
   ['startDate=2024-01-01&endDate=2025-01-01', /^range: at most 366 days/],
   ['startDate=1990-01-01&endDate=2025-01-01', /^range: at most 366 days/],
-])('active_users?%s is refused with the reason', async (query, message) => {
+])('active_users?%s is rejected with the reason', async (query, message) => {
   const error = await Promise.resolve()
     .then(() => ask(query, 'UTC', 0))
     .catch((cause: unknown) => cause);

@@ -17,10 +17,12 @@ const DAY_MS = 86_400_000;
 const DAYS_DEFAULT = 30;
 const WEEK_DAYS = 7;
 const MONTH_DAYS = 30;
-/** A day behind all others, on which visitors come again who do not come again. */
+/** The day of the next visit for visitors who do not return: after every other day. */
 const NEVER = 65_535;
 
-/** Of the visitors of a day, counted from 1, those who came again after so many days: `MONTH_DAYS` for more and never. */
+/**
+ * Visitors of a day, counted from 1, by the days until their next visit. `MONTH_DAYS` means that many, more, or never.
+ */
 export interface VisitRow {
   readonly day: number;
   readonly daysUntilNext: number;
@@ -37,7 +39,7 @@ export function activeUsersInsight(sources: SeamSources): Insight<ActiveUsersQue
   };
 }
 
-/** Daily, weekly and monthly visitors of each day, exactly: those of the events that the filters leave. */
+/** Exact daily, weekly and monthly visitors of each day, from the events that match the filters. */
 export async function answerActiveUsers(
   sources: SeamSources,
   scope: QuestionScope,
@@ -61,8 +63,8 @@ export async function answerActiveUsers(
 }
 
 /**
- * A visitor is in the windows that end on the day of the visit and on the days after it, until the window has passed
- * or the visitor comes again, which is the next visit's to count. So every visitor is in each window once:
+ * A visitor counts in the windows that end on the day of a visit and on the days after it, until the window has passed
+ * or the visitor returns, which the next visit counts. So each visitor is in each window once:
  *
  *     day            1   2   3   4   5   6   7   8   9  10  11
  *     visits         x       x
@@ -93,7 +95,7 @@ export function activeUsersOf(
   });
 }
 
-/** Whole days of the site's zone: those asked for, or those that a range touches. */
+/** Whole days of the site's zone: the requested days, or those that the requested range touches. */
 function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
   const { zone, nowMs } = scope;
   const isRange = query.range !== undefined || query.startDate !== undefined || query.endDate !== undefined;
@@ -112,9 +114,9 @@ function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
   return { fromMs: daysBefore(todayMs, days - 1, scope), toMs: nextAfter(todayMs, 'day', zone) };
 }
 
-/** The days of a span and those before it which its windows reach back to. */
+/** The days of a span and the days before it that its windows reach back to. */
 function countedDays(span: Span, scope: QuestionScope): readonly Bucket[] {
-  // One day more than the windows need: a zone that crosses the date line leaves one out.
+  // One day more than the windows need, because a zone that crosses the date line skips a day.
   const leadMs = daysBefore(span.fromMs, MONTH_DAYS, scope);
   const days = bucketsOf({ fromMs: leadMs, toMs: span.toMs }, 'day', scope.zone);
   const daysShown = days?.filter(({ fromMs }) => fromMs >= span.fromMs).length;
@@ -124,7 +126,7 @@ function countedDays(span: Span, scope: QuestionScope): readonly Bucket[] {
   return days;
 }
 
-/** Where the day begins that lies so many days before the one that begins at `dayMs`. */
+/** The start of the day that is `days` before the day that starts at `dayMs`. */
 function daysBefore(dayMs: number, days: number, { zone }: Pick<QuestionScope, 'zone'>): number {
   const wall = zone.wallMs(dayMs);
   return zone.instantOf(Math.floor(wall / DAY_MS) * DAY_MS - days * DAY_MS);

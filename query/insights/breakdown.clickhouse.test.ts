@@ -13,7 +13,7 @@ import { breakdownAnswer, listQuery } from './breakdown-api.ts';
 import { DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.ts';
 
 const zones = new Zones();
-// In the middle of a day on which clocks in Europe are put back.
+// The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 
@@ -23,7 +23,8 @@ const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  // Flushes of which the owners know, others that landed unknown to them, some that did not, and open rows.
+  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
+  // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
@@ -62,7 +63,7 @@ function expected({ dimension, query, zone = 'UTC', currency = 'EUR' }: Breakdow
   return recountBreakdown(from, column, parent);
 }
 
-test.each(DIMENSION_NAMES)('sessions by %s are what a count of every session gives', async (dimension) => {
+test.each(DIMENSION_NAMES)('sessions by %s equal a recount of every session', async (dimension) => {
   const question = { dimension, query: 'range=7d&limit=1000' };
   const answer = await ask(question);
   expect(answer, `seed ${seed}`).toEqual(expected(question));
@@ -89,7 +90,7 @@ test.each([
   expect(await ask(question), `seed ${seed}`).toEqual(expected(question));
 });
 
-test('every dimension is a path of its own', async () => {
+test('every dimension has its own path', async () => {
   const insights = breakdownInsights({ history: fixture.history, hot: visits.hotView() });
   expect(insights.map(({ path }) => path)).toEqual(DIMENSION_NAMES);
   const model = insights.find(({ path }) => path === 'model');
@@ -98,7 +99,7 @@ test('every dimension is a path of its own', async () => {
   expect(answer).toEqual(expected({ dimension: 'model', query: '' }).slice(0, 10));
 });
 
-test('pages of rows cut one order: none is missing and none comes twice', async () => {
+test('pages divide one order: every row comes exactly once', async () => {
   const whole = expected({ dimension: 'city', query: 'range=7d' });
   expect(whole.length).toBeGreaterThan(20);
   expect(await ask({ dimension: 'city', query: 'range=7d' })).toEqual(whole.slice(0, 10));
@@ -138,7 +139,7 @@ test('states that replace each other count once, whatever lands or merges betwee
     const hot = visits.hotView();
     const before = expected(question);
     const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const rows = await hot.rows('site');
     const sources = { history: fixture.history, hot: { rows: async () => rows } };
     const query = readParameters(question.query, listQuery);
@@ -156,14 +157,14 @@ test('states that replace each other count once, whatever lands or merges betwee
   }
 });
 
-test('an owner that is away is a reason to refuse, unless an answer without it was asked for', async () => {
+test('an away owner is 503, and with partial=true its sessions are missing', async () => {
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
   const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const sources = { history: fixture.history, hot: visits.hotView([1]) };
   const answer = (query: string) =>
     answerBreakdown(sources, scope, readParameters(query, listQuery), 'country');
   await expect(answer('')).rejects.toMatchObject({ status: 503, reason: 'partition-away' });
-  // Sessions only ever gain views, and those that the owner has not flushed are missing.
+  // Sessions only gain views, and unflushed views of the away owner are missing.
   const views = sumOfViews(await answer('partial=true&limit=1000'));
   expect(views).toBeGreaterThan(0);
   expect(views).toBeLessThan(sumOfViews(await ask({ dimension: 'country', query: 'limit=1000' })));
@@ -173,8 +174,8 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
   return rows.reduce((total, { pageviews }) => total + pageviews, 0);
 }
 
-test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is refused', async (query) => {
+test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is rejected', async (query) => {
   const history = awayHistory();
-  const refused = { status: 503, reason: 'store-away' };
-  await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(refused);
+  const rejected = { status: 503, reason: 'store-away' };
+  await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(rejected);
 });

@@ -11,7 +11,7 @@ import { eventListAnswer, eventListQuery } from './event-list-api.ts';
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const DAY_MS = 86_400_000;
 const zone = new Zones().of('Europe/Berlin');
-// Seven days up to the end of today in Berlin, the day on which its clocks are put back.
+// Seven days up to the end of today in Berlin, the day on which its clocks go back.
 const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
 const TO_MS = Date.parse('2026-10-25T23:00:00Z');
 
@@ -34,7 +34,7 @@ function ask(query: string, known: number, history = fixture.history) {
   return answerEventList(sources, scope, readParameters(query, eventListQuery));
 }
 
-/** The ids of the events of the range that are wanted, as an answer has them. */
+/** The ids of matching events in the range, in the order of an answer. */
 function expectedIds(isWanted: (event: FlushedEvent) => boolean, fromMs = FROM_MS): readonly string[] {
   return model.ours
     .filter((event) => event.atMs >= fromMs && event.atMs < TO_MS && isWanted(event))
@@ -55,7 +55,7 @@ async function allPages(known: number, limit: number): Promise<readonly string[]
   }
 }
 
-/** The same by what each page says of the next one. */
+/** The same, following the cursor of each page. */
 async function followedPages(known: number, limit: number): Promise<readonly string[]> {
   const { next, schema } = eventListInsight({ history: fixture.history, hot: model.hotView(known) });
   const ids: string[] = [];
@@ -68,7 +68,7 @@ async function followedPages(known: number, limit: number): Promise<readonly str
   return ids;
 }
 
-test('the pages hold every event once and in order, whatever of it is hot, stored, or both', async () => {
+test('the pages hold every event once and in order, whether it is hot, stored, or both', async () => {
   const expected = expectedIds(isReal);
   expect(expected.length).toBeGreaterThan(300);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
@@ -81,7 +81,7 @@ test('the pages hold every event once and in order, whatever of it is hot, store
   }
 });
 
-test('a page has ten rows unless it is said, and each is the event as it is exported', async () => {
+test('a page has ten rows by default, and each is the event as exported', async () => {
   const page = await ask('', 2);
   expect(eventListAnswer.safeParse(page).success).toBe(true);
   expect(page.map(({ id }) => id)).toEqual(expectedIds(isReal).slice(0, 10));
@@ -116,12 +116,12 @@ test.each<[string, (event: FlushedEvent) => boolean]>([
   [`sessionId=${'1a7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
   [`sessionId=${'1A7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
   ['profileId=p3&event=click', (event) => event.name === 'click' && event.profileId === 'p3'],
-])('events?%s lists those and no others', async (query, isWanted) => {
+])('events?%s lists exactly the matching events', async (query, isWanted) => {
   const found = await ask(`${query}&limit=1000`, 2);
   expect(found.map(({ id }) => id)).toEqual(expectedIds(isWanted));
 });
 
-test('a range of years is listed like a short one', async () => {
+test('a range of years lists like a short one', async () => {
   const found = await ask('startDate=1990-01-01&endDate=2026-10-25&limit=25&cursor=500', 3);
   expect(found.map(({ id }) => id)).toEqual(expectedIds(isReal, 0).slice(500, 525));
 });
@@ -134,7 +134,7 @@ test.each([
   ['sessionId=7', /^sessionId: expected 32 hexadecimal digits/],
   ['filters=[{"name":"path","operator":"is","value":[7,null]}]', /^filters\.0\.value\.1: /],
   ['range=7d&startDate=2026-01-01', /^range: /],
-])('events?%s is refused with the reason', async (query, message) => {
+])('events?%s is rejected with the reason', async (query, message) => {
   const error = await Promise.resolve()
     .then(() => ask(query, 0))
     .catch((cause: unknown) => cause);
@@ -142,7 +142,7 @@ test.each([
 });
 
 test.each(['', 'partial=true'])(
-  'without the store a list is refused, never cut short: ?%s',
+  'without the store a list is rejected, never cut short: ?%s',
   async (query) => {
     const history = awayHistory();
     await expect(ask(query, 0, history)).rejects.toMatchObject({ status: 503, reason: 'store-away' });

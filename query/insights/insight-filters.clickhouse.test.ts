@@ -37,7 +37,8 @@ beforeAll(async () => {
       await insertRecord(fixture.store, table, record, { site: 'site', version: 1 });
     }
   }
-  // Flushes of which the owners know, with most of the traffic, others that landed unknown to them, some that did not, and open rows.
+  // Flushes that the owners know to be complete, with most of the traffic, others that landed without their knowing,
+  // some that did not land, and open rows.
   for (let round = 0; round < 6; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
@@ -80,7 +81,7 @@ function expected(name: string, filters: Filters): unknown {
   return question.expected(filters, range, sceneNow());
 }
 
-test.each(NAMES)('%s with filters is what a look at every row gives', async (name) => {
+test.each(NAMES)('%s with filters equals a look at every row', async (name) => {
   const whole = expected(name, []);
   let cut = 0;
   await fc.assert(
@@ -101,7 +102,7 @@ test('filtered figures are the same whatever lands or merges between the reads',
     for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
     const [filters = []] = fc.sample(anyFilters, { numRuns: 1, seed: seed + round });
     const before = names.map((name) => expected(name, filters));
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const hot = visits.hotView();
     const rows = await hot.rows('site');
     const early = {
@@ -121,8 +122,8 @@ test('filtered figures are the same whatever lands or merges between the reads',
   }
 });
 
-test.each(NAMES)('%s refuses what cannot be understood, and is answered at the limits', async (name) => {
-  const refused = async (filters: unknown, message: RegExp) => {
+test.each(NAMES)('%s rejects invalid filters, and answers filters at their limits', async (name) => {
+  const rejected = async (filters: unknown, message: RegExp) => {
     const answer = (async () => ask(name, filters))();
     await expect(answer).rejects.toMatchObject({ status: 400, message: expect.stringMatching(message) });
   };
@@ -132,8 +133,8 @@ test.each(NAMES)('%s refuses what cannot be understood, and is answered at the l
     '$HOT_EVENTS$',
     ...Array.from({ length: 497 }, (_, at) => `x${at}`),
   ];
-  await refused([{ name: 'colour', operator: 'is', value: ['red'] }], /^filters\.0\.name: /);
-  await refused([{ name: 'path', operator: 'is', value: [...many, ...many, 'y'] }], /^filters\.0\.value: /);
+  await rejected([{ name: 'colour', operator: 'is', value: ['red'] }], /^filters\.0\.name: /);
+  await rejected([{ name: 'path', operator: 'is', value: [...many, ...many, 'y'] }], /^filters\.0\.value: /);
   const limits = ['country', 'path'].map((column) => ({
     name: column,
     operator: 'doesNotContain',
@@ -145,12 +146,12 @@ test.each(NAMES)('%s refuses what cannot be understood, and is answered at the l
   );
   for (const column of ['country', 'path']) {
     const pattern = { name: column, operator: 'regex', value: ['(a{1000}){1000}'] };
-    await refused([pattern], /^filters: a regular expression cannot be read$/);
+    await rejected([pattern], /^filters: a regular expression cannot be read$/);
   }
 });
 
-test('a session is judged by its entry, its events each by itself, and an event of no session by its own columns', async () => {
-  // A partition of which the store has no flush yet.
+test('filters match a session by its entry, each event by itself, and an event without a session by its own columns', async () => {
+  // A partition without a flush in the store.
   const own = new Visits(3);
   const event = (columns: Partial<VisitEvent>, country: string): VisitEvent => ({
     id: '',
@@ -180,17 +181,17 @@ test('a session is judged by its entry, its events each by itself, and an event 
     revenue: new Map<string, bigint>(),
     texts: { country },
   });
-  // From DE, though its second event says FR.
+  // Entered from DE; its second event says FR.
   own.put(2, visit('a', 'DE', NOW_MS - 60_000));
   own.add(2, event({ id: '1', sessionId: 'a', deviceId: 'a' }, 'DE'));
   own.add(2, event({ id: '2', sessionId: 'a', deviceId: 'a', path: '/buy' }, 'FR'));
   own.put(2, visit('b', 'FR', NOW_MS - 60_000));
   own.add(2, event({ id: '3', sessionId: 'b', deviceId: 'b', path: '/buy' }, 'DE'));
-  // Began long before the range, in which it is only seen.
+  // Began long before the range, and has an event in it.
   own.put(2, visit('c', 'DE', NOW_MS - 30 * HOUR_MS));
   own.add(2, event({ id: '4', sessionId: 'c', deviceId: 'c', path: '/buy' }, ''));
   own.add(2, event({ id: '5', deviceId: 'e', path: '/buy' }, 'DE'));
-  // Its only event at /buy is one that nobody sent.
+  // Its only event at /buy is synthetic.
   own.put(2, visit('f', 'DE', NOW_MS - 60_000));
   own.add(2, event({ id: '6', sessionId: 'f', deviceId: 'f', name: 'session_end', path: '/buy' }, 'DE'));
   const scope = { site: modelSite('own'), zone, nowMs: NOW_MS };
@@ -205,7 +206,7 @@ test('a session is judged by its entry, its events each by itself, and an event 
 });
 
 test.each(['range=30min', 'range=lastHour&partial=true'])(
-  'what memory has counted cannot be filtered: without the store metrics?%s is refused',
+  'memory cannot be filtered: without the store metrics?%s is rejected',
   async (range) => {
     const history = awayHistory();
     const scope = { site: modelSite('site'), zone, nowMs: NOW_MS };

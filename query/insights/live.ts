@@ -9,7 +9,9 @@ const TOP_MAX = 10;
 const MINUTES = 30;
 const MINUTE_MS = 60_000;
 
-/** `GET /insights/{projectId}/live`. A device has one partition, so the partitions' distinct devices add up. */
+/**
+ * `GET /insights/{projectId}/live`. A device belongs to one partition, so the distinct devices of partitions add up.
+ */
 export async function answerLive(hot: HotView, { site }: QuestionScope): Promise<LiveAnswer> {
   const answers = await hot.live(site.storedId);
   rejectAway(answers, false);
@@ -54,7 +56,7 @@ export async function answerLiveDetails(
   };
 }
 
-/** The partitions' counts added up, the highest first, ties by name. */
+/** Sums of the partitions' counts, highest first, ties by name. */
 function top(
   lists: readonly (readonly (readonly [name: string, visitors: number])[])[],
 ): readonly (readonly [name: string, visitors: number])[] {

@@ -14,7 +14,7 @@ import { answerEntryExit, answerPages, entryExitInsight, pagesInsight } from './
 import { entryExitQuery, pagesAnswer } from './pages-api.ts';
 
 const zones = new Zones();
-// In the middle of a day on which clocks in Europe are put back.
+// The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 const QUESTIONS = ['pages', 'entry', 'exit'] as const;
@@ -25,7 +25,8 @@ const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
   fixture = await startHistoryStore();
-  // Flushes of which the owners know, others that landed unknown to them, some that did not, and open rows.
+  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
+  // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
@@ -100,27 +101,24 @@ test('the traffic has titles, revenue and sessions that began on a page', () => 
   expect(rows.some(({ avg_duration }) => avg_duration > 0)).toBe(true);
 });
 
-test.each(QUESTIONS)(
-  'pages of rows of %s cut one order: none is missing and none comes twice',
-  async (about) => {
-    const whole = expected({ about, query: '' });
-    expect(whole.length).toBeGreaterThan(15);
-    expect(await ask({ about, query: '' })).toEqual(whole.slice(0, 10));
-    const rows = [];
-    for (let cursor = 0; cursor < whole.length; cursor += 7) {
-      rows.push(...(await ask({ about, query: `limit=7&cursor=${cursor}` })));
-    }
-    expect(rows).toEqual(whole);
-    expect(await ask({ about, query: `cursor=${whole.length}` })).toEqual([]);
-  },
-);
+test.each(QUESTIONS)('pages of %s divide one order: every row comes exactly once', async (about) => {
+  const whole = expected({ about, query: '' });
+  expect(whole.length).toBeGreaterThan(15);
+  expect(await ask({ about, query: '' })).toEqual(whole.slice(0, 10));
+  const rows = [];
+  for (let cursor = 0; cursor < whole.length; cursor += 7) {
+    rows.push(...(await ask({ about, query: `limit=7&cursor=${cursor}` })));
+  }
+  expect(rows).toEqual(whole);
+  expect(await ask({ about, query: `cursor=${whole.length}` })).toEqual([]);
+});
 
-test('every page is the same whatever lands or merges between the reads', async () => {
+test('pages are the same whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const rows = await visits.hotView().rows('site');
     const early = { history: fixture.history, hot: { rows: async () => rows } };
     const read = (sources: SeamSources) =>
@@ -161,7 +159,7 @@ test('a page keeps its title when a later view has none, and pages of two origin
   own.add(0, { ...view, id: '4', deviceId: 'e', sessionId: 'b' });
   own.add(0, { ...sale, id: '5' });
   own.add(0, { ...view, id: '6', origin: 'https://b.example' });
-  // Nobody looked at this page, and who looked at that one is not known.
+  // One page without views, and one whose visitor is unknown.
   own.add(0, { ...sale, id: '7', path: '/sold' });
   own.add(0, { ...view, id: '8', path: '/unknown', sessionId: '', deviceId: '' });
   const scope = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
@@ -177,8 +175,8 @@ test('a page keeps its title when a later view has none, and pages of two origin
   ]);
 });
 
-test('a page of sessions is listed though nobody saw it, without a title, and a session is on one page by mode', async () => {
-  // A partition of which the store has no flush yet.
+test('an entry page without a view has no title, and a session has one entry page and one exit page', async () => {
+  // A partition without a flush in the store.
   const own = new Visits(3);
   const [entryOrigin, exitOrigin] = ['https://a.example', 'https://b.example'];
   const visit = {
@@ -217,7 +215,7 @@ test('a page of sessions is listed though nobody saw it, without a title, and a 
   ]);
 });
 
-test('an owner that is away is a reason to refuse, unless an answer without it was asked for', async () => {
+test('an away owner is 503, and with partial=true its rows are missing', async () => {
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
   const away = () => ({ history: fixture.history, hot: visits.hotView([1]) });
   await expect(ask({ about: 'pages', query: '' }, away())).rejects.toMatchObject({
@@ -233,9 +231,9 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
   return rows.reduce((total, { pageviews }) => total + pageviews, 0);
 }
 
-test.each(QUESTIONS)('without the store %s is refused, in part, too', async (about) => {
+test.each(QUESTIONS)('without the store %s is rejected, with partial=true too', async (about) => {
   const history = awayHistory();
   const sources = { history, hot: visits.hotView() };
-  const refused = { status: 503, reason: 'store-away' };
-  await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(refused);
+  const rejected = { status: 503, reason: 'store-away' };
+  await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(rejected);
 });

@@ -23,7 +23,7 @@ interface VocabularyRow {
   readonly events: number;
 }
 
-/** `GET /insights/{projectId}/events/names`: every name that events can be asked for by, the synthetic ones too. */
+/** `GET /insights/{projectId}/events/names`: every event name that filters can use, including the synthetic ones. */
 export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, NamesAnswer> {
   return {
     path: 'events/names',

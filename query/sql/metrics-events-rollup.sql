@@ -1,5 +1,5 @@
--- As metrics-events.sql without filters: from the sums of those hours that have them, and from rows for the others. What began
--- is that of the sums alone; metrics-sessions-rows.sql has the rest.
+-- As metrics-events.sql without filters: selected hours from their rollups, all other hours from rows. Sessions, bounces and
+-- durations are those of the rollups alone; metrics-sessions-rows.sql has those of the row hours.
 WITH pieces AS
 (
     SELECT
@@ -41,7 +41,7 @@ FROM
     FROM pieces
     GROUP BY isCurrent, edge
 )
--- The sets of visitors of the buckets are united for the total.
+-- The visitor sets of the buckets are merged for the total.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

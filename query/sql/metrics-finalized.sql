@@ -1,5 +1,5 @@
--- What the sums of hours say of a span and of its buckets, to be cached; with the visitors of the span and of the buckets that
--- rows may add to (`openEdges`), as long as there are few. See rollups/kept.ts.
+-- The rollups of a span and of its buckets, for the cache. With the visitors of the span, and of the buckets to which rows
+-- may add some (`openEdges`), unless they are too many. See rollups/rollup-cache.ts.
 SELECT * EXCEPT (allVisitors, cached)
 FROM
 (

@@ -1,5 +1,5 @@
--- The pages with most sessions by their sums of hours and days, where who came in several of them is counted in each:
--- `bound` is what a page's sessions in them do not exceed.
+-- The pages with most sessions in their rollups, where a session that spans several hours or days counts in each: `bound` is
+-- the most sessions that a page can have in the rollups.
 SELECT path, sum(counted) AS bound
 FROM
 (

@@ -1,5 +1,5 @@
--- What the sums of days and hours say of the pages whose paths are named, or of every page, to be cached: with who saw them,
--- as long as those are few. `reaching` are sessions that reach beyond an hour or a day. See rollups/kept.ts.
+-- The rollups of the pages with the named paths, or of every page, for the cache. With their visitors and sessions, unless
+-- they are too many. `reaching` counts sessions that reach beyond an hour or day. See rollups/rollup-cache.ts.
 SELECT
     * EXCEPT (cachedSessions, cachedVisitors, allSessions, allVisitors),
     $HASHES(cachedSessions)$ AS sessionHashes,

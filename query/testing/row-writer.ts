@@ -10,7 +10,7 @@ export type Row<Column extends string> = Partial<
   Readonly<Record<Column, string | number | bigint | readonly string[]>>
 >;
 
-/** Rows as RowBinary; a column that a row leaves out has the type's zero. */
+/** Rows as RowBinary. A missing column has the zero of its type. */
 export function eventBytes(rows: readonly Row<EventColumn>[]): Uint8Array {
   return bytesOf(EVENTS_COLUMNS, rows);
 }

@@ -4,7 +4,7 @@ import type { ModelVisit, VisitEvent } from './visits.ts';
 
 const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
 
-/** What the rows of the recounts are counted from. */
+/** The input of the recounts. */
 export interface Recounted {
   readonly span: Span;
   readonly currency: string;
@@ -12,7 +12,7 @@ export interface Recounted {
   readonly visits: readonly ModelVisit[];
 }
 
-/** The rows of a breakdown, all of them, by looking at the sessions of each value in turn. Slow and obvious. */
+/** All rows of a breakdown, by looking at the sessions of each value in turn. Slow and obvious. */
 export function recountBreakdown(of: Recounted, column: SessionColumn, parent: SessionColumn | undefined) {
   const rows = groupsOf(begun(of), (visit) => [
     visit.texts[column] ?? '',
@@ -26,7 +26,7 @@ export function recountBreakdown(of: Recounted, column: SessionColumn, parent: S
   }));
 }
 
-/** The rows of `pages`, all of them. */
+/** All rows of `pages`. */
 export function recountPages(of: Recounted) {
   const happened = of.events.filter(({ atMs }) => isIn(of.span, atMs));
   const rows = groupsOf(happened.filter(isScreenView), ({ path, origin }) => [path, origin]).map(
@@ -57,7 +57,7 @@ export function recountPages(of: Recounted) {
   return rows.sort(byRank);
 }
 
-/** The rows of `pages/entry_exit`, all of them. */
+/** All rows of `pages/entry_exit`. */
 export function recountEntryExit(of: Recounted, mode: 'entry' | 'exit') {
   const views = of.events.filter((event) => isIn(of.span, event.atMs) && isScreenView(event));
   const rows = groupsOf(begun(of), ({ texts }) =>
@@ -103,7 +103,7 @@ function sessionFigures(visits: readonly ModelVisit[], currency: string) {
   };
 }
 
-/** Of those that have one the last; of those of one moment the one with the greatest id. */
+/** The latest title; at the same time, the title of the view with the greatest id. */
 function titleOf(views: readonly VisitEvent[]): string {
   const titled = views.filter(({ title }) => title !== '');
   titled.sort((a, b) => a.atMs - b.atMs || byBytes(a.id.padStart(32, '0'), b.id.padStart(32, '0')));

@@ -11,7 +11,7 @@ const ORIGINS = ['https://a.example', 'https://b.example', ''] as const;
 const PATHS = ['/', '/a', '/A', '/it\'s \\ "q"', '/é', '/☂', '/z?', ''] as const;
 const TITLES = ['', 'Home', 'Shop', '家', "It's", 'Z'] as const;
 
-/** Values of every column that sessions are told apart by: empty ones, odd ones, those of one name and two parents. */
+/** Values for every dimension: empty and odd ones, and names that have two parents. */
 const VALUES = ['', 'one', 'two', "it's", 'Ünder', '10', '9', '☂ \\n', 'One'] as const;
 const COLUMNS: readonly SessionColumn[] = [
   'referrer',
@@ -51,8 +51,8 @@ interface TrafficTarget extends VisitTrafficOptions {
 }
 
 /**
- * Random events and session states. Sessions are what they are said to be, not what the events would make of them:
- * answers take them as they come. Only sums rely on it that a session lasts for as long as it has events.
+ * Random events and session states. The states are not derived from the events, because answers take both as they are.
+ * Only rollups rely on a session lasting as long as it has events.
  */
 export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
   for (let step = 0; step < options.steps; step += 1) {
@@ -68,7 +68,7 @@ function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): 
   lastId += 1;
   const isSale = seeded.chance(0.15);
   const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, target);
-  // Few times, so that some titles are of the same moment.
+  // Few distinct times, so that some titles are of the same moment.
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
   const isRetained = target.isCoherent === true && sessionId !== '';
   const atMs = isRetained ? timeWithin(visits, seeded, target, { sessionId, anyMs }) : anyMs;
@@ -86,7 +86,7 @@ function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): 
   });
 }
 
-/** A time soon after the session began, or any; the session then reaches that far. */
+/** Usually a time soon after the session began, else `anyMs`. The session is extended to it. */
 function timeWithin(
   visits: Visits,
   seeded: SeededRandom,
@@ -101,7 +101,7 @@ function timeWithin(
   return atMs;
 }
 
-/** Begins a session or lets one go on; a late event may move its begin and with it its source, a profile be found. */
+/** Begins a session or continues one. A late event may move its begin and source, and a profile may become known. */
 function changeVisit(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
   const { partition, projectId, fromMs, toMs } = target;
   const id = sessionIdOf(seeded, target);
@@ -140,7 +140,7 @@ function begunVisit(
   };
 }
 
-/** What a session has of its entry event. */
+/** The columns that a session takes from its entry event. */
 function entryOf(seeded: SeededRandom): ModelVisit['texts'] {
   const texts = Object.fromEntries(COLUMNS.map((column) => [column, seeded.favourite(VALUES)]));
   const { origin, path } = pageOf(seeded);

@@ -16,10 +16,10 @@ import { type EventColumn, eventBytes, type Row, type SessionColumn } from './ro
 
 const BYTES_MAX = 67_108_864;
 
-/** An event of a visit: what questions about pages depend on. */
+/** An event of a visit, with the columns that questions about pages depend on. */
 export interface VisitEvent {
   readonly id: string;
-  /** Empty for an event of no session. */
+  /** Empty for an event without a session. */
   readonly sessionId: string;
   readonly projectId: string;
   readonly deviceId: string;
@@ -31,11 +31,11 @@ export interface VisitEvent {
   readonly title: string;
   readonly revenue: bigint;
   readonly currency: string;
-  /** What else its row says. */
+  /** Further columns of its row. */
   readonly columns?: Row<EventColumn>;
 }
 
-/** A state of a session, with all that it can be told apart by. */
+/** A state of a session, with every column that dimensions use. */
 export interface ModelVisit {
   readonly id: string;
   readonly projectId: string;
@@ -48,7 +48,7 @@ export interface ModelVisit {
   readonly screenViews: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
-  /** Pages, source and setting: texts by column, those left out empty. */
+  /** Pages, source and setting by column; missing ones are empty. */
   readonly texts: Readonly<Partial<Record<SessionColumn, string>>>;
 }
 
@@ -69,7 +69,7 @@ export interface SiteTime {
   readonly atMs: number;
 }
 
-/** One partition as its owner holds it: what is open, and flushes that were cut and are not known to be complete. */
+/** One partition as its owner holds it: open rows, and flushes that are not known to be complete. */
 class VisitPartition {
   readonly number: number;
   readonly events: VisitEvent[] = [];
@@ -103,7 +103,7 @@ class VisitPartition {
     this.#changed.clear();
   }
 
-  /** What the next flush would bring now. */
+  /** The flush that a cut would make now. */
   open(): VisitFlush {
     const sessions: VersionedVisit[] = [];
     for (const id of this.#changed) {
@@ -116,7 +116,9 @@ class VisitPartition {
   }
 }
 
-/** Visits of some partitions, whose flushes reach a store one by one, and their owners, asked without a bus. */
+/**
+ * Visits on some partitions, whose flushes reach a store one by one, and the partitions' owners, called without a bus.
+ */
 export class Visits {
   readonly #partitions: readonly VisitPartition[];
 
@@ -149,12 +151,12 @@ export class Visits {
     return visits.filter((visit) => visit.projectId === projectId);
   }
 
-  /** Cuts what is open in a partition into a flush. */
+  /** Cuts the open rows of a partition into a flush. */
   cut(partition: number): void {
     this.#partitions[partition]?.cut();
   }
 
-  /** Brings the oldest flush that is not in the store there, its marker among the sessions. */
+  /** Writes the oldest flush that is not in the store, with its marker among the sessions. */
   async land(partition: number, store: Store): Promise<void> {
     const owner = this.#partitions[partition];
     const flush = owner?.flushes[owner.landed];
@@ -170,12 +172,12 @@ export class Visits {
     owner.landed += 1;
   }
 
-  /** The number of the last flush that the owner knows of. */
+  /** The last flush that the owner knows to be complete. */
   known(partition: number): number {
     return this.#partitions[partition]?.known ?? 0;
   }
 
-  /** The flush that `land` would bring: its number, and the times at which it changes something of a site. */
+  /** The flush that `land` would write: its number, and the sites and times that it changes. */
   nextFlush(
     partition: number,
   ): { readonly flushNumber: number; readonly changes: readonly SiteTime[] } | undefined {
@@ -185,18 +187,18 @@ export class Visits {
     return { flushNumber: flush.flushNumber, changes: changesOf(flush) };
   }
 
-  /** Lets the owner know of every flush that is in the store. */
+  /** Lets the owner know that every flush in the store is complete. */
   complete(partition: number): void {
     const owner = this.#partitions[partition];
     if (owner !== undefined) owner.known = owner.landed;
   }
 
-  /** A hot view that has seen nothing yet; owners of the partitions in `away` do not answer. */
+  /** A new hot view. Owners of the partitions in `away` do not answer. */
   hotView(away: readonly number[] = []): HotView {
     const ask = async (subject: string) => {
       const owner = this.#partitions[Number(subject.slice('hot.'.length))];
       if (owner === undefined || away.includes(owner.number)) {
-        throw new BusError('nobody', 'no-responders', undefined);
+        throw new BusError('no owner', 'no-responders', undefined);
       }
       return hotAnswerOf(owner);
     };
@@ -211,7 +213,7 @@ function changesOf({ events, sessions }: VisitFlush): SiteTime[] {
   ];
 }
 
-/** The rows of all sites: a question takes only those of its own. */
+/** The rows of every site; a question takes those of its own site. */
 function hotAnswerOf(owner: VisitPartition): Uint8Array {
   const hot = [...owner.flushes.slice(owner.known), owner.open()];
   const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));

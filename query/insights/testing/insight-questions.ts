@@ -20,14 +20,14 @@ import { entryExitQuery } from '../pages-api.ts';
 import { sessionListInsight } from '../session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from '../vocabulary.ts';
 
-/** When every question is asked. */
+/** The time of every question. */
 export const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 const scope: QuestionScope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: NOW_MS };
 
 export type Filters = readonly AskedFilter[];
 
-/** A question of every kind: what it answers with these filters, and what a look at every row gives. */
+/** One question of each kind: its answer with these filters, and what looking at every row gives. */
 export interface InsightQuestion {
   readonly range: string;
   readonly ask: (sources: Sources, text: string) => Promise<unknown>;
@@ -43,7 +43,7 @@ function counted(filters: Filters, { span }: Range, scene: FilteredScene) {
   };
 }
 
-/** Events that filters leave in the range, newest first, and without those that nobody sent. */
+/** Filtered events in the range, newest first, without synthetic ones. */
 function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): VisitEvent[] {
   return heldEvents(filters, scene)
     .filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs)
@@ -53,7 +53,7 @@ function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): Visi
 const sent = ({ name }: VisitEvent) => !name.startsWith('session_');
 const idOf = ({ id }: { readonly id: string }) => Number.parseInt(id, 16);
 
-/** Words with how many events have each, most first. */
+/** Words by how many events have each, most first. */
 function counts(words: readonly string[]): (readonly [string, number])[] {
   return [...new Set(words)]
     .map((word) => [word, words.filter((one) => one === word).length] as const)
@@ -81,7 +81,7 @@ function activeOn(filters: Filters, scene: FilteredScene) {
   });
 }
 
-/** By path. */
+/** Questions by path. */
 export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
   metrics: {
     range: 'range=last24h',
@@ -118,7 +118,7 @@ export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
     range: 'range=last24h&limit=1000',
     ask: (sources, text) =>
       answerEntryExit(sources, scope, readParameters(`${text}&mode=exit`, entryExitQuery)),
-    // A page is called what anybody saw, whatever the filters leave.
+    // The title of a page is the last that was seen, whatever the filters.
     expected: (filters, range, scene) =>
       recountEntryExit({ ...counted(filters, range, scene), events: scene.events }, 'exit'),
   },
