@@ -1,6 +1,7 @@
 import { Accounts } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
-import { SharedLimit } from '../infra/accounts/shared-limit.ts';
+import { SecretGuard } from '../infra/accounts/secret-guard.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
@@ -13,16 +14,13 @@ import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
 
-/** A request outlasts the time limit of its statement, so that the store reports a statement that takes too long. */
+/** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
 const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
-/** A secret is not cheap to verify, and nobody needs more tries. */
-const FAILURES = { requestsMax: 100, windowMs: 10_000 };
-const WINDOW_MS = 10_000;
-/** The bus answers within milliseconds; a client is not kept waiting to be counted. */
-const LIMIT_WAIT_MAX_MS = 500;
+const LIMIT_WINDOW_MS = 10_000;
+const FORGET_EVERY_MS = 60_000;
 
 /** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -35,16 +33,16 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const isReachable = () => watch.dependency.up;
   const accounts = await Accounts.open(bus, log);
   const memory = new SiteMemory();
-  const questionLimit = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
-  const manageLimit = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
+  const questionLimiter = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
+  const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
+  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
+  const forgetting = setInterval(() => secretGuard.forgetExpired(clock.nowMs()), FORGET_EVERY_MS).unref();
   const authenticator = new Authenticator({
     directory: accounts,
-    verifier: new SecretVerifier(),
-    clock,
+    secretGuard,
+    limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
     metrics,
     log,
-    limits: { insights: questionLimit, export: questionLimit, manage: manageLimit },
-    failures: FAILURES,
   });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
@@ -64,6 +62,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
     stop: async () => {
       watch.stop();
+      clearInterval(forgetting);
+      questionLimiter.stop();
+      manageLimiter.stop();
       manage.stop();
       accounts.stop();
       await store.close();
@@ -73,13 +74,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   };
 }
 
-/** Undefined where there is none. */
-function limitOf(
-  name: string,
+/** Limits each client over all query processes; `requestsMax` 0: no limit. */
+function limiterOf(
+  kind: string,
   requestsMax: number,
-  { bus, clock, metrics, log }: HostContext,
-): SharedLimit | undefined {
-  if (requestsMax === 0) return undefined;
-  const limit = { requestsMax, windowMs: WINDOW_MS };
-  return new SharedLimit({ name, limit, bus, clock, metrics, log, waitMaxMs: LIMIT_WAIT_MAX_MS });
+  { bus, clock, metrics }: HostContext,
+): SharedRateLimiter {
+  const limit = { requestsMax, windowMs: LIMIT_WINDOW_MS };
+  return new SharedRateLimiter({ kind, limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
