@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { GARBAGE } from '../../infra/testing/garbage.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
@@ -15,7 +16,8 @@ test('an owner whose answer cannot be read is away, counted and not asked again;
       asked += 1;
       return subject === 'hot.1' ? bytes : GOOD;
     };
-    const view = new HotView({ bus: { ask }, partitions: 3, clock: systemClock, metrics });
+    const log = createLogger('test', 'silent');
+    const view = new HotView({ bus: { ask }, partitions: 3, clock: systemClock, metrics, log });
     const { answers, away } = await view.live('demo');
     expect(away).toEqual([{ partition: 1, reason: 'unreadable' }]);
     expect(answers.map((answer) => answer?.head.kind)).toEqual(['live', undefined, 'live']);
