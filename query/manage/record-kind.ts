@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
-import type { Call, EndpointAnswer } from '../http/endpoint.ts';
+import type { EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
 import { tagged } from './records.ts';
@@ -13,7 +13,7 @@ export interface Stamp {
 }
 
 /** What of a request says which record is meant, and by whom. */
-export type Asked = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
+export type Asked = Pick<EndpointCall<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
 /** A kind of record: where it is kept, whose it is, and how it is answered. */
 export interface ControlRecordKind<Value extends Stamp> {
