@@ -1,4 +1,9 @@
-import { type Caller, type CallerVerdict, type Credentials, identifyCaller } from '../identity/caller.ts';
+import {
+  type Caller,
+  type CallerCredentials,
+  type CallerVerdict,
+  identifyCaller,
+} from '../identity/caller.ts';
 import { RequestVisitor, type VisitorClaims } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -33,7 +38,7 @@ export class Collector {
     this.parts = parts;
   }
 
-  caller(credentials: Credentials): CallerVerdict | Promise<CallerVerdict> {
+  caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
     return identifyCaller(this.parts.accounts, this.parts.secretGuard, credentials);
   }
 

@@ -13,7 +13,7 @@ export interface Caller {
 }
 
 /** What a request says of its sender, in headers and body. Texts; empty when absent. */
-export interface Credentials {
+export interface CallerCredentials {
   readonly headers: ClientHeaders;
   readonly bodyClientId: string;
   readonly bodyClientSecret: string;
@@ -37,7 +37,7 @@ export function isReject(verdict: CallerVerdict): verdict is Reject {
 export function identifyCaller(
   accounts: Accounts,
   guard: SecretGuard,
-  credentials: Credentials,
+  credentials: CallerCredentials,
 ): CallerVerdict | Promise<CallerVerdict> {
   const clientId = credentials.headers.clientId || credentials.bodyClientId;
   const secret = credentials.headers.clientSecret || credentials.bodyClientSecret;
@@ -58,7 +58,7 @@ export function identifyCaller(
 function callerBySecret(
   accounts: Accounts,
   client: Client,
-  credentials: Credentials,
+  credentials: CallerCredentials,
   verdict: SecretVerdict,
 ): CallerVerdict {
   if (verdict.kind === 'busy') return busy('verifier-full');
@@ -76,7 +76,7 @@ const TOO_MANY_WRONG_SECRETS: Reject = {
     'service-client-secret: too many wrong secrets for this client or from this address; retry after the time in Retry-After',
 };
 
-function callerByOrigin(accounts: Accounts, client: Client, credentials: Credentials): CallerVerdict {
+function callerByOrigin(accounts: Accounts, client: Client, credentials: CallerCredentials): CallerVerdict {
   const site = siteOf(accounts, client, credentials.projectId);
   if ('reason' in site) return site;
   const { origin } = credentials;

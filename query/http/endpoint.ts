@@ -30,7 +30,7 @@ export interface About {
 }
 
 /** One authorized request. */
-export interface Call<Parameters, Body> {
+export interface EndpointCall<Parameters, Body> {
   readonly client: Client;
   readonly path: Readonly<Record<string, string>>;
   readonly parameters: Parameters;
@@ -70,7 +70,7 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly bodyMaxBytes?: number;
   /** Whether answers have `x-next-cursor` while there is a next page. */
   readonly isPaged?: boolean;
-  readonly answer: (call: Call<Parameters, Body>) => Promise<EndpointAnswer>;
+  readonly answer: (call: EndpointCall<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
 /**
