@@ -8,14 +8,14 @@ import { flushesInStore } from './delivered-rows.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';
 import { manifestKeyOf, manifestOf } from './manifest.ts';
 import { changeProgress, type PlanDeps, planBackfill, planNew, rowsOfStep } from './plan.ts';
-import { type Bucket, removeOrphans, type StepFileDeps, writeFiles } from './step-files.ts';
+import { type DeliveryBucket, removeOrphans, type StepFileDeps, writeFiles } from './step-files.ts';
 
 export interface DeliveryDeps extends PlanDeps, Omit<StepFileDeps, 'bucket'> {
   /** The bucket of `Delivery` records. */
   readonly deliveries: KeyedBytes;
   readonly planSemaphore: Semaphore;
   /** The bucket of an integration, to be closed; undefined when its secret cannot be opened. */
-  readonly openBucket: (integration: Integration) => Bucket | undefined;
+  readonly openBucket: (integration: Integration) => DeliveryBucket | undefined;
 }
 
 /** The secret of an integration was sealed with another key. */
@@ -25,7 +25,7 @@ export class UnreadableError extends Error {
 
 /**
  * What became of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when the move began,
- * or the one before it, is brought. `idle`: there is nothing to do.
+ * or the one before it, is written. `idle`: there is nothing to do.
  */
 export type Moved = 'moved' | 'caught-up' | 'idle';
 
@@ -53,36 +53,36 @@ export interface Tries {
  * @throws {BusError}
  */
 export async function advance(
-  parts: DeliveryDeps,
+  deps: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   isDue: boolean,
 ): Promise<Moved> {
-  const { delivery, revision } = await readDelivery(parts.deliveries, integration.id);
+  const { delivery, revision } = await readDelivery(deps.deliveries, integration.id);
   if (delivery === undefined) {
-    const flushed = await flushesInStore(parts.lanes, parts.partitions);
-    await writeDelivery(parts.deliveries, firstDelivery(integration.id, flushed), revision);
+    const flushed = await flushesInStore(deps.lanes, deps.partitions);
+    await writeDelivery(deps.deliveries, firstDelivery(integration.id, flushed), revision);
     return 'moved';
   }
   if (delivery.step !== null)
-    return finish(parts, integration, tries, { delivery, step: delivery.step, revision });
+    return finish(deps, integration, tries, { delivery, step: delivery.step, revision });
   if (delivery.sequence === 0) {
-    const sequence = await sequenceInBucket(parts, integration);
+    const sequence = await sequenceInBucket(deps, integration);
     if (sequence > 0) {
-      await writeDelivery(parts.deliveries, { ...delivery, sequence }, revision);
+      await writeDelivery(deps.deliveries, { ...delivery, sequence }, revision);
       return 'moved';
     }
   }
   const isNew = isDue || delivery.partial !== undefined;
-  const planned = await parts.planSemaphore.run(() =>
-    isNew ? planNew(parts, integration, delivery) : planBackfill(parts, integration, delivery),
+  const planned = await deps.planSemaphore.run(() =>
+    isNew ? planNew(deps, integration, delivery) : planBackfill(deps, integration, delivery),
   );
   if (planned === undefined) return 'idle';
   const beganMs = performance.now();
-  await writeDelivery(parts.deliveries, planned, revision);
+  await writeDelivery(deps.deliveries, planned, revision);
   if (planned.step === null) return isNew ? 'caught-up' : 'moved';
   tries.clean = { sequence: planned.step.sequence, beganMs };
-  parts.crashPoint('delivery:after-declare');
+  deps.crashPoint('delivery:after-declare');
   return 'moved';
 }
 
@@ -94,10 +94,10 @@ const MANIFEST_MAX_BYTES = 67_108_864;
  * was deleted and brought back from a backup. Nothing it wrote is written over. A key that may not look finds none.
  */
 async function sequenceInBucket(
-  parts: Pick<DeliveryDeps, 'openBucket'>,
+  deps: Pick<DeliveryDeps, 'openBucket'>,
   integration: Integration,
 ): Promise<number> {
-  const bucket = openedBucket(parts, integration);
+  const bucket = openedBucket(deps, integration);
   const isThere = async (sequence: number) =>
     (await bucket.get(manifestKeyOf(integration, sequence), MANIFEST_MAX_BYTES)) !== undefined;
   try {
@@ -119,7 +119,10 @@ async function sequenceInBucket(
   }
 }
 
-function openedBucket({ openBucket }: Pick<DeliveryDeps, 'openBucket'>, integration: Integration): Bucket {
+function openedBucket(
+  { openBucket }: Pick<DeliveryDeps, 'openBucket'>,
+  integration: Integration,
+): DeliveryBucket {
   const bucket = openBucket(integration);
   if (bucket === undefined) throw new UnreadableError('the secret was sealed with another key');
   return bucket;
@@ -132,25 +135,25 @@ interface Begun {
 }
 
 async function finish(
-  parts: DeliveryDeps,
+  deps: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   { delivery, step, revision }: Begun,
 ): Promise<Moved> {
-  const bucket = openedBucket(parts, integration);
+  const bucket = openedBucket(deps, integration);
   const clean = tries.clean?.sequence === step.sequence ? tries.clean : undefined;
   // Until it has gone well again.
   tries.clean = undefined;
   try {
     if (step.files === null) {
       const rows = rowsOfStep(integration, delivery);
-      const files = await writeFiles({ ...parts, bucket }, integration, step, rows);
+      const files = await writeFiles({ ...deps, bucket }, integration, step, rows);
       await writeDelivery(
-        parts.deliveries,
+        deps.deliveries,
         { ...delivery, step: { ...step, files }, failure: null },
         revision,
       );
-      parts.crashPoint('delivery:after-decide');
+      deps.crashPoint('delivery:after-decide');
       tries.clean = clean;
       return 'moved';
     }
@@ -158,14 +161,14 @@ async function finish(
     await bucket.put(manifestKeyOf(integration, step.sequence), manifest, {
       contentType: 'application/json',
     });
-    parts.crashPoint('delivery:after-manifest');
+    deps.crashPoint('delivery:after-manifest');
     if (clean === undefined) await removeOrphans(bucket, integration, step);
-    const committed = committedOf(delivery, step, new Date(parts.clock.nowMs()).toISOString());
-    await writeDelivery(parts.deliveries, committed, revision);
-    parts.crashPoint('delivery:after-commit');
-    parts.metrics.steps[step.kind].add();
-    parts.metrics.rows.add(committed.rows - delivery.rows);
-    if (clean !== undefined) parts.metrics.stepSeconds.observe((performance.now() - clean.beganMs) / 1000);
+    const committed = committedOf(delivery, step, new Date(deps.clock.nowMs()).toISOString());
+    await writeDelivery(deps.deliveries, committed, revision);
+    deps.crashPoint('delivery:after-commit');
+    deps.metrics.steps[step.kind].add();
+    deps.metrics.rows.add(committed.rows - delivery.rows);
+    if (clean !== undefined) deps.metrics.stepSeconds.observe((performance.now() - clean.beganMs) / 1000);
     return step.kind === 'new' && step.restFrom === null ? 'caught-up' : 'moved';
   } finally {
     bucket.close();

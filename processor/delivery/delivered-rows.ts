@@ -22,7 +22,7 @@ export interface Condition {
 }
 
 /** Half open, in milliseconds since 1970. */
-export interface Span {
+export interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -42,7 +42,7 @@ export async function flushesInStore(lanes: KeyedBytes, partitions: number): Pro
  * The condition of these rows in a span of time. Each partition has a term of its own, with constants, so that the index of
  * flush numbers can pass over what is older.
  */
-export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: Span): Condition {
+export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: TimeSpan): Condition {
   const parameters: Record<string, unknown> = { site: storedId, fromMs, toMs };
   const terms = upTo.flatMap((to, partition) => {
     const from = after[partition] ?? 0;
@@ -74,7 +74,7 @@ export interface HourRows {
 export async function hoursOf(
   store: Store,
   rows: FlushedRows,
-  span: Span,
+  span: TimeSpan,
   { max, exceptDays = [] }: { readonly max: number; readonly exceptDays?: readonly number[] },
 ): Promise<HourRows[]> {
   if (rows.upTo.every((to, partition) => to <= (rows.after[partition] ?? 0))) return [];

@@ -3,10 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Delivery, firstDelivery, type Integration, integrationKeyOf } from '../integration.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { HOUR_MS } from './delivered-rows.ts';
 import { Deliverer } from './deliverer.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './delivery-metrics.ts';
@@ -31,7 +30,7 @@ let control: KeyedBytes;
 let lanes: KeyedBytes;
 let metrics: DeliveryMetrics;
 let flushNumber = 0;
-let isOurs = true;
+let isLeader = true;
 const running: Deliverer[] = [];
 
 beforeAll(async () => {
@@ -43,7 +42,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const deliverer of running.splice(0)) await deliverer.stop();
   for (const key of await control.keys()) await control.remove(key);
-  isOurs = true;
+  isLeader = true;
 });
 
 afterAll(() => world.stop());
@@ -51,6 +50,7 @@ afterAll(() => world.stop());
 async function startDeliverer(): Promise<Deliverer> {
   metrics = createDeliveryMetrics(new Metrics());
   const deliverer = await Deliverer.start({
+    ...testLeader('delivery'),
     bus: world.lane.bus,
     store: world.lane.store,
     control,
@@ -59,12 +59,9 @@ async function startDeliverer(): Promise<Deliverer> {
     partitions: PARTITIONS,
     intervalMs: 100,
     openBucket: (integration) => openBucket(integration),
-    clock: systemClock,
-    random: Math.random,
-    log: createLogger('delivery-test', 'silent'),
     metrics,
     crashPoint: () => {},
-    isOurs: () => isOurs,
+    isLeader: () => isLeader,
     limits: LOW_LIMITS,
     backoff: { firstMs: 50, maxMs: 200 },
   });
@@ -222,12 +219,12 @@ test('a record that is left over goes, and one whose integration somebody else h
 });
 
 test('whoever does not own the work leaves it alone, and two who think that they do bring everything once', async () => {
-  isOurs = false;
+  isLeader = false;
   await startDeliverer();
   const integration = integrationOf(world);
   await putSite(integration.projectId);
   await change(integration);
-  isOurs = true;
+  isLeader = true;
   await expect.poll(() => deliveryOf(integration), SOON).toBeDefined();
   await startDeliverer();
   const first = flushNumber + 1;

@@ -104,7 +104,7 @@ test.each(['before a file is read', 'behind that', 'before the first file is sen
       // They come first in the first file: their visits have no session.
       await purge(scene, (number) => number % 3 === 0);
     };
-    const { store } = process.parts;
+    const { store } = process.deps;
     const purging = new Proxy(store, {
       get: (target, name) => {
         if (name !== 'bytes') {
@@ -118,7 +118,7 @@ test.each(['before a file is read', 'behind that', 'before the first file is sen
         };
       },
     });
-    const watched = slowed({ ...process, parts: { ...process.parts, store: purging } }, async () => {
+    const watched = slowed({ ...process, deps: { ...process.deps, store: purging } }, async () => {
       if (when === 'before the first file is sent') await purgeOnce();
     });
     for (let moves = 0; moves < 3; moves += 1) expect(await move(scene, watched, true)).not.toBe('failed');

@@ -117,7 +117,7 @@ export async function makeFile(
     { ...parameters, projectId },
     SETTINGS,
   );
-  const kept = new RollupCache(bytesMax);
+  const kept = new FileBytes(bytesMax);
   const told = { bytes: 0 };
   const keep = async (pieces: AsyncIterable<Buffer>) => {
     for await (const piece of pieces) kept.take(piece);
@@ -137,7 +137,7 @@ class TooLargeError extends Error {
 }
 
 /** Bytes as they come, hashed in pieces: a lane of this process waits for none of it. */
-class RollupCache {
+class FileBytes {
   readonly #hash = createHash('sha256');
   readonly #pieces: Buffer[] = [];
   readonly #bytesMax: number;

@@ -42,11 +42,11 @@ export interface ManifestFile {
 const ENDINGS: Readonly<Record<IntegrationFormat, string>> = { parquet: 'parquet', ndjson_gzip: 'ndjson.gz' };
 const HASH_DIGITS = 16;
 
-type Place = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
+type BucketPlace = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
 
 /** The key of a file. Its name holds the hash of its content, so it can never come to hold another one. */
 export function fileKeyOf(
-  place: Place,
+  place: BucketPlace,
   sequence: number,
   file: Pick<DeliveredFile, 'hour' | 'part' | 'sha256'>,
 ): string {
@@ -55,19 +55,19 @@ export function fileKeyOf(
 }
 
 /** What the keys of all files of a step in that hour, in hours since 1970, begin with. */
-export function fileStartOf(place: Place, sequence: number, hour: number): string {
+export function fileStartOf(place: BucketPlace, sequence: number, hour: number): string {
   const [date, hourOfDay] = hourText(hour).split('T');
   const folder = `events/site=${encodeURIComponent(place.projectId)}/date=${date}/hour=${hourOfDay}`;
   return `${start(place)}${folder}/${place.id}-${digits(sequence)}-`;
 }
 
 /** The key of a manifest. */
-export function manifestKeyOf(place: Place, sequence: number): string {
+export function manifestKeyOf(place: BucketPlace, sequence: number): string {
   return `${start(place)}manifests/${place.id}/${digits(sequence)}.json`;
 }
 
 /** The manifest of the step whose files are in the bucket: the same bytes whoever writes it, however often. */
-export function manifestOf(place: Place, delivery: Delivery): Manifest {
+export function manifestOf(place: BucketPlace, delivery: Delivery): Manifest {
   const step = must(delivery.step, 'a manifest is of a step');
   const files = must(step.files, 'a manifest is of files');
   const { sequence, kind } = step;
@@ -101,7 +101,7 @@ export function hourText(hour: number): string {
   return new Date(hour * HOUR_MS).toISOString().slice(0, 13);
 }
 
-function start({ prefix }: Place): string {
+function start({ prefix }: BucketPlace): string {
   return prefix === '' ? '' : `${prefix}/`;
 }
 

@@ -3,13 +3,13 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { Backfill, Delivery, Integration } from '../integration.ts';
-import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type Span } from './delivered-rows.ts';
+import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type TimeSpan } from './delivered-rows.ts';
 import type { DeliveryLimits } from './limits.ts';
 
 const DAY_HOURS = 24;
 const DAY_MS = DAY_HOURS * HOUR_MS;
 /** The store's times end there. */
-const ALL_TIME: Span = { fromMs: 0, toMs: 7_258_118_400_000 };
+const ALL_TIME: TimeSpan = { fromMs: 0, toMs: 7_258_118_400_000 };
 
 export interface PlanDeps {
   readonly store: Store;
@@ -30,7 +30,7 @@ export function rowsOfStep({ storedId }: Pick<Integration, 'storedId'>, delivery
 
 /**
  * The delivery with its next step of new rows begun; or, when there are no new rows, with everything that was in the store
- * when this was called counted as brought.
+ * when this was called counted as written.
  */
 export async function planNew(
   { store, lanes, partitions, clock, limits }: PlanDeps,
@@ -91,9 +91,9 @@ export async function planBackfill(
   return { ...passed, step };
 }
 
-type Progress = Delivery['backfills'][number];
+type BackfillProgress = Delivery['backfills'][number];
 
-function progressOf(delivery: Delivery, id: string): Progress | undefined {
+function progressOf(delivery: Delivery, id: string): BackfillProgress | undefined {
   return delivery.backfills.find((progress) => progress.id === id);
 }
 
@@ -107,7 +107,7 @@ function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly B
 }
 
 /** The delivery with what is said of a backfill changed. */
-export function changeProgress(delivery: Delivery, id: string, change: Partial<Progress>): Delivery {
+export function changeProgress(delivery: Delivery, id: string, change: Partial<BackfillProgress>): Delivery {
   const backfills = delivery.backfills.map((one) => (one.id === id ? { ...one, ...change } : one));
   return { ...delivery, backfills };
 }

@@ -28,7 +28,7 @@ export interface RunnerState {
 }
 
 export interface RunnerOptions {
-  readonly parts: Omit<DeliveryDeps, 'throwIfStopping'>;
+  readonly deps: Omit<DeliveryDeps, 'throwIfStopping'>;
   /** Whether the process ends, or others are to do it. */
   readonly isOver: () => boolean;
   readonly key: string;
@@ -50,8 +50,8 @@ export interface RunnerOptions {
 export async function runIntegration(options: RunnerOptions): Promise<void> {
   const { key, integrations, intervalMs, notify, state, isOver } = options;
   const isDone = () => isOver() || integrations.entry(key) === undefined;
-  const parts: DeliveryDeps = {
-    ...options.parts,
+  const deps: DeliveryDeps = {
+    ...options.deps,
     throwIfStopping: () => {
       if (isDone()) throw new StoppingError();
     },
@@ -68,11 +68,11 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
       continue;
     }
     try {
-      const moved = await advance(parts, entry.value, tries, performance.now() >= dueMs);
+      const moved = await advance(deps, entry.value, tries, performance.now() >= dueMs);
       if (attempts > 0 && moved !== 'idle') attempts = await recovered(options, entry.value.id, attempts);
       if (moved === 'caught-up') {
         dueMs = performance.now() + intervalMs;
-        state.untilMs = await untilMsOf(parts, entry.value.id);
+        state.untilMs = await untilMsOf(deps, entry.value.id);
       }
       if (moved === 'idle') await notify.sleep(Math.max(1, dueMs - performance.now()));
     } catch (error) {
@@ -101,11 +101,11 @@ async function untilMsOf(
 
 /** Zero, once the record says that nothing fails; a first move that does not touch the bucket proves nothing. */
 async function recovered(
-  { parts, key, log, state }: RunnerOptions,
+  { deps, key, log, state }: RunnerOptions,
   id: string,
   attempts: number,
 ): Promise<number> {
-  const { delivery } = await readDelivery(parts.deliveries, id);
+  const { delivery } = await readDelivery(deps.deliveries, id);
   if (delivery?.failure !== null) return attempts;
   state.failed = undefined;
   log.info({ integration: key, attempts }, 'delivery: it goes on');
@@ -121,11 +121,11 @@ async function failed(
     attempts,
   }: { readonly entry: Entry<Integration>; readonly error: unknown; readonly attempts: number },
 ): Promise<number> {
-  const { parts, key, integrations, backoff, random, log, notify, state } = options;
+  const { deps, key, integrations, backoff, random, log, notify, state } = options;
   const known = failedOf(error);
   const waitMs = backoffMs(backoff, attempts, random());
   if (known !== undefined) {
-    parts.metrics.failures[known.reason].add();
+    deps.metrics.failures[known.reason].add();
     if (state.failed?.reason !== known.reason) {
       // What a bucket answers is its customer's matter, whatever it is.
       const level = known.reason === 'failed' && !(error instanceof BucketError) ? 'error' : 'warn';
@@ -135,7 +135,7 @@ async function failed(
       );
     }
     state.failed = known;
-    await noteFailure(parts, entry.value.id, { failed: known, attempts: attempts + 1, waitMs });
+    await noteFailure(deps, entry.value.id, { failed: known, attempts: attempts + 1, waitMs });
   }
   if (integrations.entry(key)?.revision === entry.revision) await notify.sleep(waitMs);
   return attempts + 1;

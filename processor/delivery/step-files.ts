@@ -12,11 +12,11 @@ import { fileKeyOf, fileStartOf } from './manifest.ts';
 
 const ORPHANS_MAX = 1_000;
 
-export type Bucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
+export type DeliveryBucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
 
 export interface StepFileDeps {
   readonly store: Store;
-  readonly bucket: Bucket;
+  readonly bucket: DeliveryBucket;
   readonly limits: DeliveryLimits;
   /** As many files are in memory at once as there are fileSemaphore. */
   readonly fileSemaphore: Semaphore;
@@ -28,7 +28,7 @@ export interface StepFileDeps {
 
 /** Brings the rows of a step to the bucket, hour by hour; returns the files. Done again, they are the same objects. */
 export async function writeFiles(
-  parts: StepFileDeps,
+  deps: StepFileDeps,
   integration: Integration,
   { sequence, hours }: DeliveryStep,
   rows: FlushedRows,
@@ -36,19 +36,19 @@ export async function writeFiles(
   const files: DeliveredFile[] = [];
   for (const hour of hours) {
     let rest: FileRows | undefined = { rows, hour, lower: undefined, upper: undefined };
-    let rowsMax = parts.limits.fileRows;
+    let rowsMax = deps.limits.fileRows;
     for (let part = 0; rest !== undefined; ) {
-      parts.throwIfStopping();
+      deps.throwIfStopping();
       const begun: FileRows = rest;
       const place = { sequence, part, rowsMax };
-      const brought = await parts.fileSemaphore.run(() => writeFile(parts, integration, begun, place));
-      if (brought === 'too-large') {
+      const written = await deps.fileSemaphore.run(() => writeFile(deps, integration, begun, place));
+      if (written === 'too-large') {
         assert(rowsMax > 1, 'an event fits a file');
         rowsMax = Math.floor(rowsMax / 2);
       } else {
-        if (brought.file !== undefined) files.push(brought.file);
+        if (written.file !== undefined) files.push(written.file);
         part += 1;
-        rest = brought.upper === undefined ? undefined : { ...begun, lower: brought.upper };
+        rest = written.upper === undefined ? undefined : { ...begun, lower: written.upper };
       }
     }
   }
@@ -101,7 +101,7 @@ async function writeFile(
  * neither listing nor removal, and needs not: nobody reads such files.
  */
 export async function removeOrphans(
-  bucket: Bucket,
+  bucket: DeliveryBucket,
   integration: Integration,
   step: DeliveryStep,
 ): Promise<void> {

@@ -2,18 +2,22 @@ import type { Store } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { partitionOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
+import type { LeaderJob } from '../leader-job/leader-job.ts';
 import type { RollupJob } from '../rollups/rollup-job.ts';
-import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
-import { type ErasedUpTo, type EraseEverywhereDeps, eraseEverywhere } from './erase-everywhere.ts';
-import { deleteRows, sumTables } from './tables.ts';
+import type { ErasedUpTo, PartitionEraser } from './partition-eraser.ts';
+import { deleteRows, rollupTables } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
 
-export interface EraseDeps extends EraseEverywhereDeps {
+export interface EraseDeps {
   readonly store: Store;
-  readonly rollupJob: Pick<RollupJob, 'withoutSums'>;
+  readonly partitions: number;
+  readonly eraser: Pick<PartitionEraser, 'erase'>;
+  readonly rollupJob: Pick<RollupJob, 'withoutRollups'>;
+  readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
 }
 
 /**
@@ -33,23 +37,21 @@ const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
  * they do from now on is new. Doing it again is harmless.
  */
 export async function erasePerson(
-  parts: EraseDeps,
+  deps: EraseDeps,
   { id, storedId }: Pick<Erasure, 'id' | 'storedId'>,
   names: readonly string[],
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const upTo = await eraseEverywhere(
-      parts,
-      names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null })),
-    );
-    await noteErasing(parts, { id, storedId, names, upTo });
-    const touched = await touchedHours(parts.store, { id, storedId, upTo });
-    await parts.rollupJob.withoutSums(storedId, touched, async (block) => {
-      add(removed, await deleteRollups(parts.store, { storedId, touched, block }));
-      add(removed, await deletePerson(parts, { id, storedId, names, upTo }));
+    const commands = names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null }));
+    const upTo = await deps.eraser.erase(commands);
+    await noteErasing(deps, { id, storedId, names, upTo });
+    const touched = await touchedHours(deps.store, { id, storedId, upTo });
+    await deps.rollupJob.withoutRollups(storedId, touched, async (block) => {
+      add(removed, await deleteRollups(deps.store, { storedId, touched, block }));
+      add(removed, await deletePerson(deps, { id, storedId, names, upTo }));
     });
-    await deleteRows(parts.store, {
+    await deleteRows(deps.store, {
       table: 'erasing',
       condition: 'erasure = {erasure:String}',
       parameters: { erasure: id },
@@ -59,7 +61,7 @@ export async function erasePerson(
 }
 
 /** One round of an erasure: whom, and of which rows. */
-interface Round {
+interface ErasureRound {
   readonly id: string;
   readonly storedId: string;
   readonly names: readonly string[];
@@ -69,7 +71,7 @@ interface Round {
 /** Notes the person's names and visits where deletions look them up. */
 async function noteErasing(
   { store, partitions }: EraseDeps,
-  { id, storedId, names, upTo }: Round,
+  { id, storedId, names, upTo }: ErasureRound,
 ): Promise<void> {
   await store.command(
     `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId)
@@ -94,7 +96,7 @@ async function noteErasing(
 }
 
 /** The hours and days in which the person did something, or began a visit: their beginnings, in milliseconds since 1970. */
-async function touchedHours(store: Store, { id, storedId, upTo }: Omit<Round, 'names'>) {
+async function touchedHours(store: Store, { id, storedId, upTo }: Omit<ErasureRound, 'names'>) {
   const rows = await store.query<{ hour: number }>(
     `SELECT DISTINCT toUnixTimestamp(toStartOfHour(at)) AS hour FROM
      (
@@ -118,12 +120,12 @@ async function deleteRollups(
     block,
   }: {
     readonly storedId: string;
-    readonly touched: Readonly<Record<SumUnit, readonly number[]>>;
+    readonly touched: Readonly<Record<RollupUnit, readonly number[]>>;
     readonly block: number;
   },
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
-  for (const { table, column } of await sumTables(store)) {
+  for (const { table, column } of await rollupTables(store)) {
     removed[table] = await deleteRows(store, {
       table,
       condition: `projectId = {site:String} AND block < {block:UInt64} AND toUnixTimestamp(${column}) IN {starts:Array(UInt32)}`,
@@ -135,7 +137,7 @@ async function deleteRollups(
 
 async function deletePerson(
   { store, partitions }: EraseDeps,
-  { id, storedId, names, upTo }: Round,
+  { id, storedId, names, upTo }: ErasureRound,
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const removed: RowsRemoved = {};

@@ -9,8 +9,6 @@ import {
 } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
@@ -36,6 +34,7 @@ import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../era
 import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { group, identify, order } from '../records/testing/updates.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
@@ -51,7 +50,6 @@ const PARTITIONS = 2;
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
 const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
-const log = createLogger('purge-test', 'silent');
 
 let world: LaneWorld;
 let control: KeyedBytes;
@@ -86,11 +84,9 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
     control,
     aliases,
     partitions: PARTITIONS,
-    clock: systemClock,
     rollupJob: await rollupJob(),
-    log,
     metrics: createPurgeMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('purge'),
     ...changed,
   });
   running.push(purger);
@@ -100,13 +96,11 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
     intervalMs: 1_000,
-    clock: systemClock,
-    log,
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
   });
 }
 
@@ -327,7 +321,7 @@ test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the
     store: breaking(world.store),
     control: breaking(control),
     // Not before it is looked for work.
-    isOurs: () => left < Number.POSITIVE_INFINITY,
+    isLeader: () => left < Number.POSITIVE_INFINITY,
   });
   left = call;
   await until('the break', () => (left <= 0 ? true : undefined));

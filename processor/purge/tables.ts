@@ -12,13 +12,13 @@ export async function tablesOfSites(store: Store): Promise<readonly string[]> {
 }
 
 /** Tables with sums, by the column that says of which hour or day. */
-export interface SumTable {
+export interface RollupTable {
   readonly table: string;
   readonly column: 'hour' | 'day';
 }
 
 /** The tables of sums, which have blocks and are not announcements themselves. */
-export async function sumTables(store: Store): Promise<readonly SumTable[]> {
+export async function rollupTables(store: Store): Promise<readonly RollupTable[]> {
   const rows = await store.query<{ table: string; columns: string[] }>(
     `SELECT table, groupArray(name) AS columns FROM system.columns
      WHERE database = currentDatabase() GROUP BY table

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
@@ -17,10 +17,10 @@ import {
   namesOfHashes,
   ROLLUP_TABLES,
 } from '../testing/stored-rollups.ts';
-import { announceInvalidation, announceRollup, insertRollups, sumUp } from './rollup.ts';
+import { announceInvalidation, announceRollup, insertRollups, rollUp } from './rollup.ts';
 import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const FIRST_MS = Date.UTC(2026, 4, 10);
 const SITES = ['shop', 'blog'];
@@ -78,18 +78,17 @@ beforeEach(async () => {
 async function newRollupJob(clock = new ManualClock(NOW_MS)): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: 1,
     intervalMs: 100,
-    clock,
-    log: createLogger('roller', 'silent'),
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
+    clock,
   });
 }
 
 /** Of the announced hours or days, all sums are there. Returns which those are. */
-async function announcedInFull(unit: SumUnit): Promise<readonly Announced[]> {
+async function announcedInFull(unit: RollupUnit): Promise<readonly Announced[]> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const names = await namesOfHashes(world.store, [...run.events, ...run.sessions]);
   const found = await announcedRows(world.store, unit, announced, names);
@@ -100,14 +99,14 @@ async function announcedInFull(unit: SumUnit): Promise<readonly Announced[]> {
 }
 
 const finalizedMs = FIRST_MS + (HOURS - 3) * HOUR_MS;
-const settledCount = (unit: SumUnit) =>
+const settledCount = (unit: RollupUnit) =>
   (SITES.length * (startOfUnit(unit, finalizedMs) - FIRST_MS)) / UNITS[unit].ms;
 
 test('what lacks its sums or its announcement does not count, and is summed up again', async () => {
   const one = await newRollupJob();
   await one.pass();
   let block = (NOW_MS + 1_000) * 2_048;
-  for (const unit of SUM_UNITS) {
+  for (const unit of ROLLUP_UNITS) {
     expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
     for (const projectId of [undefined, 'shop']) {
       for (const hasRollups of [false, true]) {
@@ -139,7 +138,7 @@ test.each([
   const block = (NOW_MS + 1_000) * 2_048;
   const sums = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
   await world.store.command(`RENAME TABLE ${table} TO away`);
-  await expect(sumUp(world.store, sums)).rejects.toThrow(table);
+  await expect(rollUp(world.store, sums)).rejects.toThrow(table);
   await world.store.command(`RENAME TABLE away TO ${table}`);
   expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - 1);
   await one.pass();
@@ -147,7 +146,7 @@ test.each([
 });
 
 test('the first summing up that dies leaves nothing that counts, and nothing out', async () => {
-  for (const unit of SUM_UNITS) {
+  for (const unit of ROLLUP_UNITS) {
     const died = {
       projectId: undefined,
       unit,
@@ -161,7 +160,7 @@ test('the first summing up that dies leaves nothing that counts, and nothing out
     expect(await announcedInFull(unit)).toEqual([]);
   }
   await (await newRollupJob()).pass();
-  for (const unit of SUM_UNITS) expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+  for (const unit of ROLLUP_UNITS) expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
 });
 
 test('numbers rise although the clock is behind', async () => {
@@ -192,7 +191,7 @@ function interleavings<Step>(one: readonly Step[], other: readonly Step[]): Step
   ];
 }
 
-test.each(SUM_UNITS)(
+test.each(ROLLUP_UNITS)(
   'two that sum up at once leave no announced %s without its sums, whenever the store merges',
   async (unit) => {
     const { store } = world;

@@ -1,6 +1,6 @@
 import type { Store } from '../../infra/store/store.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
-import { type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 /** Times of before are read from rows. */
 const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
@@ -11,7 +11,7 @@ const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
  */
 export async function unrolledStarts(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   { endMs, nowMs }: { readonly endMs: number; readonly nowMs: number },
 ): Promise<readonly number[]> {
   const { announced, column, ms } = UNITS[unit];
@@ -34,7 +34,7 @@ export async function unrolledStarts(
 }
 
 /** The hour or day of the oldest row; undefined when there is none. */
-async function firstStart(store: Store, unit: SumUnit, nowMs: number): Promise<number | undefined> {
+async function firstStart(store: Store, unit: RollupUnit, nowMs: number): Promise<number | undefined> {
   const rows = await store.query<{ rows: number; first: number }>(
     `SELECT count() AS rows, min(toUnixTimestamp64Milli(startedAt)) AS first FROM sessions WHERE projectId != ''
      UNION ALL
@@ -68,7 +68,7 @@ export interface LateStarts {
  */
 export async function lateStarts(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   { sinceMs, quietSinceMs, endMs, max }: LateQuestion,
 ): Promise<readonly LateStarts[]> {
   const rows = await store.query<{ projectId: string; starts: number[] }>(lateStatement(unit), {
@@ -84,7 +84,7 @@ export async function lateStarts(
 }
 
 /** Of a void, `flushed` is 0 for every partition, so each mark exceeds it; but its mark may have been seen long ago. */
-function lateStatement(unit: SumUnit): string {
+function lateStatement(unit: RollupUnit): string {
   const { announced, column, startOf } = UNITS[unit];
   return `
 WITH marks AS

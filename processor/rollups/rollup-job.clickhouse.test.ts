@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Event, NO_SETTING, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
 import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const PARTITIONS = 2;
 // Hours by page are kept by the clock on the wall, so the traffic is of the weeks before.
@@ -65,13 +64,11 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
     intervalMs: INTERVAL_MS,
-    clock: systemClock,
-    log: createLogger('roller', 'silent'),
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
   });
 }
 
@@ -82,7 +79,7 @@ interface Sums {
 }
 
 /** What is announced, and its sums. */
-async function sums(unit: SumUnit): Promise<Sums> {
+async function sums(unit: RollupUnit): Promise<Sums> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const rows = await storedRows(world.store);
   const names = await namesOfHashes(world.store, [...rows.events, ...rows.sessions]);
@@ -93,7 +90,7 @@ async function sums(unit: SumUnit): Promise<Sums> {
 }
 
 /** The same, recounted row by row. */
-async function recount(unit: SumUnit, endMs: number): Promise<RollupsByTable> {
+async function recount(unit: RollupUnit, endMs: number): Promise<RollupsByTable> {
   const tables = recountRollups(unit, await storedRows(world.store));
   return Object.fromEntries(
     Object.entries(tables).map(([table, rows]) => [table, rows.filter(({ start }) => Number(start) < endMs)]),
@@ -115,7 +112,7 @@ test('what is settled is summed up once every partition has passed it, and what 
     );
   }
   await one.pass();
-  for (const unit of SUM_UNITS) expect((await sums(unit)).blocks.size).toBe(0);
+  for (const unit of ROLLUP_UNITS) expect((await sums(unit)).blocks.size).toBe(0);
 
   // The other partition's clock stands before the end: what ended three hours before it is settled.
   const clockMinutes = LAST_MINUTES - 100;
@@ -123,7 +120,7 @@ test('what is settled is summed up once every partition has passed it, and what 
   await one.pass();
   const finalizedMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
   const before = { hour: await sums('hour'), day: await sums('day') };
-  for (const unit of SUM_UNITS) {
+  for (const unit of ROLLUP_UNITS) {
     const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, finalizedMs)];
     expect(before[unit].blocks.size).toBe((SITES.length * (endMs - fromMs)) / UNITS[unit].ms);
     expect(before[unit].tables).toEqual(await recount(unit, endMs));
@@ -135,8 +132,8 @@ test('what is settled is summed up once every partition has passed it, and what 
   const lateMinutes = 2 * STEP_MINUTES + 0.5;
   await bring(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
   await bring(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
-  const startAt = (unit: SumUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
-  for (const unit of SUM_UNITS) {
+  const startAt = (unit: RollupUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
+  for (const unit of ROLLUP_UNITS) {
     const early = `blog ${startAt(unit, -2_000)}`;
     await until('what is late', async () => {
       await one.pass();

@@ -1,9 +1,9 @@
 import { hashText, ROLLUP_DIMENSIONS } from '../rows.ts';
-import { type SumUnit, UNITS } from './units.ts';
+import { type RollupUnit, UNITS } from './units.ts';
 
 /** What the statements are about: one site (`site`), or all. */
 export interface RollupStatement {
-  readonly unit: SumUnit;
+  readonly unit: RollupUnit;
   readonly isOneSite: boolean;
 }
 

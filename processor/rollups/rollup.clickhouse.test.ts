@@ -16,8 +16,8 @@ import { recountRollups } from '../testing/rollups-recount.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, ROLLUP_TABLES } from '../testing/stored-rollups.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
-import { sumUp } from './rollup.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { rollUp } from './rollup.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const RUNS = 6;
 /** Long lists: each costs a store's time, and short ones hold nothing that a long one does not. */
@@ -75,7 +75,7 @@ class Landing {
   }
 
   /** The hours or days that have anything, and the ones around them. */
-  starts(unit: SumUnit): readonly number[] {
+  starts(unit: RollupUnit): readonly number[] {
     const times = [
       ...this.run.events.map(({ values }) => Number(values.createdAt)),
       ...this.run.sessions.flatMap(({ values }) =>
@@ -134,12 +134,12 @@ test('sums are what a recount of the rows gives that were in the store', async (
           const site = next.kind === 'sum up' ? next.site : undefined;
           const chosen = next.kind === 'sum up' ? next.chosen : 0;
           block += 2;
-          for (const unit of SUM_UNITS) {
+          for (const unit of ROLLUP_UNITS) {
             const starts = landing
               .starts(unit)
               .filter((_, place) => site === undefined || place % 4 !== chosen);
             const flushed = [landing.flushes];
-            await sumUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
+            await rollUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
           }
         }
         seen.changed += changedVisitors(landing.run.sessions);
@@ -160,7 +160,7 @@ async function compare(landing: Landing): Promise<number> {
   const all = landing.rows(landing.flushes);
   const names = await namesOfHashes(store, [...all.events, ...all.sessions]);
   let count = 0;
-  for (const unit of SUM_UNITS) {
+  for (const unit of ROLLUP_UNITS) {
     const announced = await announcedRollups(store, unit, sites);
     for (const flush of new Set(announced.map(({ flushed }) => flushed[0] ?? 0))) {
       const meant = announced.filter(({ flushed }) => flushed[0] === flush);

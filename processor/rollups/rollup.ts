@@ -4,17 +4,17 @@ import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { HOURLY_PAGES_DAYS } from '../rows.ts';
 import { dimensionStatements, pagesStatement, totalsStatement } from './rollup-statements.ts';
-import { type SumUnit, UNITS } from './units.ts';
+import { type RollupUnit, UNITS } from './units.ts';
 
 /**
  * One summing up of hours or days, of one site or of all. Visitors and sessions are hashes (`hashText` in rows.ts) of the
  * visitor's text, which is the profile, else the device, and of the session's id; questions over rows make the same. A
  * session is a sum over `sign`, see rows.ts; an event without a visitor or a session has no hash.
  */
-export interface SumUp {
+export interface RollupRun {
   /** One site; undefined for all. */
   readonly projectId: string | undefined;
-  readonly unit: SumUnit;
+  readonly unit: RollupUnit;
   /** The beginnings of the hours or days, in milliseconds since 1970. */
   readonly startsMs: readonly number[];
   /** The number of this summing up, above that of any before, and even. */
@@ -38,20 +38,20 @@ const SETTINGS: StoreSettings = { max_bytes_before_external_group_by: 268_435_45
  * an announcement, no rows of a higher block are in the store, and the announced ones are all there, whoever else is at
  * work or died at it. Whatever was begun and not announced is read from rows, and is to be summed up again.
  */
-export async function sumUp(store: Store, sums: SumUp): Promise<void> {
+export async function rollUp(store: Store, sums: RollupRun): Promise<void> {
   await announceInvalidation(store, sums);
   await insertRollups(store, sums);
   await announceRollup(store, sums);
 }
 
 /** The first step: none of the sums of these hours or days counts. */
-export function announceInvalidation(store: Store, sums: SumUp): Promise<void> {
+export function announceInvalidation(store: Store, sums: RollupRun): Promise<void> {
   assert(sums.block % 2 === 0, 'the number of a summing up is even');
   return announce(store, { ...sums, block: sums.block - 1, flushed: [] });
 }
 
 /** The second step: the sums, which do not count yet. */
-export async function insertRollups(store: Store, sums: SumUp): Promise<void> {
+export async function insertRollups(store: Store, sums: RollupRun): Promise<void> {
   const { projectId, unit, startsMs, block, nowMs } = sums;
   const summing = { unit, isOneSite: projectId !== undefined };
   const parametersOf = (starts: readonly number[]): StoreParameters => ({
@@ -75,12 +75,15 @@ export async function insertRollups(store: Store, sums: SumUp): Promise<void> {
 }
 
 /** The third step: the sums of this block count, until another block's first step. */
-export function announceRollup(store: Store, sums: SumUp): Promise<void> {
+export function announceRollup(store: Store, sums: RollupRun): Promise<void> {
   assert(sums.flushed.length > 0, 'sums without flushes would be void');
   return announce(store, sums);
 }
 
-async function announce(store: Store, { projectId, unit, startsMs, block, flushed }: SumUp): Promise<void> {
+async function announce(
+  store: Store,
+  { projectId, unit, startsMs, block, flushed }: RollupRun,
+): Promise<void> {
   const { announced, column } = UNITS[unit];
   await store.command(
     `INSERT INTO ${announced} (projectId, ${column}, block, flushed)
@@ -89,7 +92,7 @@ async function announce(store: Store, { projectId, unit, startsMs, block, flushe
   );
 }
 
-function hoursOf(unit: SumUnit, startsMs: readonly number[]): readonly number[] {
+function hoursOf(unit: RollupUnit, startsMs: readonly number[]): readonly number[] {
   const hours = UNITS[unit].ms / HOUR_MS;
   return startsMs.flatMap((startMs) =>
     Array.from({ length: hours }, (_, index) => startMs + index * HOUR_MS),

@@ -12,7 +12,7 @@ import { EVENTS_COLUMNS, HOURLY_PAGES_DAYS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS 
 import { keepHourlyPages } from '../testing/rollups.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { ROLLUP_TABLES } from '../testing/stored-rollups.ts';
-import { sumUp } from './rollup.ts';
+import { rollUp } from './rollup.ts';
 import { startOfUnit, UNITS } from './units.ts';
 
 const DATABASE = 'tables_test';
@@ -80,7 +80,7 @@ test('every column of the sums says how it is kept', async () => {
 
 async function sumUpBoth(nowMs: number, block: number): Promise<void> {
   const startsMs = [OLD_MS, RECENT_MS];
-  await sumUp(store, { projectId: undefined, unit: 'hour', startsMs, block, flushed: [1], nowMs });
+  await rollUp(store, { projectId: undefined, unit: 'hour', startsMs, block, flushed: [1], nowMs });
 }
 
 async function hoursOf(table: string): Promise<readonly number[]> {

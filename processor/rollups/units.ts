@@ -1,10 +1,10 @@
 import { HOUR_MS } from '../fold/finalized.ts';
 
 /** What is summed up as a whole: an hour, or a day in UTC. */
-export const SUM_UNITS = ['hour', 'day'] as const;
-export type SumUnit = (typeof SUM_UNITS)[number];
+export const ROLLUP_UNITS = ['hour', 'day'] as const;
+export type RollupUnit = (typeof ROLLUP_UNITS)[number];
 
-export interface RollupUnit {
+export interface UnitTables {
   readonly ms: number;
   /** The column that holds the beginning of one, in all of its tables. */
   readonly column: string;
@@ -15,7 +15,7 @@ export interface RollupUnit {
   readonly pages: string;
 }
 
-export const UNITS: Readonly<Record<SumUnit, RollupUnit>> = {
+export const UNITS: Readonly<Record<RollupUnit, UnitTables>> = {
   hour: {
     ms: HOUR_MS,
     column: 'hour',
@@ -33,6 +33,6 @@ export const UNITS: Readonly<Record<SumUnit, RollupUnit>> = {
 };
 
 /** The beginning of the hour or day that holds a time, in milliseconds since 1970. */
-export function startOfUnit(unit: SumUnit, ms: number): number {
+export function startOfUnit(unit: RollupUnit, ms: number): number {
   return Math.floor(ms / UNITS[unit].ms) * UNITS[unit].ms;
 }

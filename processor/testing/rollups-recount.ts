@@ -1,4 +1,4 @@
-import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
@@ -17,7 +17,7 @@ const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
  * the lists of columns. `start` is in milliseconds; amounts are texts, and those of zero are left out.
  */
 export function recountRollups(
-  unit: SumUnit,
+  unit: RollupUnit,
   rows: { readonly events: readonly StoredRow[]; readonly sessions: readonly StoredRow[] },
 ): RollupsByTable {
   const spans = new Map(

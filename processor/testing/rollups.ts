@@ -2,7 +2,7 @@ import type { Store } from '../../infra/store/store.ts';
 
 /** For tests of other rooms that need sums of hours and days in a store, without a processor that makes them. */
 export { markLateHours } from '../lane/late-hours.ts';
-export { announceInvalidation, type SumUp, sumUp } from '../rollups/rollup.ts';
+export { announceInvalidation, type RollupRun, rollUp } from '../rollups/rollup.ts';
 
 /** Lets a test whose times stand still keep its hours by page, which the store would drop by the clock on the wall. */
 export function keepHourlyPages(store: Store): Promise<void> {

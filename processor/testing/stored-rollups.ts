@@ -1,5 +1,5 @@
 import type { Store } from '../../infra/store/store.ts';
-import { type SumUnit, UNITS } from '../rollups/units.ts';
+import { type RollupUnit, UNITS } from '../rollups/units.ts';
 import { EVENTS_COLUMNS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
 import { inOrder, type PlainRollups, type RollupsByTable } from './rollups-recount.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
@@ -11,7 +11,9 @@ const DAILY = Object.entries(ROLLUP_DIMENSIONS).map(
 );
 
 /** All tables of sums, and the columns that are compared. */
-const TABLES: Readonly<Record<SumUnit, readonly (readonly [table: string, columns: readonly string[]])[]>> = {
+const TABLES: Readonly<
+  Record<RollupUnit, readonly (readonly [table: string, columns: readonly string[]])[]>
+> = {
   hour: [
     ['hourly_totals', ['screenViews', ...FIGURES]],
     ['hourly_pages', [...PAGES, ...FIGURES]],
@@ -39,7 +41,7 @@ export interface Announced {
 /** The last word on each hour or day of these sites, voids left out. */
 export async function announcedRollups(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   sites: readonly string[],
 ): Promise<readonly Announced[]> {
   const { announced, column } = UNITS[unit];
@@ -56,7 +58,7 @@ export async function announcedRollups(
 /** The sums that are announced, by table, with names in place of hashes. */
 export async function announcedRows(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   announced: readonly Announced[],
   names: ReadonlyMap<string, string>,
 ): Promise<RollupsByTable> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { keepHourlyPages, markLateHours, sumUp } from '../../processor/testing/rollups.ts';
+import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerActiveUsers } from '../insights/active-users.ts';
@@ -79,7 +79,7 @@ async function sumUpSome(): Promise<void> {
     const startsMs = Array.from({ length: count }, (_, index) => (first + index) * lengthMs);
     const some = startsMs.filter(() => seeded.chance(share));
     block += 2;
-    await sumUp(held.store, {
+    await rollUp(held.store, {
       projectId: isFirst ? undefined : SITE,
       unit,
       startsMs: isFirst ? startsMs : some,

@@ -10,7 +10,7 @@ import { HOUR_MS } from '../delivered-rows.ts';
 import { OvertakenError, readDelivery } from '../delivery-records.ts';
 import type { DeliveryLimits } from '../limits.ts';
 import { type FoundInBucket, readBucket } from './bucket-reader.ts';
-import { type DeliveryWorld, integrationOf, openBucket, PARTITIONS, partsOf } from './delivery-world.ts';
+import { type DeliveryWorld, depsOf, integrationOf, openBucket, PARTITIONS } from './delivery-world.ts';
 import { eventOf, purgeEvents, storeEvents, type WrittenEvent, writeCheckpoint } from './stored-events.ts';
 
 const DAY_MS = 24 * HOUR_MS;
@@ -23,7 +23,7 @@ class Death extends Error {}
 
 /** A process that brings events of one integration, move by move, and dies where it is told to. */
 export interface Process {
-  readonly parts: DeliveryDeps;
+  readonly deps: DeliveryDeps;
   tries: Tries;
   dieAt: { readonly point: CrashPoint; left: number } | undefined;
 }
@@ -58,13 +58,13 @@ export function processOf(
     process.dieAt = undefined;
     throw new Death(point);
   };
-  const parts = partsOf(scene.world, {
+  const deps = depsOf(scene.world, {
     lanes: scene.lanes,
     crashPoint,
     ...(limits === undefined ? {} : { limits }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
-  const process: Process = { parts, tries: { clean: undefined }, dieAt: undefined };
+  const process: Process = { deps, tries: { clean: undefined }, dieAt: undefined };
   return process;
 }
 
@@ -83,7 +83,7 @@ export function slowed(process: Process, beforePut: (key: string) => Promise<voi
       close: () => bucket.close(),
     };
   };
-  return { ...process, parts: { ...process.parts, openBucket: open } };
+  return { ...process, deps: { ...process.deps, openBucket: open } };
 }
 
 /** A flush of events at these times; until it is complete no one may count on it. */
@@ -110,7 +110,7 @@ export function timesIn(hour: number, count: number): number[] {
 
 export async function move(scene: Scene, process: Process, isDue: boolean): Promise<Moved | 'failed'> {
   try {
-    return await advance(process.parts, scene.integration, process.tries, isDue);
+    return await advance(process.deps, scene.integration, process.tries, isDue);
   } catch (error) {
     if (error instanceof Death) process.tries = { clean: undefined };
     else if (!(error instanceof BucketError) && !(error instanceof OvertakenError)) throw error;
@@ -157,7 +157,7 @@ export async function found({ world, integration }: Scene): Promise<FoundInBucke
   return readBucket(await world.s3.objects(), integration);
 }
 
-/** Holds what is in the bucket against what was written; everything is brought. */
+/** Holds what is in the bucket against what was written; everything is written. */
 export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
   const { first, flushed, backfilledDays, ...delivery } = await deliveryOf(scene);
   const isAsked = (atMs: number) =>

@@ -12,7 +12,7 @@ import { type LaneWorld, startLaneWorld } from '../../testing/lane-world.ts';
 import type { DeliveryDeps } from '../advance.ts';
 import { createDeliveryMetrics } from '../delivery-metrics.ts';
 import type { DeliveryLimits } from '../limits.ts';
-import type { Bucket } from '../step-files.ts';
+import type { DeliveryBucket } from '../step-files.ts';
 
 export const BUCKET = 'events-of-customers';
 export const PARTITIONS = 3;
@@ -77,7 +77,10 @@ export function integrationOf(world: DeliveryWorld, fields: Partial<Integration>
 }
 
 /** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be opened. */
-export function openBucket(integration: Integration, timeoutMs: number = TIMEOUT_MS): Bucket | undefined {
+export function openBucket(
+  integration: Integration,
+  timeoutMs: number = TIMEOUT_MS,
+): DeliveryBucket | undefined {
   const { endpoint, region, bucket, pathStyle, accessKeyId, sealed } = integration;
   if (sealed === '') return undefined;
   return new ObjectStore({
@@ -88,7 +91,7 @@ export function openBucket(integration: Integration, timeoutMs: number = TIMEOUT
 }
 
 /** What a process has for deliveries; it dies where `crashPoint` throws. */
-export function partsOf(
+export function depsOf(
   { lane, deliveries }: DeliveryWorld,
   {
     lanes,
