@@ -79,7 +79,7 @@ export class Purger {
       intervalMs: LOOK_EVERY_MS,
       backoff: BACKOFF,
       pass: () => this.pass(),
-      standBy: () => this.#showWaiting({ sites: 0, people: 0 }),
+      standBy: () => this.#showWaiting({ sites: 0, people: 0, stuck: 0 }),
     });
     const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
     this.#eraser = new PartitionEraser({ ...options, job: this.#job, answerTimeoutMs });
@@ -122,7 +122,7 @@ export class Purger {
     };
     const sites = this.#dueSites();
     const erasures = this.#dueErasures();
-    this.#showWaiting({ sites: sites.length, people: erasures.length });
+    this.#showWaiting({ sites: sites.length, people: erasures.length, stuck: this.#eraser.stuck.length });
     for (const key of sites) await attempt(() => this.#unlessStuck(() => this.#purgeSite(key)));
     for (const { key, value } of erasures)
       await attempt(() => this.#unlessStuck(() => this.#erase(key, value)));
@@ -147,10 +147,11 @@ export class Purger {
     return [...this.#erasures.entries()].filter(({ value }) => value.status !== 'done');
   }
 
-  #showWaiting({ sites, people }: { readonly sites: number; readonly people: number }): void {
+  #showWaiting({ sites, people, stuck }: Readonly<Record<'sites' | 'people' | 'stuck', number>>): void {
     const { metrics } = this.#options;
     metrics.waitingSites.set(sites);
     metrics.waitingPeople.set(people);
+    metrics.stuckPartitions.set(stuck);
   }
 
   async #purgeSite(key: string): Promise<void> {
