@@ -107,7 +107,7 @@ async function numbersIn(integration: Integration): Promise<number[]> {
   return events.map(({ id }) => Number.parseInt(id.slice(1), 16)).sort((a, b) => a - b);
 }
 
-test('new events arrive by themselves, and a backfill brings those of before', async () => {
+test('new events are delivered by themselves, and a backfill delivers older ones', async () => {
   const before = integrationOf(world);
   await event(before);
   const first = flushNumber;
@@ -115,8 +115,8 @@ test('new events arrive by themselves, and a backfill brings those of before', a
   const integration = await begun({ projectId: before.projectId });
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first + 1]);
-  const asked = { id: randomUUID(), from: DAY, to: DAY, requestedAt: new Date().toISOString() };
-  await change({ ...integration, backfills: [asked] });
+  const requested = { id: randomUUID(), from: DAY, to: DAY, requestedAt: new Date().toISOString() };
+  await change({ ...integration, backfills: [requested] });
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1]);
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1, first + 2]);
@@ -135,7 +135,7 @@ test('new events arrive by themselves, and a backfill brings those of before', a
   expect(metrics.rows.value).toBe(3);
 });
 
-test('while an integration is paused nothing is brought, and then everything', async () => {
+test('a paused integration delivers nothing, and everything once it is resumed', async () => {
   await startDeliverer();
   const integration = await begun();
   const other = await begun();
@@ -161,7 +161,7 @@ test.each([
   ['unreachable', { endpoint: 'http://127.0.0.1:9' }, 'proxy'],
   ['unreadable', { sealed: '' }, { sealed: 'S3RVER' }],
 ] as const)(
-  '%s: it says so, others go on, and all of it is brought once that is mended',
+  '%s: the failure is in the record, other integrations go on, and everything is delivered once it is fixed',
   async (reason, wrong, right) => {
     await startDeliverer();
     const integration = await begun(wrong);
@@ -185,7 +185,7 @@ test.each([
   },
 );
 
-test('a removed integration takes its position with it, and one of a site that goes stands still', async () => {
+test('the delivery of a removed integration is removed, and that of a site under deletion is suspended', async () => {
   await startDeliverer();
   const [removed, leaving, other] = [await begun(), await begun(), await begun()];
   const at = new Date().toISOString();
@@ -202,7 +202,7 @@ test('a removed integration takes its position with it, and one of a site that g
   expect(await deliveryOf(leaving)).toBeDefined();
 });
 
-test('a record that is left over goes, and one whose integration somebody else has just made stays', async () => {
+test('a delivery without an integration is removed, but not when its integration exists and is unreadable', async () => {
   const left = integrationOf(world);
   const known = integrationOf(world);
   for (const integration of [left, known])
@@ -218,7 +218,7 @@ test('a record that is left over goes, and one whose integration somebody else h
   expect(await deliveryOf(known)).toBeDefined();
 });
 
-test('whoever does not own the work leaves it alone, and two who think that they do bring everything once', async () => {
+test('a process that does not lead delivers nothing, and two leaders deliver everything once', async () => {
   isLeader = false;
   await startDeliverer();
   const integration = integrationOf(world);
@@ -238,7 +238,7 @@ test('whoever does not own the work leaves it alone, and two who think that they
   await expect.poll(() => numbersIn(integration), SOON).toEqual(all);
 });
 
-test('while the store is away an integration fails with that reason, and goes on by itself', async () => {
+test('while the store is away an integration fails with store-away, and then recovers', async () => {
   await startDeliverer();
   const integration = await begun();
   await event(integration);

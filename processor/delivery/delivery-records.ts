@@ -33,7 +33,7 @@ export async function writeDelivery(bucket: KeyedBytes, delivery: Delivery, revi
     await bucket.put(integrationKeyOf(delivery.integrationId), encodeJson(delivery), revision);
   } catch (error) {
     if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
-    throw new OvertakenError(`${delivery.integrationId}: somebody else writes its delivery`, {
+    throw new OvertakenError(`another process writes the delivery of ${delivery.integrationId}`, {
       cause: error,
     });
   }

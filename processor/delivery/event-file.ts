@@ -117,19 +117,19 @@ export async function makeFile(
     { ...parameters, projectId },
     SETTINGS,
   );
-  const kept = new FileBytes(bytesMax);
-  const told = { bytes: 0 };
-  const keep = async (pieces: AsyncIterable<Buffer>) => {
-    for await (const piece of pieces) kept.take(piece);
+  const collected = new FileBytes(bytesMax);
+  const received = { bytes: 0 };
+  const collect = async (pieces: AsyncIterable<Buffer>) => {
+    for await (const piece of pieces) collected.take(piece);
   };
   try {
-    if (form.isGzipped) await pipeline(whole(text, form.ending, told), createGzip(), keep);
-    else await keep(whole(text, form.ending, told));
+    if (form.isGzipped) await pipeline(checkedEnd(text, form.ending, received), createGzip(), collect);
+    else await collect(checkedEnd(text, form.ending, received));
   } catch (error) {
     if (error instanceof TooLargeError) return undefined;
     throw error;
   }
-  return { ...kept.file(), contentType: form.contentType, isEmpty: told.bytes === 0 };
+  return { ...collected.file(), contentType: form.contentType, isEmpty: received.bytes === 0 };
 }
 
 class TooLargeError extends Error {
@@ -149,7 +149,7 @@ class FileBytes {
 
   take(piece: Buffer): void {
     this.#bytes += piece.length;
-    if (this.#bytes > this.#bytesMax) throw new TooLargeError('a file would be too large');
+    if (this.#bytes > this.#bytesMax) throw new TooLargeError('the file would be too large');
     this.#hash.update(piece);
     this.#pieces.push(piece);
   }
@@ -160,23 +160,23 @@ class FileBytes {
 }
 
 /** Passes an answer on, counts it, and throws when it does not end as an answer does: no rows may be no bytes. */
-async function* whole(
+async function* checkedEnd(
   pieces: AsyncIterable<Buffer>,
   ending: string,
-  told: { bytes: number },
+  received: { bytes: number },
 ): AsyncGenerator<Buffer, void, void> {
   let last = Buffer.of();
   for await (const piece of pieces) {
     last = Buffer.concat([last, piece.subarray(-ending.length)]).subarray(-ending.length);
-    told.bytes += piece.length;
+    received.bytes += piece.length;
     yield piece;
   }
-  if (told.bytes > 0 && last.toString('latin1') !== ending) throw notWhole();
+  if (received.bytes > 0 && last.toString('latin1') !== ending) throw incompleteAnswer();
 }
 
 /** The store's answer ended before its end. */
-export function notWhole(): StoreError {
-  return new StoreError('the answer of the store is not whole', 'retryable', undefined, {});
+export function incompleteAnswer(): StoreError {
+  return new StoreError('the store returned an incomplete answer', 'retryable', undefined, {});
 }
 
 function conditionOf({ rows, hour, lower, upper }: FileRows): Condition {

@@ -17,9 +17,9 @@ export function failedOf(error: unknown): Failed | undefined {
   if (error instanceof UnreadableError)
     return {
       reason: 'unreadable',
-      message: 'The secret access key cannot be opened any more; set it again.',
+      message: 'The secret access key can no longer be decrypted. Set it again.',
     };
   if (error instanceof StoreError && error.kind === 'retryable')
-    return { reason: 'store-away', message: 'The store of events does not answer.' };
-  return { reason: 'failed', message: 'This service made a mistake, which its log tells.' };
+    return { reason: 'store-away', message: 'The event store does not answer.' };
+  return { reason: 'failed', message: 'Internal error. See the log of the service.' };
 }

@@ -42,39 +42,39 @@ export interface ManifestFile {
 const ENDINGS: Readonly<Record<IntegrationFormat, string>> = { parquet: 'parquet', ndjson_gzip: 'ndjson.gz' };
 const HASH_DIGITS = 16;
 
-type BucketPlace = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
+type ManifestIntegration = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
 
 /** The key of a file. Its name holds the hash of its content, so it can never come to hold another one. */
 export function fileKeyOf(
-  place: BucketPlace,
+  integration: ManifestIntegration,
   sequence: number,
   file: Pick<DeliveredFile, 'hour' | 'part' | 'sha256'>,
 ): string {
   const part = String(file.part).padStart(3, '0');
-  return `${fileStartOf(place, sequence, file.hour)}${part}-${file.sha256.slice(0, HASH_DIGITS)}.${ENDINGS[place.format]}`;
+  return `${fileStartOf(integration, sequence, file.hour)}${part}-${file.sha256.slice(0, HASH_DIGITS)}.${ENDINGS[integration.format]}`;
 }
 
 /** What the keys of all files of a step in that hour, in hours since 1970, begin with. */
-export function fileStartOf(place: BucketPlace, sequence: number, hour: number): string {
+export function fileStartOf(integration: ManifestIntegration, sequence: number, hour: number): string {
   const [date, hourOfDay] = hourText(hour).split('T');
-  const folder = `events/site=${encodeURIComponent(place.projectId)}/date=${date}/hour=${hourOfDay}`;
-  return `${start(place)}${folder}/${place.id}-${digits(sequence)}-`;
+  const folder = `events/site=${encodeURIComponent(integration.projectId)}/date=${date}/hour=${hourOfDay}`;
+  return `${start(integration)}${folder}/${integration.id}-${digits(sequence)}-`;
 }
 
 /** The key of a manifest. */
-export function manifestKeyOf(place: BucketPlace, sequence: number): string {
-  return `${start(place)}manifests/${place.id}/${digits(sequence)}.json`;
+export function manifestKeyOf(integration: ManifestIntegration, sequence: number): string {
+  return `${start(integration)}manifests/${integration.id}/${digits(sequence)}.json`;
 }
 
 /** The manifest of the step whose files are in the bucket: the same bytes whoever writes it, however often. */
-export function manifestOf(place: BucketPlace, delivery: Delivery): Manifest {
+export function manifestOf(integration: ManifestIntegration, delivery: Delivery): Manifest {
   const step = must(delivery.step, 'a manifest is of a step');
   const files = must(step.files, 'a manifest is of files');
   const { sequence, kind } = step;
   return {
     version: 1,
-    integrationId: place.id,
-    projectId: place.projectId,
+    integrationId: integration.id,
+    projectId: integration.projectId,
     sequence,
     kind,
     ...(step.kind === 'new'
@@ -85,7 +85,7 @@ export function manifestOf(place: BucketPlace, delivery: Delivery): Manifest {
       : { day: step.day }),
     rows: files.reduce((sum, file) => sum + file.rows, 0),
     files: files.map((file) => ({
-      key: fileKeyOf(place, sequence, file),
+      key: fileKeyOf(integration, sequence, file),
       rows: file.rows,
       bytes: file.bytes,
       sha256: file.sha256,
@@ -101,7 +101,7 @@ export function hourText(hour: number): string {
   return new Date(hour * HOUR_MS).toISOString().slice(0, 13);
 }
 
-function start({ prefix }: BucketPlace): string {
+function start({ prefix }: ManifestIntegration): string {
   return prefix === '' ? '' : `${prefix}/`;
 }
 

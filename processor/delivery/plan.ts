@@ -99,11 +99,11 @@ function progressOf(delivery: Delivery, id: string): BackfillProgress | undefine
 
 /** With progress of this backfill, and without that of backfills that nobody asks for any more. */
 function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly Backfill[]): Delivery {
-  const kept = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
-  if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: kept };
+  const current = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
+  if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: current };
   const daysTotal = Math.round((Date.parse(backfill.to) - Date.parse(backfill.from)) / DAY_MS) + 1;
   const begun = { id: backfill.id, daysDone: 0, daysTotal, rows: 0, finishedAt: null };
-  return { ...delivery, backfills: [...kept, begun] };
+  return { ...delivery, backfills: [...current, begun] };
 }
 
 /** The delivery with what is said of a backfill changed. */

@@ -11,7 +11,7 @@ import { type Failed, failedOf } from './failure.ts';
 
 export const DELIVERY_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 300_000 };
 /** How often somebody looks who has nothing to do until something changes that does not wake him. */
-const STANDING_MS = 10_000;
+const SUSPENDED_LOOK_MS = 10_000;
 
 /** Thrown where work is broken off. */
 class StoppingError extends Error {
@@ -62,9 +62,9 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
   for (;;) {
     const entry = integrations.entry(key);
     if (entry === undefined || isOver()) return;
-    state.isPaused = standsStill(options, entry.value);
+    state.isPaused = isSuspended(options, entry.value);
     if (state.isPaused) {
-      await notify.sleep(STANDING_MS);
+      await notify.sleep(SUSPENDED_LOOK_MS);
       continue;
     }
     try {
@@ -86,7 +86,7 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
 }
 
 /** Whether nothing is begun, nor taken up: it is paused, or its site is being deleted. */
-function standsStill({ accounts }: RunnerOptions, { paused, projectId, storedId }: Integration): boolean {
+function isSuspended({ accounts }: RunnerOptions, { paused, projectId, storedId }: Integration): boolean {
   return paused || accounts.site(projectId)?.storedId !== storedId;
 }
 
@@ -108,7 +108,7 @@ async function recovered(
   const { delivery } = await readDelivery(deps.deliveries, id);
   if (delivery?.failure !== null) return attempts;
   state.failed = undefined;
-  log.info({ integration: key, attempts }, 'delivery: it goes on');
+  log.info({ integration: key, attempts }, 'delivery: succeeded again');
   return 0;
 }
 
@@ -131,7 +131,7 @@ async function failed(
       const level = known.reason === 'failed' && !(error instanceof BucketError) ? 'error' : 'warn';
       log[level](
         { integration: key, reason: known.reason, error: reasonOf(error) },
-        'delivery: it fails; again',
+        'delivery failed, retrying',
       );
     }
     state.failed = known;

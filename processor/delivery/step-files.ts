@@ -6,7 +6,7 @@ import type { Store } from '../../infra/store/store.ts';
 import type { DeliveredFile, DeliveryStep, Integration } from '../integration.ts';
 import type { FlushedRows } from './delivered-rows.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
-import { cutBehind, type FileRows, makeFile, measure, notWhole } from './event-file.ts';
+import { cutBehind, type FileRows, incompleteAnswer, makeFile, measure } from './event-file.ts';
 import type { DeliveryLimits } from './limits.ts';
 import { fileKeyOf, fileStartOf } from './manifest.ts';
 
@@ -40,8 +40,8 @@ export async function writeFiles(
     for (let part = 0; rest !== undefined; ) {
       deps.throwIfStopping();
       const begun: FileRows = rest;
-      const place = { sequence, part, rowsMax };
-      const written = await deps.fileSemaphore.run(() => writeFile(deps, integration, begun, place));
+      const position = { sequence, part, rowsMax };
+      const written = await deps.fileSemaphore.run(() => writeFile(deps, integration, begun, position));
       if (written === 'too-large') {
         assert(rowsMax > 1, 'an event fits a file');
         rowsMax = Math.floor(rowsMax / 2);
@@ -74,7 +74,7 @@ async function writeFile(
     if (made === undefined) return 'too-large';
     const after = await measure(store, meant);
     if (after.rows === before.rows) {
-      if (made.isEmpty) throw notWhole();
+      if (made.isEmpty) throw incompleteAnswer();
       const { bytes, sha256, contentType } = made;
       const file = {
         hour: rest.hour,

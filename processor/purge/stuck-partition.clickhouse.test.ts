@@ -156,7 +156,7 @@ async function lastMessages(): Promise<readonly number[]> {
   return bounds.map(({ last }) => last);
 }
 
-test('a partition without an owner is reported, holds up nothing else, and everything is done once it is back', async () => {
+test('a partition without an owner is reported and does not block other work, and everything completes once it is back', async () => {
   for (const projectId of [DELETED, ERASING]) await recordInEach(projectId, NOW_MS - DAY_MS);
   await recordInEach(SHORT, NOW_MS - 4 * DAY_MS);
   await lanes[STUCK]?.stop();

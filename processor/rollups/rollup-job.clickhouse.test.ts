@@ -25,7 +25,7 @@ let world: LaneWorld;
 let published = 0;
 
 beforeAll(async () => {
-  world = await startLaneWorld('roller_test');
+  world = await startLaneWorld('rollup_job_test');
   for (let partition = 0; partition < PARTITIONS; partition += 1) await world.open(partition);
   for (let partition = 0; partition < PARTITIONS; partition += 1)
     await answering(await world.start({ partition, instance: 'one' }));
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 /** Sends an event and waits until its partition's checkpoint holds it, so that each has a flush of its own. */
-async function bring(partition: number, event: Event): Promise<void> {
+async function record(partition: number, event: Event): Promise<void> {
   published += 1;
   const sequence = await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
   const records = await world.bus.keyed(LANES_BUCKET);
@@ -72,14 +72,14 @@ async function rollupJob(): Promise<RollupJob> {
   });
 }
 
-interface Sums {
+interface FoundRollups {
   /** By site and beginning. */
   readonly blocks: ReadonlyMap<string, number>;
   readonly tables: RollupsByTable;
 }
 
 /** What is announced, and its sums. */
-async function sums(unit: RollupUnit): Promise<Sums> {
+async function foundRollups(unit: RollupUnit): Promise<FoundRollups> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const rows = await storedRows(world.store);
   const names = await namesOfHashes(world.store, [...rows.events, ...rows.sessions]);
@@ -97,11 +97,11 @@ async function recount(unit: RollupUnit, endMs: number): Promise<RollupsByTable>
   );
 }
 
-test('what is settled is summed up once every partition has passed it, and what is late again', async () => {
-  const one = await rollupJob();
+test('finalized hours and days are rolled up once every partition has passed them, and late ones again', async () => {
+  const job = await rollupJob();
   for (let minutes = 0; minutes < LAST_MINUTES; minutes += STEP_MINUTES) {
     const step = minutes / STEP_MINUTES;
-    await bring(
+    await record(
       0,
       eventAt(minutes, step % 4, {
         ...(step % 5 === 0
@@ -111,15 +111,15 @@ test('what is settled is summed up once every partition has passed it, and what 
       }),
     );
   }
-  await one.pass();
-  for (const unit of ROLLUP_UNITS) expect((await sums(unit)).blocks.size).toBe(0);
+  await job.pass();
+  for (const unit of ROLLUP_UNITS) expect((await foundRollups(unit)).blocks.size).toBe(0);
 
   // The other partition's clock stands before the end: what ended three hours before it is settled.
   const clockMinutes = LAST_MINUTES - 100;
-  await bring(1, eventAt(clockMinutes, 5));
-  await one.pass();
+  await record(1, eventAt(clockMinutes, 5));
+  await job.pass();
   const finalizedMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
-  const before = { hour: await sums('hour'), day: await sums('day') };
+  const before = { hour: await foundRollups('hour'), day: await foundRollups('day') };
   for (const unit of ROLLUP_UNITS) {
     const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, finalizedMs)];
     expect(before[unit].blocks.size).toBe((SITES.length * (endMs - fromMs)) / UNITS[unit].ms);
@@ -130,21 +130,21 @@ test('what is settled is summed up once every partition has passed it, and what 
   // One event for a time that is summed up, whose session gets a profile by it, and one for a day before all.
   const receivedAtMs = FIRST_MS + (LAST_MINUTES + 1) * 60_000;
   const lateMinutes = 2 * STEP_MINUTES + 0.5;
-  await bring(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
-  await bring(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
+  await record(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
+  await record(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
   const startAt = (unit: RollupUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
   for (const unit of ROLLUP_UNITS) {
     const early = `blog ${startAt(unit, -2_000)}`;
     await until('what is late', async () => {
-      await one.pass();
-      return (await sums(unit)).blocks.has(early) ? true : undefined;
+      await job.pass();
+      return (await foundRollups(unit)).blocks.has(early) ? true : undefined;
     });
-    const after = await sums(unit);
+    const after = await foundRollups(unit);
     expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, finalizedMs)));
     const renewed = [...after.blocks].filter(([key, block]) => before[unit].blocks.get(key) !== block);
     expect(renewed.map(([key]) => key).sort()).toEqual([early, `shop ${startAt(unit, lateMinutes)}`].sort());
     // Nothing is left to do.
-    await one.pass();
-    expect((await sums(unit)).blocks).toEqual(after.blocks);
+    await job.pass();
+    expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }
 }, 60_000);

@@ -38,22 +38,22 @@ const SETTINGS: StoreSettings = { max_bytes_before_external_group_by: 268_435_45
  * an announcement, no rows of a higher block are in the store, and the announced ones are all there, whoever else is at
  * work or died at it. Whatever was begun and not announced is read from rows, and is to be summed up again.
  */
-export async function rollUp(store: Store, sums: RollupRun): Promise<void> {
-  await announceInvalidation(store, sums);
-  await insertRollups(store, sums);
-  await announceRollup(store, sums);
+export async function rollUp(store: Store, run: RollupRun): Promise<void> {
+  await announceInvalidation(store, run);
+  await insertRollups(store, run);
+  await announceRollup(store, run);
 }
 
 /** The first step: none of the sums of these hours or days counts. */
-export function announceInvalidation(store: Store, sums: RollupRun): Promise<void> {
-  assert(sums.block % 2 === 0, 'the number of a summing up is even');
-  return announce(store, { ...sums, block: sums.block - 1, flushed: [] });
+export function announceInvalidation(store: Store, run: RollupRun): Promise<void> {
+  assert(run.block % 2 === 0, 'the block number of a rollup is even');
+  return announce(store, { ...run, block: run.block - 1, flushed: [] });
 }
 
-/** The second step: the sums, which do not count yet. */
-export async function insertRollups(store: Store, sums: RollupRun): Promise<void> {
-  const { projectId, unit, startsMs, block, nowMs } = sums;
-  const summing = { unit, isOneSite: projectId !== undefined };
+/** The second step: the run, which do not count yet. */
+export async function insertRollups(store: Store, run: RollupRun): Promise<void> {
+  const { projectId, unit, startsMs, block, nowMs } = run;
+  const scope = { unit, isOneSite: projectId !== undefined };
   const parametersOf = (starts: readonly number[]): StoreParameters => ({
     site: projectId ?? '',
     hours: hoursOf(unit, starts).map((ms) => ms / 1000),
@@ -63,21 +63,20 @@ export async function insertRollups(store: Store, sums: RollupRun): Promise<void
   });
   const parameters = parametersOf(startsMs);
   if (unit === 'day') {
-    await store.command(pagesStatement(summing), parameters, SETTINGS);
-    for (const statement of dimensionStatements(summing))
-      await store.command(statement, parameters, SETTINGS);
+    await store.command(pagesStatement(scope), parameters, SETTINGS);
+    for (const statement of dimensionStatements(scope)) await store.command(statement, parameters, SETTINGS);
     return;
   }
-  await store.command(totalsStatement(summing), parameters, SETTINGS);
-  const keptFromMs = nowMs - HOURLY_PAGES_DAYS * UNITS.day.ms;
-  const kept = startsMs.filter((ms) => ms > keptFromMs);
-  if (kept.length > 0) await store.command(pagesStatement(summing), parametersOf(kept), SETTINGS);
+  await store.command(totalsStatement(scope), parameters, SETTINGS);
+  const retainedFromMs = nowMs - HOURLY_PAGES_DAYS * UNITS.day.ms;
+  const retained = startsMs.filter((ms) => ms > retainedFromMs);
+  if (retained.length > 0) await store.command(pagesStatement(scope), parametersOf(retained), SETTINGS);
 }
 
 /** The third step: the sums of this block count, until another block's first step. */
-export function announceRollup(store: Store, sums: RollupRun): Promise<void> {
-  assert(sums.flushed.length > 0, 'sums without flushes would be void');
-  return announce(store, sums);
+export function announceRollup(store: Store, run: RollupRun): Promise<void> {
+  assert(run.flushed.length > 0, 'a rollup without flushes would be an invalidation');
+  return announce(store, run);
 }
 
 async function announce(

@@ -69,7 +69,7 @@ test.each(Object.entries(ROLLUP_DIMENSIONS))(
   },
 );
 
-test('every column of the sums says how it is kept', async () => {
+test('every column of the rollup tables names its codec', async () => {
   const bare = await store.query(
     `SELECT table, name FROM system.columns
      WHERE database = {database:String} AND table IN {tables:Array(String)} AND compression_codec = ''`,
@@ -78,7 +78,7 @@ test('every column of the sums says how it is kept', async () => {
   expect(bare).toEqual([]);
 });
 
-async function sumUpBoth(nowMs: number, block: number): Promise<void> {
+async function rollUpBoth(nowMs: number, block: number): Promise<void> {
   const startsMs = [OLD_MS, RECENT_MS];
   await rollUp(store, { projectId: undefined, unit: 'hour', startsMs, block, flushed: [1], nowMs });
 }
@@ -96,18 +96,18 @@ async function ttlOfPages(): Promise<string> {
     { database: DATABASE, table: 'hourly_pages' },
   );
   expect(table?.text).toContain('ttl_only_drop_parts = 1');
-  return must(/ TTL (.*) SETTINGS /.exec(table?.text ?? '')?.[1], 'hours by page have an end');
+  return must(/ TTL (.*) SETTINGS /.exec(table?.text ?? '')?.[1], 'hours by page have a TTL');
 }
 
-test('old hours have totals and no pages, nor are pages kept that grow old', async () => {
+test('old hours have totals and no pages, and pages are removed when they grow old', async () => {
   const ttl = await ttlOfPages();
   expect(ttl).toBe(`hour + toIntervalDay(${HOURLY_PAGES_DAYS})`);
   await keepHourlyPages(store);
-  await sumUpBoth(NOW_MS, 2);
+  await rollUpBoth(NOW_MS, 2);
   expect(await hoursOf('hourly_totals')).toEqual([OLD_MS, RECENT_MS]);
   expect(await hoursOf('hourly_pages')).toEqual([RECENT_MS]);
   // As if they had been summed up when they were young.
-  await sumUpBoth(OLD_MS + DAY_MS, 4);
+  await rollUpBoth(OLD_MS + DAY_MS, 4);
   expect(await hoursOf('hourly_pages')).toEqual([OLD_MS, RECENT_MS]);
   await store.command(`ALTER TABLE hourly_pages MODIFY TTL ${ttl} SETTINGS mutations_sync = 1`);
   await store.command('OPTIMIZE TABLE hourly_pages FINAL');

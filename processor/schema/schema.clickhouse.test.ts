@@ -53,7 +53,7 @@ test.each([
   expect(stored.map(({ name, type }) => ({ name, type: bare(type) }))).toEqual(wanted);
 });
 
-test('what the fold writes is read back by the store as it was meant', async () => {
+test('the store reads back what the fold wrote', async () => {
   const run = new FoldRun();
   const event = plainEvent({
     sessionId: 'ab'.repeat(16),
@@ -122,7 +122,7 @@ describe('ids of events', () => {
   const senders = ['web', 'node', ''].flatMap((sdkName) =>
     [9, 6].map((days) => ({ sdkName, days, eventId: `${sdkName}-${days}` })),
   );
-  const kept = senders.map(({ eventId }) => eventId).filter((eventId) => eventId !== 'web-9');
+  const retained = senders.map(({ eventId }) => eventId).filter((eventId) => eventId !== 'web-9');
 
   /** One message of every sender's event, as it came. */
   function sent(): FoldRun {
@@ -167,13 +167,13 @@ describe('ids of events', () => {
       await insert(own, run);
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE} FINAL`);
     }
-    expect(await idsIn(before)).toEqual([...kept, 'web-9'].sort());
-    expect(await idsIn(now)).toEqual([...kept].sort());
+    expect(await idsIn(before)).toEqual([...retained, 'web-9'].sort());
+    expect(await idsIn(now)).toEqual([...retained].sort());
     const rest = (own: Store) => own.query(`SELECT * EXCEPT eventId FROM ${EVENTS_TABLE} ORDER BY id, name`);
     expect(await rest(now)).toEqual(await rest(before));
     // What was stored before ids expired is no exception.
     await migrate(before, schema);
-    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...kept].sort());
+    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...retained].sort());
     expect(await rest(before)).toEqual(await rest(now));
     for (const own of [before, now]) await own.close();
   });
@@ -186,7 +186,7 @@ describe('ids of events', () => {
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE}`);
       return idsIn(own);
     };
-    await expect.poll(merged, { timeout: 20_000 }).toEqual([...kept, ...kept].sort());
+    await expect.poll(merged, { timeout: 20_000 }).toEqual([...retained, ...retained].sort());
     await own.close();
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Event, REVENUE, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { type Reference, type ReferenceSession, reference } from './reference.ts';
+import { type ReferenceResult, type ReferenceSession, reference } from './reference.ts';
 
 /** When a payment happened, seen from the session that it is for: on both sides of its reach, or when it arrived. */
 const PLACES = [
@@ -112,6 +112,6 @@ export function hasNoSameTimestampEvents(events: readonly Event[]): boolean {
   return new Set(ids).size === ids.length;
 }
 
-function referenceOf(events: readonly Event[]): Reference {
+function referenceOf(events: readonly Event[]): ReferenceResult {
   return reference(events, { retainMs: 2 * SESSION_GAP_MS });
 }

@@ -136,7 +136,7 @@ export async function until<T>(what: string, look: () => Promise<T | undefined> 
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > endMs) throw new Error(`timed out waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -93,7 +93,7 @@ export interface ReferenceSession {
   readonly reopened: boolean;
 }
 
-export interface Reference {
+export interface ReferenceResult {
   /** In the order of arrival, without repeats. */
   readonly events: readonly PlacedEvent[];
   /** By site, device, start and id. */
@@ -107,7 +107,7 @@ const DAY_MS = 86_400_000;
 export function reference(
   arrivals: readonly (ReferenceEvent | Tick)[],
   options: ReferenceOptions,
-): Reference {
+): ReferenceResult {
   const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.retainMs));
   const events: PlacedEvent[] = [];
   for (const arrival of arrivals) {
@@ -242,7 +242,7 @@ export interface Figures {
 
 /** One site's figures from `fromMs` up to and not including `untilMs`. */
 export function figures(
-  all: Reference,
+  all: ReferenceResult,
   span: { readonly projectId: string; readonly fromMs: number; readonly untilMs: number },
 ): Figures {
   const within = (ms: number) => ms >= span.fromMs && ms < span.untilMs;
@@ -266,7 +266,7 @@ export function figures(
 }
 
 /** Devices of a site with an event, credited or not, in the five minutes up to `nowMs`. */
-export function liveVisitors(all: Reference, projectId: string, nowMs: number): number {
+export function liveVisitors(all: ReferenceResult, projectId: string, nowMs: number): number {
   const live = all.events
     .map(({ event }) => event)
     .filter((event) => event.projectId === projectId && event.deviceId !== '')

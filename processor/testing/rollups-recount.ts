@@ -3,11 +3,11 @@ import { ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
 
-/** A row of sums as a test compares it: keys, figures, and who was counted, by name and not by hash. */
-export type PlainRollups = Readonly<Record<string, unknown>>;
+/** A row of sums as a test compares it: keys, figures, and who was counts, by name and not by hash. */
+export type PlainRollup = Readonly<Record<string, unknown>>;
 
 /** Rows of sums by table. */
-export type RollupsByTable = Readonly<Record<string, readonly PlainRollups[]>>;
+export type RollupsByTable = Readonly<Record<string, readonly PlainRollup[]>>;
 
 const NO_SESSION = '0'.repeat(32);
 const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
@@ -83,7 +83,7 @@ export function recountRollups(
   return { daily_pages: ofPages, ...Object.fromEntries(daily) };
 }
 
-interface Counted {
+interface RollupCounts {
   screenViews: number;
   begun: number;
   viewed: number;
@@ -99,28 +99,28 @@ interface Counted {
 }
 
 class Groups {
-  readonly #groups = new Map<string, { readonly key: PlainRollups; readonly counted: Counted }>();
+  readonly #groups = new Map<string, { readonly key: PlainRollup; readonly counts: RollupCounts }>();
 
-  at(key: PlainRollups): Counted {
+  at(key: PlainRollup): RollupCounts {
     const text = JSON.stringify(key);
-    const found = this.#groups.get(text) ?? { key, counted: nothing() };
+    const found = this.#groups.get(text) ?? { key, counts: nothing() };
     this.#groups.set(text, found);
-    return found.counted;
+    return found.counts;
   }
 
-  rows(figures: readonly (keyof Counted)[]): readonly PlainRollups[] {
+  rows(figures: readonly (keyof RollupCounts)[]): readonly PlainRollup[] {
     return inOrder(
       [...this.#groups.values()]
-        .filter(({ counted }) => saysSomething(counted))
-        .map(({ key, counted }) => ({
+        .filter(({ counts }) => saysSomething(counts))
+        .map(({ key, counts }) => ({
           ...key,
-          ...Object.fromEntries(figures.map((figure) => [figure, figureOf(counted, figure)])),
+          ...Object.fromEntries(figures.map((figure) => [figure, figureOf(counts, figure)])),
         })),
     );
   }
 }
 
-function nothing(): Counted {
+function nothing(): RollupCounts {
   return {
     screenViews: 0,
     begun: 0,
@@ -137,26 +137,26 @@ function nothing(): Counted {
 }
 
 /** A session may have moved elsewhere, and amounts may add up to nothing. */
-function saysSomething({ screenViews, begun, revenue, visitors }: Counted): boolean {
+function saysSomething({ screenViews, begun, revenue, visitors }: RollupCounts): boolean {
   return screenViews + begun + visitors.size > 0 || [...revenue.values()].some((amount) => amount !== 0n);
 }
 
-function figureOf(counted: Counted, figure: keyof Counted): unknown {
-  return figure === 'sessionsWithin' ? counted.sessionsWithin.size : plain(counted[figure]);
+function figureOf(counts: RollupCounts, figure: keyof RollupCounts): unknown {
+  return figure === 'sessionsWithin' ? counts.sessionsWithin.size : plain(counts[figure]);
 }
 
-function plain(figure: Counted[keyof Counted]): unknown {
+function plain(figure: RollupCounts[keyof RollupCounts]): unknown {
   if (figure instanceof Set) return [...figure].sort();
   if (!(figure instanceof Map)) return figure;
   const amounts = [...figure].filter(([, amount]) => amount !== 0n).sort();
   return Object.fromEntries(amounts.map(([currency, amount]) => [currency, String(amount)]));
 }
 
-function addVisitor({ visitors }: Counted, { profileId, deviceId }: PlainRollups): void {
+function addVisitor({ visitors }: RollupCounts, { profileId, deviceId }: PlainRollup): void {
   if (profileId !== '' || deviceId !== '') visitors.add(String(profileId) || String(deviceId));
 }
 
-function addAmount({ revenue }: Counted, currency: unknown, amount: unknown): void {
+function addAmount({ revenue }: RollupCounts, currency: unknown, amount: unknown): void {
   if (amount !== 0n)
     revenue.set(String(currency), (revenue.get(String(currency)) ?? 0n) + BigInt(String(amount)));
 }
@@ -175,7 +175,7 @@ const FIGURES = [
 ];
 
 /** In an order of which only the rows' keys decide, so that a difference is shown where it is. */
-export function inOrder(rows: readonly PlainRollups[]): readonly PlainRollups[] {
+export function inOrder(rows: readonly PlainRollup[]): readonly PlainRollup[] {
   return rows
     .map((row) => {
       const key = Object.entries(row).filter(([column]) => !FIGURES.includes(column));

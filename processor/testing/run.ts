@@ -118,7 +118,7 @@ export class FoldRun {
     this.#restore();
     for (let next = this.#checkpoint.sequence + 1; next <= sequence; next += 1) {
       this.#foldOnce(this.messages[next - 1] ?? Buffer.of(), next, () => {
-        throw new Error('a flush that is done again wants another one first');
+        throw new Error('a repeated flush must not need another flush first');
       });
       // They need not come in the same groups as at first.
       this.state.ended.clear();
@@ -134,7 +134,7 @@ export class FoldRun {
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
     this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
-    const bytes = Buffer.concat(this.#heldSessions().map((row) => row.bytes));
+    const bytes = Buffer.concat(this.#retainedSessions().map((row) => row.bytes));
     // In two pieces that split a row, as the store's answer would be.
     const half = Math.floor(bytes.length / 2);
     const read = restoreSessions(this.state, bytes.subarray(0, half));
@@ -151,8 +151,8 @@ export class FoldRun {
   /** Removes rows from the store, of flushes up to this one, as a purge does. */
   remove(upTo: number, isMeant: (values: StoredRow['values']) => boolean): void {
     for (const rows of [this.events, this.sessions]) {
-      const kept = rows.filter(({ values }) => Number(values.flushNumber) > upTo || !isMeant(values));
-      rows.splice(0, rows.length, ...kept);
+      const rest = rows.filter(({ values }) => Number(values.flushNumber) > upTo || !isMeant(values));
+      rows.splice(0, rows.length, ...rest);
     }
   }
 
@@ -196,7 +196,7 @@ export class FoldRun {
     return Buffer.concat(newest.flatMap((row) => (row === undefined ? [] : [row.bytes])));
   }
 
-  #heldSessions(): StoredRow[] {
+  #retainedSessions(): StoredRow[] {
     const newest = new Map<string, StoredRow>();
     const fromMs = this.#checkpoint.clockMs - this.limits.sessionRetainMs;
     for (const row of this.sessions) {

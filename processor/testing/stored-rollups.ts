@@ -1,7 +1,7 @@
 import type { Store } from '../../infra/store/store.ts';
 import { type RollupUnit, UNITS } from '../rollups/units.ts';
 import { EVENTS_COLUMNS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
-import { inOrder, type PlainRollups, type RollupsByTable } from './rollups-recount.ts';
+import { inOrder, type PlainRollup, type RollupsByTable } from './rollups-recount.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 const PAGES = ['origin', 'path', 'title', 'screenViews', 'sessionsWithin', 'sessions'];
@@ -31,7 +31,7 @@ export const ROLLUP_TABLES: readonly string[] = [
 ];
 
 /** What is announced of the hours or days of a site. */
-export interface Announced {
+export interface AnnouncedRollup {
   readonly projectId: string;
   readonly startMs: number;
   readonly block: number;
@@ -43,12 +43,12 @@ export async function announcedRollups(
   store: Store,
   unit: RollupUnit,
   sites: readonly string[],
-): Promise<readonly Announced[]> {
+): Promise<readonly AnnouncedRollup[]> {
   const { announced, column } = UNITS[unit];
   const rows = await store.query<{ projectId: string; start: number; block: number; flushed: number[] }>(
     `SELECT projectId, toUnixTimestamp(${column}) AS start, block, flushed FROM ${announced} ORDER BY block`,
   );
-  const last = new Map<string, Announced>();
+  const last = new Map<string, AnnouncedRollup>();
   for (const { projectId, start, block, flushed } of rows)
     for (const site of projectId === '' ? sites : [projectId])
       last.set(`${site} ${start}`, { projectId: site, startMs: start * 1000, block, flushed });
@@ -59,14 +59,14 @@ export async function announcedRollups(
 export async function announcedRows(
   store: Store,
   unit: RollupUnit,
-  announced: readonly Announced[],
+  announced: readonly AnnouncedRollup[],
   names: ReadonlyMap<string, string>,
 ): Promise<RollupsByTable> {
   const blocks = new Map(
     announced.map(({ projectId, startMs, block }) => [`${projectId} ${startMs}`, block]),
   );
   const { column } = UNITS[unit];
-  const found: Record<string, readonly PlainRollups[]> = {};
+  const found: Record<string, readonly PlainRollup[]> = {};
   for (const [table, columns] of TABLES[unit]) {
     const rows = await store.query<Record<string, unknown>>(
       `SELECT projectId, toUnixTimestamp(${column}) * 1000 AS start, block, ${columns.map(selected).join(', ')} FROM ${table}`,
@@ -87,9 +87,9 @@ function selected(column: string): string {
   return 'mapApply((currency, amount) -> (currency, toString(amount)), revenue) AS revenue';
 }
 
-function named(row: PlainRollups, names: ReadonlyMap<string, string>): PlainRollups {
+function named(row: PlainRollup, names: ReadonlyMap<string, string>): PlainRollup {
   const namesOf = (hashes: unknown) =>
-    (hashes as string[]).map((hash) => names.get(hash) ?? `nobody has ${hash}`).sort();
+    (hashes as string[]).map((hash) => names.get(hash) ?? `no row has ${hash}`).sort();
   const amounts = Object.entries(row.revenue as Record<string, string>).filter(
     ([, amount]) => amount !== '0',
   );

@@ -115,6 +115,6 @@ function eventFrom(row: Readonly<Record<string, unknown>>): ReadEvent {
   return Object.fromEntries(FIELDS.map((name) => [name, row[name]])) as unknown as ReadEvent;
 }
 
-function check(holds: boolean, problem: string): void {
-  if (!holds) throw new Error(problem);
+function check(isTrue: boolean, problem: string): void {
+  if (!isTrue) throw new Error(problem);
 }

@@ -19,7 +19,7 @@ export const MOVES_MAX = 400;
 export const POINTS: readonly CrashPoint[] = CRASH_POINTS.filter((point) => point.startsWith('delivery:'));
 
 /** Thrown where a process dies. */
-class Death extends Error {}
+class CrashError extends Error {}
 
 /** A process that brings events of one integration, move by move, and dies where it is told to. */
 export interface Process {
@@ -56,7 +56,7 @@ export function processOf(
     dieAt.left -= 1;
     if (dieAt.left >= 0) return;
     process.dieAt = undefined;
-    throw new Death(point);
+    throw new CrashError(point);
   };
   const deps = depsOf(scene.world, {
     lanes: scene.lanes,
@@ -112,32 +112,32 @@ export async function move(scene: Scene, process: Process, isDue: boolean): Prom
   try {
     return await advance(process.deps, scene.integration, process.tries, isDue);
   } catch (error) {
-    if (error instanceof Death) process.tries = { clean: undefined };
+    if (error instanceof CrashError) process.tries = { clean: undefined };
     else if (!(error instanceof BucketError) && !(error instanceof OvertakenError)) throw error;
     return 'failed';
   }
 }
 
 /** Moves on until everything is brought, backfills as well. */
-export async function settle(scene: Scene, process = processOf(scene)): Promise<void> {
+export async function deliverAll(scene: Scene, process = processOf(scene)): Promise<void> {
   let isCaughtUp = false;
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
     const moved = await move(scene, process, !isCaughtUp);
     if (moved === 'caught-up') isCaughtUp = true;
     if (moved === 'idle' && isCaughtUp) return;
   }
-  throw new Error('there is no end to it');
+  throw new Error('the delivery does not come to an end');
 }
 
 export function backfill(scene: Scene, fromDay: number, days: number): void {
   const dayOf = (day: number) => new Date(FIRST_DAY_MS + day * DAY_MS).toISOString().slice(0, 10);
-  const asked = {
+  const requested = {
     id: randomUUID(),
     from: dayOf(fromDay),
     to: dayOf(fromDay + days - 1),
     requestedAt: new Date(FIRST_DAY_MS + scene.integration.backfills.length).toISOString(),
   };
-  scene.integration = { ...scene.integration, backfills: [...scene.integration.backfills, asked] };
+  scene.integration = { ...scene.integration, backfills: [...scene.integration.backfills, requested] };
 }
 
 export async function purge(scene: Scene, isMeant: (number: number) => boolean): Promise<void> {
@@ -160,12 +160,14 @@ export async function found({ world, integration }: Scene): Promise<FoundInBucke
 /** Holds what is in the bucket against what was written; everything is written. */
 export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
   const { first, flushed, backfilledDays, ...delivery } = await deliveryOf(scene);
-  const isAsked = (atMs: number) =>
+  const isRequested = (atMs: number) =>
     scene.integration.backfills.some(
       ({ from, to }) => Date.parse(from) <= atMs && atMs < Date.parse(to) + DAY_MS,
     );
   const isMeant = ({ partition, flushNumber, createdAtMs }: WrittenEvent) =>
-    flushNumber > (first[partition] ?? 0) ? flushNumber <= (flushed[partition] ?? 0) : isAsked(createdAtMs);
+    flushNumber > (first[partition] ?? 0)
+      ? flushNumber <= (flushed[partition] ?? 0)
+      : isRequested(createdAtMs);
   const bucket = await found(scene);
   const ids = bucket.events.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);

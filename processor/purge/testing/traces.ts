@@ -9,7 +9,7 @@ export interface Searched {
 
 /** Where a text was found: a table's row, or a message's subject or bytes. */
 export interface Trace {
-  readonly place: string;
+  readonly location: string;
   readonly text: string;
 }
 
@@ -28,12 +28,12 @@ export async function tracesOf({ store, busUrl }: Searched, texts: readonly stri
     for await (const group of store.stream<Record<string, unknown>>(`SELECT * FROM ${name}`)) {
       for (const row of group) {
         const text = JSON.stringify(row);
-        if (says(text)) traces.push({ place: name, text });
+        if (says(text)) traces.push({ location: name, text });
       }
     }
   }
   for (const { command } of await store.query<{ command: string }>('SELECT command FROM system.mutations'))
-    if (says(command)) traces.push({ place: 'mutations', text: command });
+    if (says(command)) traces.push({ location: 'mutations', text: command });
   const { hostname, port } = new URL(busUrl);
   const connection = await connect({ servers: `${hostname}:${port}` });
   const manager = await connection.jetstreamManager();
@@ -44,7 +44,7 @@ export async function tracesOf({ store, busUrl }: Searched, texts: readonly stri
       if (message === undefined) continue;
       const bytes = Buffer.from(message.data);
       if (says(message.subject) || says(bytes))
-        traces.push({ place: config.name, text: `${message.subject} ${bytes.toString('latin1')}` });
+        traces.push({ location: config.name, text: `${message.subject} ${bytes.toString('latin1')}` });
     }
   }
   await connection.close();
