@@ -44,7 +44,7 @@ const STORE_TIMEOUT_MS = 120_000;
 const BUCKET_TIMEOUT_MS = 60_000;
 const DRAIN_MAX_MS = 18_000;
 
-/** What the process opens once and every part of it uses. */
+/** Opened once and used by every part of the process. */
 interface Deps {
   readonly config: Config;
   readonly log: Logger;
@@ -56,13 +56,12 @@ interface Deps {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** The lanes of all partitions, spread over pools of one thread each. */
+/** The lanes of all partitions, spread over worker pools of one thread each. */
 interface Partitions {
   readonly supervisors: readonly PartitionSupervisor[];
   readonly workers: readonly WorkerHandle[];
 }
 
-/** Something that runs until it is stopped. */
 interface RunningJob {
   stop(): Promise<void>;
 }
@@ -173,7 +172,7 @@ async function startJobs(deps: Deps, { supervisors }: Partitions): Promise<reado
   return [rollupJob, purger, deliverer];
 }
 
-/** Serves health and metrics, and announces on standard output that the process runs. */
+/** Serves health and metrics, and announces on standard output that the process is running. */
 async function serveOperations(
   { config, log, metrics }: Deps,
   { supervisors, workers }: Partitions,
@@ -189,7 +188,7 @@ async function serveOperations(
   return http;
 }
 
-/** Stops in order on the first signal: jobs and lanes, then what they use. */
+/** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
   { log, bus, store, feeds }: Deps,
   { supervisors, workers }: Partitions,
@@ -224,7 +223,7 @@ function limitsOf(config: Config): PartitionLimits {
   };
 }
 
-/** The built worker: beside this file once built, or in the build's folder when this runs from source. */
+/** The built worker: beside this file in a build, or in the build's folder when this file runs from source. */
 function workerFile(): string {
   const beside = fileURLToPath(new URL('./worker.js', import.meta.url));
   return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/lane/worker.js');

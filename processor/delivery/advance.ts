@@ -14,7 +14,7 @@ export interface DeliveryDeps extends PlanDeps, Omit<StepFileDeps, 'bucket'> {
   /** The bucket of `Delivery` records. */
   readonly deliveries: KeyedBytes;
   readonly planSemaphore: Semaphore;
-  /** The bucket of an integration, to be closed; undefined when its secret cannot be opened. */
+  /** The bucket of an integration, which the caller closes; undefined when its secret cannot be decrypted. */
   readonly openBucket: (integration: Integration) => DeliveryBucket | undefined;
 }
 
@@ -24,29 +24,30 @@ export class UnreadableError extends Error {
 }
 
 /**
- * What became of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when the move began,
- * or the one before it, is written. `idle`: there is nothing to do.
+ * The outcome of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when this move or
+ * the one before it began is delivered. `idle`: there is nothing to do.
  */
 export type Moved = 'moved' | 'caught-up' | 'idle';
 
-/** What one process knows of its own tries; forgotten when it ends. */
+/** What one process knows of its own attempts; not stored. */
 export interface Tries {
-  /** The step that was begun here and of which nothing failed: it can have left no orphans. */
+  /** A step that began in this process and has not failed: it cannot have left orphans. */
   clean: { readonly sequence: number; readonly beganMs: number } | undefined;
 }
 
 /**
- * Makes the next move of an integration and notes it in its record, from which alone the move follows:
+ * Makes the next move of an integration. The move follows from the delivery's record alone, and its outcome is noted
+ * there:
  *
- *     nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
+ * nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
  *
- * Whoever dies, or is overtaken by another process, leaves a record from which the same is done again. Files may be made
- * twice, under names that hold their hash, and those that are decided upon are the step's for good: compare-and-set
- * lets one list win. So everybody who writes a manifest writes the same bytes, however late, and no purge can come
- * between a manifest and what it names.
+ * A process that crashes, or is overtaken by another one, leaves a record from which the same move is repeated. Files
+ * may be written twice, under names that hold their hash; compare-and-set lets one list of files win, and that list is
+ * the step's for good. So every process writes the same manifest, however late, and no purge can come between a
+ * manifest and the files that it names.
  *
- * @param isDue whether to look for new events; else a backfill goes on
- * @throws {OvertakenError} when another process moved it meanwhile
+ * @param isDue whether to look for new events; otherwise a backfill continues
+ * @throws {OvertakenError} when another process made a move meanwhile
  * @throws {UnreadableError}
  * @throws {BucketError}
  * @throws {StoreError}
@@ -86,12 +87,13 @@ export async function advance(
   return 'moved';
 }
 
-/** Larger than a manifest can be. */
+/** No manifest is larger. */
 const MANIFEST_MAX_BYTES = 67_108_864;
 
 /**
- * The last manifest that an earlier delivery of the integration left in its bucket: its record was lost, or the integration
- * was deleted and brought back from a backup. Nothing it wrote is written over. A key that may not look finds none.
+ * The last manifest that an earlier delivery of the integration left in its bucket: its record was lost, or the
+ * integration was deleted and restored from a backup. Existing manifests are never overwritten. A key without
+ * permission to read finds none.
  */
 async function sequenceInBucket(
   deps: Pick<DeliveryDeps, 'openBucket'>,
@@ -101,7 +103,7 @@ async function sequenceInBucket(
   const isThere = async (sequence: number) =>
     (await bucket.get(manifestKeyOf(integration, sequence), MANIFEST_MAX_BYTES)) !== undefined;
   try {
-    // There are no gaps.
+    // There are no gaps, so the number can be bisected.
     let known = 0;
     let beyond = 1;
     while (await isThere(beyond)) [known, beyond] = [beyond, beyond * 2];
@@ -142,7 +144,7 @@ async function finish(
 ): Promise<Moved> {
   const bucket = openedBucket(deps, integration);
   const clean = tries.clean?.sequence === step.sequence ? tries.clean : undefined;
-  // Until it has gone well again.
+  // Until the move has succeeded.
   tries.clean = undefined;
   try {
     if (step.files === null) {
@@ -175,7 +177,7 @@ async function finish(
   }
 }
 
-/** The record once the manifest of its step is in the bucket. */
+/** The record after the manifest of its step is in the bucket. */
 function committedOf(delivery: Delivery, step: DeliveryStep, committedAt: string): Delivery {
   const files = step.files ?? [];
   const rows = files.reduce((sum, file) => sum + file.rows, 0);

@@ -92,7 +92,7 @@ async function deliveryOf({ id }: Integration): Promise<Delivery | undefined> {
   return (await readDelivery(world.deliveries, id)).delivery;
 }
 
-/** One event of every site named, in a flush. */
+/** One event of each site, in a flush. */
 async function event(...integrations: readonly Integration[]): Promise<void> {
   flushNumber += 1;
   for (const { storedId } of integrations)
@@ -145,7 +145,7 @@ test('a paused integration delivers nothing, and everything once it is resumed',
     await event(integration, other);
     await expect.poll(() => numbersIn(other), SOON).toHaveLength(count);
   };
-  // What was under way when it was paused is done.
+  // A step that was under way when the integration was paused is finished.
   for (let events = 0; events < 2; events += 1) await writeOneMore();
   const { sequence } = (await deliveryOf(integration)) ?? { sequence: 0 };
   for (let events = 0; events < 3; events += 1) await writeOneMore();
@@ -211,7 +211,7 @@ test('a delivery without an integration is removed, but not when its integration
       encodeJson(firstDelivery(integration.id, [0])),
       0,
     );
-  // Its mirror does not take what it cannot read, as if it had not heard of it.
+  // The deliverer's mirror skips a record that it cannot read, as if it did not know it yet.
   await putRecord(control, integrationKeyOf(known.id), { ...known, type: 'unheard of' });
   await startDeliverer();
   await expect.poll(() => deliveryOf(left), SOON).toBeUndefined();
@@ -244,7 +244,7 @@ test('while the store is away an integration fails with store-away, and then rec
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toHaveLength(1);
   await world.lane.server.kill();
-  // A flush without events of this site: whether it has any, the store has to say.
+  // A flush without events of this site: only the store can say whether it has any.
   await event();
   await expect.poll(async () => (await deliveryOf(integration))?.failure?.reason, SOON).toBe('store-away');
   await world.lane.server.restart();

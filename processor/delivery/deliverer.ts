@@ -16,7 +16,7 @@ import type { DeliveryBucket } from './step-files.ts';
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };
-/** Files that are made or sent at once, each of some megabytes. */
+/** Files that are made or sent at once, each of several megabytes. */
 const FILES_MAX = 4;
 /** Questions to the store for what is due: few at once, because flushes use the same connections. */
 const PLANS_MAX = 2;

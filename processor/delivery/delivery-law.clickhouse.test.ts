@@ -18,7 +18,7 @@ import {
 import { type DeliveryWorld, PARTITIONS, startDeliveryWorld } from './testing/delivery-world.ts';
 import { writeCheckpoint } from './testing/stored-events.ts';
 
-/** So long a request may take while requests are made to hang. */
+/** Timeout of a request while requests are made to hang. */
 const HASTY_MS = 500;
 
 let world: DeliveryWorld;
@@ -82,10 +82,10 @@ const action = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('purge' as const), each: fc.integer({ min: 2, max: 5 }) }),
   },
 );
-/** Events come, and then something happens. */
+/** Events arrive, and then one action follows. */
 const step = fc.record({
   partition: fc.nat(PARTITIONS - 1),
-  // The past comes late, and the future of a device's clock early.
+  // Some events are late, and some come from a device whose clock is ahead.
   hours: fc.array(fc.record({ hour: fc.nat(72), count: fc.integer({ min: 1, max: 5 }) }), { maxLength: 2 }),
   isComplete: fc.boolean(),
   action,
@@ -150,7 +150,7 @@ test('a reader of manifests sees every event once, whatever crashes, fails, is l
           await writeCheckpoint(scene.lanes, partition, number);
         await deliverAll(scene);
         const bucket = await expectAllOnce(scene);
-        // The same rows are the same bytes: without a purge nothing that is done again has another name.
+        // The same rows give the same bytes: without a purge a repeated step writes the same names.
         if (scene.purged.size === 0) expect(bucket.orphans).toEqual([]);
         seen.partial += bucket.manifests.filter(({ until }) => until === null).length;
         seen.backfilled += bucket.manifests.filter(({ kind }) => kind === 'backfill').length;

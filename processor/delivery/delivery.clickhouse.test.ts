@@ -47,7 +47,7 @@ test.each(POINTS)(
       await deliverAll(scene);
       const bucket = await expectAllOnce(scene);
       expect(bucket.orphans).toEqual([]);
-      // A manifest that was there stays as it was, with all of its files.
+      // An existing manifest stays as it was, with all of its files.
       for (const [key, bytes] of before)
         if (key.includes(`manifests/${scene.integration.id}`))
           expect((await world.s3.objects()).get(key)).toEqual(bytes);
@@ -62,7 +62,7 @@ test('a late process writes the manifest that another committed, even when rows 
   const [slow, quick] = [processOf(scene), processOf(scene)];
   await move(scene, slow, true);
   await flush(scene, 0, timesIn(1, 6));
-  // Declared by one, and decided upon with all six.
+  // Declared by one process, and decided with all six events.
   for (let moves = 0; moves < 2; moves += 1) await move(scene, slow, true);
   let isReached = false;
   let release = () => {};
@@ -124,7 +124,7 @@ test.each(['before a file is read', 'after a file is read', 'before the first fi
     for (let moves = 0; moves < 3; moves += 1) expect(await move(scene, watched, true)).not.toBe('failed');
     expect(isPurged).toBe(true);
     const { events } = await expectAllOnce(scene);
-    // What was on its way is brought, as it would have been a moment before.
+    // What was already read is delivered, as it would have been a moment before the purge.
     expect(events).toHaveLength(when === 'before the first file is sent' ? 11 : 8);
   },
 );

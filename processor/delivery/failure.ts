@@ -4,13 +4,16 @@ import { StoreError } from '../../infra/store/store.ts';
 import type { DeliveryFailure } from '../integration.ts';
 import { UnreadableError } from './advance.ts';
 
-/** Why a move failed, in a word and in words for people. */
+/** Why a move failed: a reason from a closed list, and a readable message. */
 export interface Failed {
   readonly reason: DeliveryFailure;
   readonly message: string;
 }
 
-/** What an error means for its integration; undefined where the bus is away, which keeps the record, too. */
+/**
+ * What an error means for its integration; undefined while the bus is away, because the record cannot be written
+ * either.
+ */
 export function failedOf(error: unknown): Failed | undefined {
   if (error instanceof BusError) return undefined;
   if (error instanceof BucketError) return { reason: error.failure, message: error.message };

@@ -8,12 +8,12 @@ import type { DeliveryLimits } from './limits.ts';
 
 const DAY_HOURS = 24;
 const DAY_MS = DAY_HOURS * HOUR_MS;
-/** The store's times end there. */
+/** The end of the store's range of times. */
 const ALL_TIME: TimeSpan = { fromMs: 0, toMs: 7_258_118_400_000 };
 
 export interface PlanDeps {
   readonly store: Store;
-  /** The lanes' records. */
+  /** The bucket of lane records. */
   readonly lanes: KeyedBytes;
   readonly partitions: number;
   readonly clock: Clock;
@@ -29,8 +29,8 @@ export function rowsOfStep({ storedId }: Pick<Integration, 'storedId'>, delivery
 }
 
 /**
- * The delivery with its next step of new rows begun; or, when there are no new rows, with everything that was in the store
- * when this was called counted as written.
+ * The delivery with its next step of new rows begun. Without new rows, everything that was in the store when this was
+ * called counts as delivered.
  */
 export async function planNew(
   { store, lanes, partitions, clock, limits }: PlanDeps,
@@ -58,7 +58,7 @@ export async function planNew(
 }
 
 /**
- * The delivery with its next day of a backfill begun, or with a backfill finished of which no day is left; undefined when
+ * The delivery with the next day of a backfill begun, or with a backfill finished that has no days left; undefined when
  * every backfill is finished.
  */
 export async function planBackfill(
@@ -97,7 +97,7 @@ function progressOf(delivery: Delivery, id: string): BackfillProgress | undefine
   return delivery.backfills.find((progress) => progress.id === id);
 }
 
-/** With progress of this backfill, and without that of backfills that nobody asks for any more. */
+/** Adds the progress of this backfill, and drops that of backfills that were withdrawn. */
 function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly Backfill[]): Delivery {
   const current = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
   if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: current };
@@ -106,7 +106,7 @@ function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly B
   return { ...delivery, backfills: [...current, begun] };
 }
 
-/** The delivery with what is said of a backfill changed. */
+/** The delivery with a change of one backfill's progress. */
 export function changeProgress(delivery: Delivery, id: string, change: Partial<BackfillProgress>): Delivery {
   const backfills = delivery.backfills.map((one) => (one.id === id ? { ...one, ...change } : one));
   return { ...delivery, backfills };

@@ -18,15 +18,17 @@ export interface StepFileDeps {
   readonly store: Store;
   readonly bucket: DeliveryBucket;
   readonly limits: DeliveryLimits;
-  /** As many files are in memory at once as there are fileSemaphore. */
+  /** Limits how many files are in memory at once. */
   readonly fileSemaphore: Semaphore;
   readonly metrics: DeliveryMetrics;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** Throws when it is time to stop. */
+  /** Throws when the runner has to end. */
   readonly throwIfStopping: () => void;
 }
 
-/** Brings the rows of a step to the bucket, hour by hour; returns the files. Done again, they are the same objects. */
+/**
+ * Writes the rows of a step to the bucket, hour by hour, and returns the files. A repetition writes the same objects.
+ */
 export async function writeFiles(
   deps: StepFileDeps,
   integration: Integration,
@@ -56,8 +58,8 @@ export async function writeFiles(
 }
 
 /**
- * Brings the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile, and
- * never join: if there are as many behind the making of a file as before it, those are what it holds.
+ * Writes the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile,
+ * and none can join: if there are as many after the file was made as before, it holds exactly those.
  */
 async function writeFile(
   { store, bucket, limits, metrics, crashPoint, throwIfStopping }: StepFileDeps,
@@ -97,8 +99,8 @@ async function writeFile(
 }
 
 /**
- * Removes what earlier tries of a step left in the bucket and its manifest does not name. A customer may have granted
- * neither listing nor removal, and needs not: nobody reads such files.
+ * Removes files that earlier attempts of a step left in the bucket and its manifest does not name. The customer's key
+ * may lack the permission to list or remove; readers ignore such files anyway.
  */
 export async function removeOrphans(
   bucket: DeliveryBucket,

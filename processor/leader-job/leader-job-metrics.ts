@@ -6,7 +6,7 @@ export type LeaderJobName = (typeof LEADER_JOBS)[number];
 export interface LeaderJobMetrics {
   readonly passes: Counter;
   readonly failures: Counter;
-  /** Since 1970; 0 before the first one. */
+  /** A Unix time; 0 before the first success. */
   readonly lastSuccessSeconds: Gauge;
 }
 

@@ -5,9 +5,12 @@ import { isRetryable, noteRetry } from '../../infra/concurrency/retry.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { LeaderJobMetrics, LeaderJobName } from './leader-job-metrics.ts';
 
-/** What every job of a leader needs. The leader is the process that owns the first partition. */
+/** What every job of the leader needs. The leader is the process that owns the first partition. */
 export interface LeaderDeps {
-  /** Whether this process is the leader. For moments two processes may be: every job bears to be done twice. */
+  /**
+   * Whether this process is the leader. For moments two processes may be, so every job must be safe to run twice at
+   * once.
+   */
   readonly isLeader: () => boolean;
   readonly clock: Clock;
   readonly random: () => number;
@@ -17,11 +20,11 @@ export interface LeaderDeps {
 
 export interface LeaderJobOptions extends LeaderDeps {
   readonly name: LeaderJobName;
-  /** From the end of a pass that succeeded to the next one, and between looks for the leadership. */
+  /** The wait after a pass that succeeded, and between looks for the leadership. */
   readonly intervalMs: number;
-  /** From the end of a pass that failed to the next one. */
+  /** The wait after a pass that failed. */
   readonly backoff: Backoff;
-  /** Does what is due. It calls `throwIfOver` between its calls, so that the process can stop. */
+  /** Does everything that is due. It calls `throwIfOver` between its calls, so that the process can stop. */
   readonly pass: () => Promise<void>;
   /** Called at every interval while another process leads, such as to reset gauges. */
   readonly standBy?: () => void;
@@ -33,8 +36,8 @@ export class JobOverError extends Error {
 }
 
 /**
- * Runs passes of one job for as long as this process leads. A pass that fails is counted, logged and repeated after a
- * back-off, whatever the error: a job that gave up would be noticed by nothing but its backlog.
+ * Runs passes of one job while this process leads. A pass that fails is counted, logged and retried after a back-off,
+ * whatever the error, because the process has no other way to make progress.
  */
 export class LeaderJob {
   readonly #options: LeaderJobOptions;
@@ -46,7 +49,7 @@ export class LeaderJob {
     this.#options = options;
   }
 
-  /** Whether a pass that runs is to end. */
+  /** Whether a running pass has to end. */
   get isOver(): boolean {
     return this.#isStopping || !this.#options.isLeader();
   }
@@ -67,7 +70,7 @@ export class LeaderJob {
     await this.#running;
   }
 
-  /** Ends every sleep of now: the one between two passes, and those of a pass. */
+  /** Ends every present sleep: the one between two passes, and those inside a pass. */
   wake(): void {
     this.#notify.wake();
   }
@@ -91,7 +94,7 @@ export class LeaderJob {
     }
   }
 
-  /** False when the pass failed; `failures` of them in a row came before it. */
+  /** False when the pass failed. `failures` counts the failures in a row before it. */
   async #pass(failures: number): Promise<boolean> {
     const { name, pass, clock, log, jobMetrics } = this.#options;
     try {

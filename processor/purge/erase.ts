@@ -21,8 +21,8 @@ export interface EraseDeps {
 }
 
 /**
- * A restart of a lane between the forgetting and the deletion brings back to memory what is about to be deleted, and so
- * does what is credited to a visit of long ago. A second round finds neither in the store any more.
+ * A lane that restarts between the erase command and the deletion loads the rows that are about to be deleted, and so
+ * does a credit to an old session. A second round finds neither in the store.
  */
 const ROUNDS = 2;
 
@@ -32,9 +32,9 @@ const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UIn
 const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
 
 /**
- * Removes a person, known under all of `names`, from memory and store: the visits that are theirs (the last profile that a
- * visit names), with all of their events; other events that name them; what is known of them; and their part in sums. What
- * they do from now on is new. Doing it again is harmless.
+ * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with
+ * all of their events; other events that name them; their profile; and the rollups that count them. What they do from
+ * now on is new. A repetition is harmless.
  */
 export async function erasePerson(
   deps: EraseDeps,
@@ -60,7 +60,7 @@ export async function erasePerson(
   return removed;
 }
 
-/** One round of an erasure: whom, and of which rows. */
+/** One round of an erasure: the person, and up to which rows. */
 interface ErasureRound {
   readonly id: string;
   readonly storedId: string;
@@ -68,7 +68,7 @@ interface ErasureRound {
   readonly upTo: ErasedUpTo;
 }
 
-/** Notes the person's names and visits where deletions look them up. */
+/** Notes the person's names and sessions in the table where deletions look them up. */
 async function noteErasing(
   { store, partitions }: EraseDeps,
   { id, storedId, names, upTo }: ErasureRound,
@@ -95,7 +95,10 @@ async function noteErasing(
   );
 }
 
-/** The hours and days in which the person did something, or began a visit: their beginnings, in milliseconds since 1970. */
+/**
+ * The hours and days with events of the person or the start of one of their sessions: their beginnings, in milliseconds
+ * since 1970.
+ */
 async function touchedHours(store: Store, { id, storedId, upTo }: Omit<ErasureRound, 'names'>) {
   const rows = await store.query<{ hour: number }>(
     `SELECT DISTINCT toUnixTimestamp(toStartOfHour(at)) AS hour FROM
@@ -111,7 +114,7 @@ async function touchedHours(store: Store, { id, storedId, upTo }: Omit<ErasureRo
   return { hour, day };
 }
 
-/** Removes sums of before `block`, which hold the person's hash. */
+/** Removes rollups below `block`, which hold the person's hash. */
 async function deleteRollups(
   store: Store,
   {
@@ -141,7 +144,7 @@ async function deletePerson(
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const removed: RowsRemoved = {};
-  // Events first: they are found by visits, which are noted, and by names.
+  // Events first: they are found by sessions, which are noted, and by names.
   removed[EVENTS_TABLE] = await deleteRows(store, {
     table: EVENTS_TABLE,
     condition: `${FLUSHED} AND ${ERASED_EVENTS}`,

@@ -14,18 +14,23 @@ import type { LeaderJob } from '../leader-job/leader-job.ts';
 import type { PostponeReason, PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
-/** A partition that takes longer is stuck: its owner is paused, or it has none. A take-over takes a lease and a restore. */
+/**
+ * A partition that takes longer is stuck: its owner is paused, or it has none. A take-over needs a lease and a restore.
+ */
 export const ANSWER_TIMEOUT_MS = 60_000;
 const PROGRESS_EVERY_MS = 10_000;
 /**
- * Messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a partition which
- * works off all of them at once still names each.
+ * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a
+ * partition that catches up on all of them at once still names each.
  */
 const UNANSWERED_MAX = 50;
 
-/** How far the rows reach that may be about what was erased. All of these rows are in the store, and no later ones are. */
+/**
+ * How far the rows reach that may be about what was erased. All of these rows are in the store, and no later ones
+ * exist.
+ */
 export interface ErasedUpTo {
-  /** When the commands were sent. What reached a partition later may have come to its memory again. */
+  /** When the commands were sent. What reached a partition later may be in its memory. */
   readonly sentAtMs: number;
   /** The last flush of each partition that may hold such rows; 0 for a partition that is missing. */
   readonly flushes: readonly number[];
@@ -33,13 +38,13 @@ export interface ErasedUpTo {
   readonly entityVersions: readonly bigint[];
 }
 
-/** An erase command has to wait for partitions; whoever sent it does other work and sends it again later. */
+/** An erase command waits for partitions. The caller does other work and repeats the call later. */
 export class PostponedError extends Error {
   override readonly name = 'PostponedError';
   readonly reason: PostponeReason;
   /** The partitions that have not answered. */
   readonly missing: readonly number[];
-  /** What holds of the other partitions. */
+  /** What holds for the other partitions. */
   readonly erased: ErasedUpTo | undefined;
 
   constructor(reason: PostponeReason, missing: readonly number[], erased: ErasedUpTo | undefined) {
@@ -50,20 +55,20 @@ export class PostponedError extends Error {
   }
 }
 
-/** Where the message stands in the streams of one partition, and what its checkpoints say. */
+/** The sequences of the message in the streams of one partition, and what its checkpoints say about it. */
 interface PartitionAnswer {
   entitySequence: number | undefined;
   eventSequence: number | undefined;
-  /** The last flush in front of the message, once that is in the store. */
+  /** The last flush before the message, once that is in the store. */
   flush: number | undefined;
-  /** Whether the entities in front of the message are in the store. */
+  /** Whether the entities before the message are in the store. */
   areEntitiesStored: boolean;
 }
 
 /** The newest checkpoints of one partition. */
 interface PartitionReached {
   checkpoint: Pick<Checkpoint, 'sequence' | 'forgettings'>;
-  /** Everything up to this message of the partition's stream of entities is in the store. */
+  /** Everything up to this sequence of the partition's entity stream is in the store. */
   entities: number;
 }
 
@@ -73,7 +78,7 @@ interface SentCommands {
   readonly sentAtMs: number;
   readonly bytes: Uint8Array;
   readonly answers: readonly PartitionAnswer[];
-  /** A checkpoint has passed the message and names it no more. */
+  /** A checkpoint has passed the message and no longer names it. */
   isLost: boolean;
 }
 
@@ -90,14 +95,13 @@ export interface PartitionEraserOptions {
 }
 
 /**
- * Makes every partition erase, and waits until what it knew before is in the store. Answers are read from the records of
- * the lanes as they change. Commands that are not answered in time stay remembered until they are, so that asking again
- * sends nothing again:
+ * Makes every partition erase, and waits until what it knew before is in the store. Answers are read from lane records
+ * as they change. Commands without all of their answers stay remembered, so that a repeated call sends nothing again:
  *
- *     erase ──▶ sent ──▶ answered by all ──▶ returned
- *                 └──▶ a partition is stuck ──▶ PostponedError ··· erase ──▶ the rest of the answers
+ * erase ──▶ sent ──▶ answered by all ──▶ returned
+ *             └──▶ a partition is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
  *
- * While a partition is stuck nothing waits for it. One answer of it, to any commands, makes it count as healthy.
+ * No call waits for a stuck partition. Its next answer, to any commands, makes it count as healthy again.
  */
 export class PartitionEraser {
   readonly #options: PartitionEraserOptions;
@@ -115,7 +119,7 @@ export class PartitionEraser {
     }));
   }
 
-  /** Partitions that did not answer in time, and have answered nothing since. */
+  /** Partitions that did not answer in time, and have not answered anything since. */
   get stuck(): readonly number[] {
     return [...this.#stuck].sort((a, b) => a - b);
   }
@@ -128,7 +132,7 @@ export class PartitionEraser {
 
   /**
    * Resolves once all partitions have erased: all rows about what was erased are in the store then, in flushes up to
-   * those that are returned, and no later flush holds anything about it.
+   * the returned ones, and no later flush holds any.
    * @throws {PostponedError} when partitions are stuck
    * @throws {JobOverError}
    * @throws {BusError}
@@ -150,7 +154,7 @@ export class PartitionEraser {
 
   #add(key: string, commands: readonly EraseCommand[]): SentCommands {
     for (const [other, sent] of this.#sent) {
-      // Its answers came after it was postponed, and were not asked for since. To send it once more does no harm.
+      // Answered after it was postponed, and not requested again since. Sending it once more is harmless.
       const isIdle = sent.isLost || this.#missingOf(sent).length === 0;
       if (this.#sent.size >= UNANSWERED_MAX && isIdle) this.#remove(other);
     }
@@ -177,7 +181,10 @@ export class PartitionEraser {
     if (this.#sent.size === 0) this.stop();
   }
 
-  /** Publishes what an earlier attempt has not. A message that was published twice has one number, so it counts once. */
+  /**
+   * Publishes what an earlier attempt could not. A message that is published twice counts once, by its publisher and
+   * number.
+   */
   async #publish({ answers, bytes }: SentCommands): Promise<void> {
     const { bus } = this.#options;
     await Promise.all(
@@ -188,7 +195,7 @@ export class PartitionEraser {
     );
   }
 
-  /** Waits for the partitions that are not stuck; those that take too long are stuck from then on. */
+  /** Waits for the partitions that are not stuck. Those that take too long are stuck from then on. */
   async #wait(sent: SentCommands): Promise<void> {
     const { job, log, metrics, answerTimeoutMs } = this.#options;
     const startMs = performance.now();
@@ -227,7 +234,7 @@ export class PartitionEraser {
     for (const sent of this.#sent.values()) this.#match(sent);
   }
 
-  /** Takes the answers to a message out of what the records say now. */
+  /** Reads the answers to a message from the newest records. */
   #match(sent: SentCommands): void {
     const id = eraseCommandIdOf(sent.publisherId);
     for (const [partition, answer] of sent.answers.entries()) {

@@ -4,19 +4,19 @@ import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
- * Collectors hear of a deletion within moments, and what they had accepted by then is on the bus within seconds. Before
- * this long after it nothing is called done.
+ * Collectors learn of a deletion within moments, and what they accepted before is on the bus within seconds. A purge is
+ * not done before this long after the request.
  */
 const STRAGGLERS_MS = 15_000;
 const STRAGGLERS_WAIT_MS = 1_000;
 const OF_SITE = 'projectId = {site:String}';
 
-/** Says what is being done, and how many rows went so far. */
+/** Publishes the present step and the rows removed so far. */
 export type ReportPurgeStep = (step: string, rowsRemoved: RowsRemoved) => Promise<void>;
 
 /**
- * Removes everything of a site from the memory of all partitions and from every table, again and again until nothing is
- * left; returns how many rows went, by table. Whatever is done twice is harmless.
+ * Removes everything of a site from the memory of all partitions and from every table, in rounds until nothing is left;
+ * returns the removed rows by table. A repetition is harmless.
  */
 export async function purgeRows(
   deps: EraseDeps,
@@ -39,7 +39,7 @@ export async function purgeRows(
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
       found += count;
     }
-    // Done when, late enough, there was nothing: in memory since the last round, nor in any table.
+    // Done when a round that began late enough found nothing in any table.
     if (found === 0 && isLate) return removed;
     deps.job.throwIfOver();
     if (!isLate) await deps.job.sleep(STRAGGLERS_WAIT_MS);

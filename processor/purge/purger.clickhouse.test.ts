@@ -74,7 +74,7 @@ afterEach(async () => {
 
 afterAll(() => world.stop());
 
-/** A purger as the processor runs it, over parts that a test may have changed. */
+/** A purger as the processor runs it, with dependencies that a test may replace. */
 async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger> {
   const lanes = await world.bus.keyed(LANES_BUCKET);
   const purger = await Purger.start({
@@ -107,7 +107,7 @@ async function rollupJob(): Promise<RollupJob> {
 interface PurgedVisit {
   readonly projectId: string;
   readonly device: string;
-  /** Since the first. */
+  /** Since the first hour of the test. */
   readonly hours: number;
   readonly profileId?: string;
 }
@@ -149,7 +149,7 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   await world.bus.publish(entitySubjectOf(partition), writer.take(), 5_000);
 }
 
-/** Moves the clocks of all partitions to now, by visits of another site: what was before is settled then. */
+/** Moves the clocks of all partitions to now, by visits to another site: everything before is finalized then. */
 async function passTime(): Promise<void> {
   for (let device = 0; device < 8; device += 1)
     await visit({ projectId: 'clock', device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
@@ -163,7 +163,7 @@ async function rowsOf(table: string, projectId: string): Promise<number> {
   return rows[0]?.rows ?? 0;
 }
 
-/** Resolves when the store has so many events of a site, without the synthetic ones. */
+/** Resolves when the store has this many events of a site, without the synthetic ones. */
 async function stored(projectId: string, events: number): Promise<void> {
   await until(`${events} events of ${projectId}`, async () => {
     const rows = await world.store.query<{ rows: number }>(
@@ -200,7 +200,7 @@ function purged(id: string): Promise<Site> {
   });
 }
 
-/** A site with something in every table, bucket and stream that has anything of sites. */
+/** A site with something in every table, bucket and stream that holds data of sites. */
 async function fill(projectId: string): Promise<void> {
   for (const hours of [1, 2, 30]) {
     await visit({ projectId, device: 'a', hours, profileId: `person-of-${projectId}` });
@@ -239,7 +239,7 @@ async function fill(projectId: string): Promise<void> {
   );
   const broken = messageOf([plainEvent({ projectId })], 1);
   await world.bus.publish(subjectOf(0), Buffer.concat([broken, Buffer.of(1)]), 5_000);
-  // With what was paid.
+  // The order's revenue is one more event.
   await stored(projectId, 19);
   await until('the entities', async () => ((await rowsOf('orders', projectId)) > 0 ? true : undefined));
 }
@@ -263,7 +263,7 @@ test('a deleted site leaves nothing but its deletion record, and its neighbour l
   await until('a dead letter of each', async () =>
     (await traces(['stays'])).some(({ location }) => location === DEAD_LETTERS_STREAM) ? true : undefined,
   );
-  // What cannot be read is forgotten with the flush behind it.
+  // An unreadable message is trimmed with the flush after it.
   await passTime();
   for (let partition = 0; partition < PARTITIONS; partition += 1)
     await until('the bus to trim what is flushed', async () => {
@@ -289,7 +289,7 @@ test('a deleted site leaves nothing but its deletion record, and its neighbour l
   });
   expect(deletion?.rowsRemoved.events).toBeGreaterThanOrEqual(18);
   const left = (await traces(['gone'])).filter(({ location }) => location !== 'mutations');
-  // Of a key that was removed its name is left, and nothing that it held.
+  // A removed key leaves its name, and nothing of its value.
   const [emptied, record, ...more] = left.map(({ text }) => text).sort();
   expect([emptied, more]).toEqual(['$KV.control.gsc.gone ', []]);
   expect(record).toMatch(/^\$KV\.control\.site\.gone /);
@@ -320,7 +320,7 @@ test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the ne
   const first = await startPurger({
     store: breaking(world.store),
     control: breaking(control),
-    // Not before it is looked for work.
+    // Not before the purger looks for work.
     isLeader: () => left < Number.POSITIVE_INFINITY,
   });
   left = call;
@@ -383,7 +383,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
   await stored(projectId, 18);
   await job.pass();
   for (const unit of ['hour', 'day'] as const) {
-    // Also of sites of other tests, where what came late was summed up once more.
+    // Also of sites of other tests, where late hours were rolled up again.
     const announced = (await announcedRollups(world.store, unit, [projectId])).filter(
       ({ block, projectId: site }) => block % 2 === 0 && site === projectId,
     );
@@ -399,7 +399,7 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
     expect(await announcedRows(world.store, unit, announced, names)).toEqual(Object.fromEntries(recounted));
     expect(starts.size).toBeGreaterThan(1);
   }
-  // What they do now is new, and stays.
+  // What the person does now is new, and stays.
   await visit({ projectId, device: 'a', hours: 50, profileId: person });
   await stored(projectId, 21);
 });
@@ -416,7 +416,8 @@ test('retention removes rows and rollups that are too old, and nothing else', as
   });
   await startPurger({ rollupJob: job });
   await putSite({ id: projectId, retentionDays: 1 });
-  // Today less one day and the one that is on its way out: the visit of the first day goes, the second day's stays.
+  // Today less one day, and the day that is about to go: the visit of the first day is removed, that of the second day
+  // stays.
   await stored(projectId, 6);
   await until('its session and its rollups', async () => {
     const first = `startedAt < fromUnixTimestamp64Milli(${FIRST_MS + DAY_MS}, 'UTC')`;

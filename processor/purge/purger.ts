@@ -16,10 +16,10 @@ import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
 import { enforceRetention, retainedFromMs } from './retention.ts';
 
-/** A purge falls due by the clock, which wakes nothing. */
+/** Purges fall due by the clock, which wakes nothing. */
 const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
-/** Until retention looks again at what it could not remove. */
+/** The wait until retention looks again at rows of stuck partitions. */
 const RETENTION_POSTPONED_MS = 60_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
 /** Control records about a site, besides its own. */
@@ -40,15 +40,15 @@ export interface PurgerOptions extends LeaderDeps, Omit<EraseDeps, 'eraser' | 'j
   readonly control: KeyedBytes;
   readonly aliases: KeyedBytes;
   readonly metrics: PurgeMetrics;
-  /** How long a partition may take to erase before it counts as stuck. */
+  /** How long a partition may take to erase before it is stuck. */
   readonly answerTimeoutMs?: number;
 }
 
 /**
- * Removes deleted sites, people who are to be erased, and history that is older than its site retains. All of it can be
+ * Removes deleted sites, people to be erased, and history that is older than its site retains. All of it can be
  * interrupted anywhere and repeated.
  *
- * Sites and people need all partitions. While one of them is stuck they wait, and retention removes the rows of the others.
+ * Sites and people need all partitions. While one is stuck they wait, and retention removes the rows of the others.
  */
 export class Purger {
   readonly #options: PurgerOptions;
@@ -58,7 +58,7 @@ export class Purger {
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
   readonly #stopFollowing: () => void;
-  /** What retention removed last, as JSON, and when it looks again. */
+  /** What retention enforced last, as JSON, and when it looks again. */
   #retained = '';
   #retentionDueMs = 0;
   #isRetentionPostponed = false;
@@ -105,7 +105,8 @@ export class Purger {
   }
 
   /**
-   * Does whatever is due. What fails for a reason of its own does not hold up the rest; its error is thrown in the end.
+   * Does everything that is due. A failure of one site or person does not stop the others; the first error is thrown at
+   * the end.
    * @throws the first error
    */
   async pass(): Promise<void> {
@@ -115,7 +116,7 @@ export class Purger {
       try {
         await work();
       } catch (error) {
-        // Without the bus or the store the rest would fail, too.
+        // Without the bus or the store the others would fail, too.
         if (error instanceof JobOverError || isRetryable(error)) throw error;
         if (!isStuck(error)) errors.push(error);
       }
@@ -130,7 +131,7 @@ export class Purger {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** What needs every partition is left to a later pass while one of them is stuck: no message, no record, no statement. */
+  /** Leaves work that needs every partition to a later pass while one is stuck: no message, no record, no statement. */
   async #unlessStuck(work: () => Promise<void>): Promise<void> {
     if (this.#eraser.stuck.length === 0) await work();
   }
@@ -196,7 +197,7 @@ export class Purger {
     );
   }
 
-  /** Changes the deletion of a site; undefined when the site is not being deleted any more. */
+  /** Changes the deletion of a site; undefined when the site is no longer being deleted. */
   async #changeSite(
     key: string,
     change: (deletion: SiteDeletion) => SiteDeletion,
@@ -278,12 +279,14 @@ export class Purger {
   }
 }
 
-/** Whether partitions have to answer first, which is not a failure of the work that waits for them. */
+/** Whether the error only says that partitions have to answer first, which is no failure of the pass. */
 function isStuck(error: unknown): boolean {
   return error instanceof PostponedError && error.reason !== 'answer-lost';
 }
 
-/** Changes a record by compare-and-set until it is done; undefined when there is none, or `change` wants none. */
+/**
+ * Changes a record by compare-and-set, repeated on conflict; undefined when there is no record, or `change` wants none.
+ */
 async function changeRecord<Value>(
   bucket: KeyedBytes,
   key: string,

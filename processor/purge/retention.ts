@@ -4,7 +4,7 @@ import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
 import { countRows, deleteRows, type RowsOf, rollupTables } from './tables.ts';
 
 const DAY_MS = 86_400_000;
-/** Two, for the reason that erasures have; a third would find only what came in the meantime. */
+/** Two, for the reason given in erase.ts; a third would find only what came in the meantime. */
 const ROUNDS = 2;
 
 /** A site, and the time before which its history is removed, in milliseconds since 1970. */
@@ -24,13 +24,13 @@ export function retainedFromMs(retentionDays: number, nowMs: number): number {
 export interface RetentionResult {
   /** By table. */
   readonly rowsRemoved: RowsRemoved;
-  /** The rows of some partitions are still there, because the partitions have not erased. */
+  /** Rows of some partitions are still there, because these partitions have not erased. */
   readonly isPostponed: boolean;
 }
 
 /**
- * Removes what is older than the site retains. Partitions are independent, so rows of those that have erased go even while
- * others are stuck; rollups, which are of all partitions, go last.
+ * Removes what is older than the site retains. Partitions are independent, so rows of those that have erased are
+ * removed even while others are stuck. Rollups cover all partitions, so they go last.
  */
 export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Promise<RetentionResult> {
   const { store } = deps;

@@ -24,11 +24,13 @@ import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const FIRST_MS = Date.UTC(2026, 4, 10);
 const SITES = ['shop', 'blog'];
-/** Hours with events up to the partition's clock, which settles the first day; behind them one for each day. */
+/**
+ * Hours with events up to the partition's clock, which finalizes the first day; after them one hour with events a day.
+ */
 const HOURS = 28;
 const DAYS = 20;
 const NOW_MS = FIRST_MS + 3 * DAYS * UNITS.day.ms;
-/** The number of a summing up that was begun just before now, as a roller counts. */
+/** The block number of a rollup that began shortly before now, numbered as the job does. */
 const BLOCK = (NOW_MS - 5_000) * 2_048;
 
 let world: LaneWorld;
@@ -87,7 +89,7 @@ async function newRollupJob(clock = new ManualClock(NOW_MS)): Promise<RollupJob>
   });
 }
 
-/** Of the announced hours or days, all sums are there. Returns which those are. */
+/** Expects every announced hour or day to have all of its rows. Returns the announced ones. */
 async function announcedInFull(unit: RollupUnit): Promise<readonly AnnouncedRollup[]> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const names = await namesOfHashes(world.store, [...fold.events, ...fold.sessions]);
@@ -110,7 +112,7 @@ test('a rollup without its rows or its announcement does not count, and is made 
     expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit));
     for (const projectId of [undefined, 'shop']) {
       for (const hasRollups of [false, true]) {
-        // Whoever died at it was another one; nothing is marked.
+        // A crash of another process: nothing is marked as late.
         block += 20 * 2_048;
         const died = { projectId, unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
         await announceInvalidation(world.store, died);
@@ -183,7 +185,7 @@ test('block numbers rise although the clock is behind', async () => {
   expect(await announcedInFull('hour')).toHaveLength(before.length);
 });
 
-/** Every order in which the steps of two can come. */
+/** Every order in which the steps of two runs can interleave. */
 function interleavings<Step>(one: readonly Step[], other: readonly Step[]): Step[][] {
   const [first, ...rest] = one;
   const [second, ...others] = other;
@@ -204,7 +206,7 @@ test.each(ROLLUP_UNITS)(
       { projectId: 'shop', block: BLOCK + 2 },
     ];
     const [one, other] = runs.map((numbers) => steps.map((step) => ({ step, numbers })));
-    // Each order has an hour or day of its own, so all of them are gone through together.
+    // Each order has an hour or day of its own, so one pass over the steps covers all of them.
     const orders = interleavings(one ?? [], other ?? []);
     expect(orders).toHaveLength(20);
     const startOf = (index: number) => FIRST_MS + index * UNITS[unit].ms;
@@ -223,7 +225,7 @@ test.each(ROLLUP_UNITS)(
       const announced = await announcedInFull(unit);
       lower += announced.filter(({ projectId, block }) => projectId === 'shop' && block === BLOCK).length;
     }
-    // In some orders the lower one counts for a while, and at last the higher one does in all.
+    // In some orders the lower block counts for a while, and in the end the higher one counts in all.
     expect(lower).toBeGreaterThan(0);
     const last = (await announcedInFull(unit)).filter(({ projectId }) => projectId === 'shop');
     expect(

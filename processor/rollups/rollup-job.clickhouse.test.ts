@@ -14,7 +14,7 @@ import { createRollupMetrics } from './rollup-metrics.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const PARTITIONS = 2;
-// Hours by page are kept by the clock on the wall, so the traffic is of the weeks before.
+// The store drops hours by page by the wall clock, so the traffic lies in the weeks before now.
 const FIRST_MS = startOfUnit('day', Date.now() - 30 * UNITS.day.ms) + 20.3 * HOUR_MS;
 const INTERVAL_MS = 100;
 const SITES = ['shop', 'blog'];
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => world.stop());
 
-/** Sends an event and waits until its partition's checkpoint holds it, so that each has a flush of its own. */
+/** Sends an event and waits until its partition's checkpoint contains it, so that each event has a flush of its own. */
 async function record(partition: number, event: Event): Promise<void> {
   published += 1;
   const sequence = await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
@@ -73,12 +73,12 @@ async function rollupJob(): Promise<RollupJob> {
 }
 
 interface FoundRollups {
-  /** By site and beginning. */
+  /** Block numbers by site and beginning. */
   readonly blocks: ReadonlyMap<string, number>;
   readonly tables: RollupsByTable;
 }
 
-/** What is announced, and its sums. */
+/** The announced rollups and their rows. */
 async function foundRollups(unit: RollupUnit): Promise<FoundRollups> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const rows = await storedRows(world.store);
@@ -89,7 +89,7 @@ async function foundRollups(unit: RollupUnit): Promise<FoundRollups> {
   };
 }
 
-/** The same, recounted row by row. */
+/** The same rollups, recounted row by row. */
 async function recount(unit: RollupUnit, endMs: number): Promise<RollupsByTable> {
   const tables = recountRollups(unit, await storedRows(world.store));
   return Object.fromEntries(
@@ -114,7 +114,7 @@ test('finalized hours and days are rolled up once every partition has passed the
   await job.pass();
   for (const unit of ROLLUP_UNITS) expect((await foundRollups(unit)).blocks.size).toBe(0);
 
-  // The other partition's clock stands before the end: what ended three hours before it is settled.
+  // The other partition's clock is before the end: everything that ended three hours before that clock is finalized.
   const clockMinutes = LAST_MINUTES - 100;
   await record(1, eventAt(clockMinutes, 5));
   await job.pass();
@@ -127,7 +127,7 @@ test('finalized hours and days are rolled up once every partition has passed the
     for (const rows of Object.values(before[unit].tables)) expect(rows.length).toBeGreaterThan(3);
   }
 
-  // One event for a time that is summed up, whose session gets a profile by it, and one for a day before all.
+  // One late event in a rolled-up hour, which gives its session a profile, and one on a day before all others.
   const receivedAtMs = FIRST_MS + (LAST_MINUTES + 1) * 60_000;
   const lateMinutes = 2 * STEP_MINUTES + 0.5;
   await record(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
@@ -143,7 +143,7 @@ test('finalized hours and days are rolled up once every partition has passed the
     expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, finalizedMs)));
     const renewed = [...after.blocks].filter(([key, block]) => before[unit].blocks.get(key) !== block);
     expect(renewed.map(([key]) => key).sort()).toEqual([early, `shop ${startAt(unit, lateMinutes)}`].sort());
-    // Nothing is left to do.
+    // A further pass finds nothing to do.
     await job.pass();
     expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }

@@ -38,7 +38,7 @@ export interface RollupJobOptions extends LeaderDeps {
 interface LaneProgress {
   /** The last flush of each partition. */
   readonly flushed: readonly number[];
-  /** See `finalizedBeforeMs`; the smallest of all partitions. */
+  /** The smallest `finalizedBeforeMs` of all partitions. */
   readonly finalizedMs: number;
 }
 

@@ -7,7 +7,7 @@ export interface RollupMetrics {
   readonly rolledUp: ByUnit<Counter>;
   readonly late: ByUnit<Counter>;
   readonly seconds: ByUnit<Histogram>;
-  /** Since 1970. */
+  /** Unix times. */
   readonly endSeconds: ByUnit<Gauge>;
 }
 

@@ -20,7 +20,7 @@ import { rollUp } from './rollup.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const RUNS = 6;
-/** Long lists: each costs a store's time, and short ones hold nothing that a long one does not. */
+/** Long lists: each costs the store time, and short ones cover nothing that a long one does not. */
 const EVENTS = { minLength: 30, maxLength: 50 };
 
 const KNOWN = 'known';
@@ -50,7 +50,7 @@ async function empty(): Promise<void> {
 /** A partition whose flushes reach the store. */
 class StoredPartition {
   readonly run = new FoldRun();
-  /** How many rows were there after each flush; one that replaces a state has the number of the flush that brought it. */
+  /** The number of rows after each flush. A row that replaces a state has the number of the flush that wrote it. */
   readonly #ends = [{ events: 0, sessions: 0 }];
 
   get flushes(): number {
@@ -74,7 +74,7 @@ class StoredPartition {
     return { events: this.run.events.slice(0, events), sessions: this.run.sessions.slice(0, sessions) };
   }
 
-  /** The hours or days that have anything, and the ones around them. */
+  /** The hours or days with any rows, and the ones next to them. */
   starts(unit: RollupUnit): readonly number[] {
     const times = [
       ...this.run.events.map(({ values }) => Number(values.createdAt)),
@@ -87,7 +87,7 @@ class StoredPartition {
   }
 }
 
-/** Every tenth event is followed by one of the same device, which says who that is. */
+/** Every tenth event is followed by one of the same device that names its profile. */
 function withProfiles(events: readonly Event[]): readonly Event[] {
   return events.flatMap((event, index) => {
     const { occurredAtMs, receivedAtMs } = event;
@@ -96,7 +96,7 @@ function withProfiles(events: readonly Event[]): readonly Event[] {
   });
 }
 
-/** What a test does behind an event. */
+/** What a test does after an event. */
 const step = fc.oneof(
   { weight: 40, arbitrary: fc.constant({ kind: 'nothing' } as const) },
   { weight: 6, arbitrary: fc.constant({ kind: 'flush' } as const) },
@@ -123,7 +123,7 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
         const partition = new StoredPartition();
         const all = withProfiles(events);
         for (const [index, event] of all.entries()) {
-          // No two sessions have one id.
+          // No two sessions have the same id.
           const sessionId = event.sessionId === '' ? '' : `${index + 1}`.padStart(32, '0');
           partition.run.take(messageOf([{ ...event, sessionId }], index + 1));
           const next = steps[index] ?? { kind: 'nothing' };
@@ -146,15 +146,15 @@ test('a rollup equals a recount of the rows that were in the store', async () =>
         seen.rows += await compare(partition);
       },
     ),
-    // To shrink takes minutes.
+    // Shrinking takes minutes.
     { numRuns: RUNS, endOnFailure: true },
   );
-  // Otherwise there was nothing to be wrong about.
+  // Guards against a run without anything to compare.
   expect(seen.rows).toBeGreaterThan(RUNS * 50);
   expect(seen.changed).toBeGreaterThan(RUNS);
 }, 120_000);
 
-/** Sums against recounts, for each flush that some of them go by. Returns how many rows of sums there were. */
+/** Compares rollups with recounts, for each flush that some of them reach up to. Returns the number of rollup rows. */
 async function compare(partition: StoredPartition): Promise<number> {
   const sites = ['demo', 'shop', 'größe'];
   const all = partition.rows(partition.flushes);
@@ -176,7 +176,7 @@ async function compare(partition: StoredPartition): Promise<number> {
   return count;
 }
 
-/** How many states of sessions were replaced by one of another visitor. */
+/** The number of states of sessions that were replaced by one of another visitor. */
 function changedVisitors(sessions: readonly StoredRow[]): number {
   const visitors = new Map<unknown, Set<unknown>>();
   for (const { values } of sessions) {

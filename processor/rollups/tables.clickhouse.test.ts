@@ -17,7 +17,7 @@ import { startOfUnit, UNITS } from './units.ts';
 
 const DATABASE = 'tables_test';
 const DAY_MS = UNITS.day.ms;
-// By the clock on the wall, as the store lets hours go by it.
+// The store drops old hours by the wall clock.
 const NOW_MS = startOfUnit('hour', Date.now());
 const RECENT_MS = NOW_MS - 5 * DAY_MS;
 const OLD_MS = NOW_MS - (HOURLY_PAGES_DAYS + 40) * DAY_MS;
@@ -64,7 +64,7 @@ test.each(Object.entries(ROLLUP_DIMENSIONS))(
     expect(names.slice(-6)).toEqual(['begun', 'viewed', 'bounced', 'lastedMs', 'revenue', 'visitors']);
     const between = columns.slice(3, -6);
     expect(between.map(({ name }) => name)).toEqual([...dimensions]);
-    // A row for each combination: what is not part of the key would be lost when rows are merged.
+    // A row for each combination: a column outside the key would lose rows when the store merges.
     for (const { name, isKey } of between) expect(`${name} ${isKey}`).toBe(`${name} 1`);
   },
 );
@@ -106,7 +106,7 @@ test('old hours have totals and no pages, and pages are removed when they grow o
   await rollUpBoth(NOW_MS, 2);
   expect(await hoursOf('hourly_totals')).toEqual([OLD_MS, RECENT_MS]);
   expect(await hoursOf('hourly_pages')).toEqual([RECENT_MS]);
-  // As if they had been summed up when they were young.
+  // As if they had been rolled up when they were recent.
   await rollUpBoth(OLD_MS + DAY_MS, 4);
   expect(await hoursOf('hourly_pages')).toEqual([OLD_MS, RECENT_MS]);
   await store.command(`ALTER TABLE hourly_pages MODIFY TTL ${ttl} SETTINGS mutations_sync = 1`);

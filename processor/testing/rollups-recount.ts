@@ -3,18 +3,18 @@ import { ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
 
-/** A row of sums as a test compares it: keys, figures, and who was counts, by name and not by hash. */
+/** A rollup row as a test compares it: keys and figures, with names in place of hashes. */
 export type PlainRollup = Readonly<Record<string, unknown>>;
 
-/** Rows of sums by table. */
+/** Rollup rows by table. */
 export type RollupsByTable = Readonly<Record<string, readonly PlainRollup[]>>;
 
 const NO_SESSION = '0'.repeat(32);
 const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
 
 /**
- * What all sums of hours or of days have to say about rows, recounted one by one. Shares nothing with the statements but
- * the lists of columns. `start` is in milliseconds; amounts are texts, and those of zero are left out.
+ * What all rollups of hours or of days have to contain for these rows, recounted one by one. Shares only the lists of
+ * columns with the statements. `start` is in milliseconds; amounts are texts, and zero amounts are left out.
  */
 export function recountRollups(
   unit: RollupUnit,
@@ -93,7 +93,7 @@ interface RollupCounts {
   titleShownAt: string;
   readonly revenue: Map<string, bigint>;
   readonly visitors: Set<string>;
-  /** Those that lie in the hour or day as a whole, and the others. */
+  /** Sessions that lie completely in the hour or day, and the others. */
   readonly sessionsWithin: Set<string>;
   readonly sessions: Set<string>;
 }
@@ -136,7 +136,7 @@ function nothing(): RollupCounts {
   };
 }
 
-/** A session may have moved elsewhere, and amounts may add up to nothing. */
+/** A session may have changed its values, and amounts may add up to nothing. */
 function saysSomething({ screenViews, begun, revenue, visitors }: RollupCounts): boolean {
   return screenViews + begun + visitors.size > 0 || [...revenue.values()].some((amount) => amount !== 0n);
 }
@@ -174,7 +174,7 @@ const FIGURES = [
   'sessions',
 ];
 
-/** In an order of which only the rows' keys decide, so that a difference is shown where it is. */
+/** Sorts by the keys of the rows only, so that a difference shows at the row where it is. */
 export function inOrder(rows: readonly PlainRollup[]): readonly PlainRollup[] {
   return rows
     .map((row) => {

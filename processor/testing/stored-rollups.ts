@@ -10,7 +10,7 @@ const DAILY = Object.entries(ROLLUP_DIMENSIONS).map(
   ([table, columns]) => [table, [...columns, 'viewed']] as const,
 );
 
-/** All tables of sums, and the columns that are compared. */
+/** All rollup tables, and the columns that are compared. */
 const TABLES: Readonly<
   Record<RollupUnit, readonly (readonly [table: string, columns: readonly string[]])[]>
 > = {
@@ -24,13 +24,13 @@ const TABLES: Readonly<
   ],
 };
 
-/** The tables that hold sums, and what is said of them. */
+/** The rollup tables and the tables of announcements. */
 export const ROLLUP_TABLES: readonly string[] = [
   ...Object.values(UNITS).map(({ announced }) => announced),
   ...Object.values(TABLES).flatMap((tables) => tables.map(([table]) => table)),
 ];
 
-/** What is announced of the hours or days of a site. */
+/** The last announcement of an hour or day of a site. */
 export interface AnnouncedRollup {
   readonly projectId: string;
   readonly startMs: number;
@@ -38,7 +38,7 @@ export interface AnnouncedRollup {
   readonly flushed: readonly number[];
 }
 
-/** The last word on each hour or day of these sites, voids left out. */
+/** The last announcement of each hour or day of these sites, without invalidations. */
 export async function announcedRollups(
   store: Store,
   unit: RollupUnit,
@@ -55,7 +55,7 @@ export async function announcedRollups(
   return [...last.values()].filter(({ flushed }) => flushed.length > 0);
 }
 
-/** The sums that are announced, by table, with names in place of hashes. */
+/** The rows of announced rollups by table, with names in place of hashes. */
 export async function announcedRows(
   store: Store,
   unit: RollupUnit,
@@ -100,7 +100,7 @@ function named(row: PlainRollup, names: ReadonlyMap<string, string>): PlainRollu
   };
 }
 
-/** Whom a hash of the sums means: every visitor and session of these rows by the hash that they are to have. */
+/** The visitor or session of each hash in the rollups, for all visitors and sessions of these rows. */
 export async function namesOfHashes(
   store: Store,
   rows: readonly StoredRow[],

@@ -18,10 +18,10 @@ export const FIRST_DAY_MS: number = Date.UTC(2026, 1, 27);
 export const MOVES_MAX = 400;
 export const POINTS: readonly CrashPoint[] = CRASH_POINTS.filter((point) => point.startsWith('delivery:'));
 
-/** Thrown where a process dies. */
+/** Thrown where a process crashes. */
 class CrashError extends Error {}
 
-/** A process that brings events of one integration, move by move, and dies where it is told to. */
+/** A process that delivers the events of one integration, move by move, and crashes on demand. */
 export interface Process {
   readonly deps: DeliveryDeps;
   tries: Tries;
@@ -68,7 +68,7 @@ export function processOf(
   return process;
 }
 
-/** The same process, each of whose writes to the bucket waits for something first. */
+/** The same process, with a wait before each write to the bucket. */
 export function slowed(process: Process, beforePut: (key: string) => Promise<void>): Process {
   const open = (integration: Integration) => {
     const bucket = must(openBucket(integration), 'the secret is known');
@@ -86,7 +86,7 @@ export function slowed(process: Process, beforePut: (key: string) => Promise<voi
   return { ...process, deps: { ...process.deps, openBucket: open } };
 }
 
-/** A flush of events at these times; until it is complete no one may count on it. */
+/** A flush of events at these times. Unless it is complete, no checkpoint names it. */
 export async function flush(
   scene: Scene,
   partition: number,
@@ -118,7 +118,7 @@ export async function move(scene: Scene, process: Process, isDue: boolean): Prom
   }
 }
 
-/** Moves on until everything is brought, backfills as well. */
+/** Makes moves until everything is delivered, backfills as well. */
 export async function deliverAll(scene: Scene, process = processOf(scene)): Promise<void> {
   let isCaughtUp = false;
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
@@ -157,7 +157,7 @@ export async function found({ world, integration }: Scene): Promise<FoundInBucke
   return readBucket(await world.s3.objects(), integration);
 }
 
-/** Holds what is in the bucket against what was written; everything is written. */
+/** Compares the bucket with the events that were written, once everything is delivered. */
 export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
   const { first, flushed, backfilledDays, ...delivery } = await deliveryOf(scene);
   const isRequested = (atMs: number) =>
@@ -173,7 +173,7 @@ export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
   expect(new Set(ids).size).toBe(ids.length);
   const { projectId } = scene.integration;
   const meant = scene.written.filter(isMeant);
-  // What was purged may have been brought before.
+  // Purged events may have been delivered before.
   const expected = meant
     .map((event) => ({ event: eventOf(event, projectId), isPurged: scene.purged.has(event.number) }))
     .filter(({ event, isPurged }) => !isPurged || ids.includes(event.id))

@@ -19,10 +19,10 @@ export const PARTITIONS = 3;
 /** Longer than a busy machine takes. */
 const TIMEOUT_MS = 10_000;
 
-/** So low that few events make several files of an hour, and several steps. */
+/** So low that few events need several files an hour, and several steps. */
 export const LOW_LIMITS: DeliveryLimits = { stepRows: 6, stepHours: 2, fileRows: 3, fileBytes: 1_000_000 };
 
-/** A bus, a store, and a storage behind a proxy that fails at will. */
+/** A bus, a store, and an object storage behind a proxy that fails on demand. */
 export interface DeliveryWorld {
   readonly lane: LaneWorld;
   readonly s3: S3Server;
@@ -48,7 +48,7 @@ export async function startDeliveryWorld(name: string): Promise<DeliveryWorld> {
   };
 }
 
-/** An integration of a site of its own, with the storage's key as what was sealed. */
+/** An integration of a site of its own, whose sealed secret is the key of the storage in plain text. */
 export function integrationOf(world: DeliveryWorld, fields: Partial<Integration> = {}): Integration {
   const id = randomUUID();
   const projectId = fields.projectId ?? `site-${id.slice(0, 8)}`;
@@ -76,7 +76,7 @@ export function integrationOf(world: DeliveryWorld, fields: Partial<Integration>
   };
 }
 
-/** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be opened. */
+/** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be decrypted. */
 export function openBucket(
   integration: Integration,
   timeoutMs: number = TIMEOUT_MS,
@@ -90,7 +90,7 @@ export function openBucket(
   });
 }
 
-/** What a process has for deliveries; it dies where `crashPoint` throws. */
+/** The dependencies of a process that crashes where `crashPoint` throws. */
 export function depsOf(
   { lane, deliveries }: DeliveryWorld,
   {
@@ -102,7 +102,7 @@ export function depsOf(
     readonly lanes: KeyedBytes;
     readonly crashPoint?: (point: CrashPoint) => void;
     readonly limits?: DeliveryLimits;
-    /** Of a request to the storage. */
+    /** Timeout of a request to the storage. */
     readonly timeoutMs?: number;
   },
 ): DeliveryDeps {

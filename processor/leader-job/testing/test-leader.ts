@@ -4,7 +4,7 @@ import { Metrics } from '../../../infra/metrics.ts';
 import type { LeaderDeps } from '../leader-job.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from '../leader-job-metrics.ts';
 
-/** A process that leads, for a test that runs one job of it. */
+/** A process that always leads, for tests that run one job. */
 export function testLeader(name: LeaderJobName): LeaderDeps {
   return {
     isLeader: () => true,
