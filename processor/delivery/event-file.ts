@@ -179,7 +179,10 @@ async function* checkedEnd(
 
 /** The store's answer was cut off. */
 export function incompleteAnswer(): StoreError {
-  return new StoreError('the store returned an incomplete answer', 'retryable', undefined, {});
+  return new StoreError('the store returned an incomplete answer', {
+    kind: 'retryable',
+    failure: 'unreachable',
+  });
 }
 
 function conditionOf({ rows, hour, lower, upper }: FileRows): Condition {
