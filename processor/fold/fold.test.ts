@@ -4,7 +4,7 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { creditLists, hasNoSameTimestampEvents } from '../testing/credits.ts';
-import { liveVisitors, type Reference, reference } from '../testing/reference.ts';
+import { liveVisitors, type ReferenceResult, reference } from '../testing/reference.ts';
 import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
 import { openBatch } from './batch.ts';
@@ -75,7 +75,7 @@ function stateText({ values }: StoredRow): string {
 }
 
 /** The same from the reference. */
-function expected(all: Reference) {
+function expected(all: ReferenceResult) {
   return {
     events: all.events
       .map(({ event, sessionId }) =>

@@ -27,7 +27,7 @@ import { TEST_LIMITS } from './run.ts';
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
 
-/** A keeper as the processor runs it, with a thread of its own. */
+/** A supervisor as the processor runs it, with a thread of its own. */
 export interface RunningLane {
   readonly supervisor: PartitionSupervisor;
   readonly metrics: LaneMetrics;
@@ -39,9 +39,9 @@ export interface LaneStart {
   readonly partition: number;
   readonly instance: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** May throw, as a death at that point would end the lane. */
+  /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
-  /** Called before each call that the lane makes of its bus, its records, its store and its thread. */
+  /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
   readonly beforeCall?: (supervisor: PartitionSupervisor) => void;
 }
 
@@ -54,7 +54,7 @@ export interface LaneWorld {
   readonly store: Store;
   readonly feeds: Feeds;
   readonly server: StoreServer;
-  /** Makes the streams of a partition. */
+  /** Creates the streams of a partition. */
   open(partition: number): Promise<void>;
   start(options: LaneStart): Promise<RunningLane>;
   /** Stops the lanes that still run. */
@@ -137,18 +137,18 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   };
 }
 
-/** Looks again and again until there is something; fails after half a minute. */
+/** Polls until `look` returns something; fails after half a minute. */
 export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const endMs = Date.now() + WAIT_MAX_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > endMs) throw new Error(`timed out waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Resolves when the lane has caught up and answers. */
+/** Resolves when the lane has caught up and answers questions. */
 export async function answering({ supervisor }: RunningLane): Promise<void> {
   await until('the lane to answer', () => supervisor.answering || undefined);
 }
@@ -158,7 +158,7 @@ async function stopSupervisor(supervisor: PartitionSupervisor, worker: WorkerHan
   await worker.stop();
 }
 
-/** The same object, each of whose methods says first that it is called. */
+/** The same object, with a callback before each call of a method. */
 function watched<T extends object>(part: T, beforeCall: () => void): T {
   return new Proxy(part, {
     get: (target, name) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { keepHourlyPages, markLateHours, sumUp } from '../../processor/testing/rollups.ts';
+import { keepHourlyPages, markLateHours, rollUp } from '../../processor/testing/rollups.ts';
 import { metricsQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
 import { answerActiveUsers } from '../insights/active-users.ts';
@@ -85,7 +85,7 @@ async function rollUpSome(): Promise<void> {
     const startsMs = Array.from({ length: count }, (_, index) => (first + index) * lengthMs);
     const some = startsMs.filter(() => seeded.chance(share));
     block += 2;
-    await sumUp(fixture.store, {
+    await rollUp(fixture.store, {
       projectId: isFirst ? undefined : SITE,
       unit,
       startsMs: isFirst ? startsMs : some,
