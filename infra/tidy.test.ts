@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SETTINGS } from './config.ts';
 import { projectRoot } from './root.ts';
 import { importBreaches } from './testing/import-rules.ts';
+import { roomBreaches } from './testing/room-rules.ts';
 import { settingsTable, tableIn } from './testing/settings-table.ts';
 import { readSource } from './testing/source-text.ts';
 import { type Breach, readTree, type Tree } from './testing/source-tree.ts';
@@ -14,6 +15,10 @@ describe('this repository', () => {
 
   test('imports only to the left, only contracts, and never in a circle', () => {
     expect(importBreaches(repository).map(show)).toEqual([]);
+  });
+
+  test('has rooms that a stranger can read: few files at the root, few contracts, no circle of folders', () => {
+    expect(roomBreaches(repository).map(show)).toEqual([]);
   });
 
   test('keeps its rules about names, sizes and words', () => {
@@ -81,6 +86,77 @@ describe('an import', () => {
   ];
   test.each(cases)('%s', (_name, files, breaches) => {
     expect(importBreaches(treeOf(files))).toHaveLength(breaches);
+  });
+});
+
+describe('a room', () => {
+  const files = (room: string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${room}/file-${index}.ts`, '']));
+  const types = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`query/t-${index}.ts`, 'export interface Answer {}']),
+    );
+  const contracts = Object.fromEntries(
+    [
+      ...['event', 'session-lookup', 'entity-update', 'entity-lookup', 'track-schema'].map(
+        (name) => `ingest/${name}.ts`,
+      ),
+      ...['rows', 'hot', 'event-export', 'integration', 'erasure'].map((name) => `processor/${name}.ts`),
+    ].map((path) => [path, '']),
+  );
+  const cases: [name: string, files: Record<string, string>, breaches: number][] = [
+    ['with 15 files at its root is right', files('query', 15), 0],
+    ['with 16 files at its root is wrong', files('query', 16), 1],
+    ['with many files in a folder is right', files('query/sql', 40), 0],
+    ['with ten contracts is right', contracts, 0],
+    [
+      'whose folders import one way is right',
+      {
+        'query/a/one.ts': `import { b } from '../b/two.ts';`,
+        'query/main.ts': `import { a } from './a/one.ts';`,
+      },
+      0,
+    ],
+    [
+      'whose folders import each other is wrong',
+      {
+        'query/a/one.ts': `import { b } from '../b/two.ts';`,
+        'query/b/three.ts': `import type { C } from '../a/four.ts';`,
+      },
+      1,
+    ],
+    [
+      'whose root file and folder import each other is wrong',
+      {
+        'query/a/one.ts': `import { main } from '../api.ts';`,
+        'query/api.ts': `import { two } from './a/two.ts';`,
+      },
+      1,
+    ],
+    [
+      'whose folders import each other in tests only is right',
+      {
+        'query/a/one.ts': `import { b } from '../b/two.ts';`,
+        'query/b/two.test.ts': `import { c } from '../a/one.ts';`,
+      },
+      0,
+    ],
+    ['in which a type has two declarations is right', types(2), 0],
+    ['in which a type has three declarations is wrong', types(3), 1],
+    [
+      'that imports and passes on a type declares none',
+      { ...types(2), 'query/u.ts': `import type { Answer } from './t-0.ts';\nexport type { Answer };` },
+      0,
+    ],
+  ];
+  test.each(cases)('%s', (_name, tree, breaches) => {
+    expect(roomBreaches(treeOf(tree)).map(show)).toHaveLength(breaches);
+  });
+
+  test('with more contracts than its readers can know is wrong', () => {
+    expect(roomBreaches(treeOf(contracts), 9).map(({ rule }) => rule)).toEqual([
+      '10 contract files; the most is 9',
+    ]);
   });
 });
 

@@ -13,6 +13,7 @@ import type { Law } from './judge.ts';
 import { credentialIn, KnownThings } from './known.ts';
 import { operationsIn } from './operations.ts';
 import type { Cast } from './requests.ts';
+import { schemaCheck } from './schemas.ts';
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 50_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
@@ -143,9 +144,14 @@ async function documentOf(host: string): Promise<OpenApiDocument> {
   return (await (await fetch(`${cluster.url(host)}/openapi.json`)).json()) as OpenApiDocument;
 }
 
+function lawOf(document: OpenApiDocument, { limited }: { readonly limited: boolean }): Law {
+  const named = document.components.schemas;
+  return { operations: operationsIn(document), named, schemaBreaches: schemaCheck(named), limited };
+}
+
 test('requests made from the document alone: every answer is as the document says', async () => {
   const document = await documentOf('web');
-  const operations = operationsIn(document);
+  const law = lawOf(document, { limited: false });
   const control = await madeSite('Control');
   await sendHistory(control, CONTROL_EVENTS);
   const home = await madeSite('Home');
@@ -168,12 +174,11 @@ test('requests made from the document alone: every answer is as the document say
     foreign,
     decoys,
   };
-  const known = new KnownThings(operations, [
+  const known = new KnownThings(law.operations, [
     { projectId: home.id },
     { projectId: home.id, profileId: 'user-1' },
     { projectId: home.id, groupId: 'group-1' },
   ]);
-  const law: Law = { operations, named: document.components.schemas, limited: false };
   const { breaches, good, statuses, unavailable, sent } = await fuzz({
     law,
     known,
@@ -207,9 +212,9 @@ test('requests made from the document alone: every answer is as the document say
 
 test('with limits, every answer that lists the headers of limits says them, and 429 is one of them', async () => {
   const document = await documentOf('limited');
-  const operations = operationsIn(document);
+  const law = lawOf(document, { limited: true });
   const home = await madeSite('Limited');
-  const known = new KnownThings(operations, [{ projectId: home.id }]);
+  const known = new KnownThings(law.operations, [{ projectId: home.id }]);
   const cast = {
     root: cluster.credentials.clients.root,
     write: home.write,
@@ -218,7 +223,7 @@ test('with limits, every answer that lists the headers of limits says them, and 
     decoys: [foreign],
   };
   const outcome = await fuzz({
-    law: { operations, named: document.components.schemas, limited: true },
+    law,
     known,
     cast,
     site: home.id,

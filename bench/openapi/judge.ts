@@ -1,13 +1,14 @@
 import { STATUS_CODES } from 'node:http';
 import type { JsonSchema } from '../../query/openapi/json-schema.ts';
 import type { RawAnswer } from './connection.ts';
-import { type NamedSchemas, schemaBreaches } from './json-schema-check.ts';
 import { type ListedAnswer, type ListedOperation, targetOf } from './operations.ts';
+import type { NamedSchemas, SchemaCheck } from './schemas.ts';
 
 /** What answers are held against. */
 export interface Law {
   readonly operations: readonly ListedOperation[];
   readonly named: NamedSchemas;
+  readonly schemaBreaches: SchemaCheck;
   /** Whether clients are limited: the headers that say so are only then sent. */
   readonly limited: boolean;
 }
@@ -60,7 +61,7 @@ function contentBreach(law: Law, answer: RawAnswer, listed: ListedAnswer): strin
   if (text === undefined) return `${status} is not UTF-8`;
   const [value] = parsed(text);
   if (value === undefined) return `${status} is no JSON: ${text.slice(0, 200)}`;
-  const breaches = schemaBreaches(value, content[1], law.named);
+  const breaches = law.schemaBreaches(value, content[1]);
   if (breaches.length > 0) return `${status} breaks its schema: ${breaches.slice(0, 5).join('; ')}`;
   return status >= 400 ? errorBreach(status, value, { text, schema: content[1] as JsonSchema }) : undefined;
 }

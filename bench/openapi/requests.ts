@@ -3,9 +3,9 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { JsonSchema } from '../../query/openapi/json-schema.ts';
 import type { ParameterObject } from '../../query/openapi/open-api.ts';
 import type { Credential } from '../cluster/client.ts';
-import type { NamedSchemas } from './json-schema-check.ts';
 import { changesNamed, type KnownThings, lastName, type Names } from './known.ts';
 import type { ListedOperation } from './operations.ts';
+import type { NamedSchemas } from './schemas.ts';
 import { madeValue, nodeOf, oneOf, type ValueSources } from './values.ts';
 
 /** Clients of every kind. */

@@ -1,7 +1,7 @@
 import { array, type JsonNode, object, plain } from '../../ingest/testing/json-text.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { JsonSchema } from '../../query/openapi/json-schema.ts';
-import { type NamedSchemas, referred } from './json-schema-check.ts';
+import { type NamedSchemas, referred } from './schemas.ts';
 
 /** What values are made from. */
 export interface ValueSources {

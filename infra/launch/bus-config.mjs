@@ -3,7 +3,6 @@
  * @property {number} port
  * @property {string} storeDir
  * @property {{ readonly user: string, readonly password: string } | undefined} login undefined lets anybody in
- * @property {boolean} syncAlways
  * @property {number} fileBytesMax
  */
 
@@ -25,7 +24,7 @@ export function busFileBytesMax(partitions, bytesPerPartition) {
  * @param {BusSettings} settings
  * @returns {string}
  */
-export function natsConfig({ port, storeDir, login, syncAlways, fileBytesMax }) {
+export function natsConfig({ port, storeDir, login, fileBytesMax }) {
   return [
     '# Written at every start; changes are lost.',
     'server_name: footfall',
@@ -35,7 +34,7 @@ export function natsConfig({ port, storeDir, login, syncAlways, fileBytesMax }) 
     `  store_dir: ${JSON.stringify(storeDir)}`,
     '  max_memory_store: 256MB',
     `  max_file_store: ${fileBytesMax}`,
-    ...(syncAlways ? ['  sync_interval: always'] : []),
+    '  sync_interval: always',
     '}',
     ...(login === undefined ? [] : [authorization(login)]),
     '',

@@ -8,10 +8,10 @@ const OUTPUT_KEPT = 64 * 1024;
  * Runs a program to its end and keeps the last part of what it wrote; one that cannot be started has code null.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ cwd?: string, timeoutMs?: number, env?: NodeJS.ProcessEnv, onOutput?: (text: string) => void }} [options]
+ * @param {{ cwd?: string, timeoutMs?: number, env?: NodeJS.ProcessEnv }} [options]
  * @returns {Promise<CommandResult>}
  */
-export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.env, onOutput } = {}) {
+export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.env } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -22,7 +22,6 @@ export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.en
     let output = '';
     const keep = (/** @type {Buffer} */ chunk) => {
       output = (output + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
-      onOutput?.(chunk.toString('utf8'));
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
@@ -34,7 +33,7 @@ export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.en
 /**
  * Runs npm: the one that started us when there is one, so that both are of the same version.
  * @param {readonly string[]} args
- * @param {{ cwd: string, onOutput?: (text: string) => void }} options
+ * @param {{ cwd: string, timeoutMs?: number }} options
  */
 export function runNpm(args, options) {
   const script = process.env.npm_execpath ?? '';

@@ -17,15 +17,15 @@ import { sourceState } from './build.mjs';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
 import { parseReadyLine } from './child.mjs';
 import { openDataFolder } from './data-folder.mjs';
+import { parseIndexTargets, parseOsRelease, sourceLines, sourcesFor } from './debian-package.mjs';
 import { firstStartLines, laterStartLines } from './first-lines.mjs';
 import { parseFirstStart } from './first-start.mjs';
 import { takeLock, waitForLock } from './lock.mjs';
 import { openLogFile } from './log-file.mjs';
 import { createLogLines, readableLogLine } from './log-lines.mjs';
-import { parseIndexTargets, parseOsRelease, sourceLines, sourcesFor } from './nats-package.mjs';
 import { sumOf, targetOf } from './nats-release.mjs';
-import { canSyncAlways, isAtLeast, parseNatsVersion } from './nats-version.mjs';
-import { nodeProblem } from './node-version.mjs';
+import { knownNatsServer } from './nats-server.mjs';
+import { parseNatsVersion } from './nats-version.mjs';
 import { isInstalled } from './packages.mjs';
 import { STORE_THREADS } from './parts.mjs';
 import { identityOf } from './processes.mjs';
@@ -41,15 +41,6 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('versions', () => {
   test.each([
-    ['18.20.0', false],
-    ['20.10.9', false],
-    ['20.11.0', true],
-    ['22.0.0', true],
-  ])('Node %s is new enough: %s', (version, isNewEnough) => {
-    expect(nodeProblem(version) === '').toBe(isNewEnough);
-  });
-
-  test.each([
     ['nats-server: v2.10.27', '2.10.27'],
     ['nats-server: v2.9.10', '2.9.10'],
     ['nats-server: v2.11.0-RC.1\n', '2.11.0-RC.1'],
@@ -58,13 +49,17 @@ describe('versions', () => {
     expect(parseNatsVersion(output)).toBe(version);
   });
 
-  test('2.10 is newer than 2.9', () => {
-    expect([canSyncAlways('2.10.0'), canSyncAlways('2.9.25'), canSyncAlways('3.0.0')]).toEqual([
-      true,
-      false,
-      true,
-    ]);
-    expect(isAtLeast('1.99.0', [2, 9])).toBe(false);
+  test.each([
+    ['2.10.0', true],
+    ['2.9.25', false],
+    ['3.0.0', true],
+    ['1.99.0', false],
+  ])('nats-server %s is new enough: %s', async (version, isNewEnough) => {
+    const path = join(folder, 'nats-server');
+    writeFileSync(path, `#!/bin/sh\necho nats-server: v${version}\n`, { mode: 0o755 });
+    expect((await knownNatsServer({ NATS_SERVER: '', PATH: folder }, folder)) !== undefined).toBe(
+      isNewEnough,
+    );
   });
 });
 
@@ -110,16 +105,12 @@ describe('config of the bus', () => {
   };
 
   test('listens on loopback only, with a login, and syncs always', () => {
-    const config = natsConfig({ ...settings, syncAlways: true });
+    const config = natsConfig(settings);
     expect(config).toContain('listen: "127.0.0.1:4222"');
     expect(config).toContain('sync_interval: always');
     expect(config).toContain('store_dir: "/a \\"b\\""');
     expect(config).toContain('authorization { user: "u", password: "p" }');
     expect(config).not.toContain('http');
-  });
-
-  test('says nothing of syncing to a server that does not know it', () => {
-    expect(natsConfig({ ...settings, syncAlways: false })).not.toContain('sync_interval');
   });
 
   test('has room for every partition at its limit', () => {

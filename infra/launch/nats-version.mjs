@@ -1,6 +1,10 @@
 import { execFile } from 'node:child_process';
+import { isAtLeast } from './node-version.mjs';
 
 /** @typedef {{ readonly path: string, readonly version: string, readonly from: string }} NatsServer */
+
+/** The first with `sync_interval: always`: an acknowledged message is on disk, and not only in the page cache. */
+const LEAST = '2.10';
 
 /**
  * The version in the output of `nats-server --version`, or undefined.
@@ -12,24 +16,7 @@ export function parseNatsVersion(output) {
 }
 
 /**
- * @param {string} version
- * @param {readonly [number, number]} least major and minor
- */
-export function isAtLeast(version, [leastMajor, leastMinor]) {
-  const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
-  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
-}
-
-/**
- * `sync_interval: always` exists since 2.10: every acknowledged message is on disk, not only in the page cache.
- * @param {string} version
- */
-export function canSyncAlways(version) {
-  return isAtLeast(version, [2, 10]);
-}
-
-/**
- * Runs the program to learn its version; undefined when it does not run or is not a nats-server of 2.9 or later.
+ * Runs the program to learn its version; undefined when it does not run or is older than 2.10.
  * @param {string} path
  * @param {string} from where it was found, in words
  * @returns {Promise<NatsServer | undefined>}
@@ -41,5 +28,5 @@ export async function probeNatsServer(path, from) {
     );
   });
   const version = parseNatsVersion(String(output));
-  return version !== undefined && isAtLeast(version, [2, 9]) ? { path, version, from } : undefined;
+  return version !== undefined && isAtLeast(version, LEAST) ? { path, version, from } : undefined;
 }

@@ -1,14 +1,66 @@
 // Old versions of Node must be able to read this file and say what is wrong, so its syntax is that of 2015.
 
 /**
- * What is wrong with this version of Node, or an empty text. 20.11 is the first with `import.meta.dirname`.
- * @param {string} version such as 20.11.0
- * @returns {string}
+ * The versions of Node that footfall runs on, the preferred one first, and the oldest glibc that the HTTP library's
+ * binary for each loads with. `minor` 11 of Node 20 is the first with `import.meta.dirname`. A test compares the
+ * table with the binaries.
  */
-export function nodeProblem(version) {
-  var parts = version.split('.');
-  var major = Number(parts[0]);
-  var minor = Number(parts[1]);
-  if (major > 20 || (major === 20 && minor >= 11)) return '';
-  return `Node ${version} is too old: footfall needs 20.11 or newer. Install Node 20 and start again.`;
+export const SUPPORTED_NODES = [
+  { major: 24, minor: 0, abi: 137, glibc: '2.38' },
+  { major: 22, minor: 0, abi: 127, glibc: '2.38' },
+  { major: 20, minor: 11, abi: 115, glibc: '2.27' },
+];
+
+/**
+ * What is wrong with this version of Node on this machine, or an empty text.
+ * @param {{ version: string, platform: string, glibc: string }} machine version such as 20.11.0; glibc such as 2.36,
+ *   empty when there is none or when this Node cannot say
+ * @returns {string} one line
+ */
+export function nodeProblem(machine) {
+  var major = Number(machine.version.split('.')[0]);
+  var minor = Number(machine.version.split('.')[1]);
+  var supported = SUPPORTED_NODES.filter((node) => node.major === major && node.minor <= minor)[0];
+  if (supported === undefined) {
+    return `footfall needs Node 24, 22 or 20 (20.11 or newer), and this is Node ${machine.version}. ${advice(machine)}`;
+  }
+  if (machine.platform !== 'linux') return '';
+  if (machine.glibc === '') {
+    return 'The HTTP library needs glibc, and this system has another C library. Use a distribution with glibc, such as Debian.';
+  }
+  if (isAtLeast(machine.glibc, supported.glibc)) return '';
+  return `Node ${major} needs glibc ${supported.glibc} or newer for the HTTP library; this machine has ${machine.glibc}. ${advice(machine)}`;
+}
+
+/** What `nodeProblem` asks about this process. */
+export function thisMachine() {
+  return { version: process.versions.node, platform: process.platform, glibc: glibcVersion() };
+}
+
+/** @param {{ platform: string, glibc: string }} machine */
+function advice(machine) {
+  if (machine.platform !== 'linux') return 'Use Node 24.';
+  if (machine.glibc === '') return 'Use Node 24, or Node 20 where glibc is older than 2.38.';
+  var loading = SUPPORTED_NODES.filter((node) => isAtLeast(machine.glibc, node.glibc))[0];
+  if (loading === undefined) return 'Use a newer distribution.';
+  return loading === SUPPORTED_NODES[0]
+    ? `Use Node ${loading.major}.`
+    : `Use Node ${loading.major}, or a newer distribution.`;
+}
+
+/** @returns {string} such as 2.36; empty without glibc, and on a Node that has no reports */
+function glibcVersion() {
+  if (!process.report) return '';
+  // Otherwise the report asks the network for the names of open connections.
+  Object.assign(process.report, { excludeNetwork: true });
+  return Object(Object(process.report.getReport()).header).glibcVersionRuntime || '';
+}
+
+/**
+ * @param {string} version such as 2.36
+ * @param {string} least
+ */
+export function isAtLeast(version, least) {
+  var difference = Number(version.split('.')[0]) - Number(least.split('.')[0]);
+  return difference > 0 || (difference === 0 && Number(version.split('.')[1]) >= Number(least.split('.')[1]));
 }

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
-import { canSyncAlways } from './nats-version.mjs';
 import { freePort, greetsAsNats } from './ports.mjs';
 import { projectRoot } from './root.mjs';
 import { writeWhole } from './write-whole.mjs';
@@ -30,7 +29,6 @@ export async function planBus({ settings, secrets, server, env }) {
     port,
     storeDir: folder,
     login: { user: secrets.busUser, password: secrets.busPassword },
-    syncAlways: canSyncAlways(server.version),
     fileBytesMax: busFileBytesMax(settings.partitions, settings.busBytesMax),
   });
   const configPath = join(folder, 'nats.conf');

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { build, buildIsCurrent } from './build.mjs';
+import { checkHttpLibrary } from './http-library.mjs';
 import { waitForLock } from './lock.mjs';
 import { ensureNatsServer } from './nats-server.mjs';
 import { installPackages, packagesAreCurrent } from './packages.mjs';
@@ -45,6 +46,7 @@ export async function prepare(env, terminal) {
       note,
     }),
   );
+  checkHttpLibrary(projectRoot);
   await terminal.step('nats-server', async (note) => {
     if ((env.NATS_URL ?? '') !== '') return 'not needed: NATS_URL is set';
     natsServer = await ensureNatsServer(env, note);

@@ -5,11 +5,11 @@
  */
 /** @typedef {RestartState & { readonly delayMs: number, readonly givesUp: boolean }} RestartDecision */
 
-export const FIRST_DELAY_MS = 200;
-export const MAX_DELAY_MS = 10_000;
-export const HEALTHY_MS = 60_000;
-export const FIRST_SECONDS_MS = 10_000;
-export const EARLY_FAILURES_MAX = 8;
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 10_000;
+const HEALTHY_MS = 60_000;
+const FIRST_SECONDS_MS = 10_000;
+const EARLY_FAILURES_MAX = 8;
 
 /** @type {RestartState} */
 export const NO_FAILURES = { failures: 0, earlyFailures: 0 };

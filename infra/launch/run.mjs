@@ -1,6 +1,5 @@
 import { openDataFolder } from './data-folder.mjs';
 import { Launch } from './launch.mjs';
-import { canSyncAlways } from './nats-version.mjs';
 import { checkPort, freePort } from './ports.mjs';
 import { prepare } from './prepare.mjs';
 import { explain } from './problem.mjs';
@@ -43,11 +42,6 @@ async function runLocked(env, terminal) {
     }
     await checkPort(settings.host, settings.port);
     const server = await prepare(env, terminal);
-    if (server !== undefined && !canSyncAlways(server.version)) {
-      terminal.line(
-        `  nats-server ${server.version} has no sync_interval: a power cut could lose the last seconds. 2.10 or newer has it.`,
-      );
-    }
     const port = settings.port === 0 ? await freePort(settings.host) : settings.port;
     await serve(
       new Launch({ settings: { ...settings, port }, secrets: folder.secrets, server, env, terminal }),

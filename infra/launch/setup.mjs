@@ -1,7 +1,7 @@
 // Entry of `npm run setup`: packages, nats-server and build, and not a word when there is nothing to do.
-import { nodeProblem } from './node-version.mjs';
+import { nodeProblem, thisMachine } from './node-version.mjs';
 
-var problem = nodeProblem(process.versions.node);
+var problem = nodeProblem(thisMachine());
 if (problem === '') {
   void import('./prepare.mjs').then((program) => {
     program.setUp(process.env);

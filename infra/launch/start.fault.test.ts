@@ -1,9 +1,20 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
+import { NEWER_NODES, type NewerNode, newerNode } from '../testing/newer-node.ts';
+import { nodeProblem, thisMachine } from './node-version.mjs';
 import { isAlive } from './processes.mjs';
 
 // The real start program with the real parts. Each test has a data folder of its own.
@@ -12,6 +23,7 @@ const BROWSER =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
 const RUNNING = /footfall is running at (http:\/\/\S+)/;
 const PARTS = ['http', 'processor', 'store', 'bus'];
+const FETCH_MAX_MS = 600_000;
 
 interface Credentials {
   readonly projectId: string;
@@ -92,6 +104,44 @@ test('a launcher killed with -9 leaves nothing that stops the next start', async
   await endByCtrlC(next);
 });
 
+describe.each(NEWER_NODES)('Node %s', (version) => {
+  let copies = '';
+  let node: NewerNode | undefined;
+  beforeAll(async () => {
+    copies = mkdtempSync(join(tmpdir(), 'footfall-node-'));
+    node = await newerNode(version, copies);
+  }, FETCH_MAX_MS);
+  afterAll(() => rmSync(copies, { recursive: true, force: true }));
+
+  test('serves, in every part, with the packages and the build of the Node that runs this test', async ({
+    skip,
+  }) => {
+    if (node === undefined) return skip();
+    const launcher = start({ PATH: `${dirname(node.running)}:${process.env.PATH}` }, node.running);
+    const url = await urlOf(launcher);
+    expect(launcher.output()).toMatch(new RegExp(`^ {2}node +${version} `, 'm'));
+    for (const part of ['http', 'processor', 'store']) {
+      expect(readlinkSync(`/proc/${launcher.pidOf(part)}/exe`)).toBe(node.running);
+    }
+    const credentials = readCredentials();
+    await sendView(url, credentials, 'one');
+    await untilViewsAre(url, credentials, 1);
+    expect(await liveVisitors(url, credentials)).toBe(1);
+    await endByCtrlC(launcher);
+  });
+
+  test('is refused in one line before anything is made where the glibc is too old for it', async ({
+    skip,
+  }) => {
+    const problem = nodeProblem({ ...thisMachine(), version });
+    if (node === undefined || problem === '') return skip();
+    const launcher = start({}, node.published);
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.output()).toBe(`${problem}\n`);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
 describe('a start that cannot be', () => {
   test('because the port is taken says so before it starts anything', async () => {
     const server = createServer();
@@ -129,8 +179,8 @@ describe('a start that cannot be', () => {
   });
 });
 
-function start(env: Record<string, string | undefined> = {}): Launcher {
-  const launcher = startLauncher(dataDir, { NATS_URL: undefined, CLICKHOUSE_URL: undefined, ...env });
+function start(env: Record<string, string | undefined> = {}, node = process.execPath): Launcher {
+  const launcher = startLauncher(dataDir, { NATS_URL: undefined, CLICKHOUSE_URL: undefined, ...env }, node);
   launchers.push(launcher);
   return launcher;
 }

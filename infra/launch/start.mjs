@@ -1,7 +1,7 @@
 // Entry of `npm start`. Everything that needs a recent Node is loaded only after the check.
-import { nodeProblem } from './node-version.mjs';
+import { nodeProblem, thisMachine } from './node-version.mjs';
 
-var problem = nodeProblem(process.versions.node);
+var problem = nodeProblem(thisMachine());
 if (problem === '') {
   void import('./run.mjs').then((program) => {
     program.run(process.env);

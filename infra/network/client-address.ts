@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../config.ts';
 import type { RequestHead } from '../http/http.ts';
+import { readAddressRange } from './address-range.ts';
 
 /** Headers in which proxies say whom they speak for, the most telling first. */
 const PROXY_HEADERS = ['cf-connecting-ip', 'true-client-ip', 'x-real-ip', 'x-forwarded-for', 'forwarded'];
@@ -40,13 +41,10 @@ export class TrustedProxies {
   }
 
   #add(entry: string): void {
-    const [network = '', bits] = entry.split('/');
-    const family = isIP(network);
-    const most = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? most : Number(bits);
-    if (family === 0 || bits === '' || !Number.isInteger(prefix) || prefix < 0 || prefix > most)
+    const range = readAddressRange(entry);
+    if (range === undefined)
       throw new ConfigError(`TRUSTED_PROXIES: ${entry} is not an address, a CIDR range or \`any\``);
-    this.#list.addSubnet(network, prefix, family === 4 ? 'ipv4' : 'ipv6');
+    this.#list.addSubnet(range.network, range.prefix, range.family);
   }
 }
 

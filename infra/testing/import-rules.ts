@@ -4,7 +4,7 @@ import { type Breach, type Import, importsOf, isTest, isTesting, type Tree } fro
 export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const;
 
 // The files of a room that other rooms may import. The rest is private to it.
-const CONTRACTS = [
+export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
   /^ingest\/(event|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,

@@ -19,12 +19,16 @@ export interface Launcher {
 
 const WAIT_MAX_MS = 120_000;
 
-/** Runs `npm start`'s program on a data folder and a free port; `env` replaces settings, undefined removes one. */
+/**
+ * Runs `npm start`'s program on a data folder and a free port; `env` replaces settings, undefined removes one. `node`
+ * is the program that runs it.
+ */
 export function startLauncher(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},
+  node = process.execPath,
 ): Launcher {
-  const child = spawn(process.execPath, [join(projectRoot, 'infra/launch/start.mjs')], {
+  const child = spawn(node, [join(projectRoot, 'infra/launch/start.mjs')], {
     cwd: projectRoot,
     // vitest puts a BASE_URL of its own, "/", into the environment.
     env: { ...process.env, BASE_URL: undefined, DATA_DIR: dataDir, PORT: '0', NO_COLOR: '1', ...env },

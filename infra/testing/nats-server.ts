@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsConfig } from '../launch/bus-config.mjs';
 import { ensureNatsServer } from '../launch/nats-server.mjs';
-import { canSyncAlways } from '../launch/nats-version.mjs';
 import { freePort, greetsAsNats } from '../launch/ports.mjs';
 
 /** A real nats-server of one test file: JetStream on files, on loopback, without a login. */
@@ -36,10 +35,9 @@ export async function startNatsServer(
   const port = options.port ?? (await freePort('127.0.0.1'));
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'footfall-nats-'));
   const configPath = join(folder, 'nats.conf');
-  const syncAlways = canSyncAlways(server.version);
   writeFileSync(
     configPath,
-    natsConfig({ port, storeDir: folder, login: undefined, syncAlways, fileBytesMax: FILE_BYTES_MAX }),
+    natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax: FILE_BYTES_MAX }),
   );
   let child = await launch(server.path, configPath, port);
   return {

@@ -1,11 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
-import { AD_NETWORKS, AFFILIATE_NETWORKS } from './referrer-advertising.ts';
-import { MAIL_SERVICES } from './referrer-mail.ts';
-import { NEWS_SITES, SHOPS, VIDEO_SITES } from './referrer-media.ts';
-import { APPS, SOURCE_WORDS } from './referrer-names.ts';
-import { SEARCH_ENGINES } from './referrer-search.ts';
-import { SOCIAL_NETWORKS } from './referrer-social.ts';
-import { AI_ASSISTANTS, WORK_TOOLS } from './referrer-work.ts';
+import { projectRoot } from '../../infra/root.ts';
 
 /** What a service that is known by name can be. The type of an unknown one is empty. */
 export const REFERRER_TYPES = [
@@ -34,19 +31,32 @@ export interface ListedService extends ReferrerService {
   readonly places: readonly string[];
 }
 
+/** Texts by the name of their service, several of them with spaces between. */
+const BY_SERVICE = z.record(z.string(), z.string());
+const LISTS = z
+  .strictObject({
+    services: z.record(z.enum(REFERRER_TYPES), BY_SERVICE),
+    apps: BY_SERVICE,
+    sourceWords: BY_SERVICE,
+  })
+  .parse(JSON.parse(readFileSync(join(projectRoot, 'ingest/enrich/referrers.json'), 'utf8')));
+
 /** Every service that is known. No place occurs twice, no name either; of two places that fit, the narrower counts. */
-export const REFERRER_SERVICES: readonly ListedService[] = [
-  ...listed('search', SEARCH_ENGINES),
-  ...listed('social', SOCIAL_NETWORKS),
-  ...listed('email', MAIL_SERVICES),
-  ...listed('ai', AI_ASSISTANTS),
-  ...listed('video', VIDEO_SITES),
-  ...listed('shopping', SHOPS),
-  ...listed('news', NEWS_SITES),
-  ...listed('paid', AD_NETWORKS),
-  ...listed('affiliate', AFFILIATE_NETWORKS),
-  ...listed('work', WORK_TOOLS),
-];
+export const REFERRER_SERVICES: readonly ListedService[] = REFERRER_TYPES.flatMap((type) =>
+  Object.entries(LISTS.services[type]).map(([name, places]) => ({ name, type, places: places.split(' ') })),
+);
+
+/**
+ * Apps, as Android (`android-app://com.google.android.gm/`) and iOS (`ios-app://422689480/`) name them as a referrer: by
+ * package, or by their number in the App Store. A package stands for all that begins with it.
+ */
+export const APPS: Readonly<Record<string, string>> = LISTS.apps;
+
+/**
+ * What `utm_source` says when it is no host. The service's own name is always understood; these are the other words.
+ * Only services whose names are no words of another meaning are here, so that `utm_source=free` stays what it says.
+ */
+export const SOURCE_WORDS: Readonly<Record<string, string>> = LISTS.sourceWords;
 
 const BY_NAME: ReadonlyMap<string, ReferrerService> = new Map(
   REFERRER_SERVICES.map(({ name, type }) => [name, { name, type }]),
@@ -126,10 +136,6 @@ function countryDomainLength(host: string): number {
 /** How names and words are compared: `Hacker News`, `hacker_news` and `hackernews` are one. */
 function condensed(word: string): string {
   return word.toLowerCase().replaceAll(/[\s_-]+/g, '');
-}
-
-function listed(type: ReferrerType, services: Readonly<Record<string, string>>): ListedService[] {
-  return Object.entries(services).map(([name, places]) => ({ name, type, places: places.split(' ') }));
 }
 
 function byPlace(): Map<string, ReferrerService> {

@@ -3,13 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { hostOf, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
 import {
+  APPS,
   REFERRER_SERVICES,
   REFERRER_TYPES,
+  SOURCE_WORDS,
   serviceAt,
   serviceOfApp,
   serviceOfSource,
 } from './referrer-list.ts';
-import { APPS, SOURCE_WORDS } from './referrer-names.ts';
 
 const PLACES = REFERRER_SERVICES.flatMap(({ name, places }) => places.map((place) => ({ name, place })));
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../infra/assert.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
-import { entityUpdates, group, identify, order, refund, step, tally } from '../records/testing/updates.ts';
+import { entityUpdates, group, identify, order, refund, step, tally } from '../entities/testing/updates.ts';
 import { applyUpdate, type EntityDocument, OUTCOMES } from './document.ts';
 import type { RecordedRevenue } from './order.ts';
 

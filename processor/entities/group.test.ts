@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FIRST_MS, group } from '../records/testing/updates.ts';
+import { FIRST_MS, group } from '../entities/testing/updates.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import { PROPERTIES_MAX } from './properties.ts';
 

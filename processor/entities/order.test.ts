@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { OrderUpdate } from '../../ingest/entity-update.ts';
-import { referenceOrder } from '../records/testing/order-reference.ts';
-import { FIRST_MS, order, orderUpdates, refund } from '../records/testing/updates.ts';
+import { referenceOrder } from '../entities/testing/order-reference.ts';
+import { FIRST_MS, order, orderUpdates, refund } from '../entities/testing/updates.ts';
 import {
   applyOrder,
   ORDER_UPDATE_IDS_MAX,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { referenceProfile } from '../records/testing/profile-reference.ts';
-import { assign, FIRST_MS, identify, profileUpdates, step } from '../records/testing/updates.ts';
+import { referenceProfile } from '../entities/testing/profile-reference.ts';
+import { assign, FIRST_MS, identify, profileUpdates, step } from '../entities/testing/updates.ts';
 import { UPDATE_IDS_MAX } from './head.ts';
 import { applyProfile, PROFILE_GROUPS_MAX, type ProfileDocument, type ProfileUpdate } from './profile.ts';
 

@@ -8,7 +8,7 @@ import { migrate } from '../../infra/store/migrate.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
-import { anyText, FIRST_MS } from '../records/testing/updates.ts';
+import { anyText, FIRST_MS } from '../entities/testing/updates.ts';
 import type { EntityDocument } from './document.ts';
 import { GROUP_COLUMNS, GROUP_SELECT, type GroupDocument, groupOf, writeGroupRow } from './group.ts';
 import { ORDER_COLUMNS, ORDER_SELECT, type OrderDocument, orderOf, writeOrderRow } from './order.ts';

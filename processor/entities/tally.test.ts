@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FIRST_MS, tally } from '../records/testing/updates.ts';
+import { FIRST_MS, tally } from '../entities/testing/updates.ts';
 import { applyTally, type TallyDocument } from './tally.ts';
 
 test('the first update makes the tally, and counts add up', () => {

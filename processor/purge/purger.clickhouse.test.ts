@@ -32,11 +32,11 @@ import {
 } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
+import { group, identify, order } from '../entities/testing/updates.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
-import { group, identify, order } from '../records/testing/updates.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';

@@ -1,0 +1,146 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lastLines, runCommand } from './commands.mjs';
+
+/** @typedef {{ readonly uri: string, readonly suite: string, readonly component: string }} Source */
+/** @typedef {'next' | 'own'} Which the release after the machine's own, or the machine's own */
+
+// The Debian releases for which a package is taken from the next one, and that next one.
+const OLDER_SUITES = ['bullseye', 'bookworm'];
+const NEXT_SUITE = 'trixie';
+const APT_MS = 180_000;
+
+/**
+ * The name of a release of this machine's distribution; undefined for the next one where there is none to take from.
+ * @param {Which} which
+ * @returns {string | undefined}
+ */
+export function releaseName(which) {
+  const { id, suite } = readSystem();
+  if (which === 'own') return suite || 'the distribution';
+  return id === 'debian' && OLDER_SUITES.includes(suite) ? NEXT_SUITE : undefined;
+}
+
+/**
+ * Unpacks a package into a folder below `scratch`, without root: apt works in folders of its own, fed from the
+ * machine's mirror and checked against the machine's keyring.
+ * @param {{ name: string, which: Which, scratch: string }} job
+ * @returns {Promise<string>} the folder that holds the package's files
+ */
+export async function unpackPackage({ name, which, scratch }) {
+  if (releaseName(which) === undefined) throw new Error('no newer release is known for this machine');
+  const system = readSystem();
+  for (const folder of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
+    mkdirSync(join(scratch, folder), { recursive: true });
+  }
+  const sources = sourcesFor(which, await machineSources(), system.suite);
+  if (sources.length === 0) throw new Error('this machine has no apt sources to take it from');
+  writeFileSync(join(scratch, 'sources.list'), sourceLines(sources, keyringOf(system.id)));
+  await apt(scratch, ['update']);
+  await apt(scratch, ['download', name]);
+  const file = readdirSync(scratch).find((entry) => entry.endsWith('.deb'));
+  if (file === undefined) throw new Error('apt fetched nothing');
+  const unpacked = join(scratch, 'unpacked');
+  const result = await runCommand('dpkg-deb', ['-x', join(scratch, file), unpacked], { timeoutMs: APT_MS });
+  if (result.code !== 0) throw new Error(`dpkg-deb: ${lastLines(result.output, 1)}`);
+  return unpacked;
+}
+
+/**
+ * apt in private folders. Signatures are checked as always: the sources name the keyring, nothing is allowed.
+ * @param {string} scratch
+ * @param {readonly string[]} command
+ */
+async function apt(scratch, command) {
+  const options = [
+    `Dir::State=${join(scratch, 'state')}`,
+    `Dir::State::status=/dev/null`,
+    `Dir::Cache=${join(scratch, 'cache')}`,
+    `Dir::Etc::sourcelist=${join(scratch, 'sources.list')}`,
+    'Dir::Etc::sourceparts=/dev/null',
+    'Dir::Etc::preferencesparts=/dev/null',
+    'Acquire::Languages=none',
+    'Acquire::Retries=1',
+    'Acquire::http::Timeout=10',
+    'Acquire::https::Timeout=10',
+    // Its list must hold every source or none: half a list would look like "no such package".
+    'APT::Update::Error-Mode=any',
+  ];
+  // As root, apt hands the fetching to a user who may not be able to enter this project's folder.
+  if (process.getuid?.() === 0) options.push('APT::Sandbox::User=root');
+  const args = [...options.flatMap((option) => ['-o', option]), '-q', ...command];
+  const result = await runCommand('apt-get', args, { cwd: scratch, timeoutMs: APT_MS });
+  if (result.code !== 0)
+    throw new Error(`apt-get ${command[0]}: ${lastLines(result.output, 1) || 'timed out'}`);
+}
+
+/**
+ * The machine's own package sources, whatever the format of their files, as apt itself understands them.
+ * @returns {Promise<Source[]>}
+ */
+async function machineSources() {
+  const format = '$(REPO_URI)|$(RELEASE)|$(COMPONENT)';
+  const result = await runCommand('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
+  if (result.code !== 0) throw new Error('there is no apt-get here');
+  return parseIndexTargets(result.output);
+}
+
+/**
+ * @param {string} output lines of `uri|suite|component`
+ * @returns {Source[]}
+ */
+export function parseIndexTargets(output) {
+  const lines = [...new Set(output.split('\n').map((line) => line.trim()))];
+  return lines.flatMap((line) => {
+    const [uri, suite, component] = line.split('|');
+    return uri && suite && component ? [{ uri, suite, component }] : [];
+  });
+}
+
+/**
+ * The sources to ask: the machine's own for its suite, or the same mirror with the next suite in its place.
+ * @param {Which} which
+ * @param {readonly Source[]} machine
+ * @param {string} suite of the machine
+ * @returns {Source[]}
+ */
+export function sourcesFor(which, machine, suite) {
+  const own = machine.filter((source) => source.suite === suite);
+  if (which === 'own') return own;
+  return own
+    .filter((source) => source.component === 'main')
+    .map((source) => ({ ...source, suite: NEXT_SUITE }));
+}
+
+/**
+ * @param {readonly Source[]} sources
+ * @param {string} keyring
+ */
+export function sourceLines(sources, keyring) {
+  return sources
+    .map(({ uri, suite, component }) => `deb [signed-by=${keyring}] ${uri} ${suite} ${component}\n`)
+    .join('');
+}
+
+/** @param {string} id of the distribution */
+function keyringOf(id) {
+  const path = `/usr/share/keyrings/${id}-archive-keyring.gpg`;
+  if (!existsSync(path)) throw new Error(`there is no ${path} to check signatures with`);
+  return path;
+}
+
+/** @returns {{ id: string, suite: string }} empty texts where it cannot be known */
+function readSystem() {
+  try {
+    return parseOsRelease(readFileSync('/etc/os-release', 'utf8'));
+  } catch {
+    return { id: '', suite: '' };
+  }
+}
+
+/** @param {string} text */
+export function parseOsRelease(text) {
+  const value = (/** @type {string} */ name) =>
+    new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(text)?.[1] ?? '';
+  return { id: value('ID'), suite: value('VERSION_CODENAME') };
+}

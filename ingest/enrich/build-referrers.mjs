@@ -1,0 +1,101 @@
+// Makes referrers.json, the services that visitors come from. Run it after a change to one of its sources:
+//
+//     node ingest/enrich/build-referrers.mjs
+//
+// - matomo/: search engines and social networks as Matomo collects them
+//   (github.com/matomo-org/searchengine-and-social-list), CC0-1.0, version 3.14.0: the two files of Debian's package
+//   matomo-searchengine-and-social-list, unchanged.
+// - referrers-overlay.json: ours. `services` is what Matomo does not list, and what goes before it; `matomoNames` says what
+//   we call a service of Matomo's; `notTaken` holds Matomo's hosts that we leave out: names of apps, and portals of
+//   providers, where mail and news are read as well.
+//
+// A host below another of either source is left out too: it belongs to the wider one, as Google's images to Google. That
+// forums, messengers and TikTok are social, and YouTube is video, is how Google Analytics has it.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+/** @typedef {Record<string, Record<string, string>>} Services names of services with their places, by type */
+
+/** The text of referrers.json, as its sources are now. */
+export function referrersText() {
+  /** @type {{ services: Services, apps: object, sourceWords: object, matomoNames: Record<string, string>, notTaken: string }} */
+  const overlay = JSON.parse(read('referrers-overlay.json'));
+  const { services, apps, sourceWords } = overlay;
+  const left = new Set([...placesIn(services), ...overlay.notTaken.split(' ')]);
+  const listed = matomoPlaces();
+  const stale = Object.keys(overlay.matomoNames).filter(
+    (theirs) => !listed.some(({ name }) => name === theirs),
+  );
+  if (stale.length > 0) throw new Error(`Matomo lists no service of these names: ${stale.join(', ')}`);
+  const found = listed.filter(({ place }) => !left.has(place));
+  const known = new Set([...placesIn(services), ...found.map(({ place }) => place)]);
+  for (const { type, name, place } of found) {
+    const named = services[type];
+    if (named === undefined) throw new Error(`the overlay has no type ${type}`);
+    if (left.has(place) || parentsOf(place).some((parent) => known.has(parent))) continue;
+    left.add(place);
+    const ourName = overlay.matomoNames[name] ?? name;
+    named[ourName] = named[ourName] === undefined ? place : `${named[ourName]} ${place}`;
+  }
+  return `${JSON.stringify({ services, apps, sourceWords }, null, 2)}\n`;
+}
+
+function matomoPlaces() {
+  /** @type {Record<string, string[]>} */
+  const networks = parse(read('matomo/Socials.yml'));
+  /** @type {Record<string, { urls: string[] }[]>} */
+  const engines = parse(read('matomo/SearchEngines.yml'));
+  return [
+    ...Object.entries(networks).map(([name, urls]) => ({ type: 'social', name, urls })),
+    ...Object.entries(engines).map(([name, pages]) => ({
+      type: 'search',
+      name,
+      urls: pages.flatMap(({ urls }) => urls),
+    })),
+  ].flatMap(({ type, name, urls }) => urls.map((url) => ({ type, name, place: placeOf(url) })));
+}
+
+/**
+ * Matomo writes `{}` for a country. `www.` and a country in front are left off: what lies below a place belongs to it.
+ * @param {string} url
+ */
+function placeOf(url) {
+  return url
+    .replace(/^(www|\{\})\./, '')
+    .replace('.{}', '.*')
+    .replace(/\/$/, '');
+}
+
+/**
+ * The places that a place lies below, as referrer-list.ts looks them up.
+ * @param {string} place
+ */
+function parentsOf(place) {
+  const [host = ''] = place.split('/');
+  const labels = host.split('.');
+  return labels
+    .flatMap((_, start) => {
+      const parent = labels.slice(start);
+      return [parent, [...parent.slice(0, -1), '*'], [...parent.slice(0, -2), '*']];
+    })
+    .map((parent) => parent.join('.'))
+    .filter((parent) => parent !== place);
+}
+
+/** @param {Services} services */
+function placesIn(services) {
+  return Object.values(services).flatMap((named) =>
+    Object.values(named).flatMap((places) => places.split(' ')),
+  );
+}
+
+/** @param {string} file */
+function read(file) {
+  return readFileSync(join(import.meta.dirname, file), 'utf8');
+}
+
+if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  writeFileSync(join(import.meta.dirname, 'referrers.json'), referrersText());
+}
