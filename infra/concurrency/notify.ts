@@ -17,6 +17,18 @@ export class Notify {
     });
   }
 
+  /** Resolves by `wake` only. */
+  wait(): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#wakes.delete(wake);
+        resolve();
+      };
+      this.#wakes.add(wake);
+    });
+  }
+
   /** Ends the waits of now. */
   wake(): void {
     for (const wake of [...this.#wakes]) wake();

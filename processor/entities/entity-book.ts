@@ -85,8 +85,8 @@ export class EntityBook {
     this.#dirty.set(key, document);
   }
 
-  /** Knows nothing more of these records, also where the store was still to get them. */
-  forget(isMeant: (key: string) => boolean): void {
+  /** Removes these entities, also changes that the store does not have yet. */
+  erase(isMeant: (key: string) => boolean): void {
     for (const [key, document] of this.#dirty) {
       if (!isMeant(key)) continue;
       this.#dirty.delete(key);

@@ -8,6 +8,8 @@ export interface EntityMetrics {
   readonly flushedEntities: Counter;
   readonly flushSeconds: Histogram;
   readonly storeRetries: Counter;
+  readonly busRetries: Counter;
+  readonly readRetries: Counter;
   readonly failures: Counter;
 }
 
@@ -21,7 +23,18 @@ export function createEntityMetrics(metrics: Metrics): EntityMetrics {
     deadLetters: metrics.counter('footfall_entities_dead_letters_total', 'Messages that could not be read.'),
     flushedEntities: metrics.counter('footfall_entities_flushed_total', 'Records that reached the store.'),
     flushSeconds: metrics.seconds('footfall_entities_flush_seconds', 'From the insert to the checkpoint.'),
-    storeRetries: metrics.counter('footfall_entities_store_retries_total', 'Calls of the store tried again.'),
+    storeRetries: metrics.counter(
+      'footfall_entities_store_retries_total',
+      'Loads and inserts of entities that were retried.',
+    ),
+    busRetries: metrics.counter(
+      'footfall_entities_bus_retries_total',
+      'Revenue events, checkpoints and stream trims of entity lanes that were retried.',
+    ),
+    readRetries: metrics.counter(
+      'footfall_entities_read_retries_total',
+      'Reads of entity streams that were retried.',
+    ),
     failures: metrics.counter(
       'footfall_entities_lane_failures_total',
       'Times that a lane stopped on an error.',

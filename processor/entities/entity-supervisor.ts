@@ -6,8 +6,9 @@ import {
   encodeEntityAnswer,
   entityLookupSubjectOf,
 } from '../../ingest/entity-lookup.ts';
+import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
-import { ENTITY_RETRY, type EntityDeps } from './entity-flush.ts';
+import type { EntityDeps } from './entity-flush.ts';
 import { EntityLane } from './entity-lane.ts';
 
 const HEALTHY_AFTER_MS = 60_000;
@@ -25,7 +26,7 @@ export class EntitySupervisor {
       ...options,
       name: 'entity lane',
       fields: { partition: options.partition },
-      backoff: ENTITY_RETRY,
+      backoff: LANE_RETRY,
       healthyAfterMs: HEALTHY_AFTER_MS,
       failures: options.metrics.failures,
       run: () => {

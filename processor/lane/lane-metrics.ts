@@ -7,6 +7,8 @@ export interface LaneMetrics {
   readonly deadLetters: Counter;
   readonly flushes: Counter;
   readonly flushRetries: Counter;
+  readonly busRetries: Counter;
+  readonly readRetries: Counter;
   readonly flushRows: Counter;
   readonly flushSeconds: Histogram;
   readonly foldSeconds: Histogram;
@@ -27,6 +29,14 @@ export function createLaneMetrics(metrics: Metrics): LaneMetrics {
     deadLetters: metrics.counter('footfall_processor_dead_letters_total', 'Messages that could not be read.'),
     flushes: metrics.counter('footfall_processor_flushes_total', 'Flushes that reached the store.'),
     flushRetries: metrics.counter('footfall_processor_flush_retries_total', 'Inserts that were tried again.'),
+    busRetries: metrics.counter(
+      'footfall_processor_bus_retries_total',
+      'Writes of intents, checkpoints, leases and stream trims that were retried.',
+    ),
+    readRetries: metrics.counter(
+      'footfall_processor_read_retries_total',
+      'Reads of event streams that were retried.',
+    ),
     flushRows: metrics.counter('footfall_processor_flush_rows_total', 'Rows that reached the store.'),
     flushSeconds: metrics.seconds('footfall_processor_flush_seconds', 'From the intent to the checkpoint.'),
     foldSeconds: metrics.seconds(

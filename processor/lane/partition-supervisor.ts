@@ -118,9 +118,9 @@ export class PartitionSupervisor {
   async #answerWhenCaughtUp(lane: Lane, startMs: number): Promise<() => void> {
     const { partition, bus, log } = this.#options;
     try {
-      await lane.catchUp(CATCH_UP_MAX_MS);
+      if (!(await lane.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
     } catch (error) {
-      log.warn({ partition, reason: reasonOf(error) }, 'lane: did not catch up');
+      log.warn({ partition, reason: reasonOf(error) }, 'lane did not catch up, not answering');
       return () => {};
     }
     const stops = [

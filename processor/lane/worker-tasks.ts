@@ -80,7 +80,7 @@ export interface FoldReport {
   readonly events: number;
   readonly repeats: number;
   /** Messages that could not be read. */
-  readonly refused: readonly { readonly sequence: number; readonly reason: string }[];
+  readonly rejected: readonly { readonly sequence: number; readonly reason: string }[];
   readonly batchRows: number;
   readonly batchBytes: number;
   readonly sessions: number;

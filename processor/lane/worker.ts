@@ -122,7 +122,7 @@ function foldAll(
   messages: readonly (readonly [sequence: number, bytes: number])[],
 ): FoldReport {
   const { state, open: batch } = partition;
-  const refused: { sequence: number; reason: string }[] = [];
+  const rejected: { sequence: number; reason: string }[] = [];
   let missing: readonly NamedSession[] = [];
   let ahead: readonly NamedSession[] = [];
   let isErasing = false;
@@ -143,7 +143,7 @@ function foldAll(
       isErasing = folded.isErasing;
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      refused.push({ sequence, reason: error.message });
+      rejected.push({ sequence, reason: error.message });
       passOver(state, batch, sequence);
     }
     offset += length;
@@ -163,7 +163,7 @@ function foldAll(
     isErasing,
     events,
     repeats,
-    refused,
+    rejected,
     batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
     batchBytes: batch.events.writer.length + batch.sessions.writer.length,
     sessions: state.sessions.count,
@@ -199,7 +199,7 @@ function namesEnded(message: Buffer): boolean {
   try {
     return (checkMessage(message, view).flags & FLAG_CREDIT) !== 0;
   } catch (error) {
-    if (error instanceof DecodeError) return false; // It is refused when its turn comes.
+    if (error instanceof DecodeError) return false; // The fold rejects it when it gets there.
     throw error;
   }
 }
