@@ -54,7 +54,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
   }
   const accounts = await Accounts.open(bus, log);
-  const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
+  const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
   const deviceIds = new DeviceIds();
   const verifier = new GuardedVerifier(new SecretVerifier(), clock);
   const publisher = publisherOf(context, EVENT_CARGO);

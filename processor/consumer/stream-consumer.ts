@@ -242,11 +242,14 @@ export class StreamConsumer {
         const restMs = this.#lastApplyMs + applyEveryMs - performance.now();
         // Not cut short by a stop: it is a few milliseconds.
         if (restMs > 1) await new Promise((resolve) => setTimeout(resolve, restMs));
-        while (!this.#stopping && work.isFull()) await this.#room.wait();
+        while (!this.#stopping && work.isFull()) await this.#untilRoom();
         this.#lastApplyMs = performance.now();
         this.#current = this.#pending.splice(0, messagesPerApply);
         for (const { bytes } of this.#current) this.#pendingBytes -= bytes.length;
-        if (await work.apply(this.#current)) continue;
+        if (await work.apply(this.#current)) {
+          if (work.isFull()) this.#flushChange.wake();
+          continue;
+        }
         this.#pending = []; // The consumer stops; the bus retains what is not applied.
         this.#pendingBytes = 0;
       }
@@ -256,6 +259,12 @@ export class StreamConsumer {
       this.#current = [];
       this.#applying = undefined;
     }
+  }
+
+  /** Waits until memory may have room; what fills it is flushed at once. */
+  #untilRoom(): Promise<void> {
+    this.#flushChange.wake();
+    return this.#room.wait();
   }
 
   async #flushLoop(): Promise<void> {

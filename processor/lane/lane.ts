@@ -241,7 +241,6 @@ export class Lane {
     this.#batchRows = report.batchRows;
     this.#batchBytes = report.batchBytes;
     this.#consumer.reached(messages[report.messages - 1]?.sequence ?? 0);
-    if (this.#isBatchFull()) this.#consumer.reconsider();
     return report;
   }
 
