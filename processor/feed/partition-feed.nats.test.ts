@@ -54,6 +54,20 @@ function feedOf(site: string, over: Bus = bus): Fed {
   return { feed: new PartitionFeed({ partition: PARTITION, bus: over, log, feeds }), metrics };
 }
 
+/** A bus that counts in `looks` how often the last message of a site is asked for. */
+function counting(looks: string[]): Bus {
+  return new Proxy(bus, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        if (name === 'lastOf') looks.push(String(args[1]));
+        return member.apply(target, args);
+      };
+    },
+  });
+}
+
 /** The flushes of a site, each of so many events that they take several messages. */
 function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   const run = new FoldRun();
@@ -341,4 +355,21 @@ test('while the bus is away a flush waits, and nothing of it is lost or twice', 
   expect(waits).toBeGreaterThan(0);
   expect(metrics.lost.value).toBe(0);
   await expectAllOnce('away', 2);
+});
+
+test('a site that is evicted from memory is read back from the bus, and each of its events is fed once', async () => {
+  const names = ['evicted-a', 'evicted-b', 'evicted-c'];
+  const looks: string[] = [];
+  const feeds = {
+    sites: new Map(names.map((name) => [name, name])),
+    limits: LIMITS,
+    metrics: createFeedMetrics(new Metrics()),
+  };
+  const feed = new PartitionFeed({ partition: PARTITION, bus: counting(looks), log, feeds, feedSitesMax: 2 });
+  const flushes = names.map((name) => flushesOf(name, 3, 'short'));
+  for (let round = 0; round < 3; round += 1)
+    for (const ofSite of flushes) await feed.publish(must(ofSite[round], 'a flush'), stillOurs);
+  for (const name of names) await expectAllOnce(name, 3);
+  // Two fit: the third evicts the first, whose next flush evicts the second, and so on.
+  expect(looks).toHaveLength(9);
 });

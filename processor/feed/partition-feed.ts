@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { noteRetry } from '../../infra/concurrency/retry.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
@@ -22,6 +24,12 @@ const SITES_AT_ONCE = 8;
 /** How often the bus may refuse a message while it takes the lane's record: with the waits between, most of a minute. */
 const TRIES_MAX = 15;
 
+/**
+ * Sites whose last message, or whose rejection by the bus, a partition remembers. Above it the site that was published
+ * longest ago is evicted: its last message is read back from the bus, and a rejection is found out anew.
+ */
+const SITES_MAX = 10_000;
+
 /** What all feeds of a process share. */
 export interface FeedDeps {
   /** The sites whose events are wanted now: what people call each, by what it is stored under. */
@@ -35,6 +43,8 @@ export interface PartitionFeedOptions {
   readonly bus: Bus;
   readonly log: Logger;
   readonly feeds: FeedDeps;
+  /** For tests: instead of `SITES_MAX`. */
+  readonly feedSitesMax?: number;
 }
 
 /** The events of a flush: RowBinary rows. */
@@ -61,12 +71,15 @@ export class PartitionFeed {
   readonly #options: PartitionFeedOptions;
   readonly #sizes: MessageSizes;
   /** Sequence of the last message of a site, as far as it is known; 0: there is none. */
-  readonly #lastSequences = new Map<string, number>();
-  /** Sites of which the bus refused a message to the end: until it takes one again, nothing waits for them. */
-  readonly #refused = new Set<string>();
+  readonly #lastSequences: LRUCache<string, number>;
+  /** Sites whose message the bus rejected on every try: until it takes one again, nothing waits for them. */
+  readonly #rejected: LRUCache<string, true>;
 
   constructor(options: PartitionFeedOptions) {
     this.#options = options;
+    const max = options.feedSitesMax ?? SITES_MAX;
+    this.#lastSequences = new LRUCache({ max });
+    this.#rejected = new LRUCache({ max });
     const messageMaxBytes = options.bus.messageMaxBytes - HEADERS_MAX_BYTES;
     this.#sizes = { messageMaxBytes, groupMaxBytes: Math.min(GROUP_MAX_BYTES, messageMaxBytes) };
   }
@@ -94,22 +107,28 @@ export class PartitionFeed {
       const before = progress.next;
       try {
         await this.#publishRest(site, flush, progress, recover);
-        this.#refused.delete(site.storedId);
+        this.#rejected.delete(site.storedId);
         return;
       } catch (error) {
         if (!(error instanceof BusError)) throw error;
         this.#lastSequences.delete(site.storedId);
-        feeds.metrics.retries.add();
         if (progress.next > before) attempt = 0;
+        const fields = { partition, flushNumber: flush.flushNumber, site: site.projectId };
+        noteRetry(
+          { operation: 'publication to a feed', log, fields, retries: feeds.metrics.retries },
+          attempt,
+          error,
+        );
         await recover(error, attempt);
         attempt += 1;
-        if (attempt < (this.#refused.has(site.storedId) ? 1 : TRIES_MAX)) continue;
-        this.#refused.add(site.storedId);
+        if (attempt < (this.#rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
+        this.#rejected.set(site.storedId, true);
         const events = site.starts.length - progress.next;
         feeds.metrics.lost.add(events);
-        const { flushNumber } = flush;
-        const what = { partition, flushNumber, site: site.projectId, events, reason: reasonOf(error) };
-        log.error(what, 'feed: the bus refuses the events of a flush; the feed goes on without them');
+        log.error(
+          { ...fields, events, reason: reasonOf(error) },
+          'the bus rejects events of a flush, the feed continues without them',
+        );
         return;
       }
     }

@@ -215,7 +215,7 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
 
 function siteOf(state: PartitionState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
-  // Sites are few and stay: each is held once for ever.
+  // Held once, until `evictQuietSites` finds that nothing refers to it.
   return state.sites.idByText.get(text) ?? hold(state.sites, text);
 }
 

@@ -7,6 +7,7 @@ import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
 import { keepEnded, missingSessions, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
+import { evictQuietSites } from '../fold/evict-sites.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import { advanceClock, checkMessage, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
@@ -154,6 +155,7 @@ function foldAll(
   const minute = Math.floor(state.clockMs / MINUTE_MS);
   if (minute !== partition.clearedMinute) {
     expireCounters(state);
+    evictQuietSites(state, partition.inFlight === undefined ? [batch] : [partition.inFlight, batch]);
     partition.clearedMinute = minute;
   }
   return {
