@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import {
   beginMessage,
-  DecodeError,
   decodeMessageHead,
   EVENT_COLUMNS,
   EVENT_VERSION,

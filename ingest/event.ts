@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
@@ -191,6 +192,9 @@ export interface Event {
   readonly sdkVersion: string;
 }
 
+/** The last millisecond that the store's times can hold: the end of the year 2299. */
+export const TIME_MAX_MS = 10_413_791_999_999;
+
 export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16;
 export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
@@ -305,19 +309,20 @@ export function decodeMessageHead(bytes: Uint8Array): MessageHead {
   if (bytes.byteLength < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   const version = view.getUint8(0);
   if (version < EVENT_VERSION_FIRST || version > EVENT_VERSION)
-    throw new DecodeError(`message has version ${version}`);
-  return {
-    version,
-    publisherId: view.getBigUint64(1, true),
-    publisherSequence: view.getFloat64(9, true),
-    sentAtMs: view.getFloat64(17, true),
-    count: view.getUint32(25, true),
-  };
+    throw new DecodeError(`message has version ${version}`, 'version');
+  const publisherSequence = view.getFloat64(9, true);
+  const sentAtMs = view.getFloat64(17, true);
+  // Both go into checkpoints, and the second moves a clock: a wrong one would outlive its message.
+  if (!Number.isSafeInteger(publisherSequence) || publisherSequence < 1)
+    throw new DecodeError('message has no number of its publisher');
+  if (!isTime(sentAtMs)) throw new DecodeError('message has no time');
+  const count = view.getUint32(25, true);
+  return { version, publisherId: view.getBigUint64(1, true), publisherSequence, sentAtMs, count };
 }
 
-/** A message that cannot be read. It goes to the dead letters with this reason. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
+/** Whether this is a time that the store can hold, in whole milliseconds since 1970. */
+export function isTime(ms: number): boolean {
+  return Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS;
 }
 
 function flagsOf(event: Event): number {

@@ -19,7 +19,7 @@ import { Metrics } from '../infra/metrics.ts';
 import type { Mounted } from '../infra/process/host.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
-import { decodeHotQuestion, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
+import { decodeHotQuestion, encodeHotAnswer, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';
 import { mount } from './main.ts';
 import { addTraffic } from './testing/model-traffic.ts';
@@ -70,10 +70,12 @@ async function makeSite(id: string, teamId: string): Promise<void> {
 }
 
 function own(partition: number): () => void {
-  return owning.answer(hotSubjectOf(partition), (bytes) => {
-    asked += 1;
-    const question = decodeHotQuestion(bytes);
-    return partitions.owners[partition]?.answer(question) ?? new Uint8Array(0);
+  return owning.answer(hotSubjectOf(partition), {
+    reply: (bytes) => {
+      asked += 1;
+      return partitions.owners[partition]?.answer(decodeHotQuestion(bytes));
+    },
+    unavailable: () => encodeHotAnswer({ kind: 'unavailable', reason: 'failed' }),
   });
 }
 

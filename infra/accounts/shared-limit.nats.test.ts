@@ -186,7 +186,7 @@ test('what the bus forgot, it is told again', async () => {
   const [one, other] = [await startProcess(limit, clock), await startProcess(limit, clock)];
   const clientId = randomUUID();
   for (const expected of [2, 1]) expect(remaining(await one.take(clientId))).toBe(expected);
-  await one.bus.forget(`KV_${LIMITS_BUCKET}`, await writes(one));
+  await one.bus.trim(`KV_${LIMITS_BUCKET}`, await writes(one));
   expect(remaining(await one.take(clientId))).toBe(0);
   expect(remaining(await other.take(clientId))).toBe('exceeded');
 });

@@ -4,14 +4,16 @@ import {
   headers as headersOf,
   type JetStreamClient,
   type JetStreamManager,
+  type Msg,
   type NatsConnection,
-  NatsError,
   nanos,
   RetentionPolicy,
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
-import { busError } from './bus-error.ts';
+import type { Metrics } from '../metrics.ts';
+import { busError, isAbsent } from './bus-error.ts';
+import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { KeyedBytes } from './keyed-bytes.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
@@ -19,6 +21,19 @@ import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.
 export interface BusOptions {
   readonly url: string;
   readonly name: string;
+  /** Counts what is wrong with requests, records and streams; without it nothing shows these counters. */
+  readonly metrics?: Metrics;
+}
+
+/** How a subscriber answers the requests on its subject. */
+export interface Answering {
+  /**
+   * Returns the answer, or undefined when it cannot be given now. May throw: a `DecodeError` for a request that cannot be
+   * read, anything else for a failure.
+   */
+  readonly reply: (request: Uint8Array) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /** The protocol's answer in place of one that is not given; `away`: `reply` returned undefined. Must not throw. */
+  readonly unavailable: (why: Fault | 'away') => Uint8Array;
 }
 
 /** How a bucket is kept. One that exists already stays as it was made. */
@@ -54,11 +69,17 @@ export class Bus {
   readonly #jetstream: JetStreamClient;
   readonly #manager: JetStreamManager;
 
+  readonly #faults: BusFaults;
   readonly #reconnected = new Set<() => void>();
   #up = true;
 
-  private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
+  private constructor(
+    connection: NatsConnection,
+    manager: JetStreamManager,
+    { log, faults }: { readonly log: Logger; readonly faults: BusFaults },
+  ) {
     this.#connection = connection;
+    this.#faults = faults;
     void this.#followStatus(log); // Ends with the connection.
     this.#jetstream = connection.jetstream();
     this.#manager = manager;
@@ -82,7 +103,7 @@ export class Bus {
       ignoreClusterUpdates: true,
     });
     const manager = await connection.jetstreamManager({ checkAPI: false });
-    return new Bus(connection, manager, log);
+    return new Bus(connection, manager, { log, faults: new BusFaults(log, options.metrics) });
   }
 
   /** True while the connection is up. */
@@ -192,12 +213,12 @@ export class Bus {
     }
   }
 
-  /** Lets the stream forget every message up to and including `sequence`. */
-  async forget(name: string, sequence: number): Promise<void> {
+  /** Removes every message up to and including `sequence`. */
+  async trim(name: string, sequence: number): Promise<void> {
     try {
       await this.#manager.streams.purge(name, { seq: sequence + 1 });
     } catch (error) {
-      throw busError('forget', error);
+      throw busError('trim', error);
     }
   }
 
@@ -206,7 +227,7 @@ export class Bus {
     try {
       await this.#manager.streams.purge(name, { filter: subject });
     } catch (error) {
-      if (!isAbsent(error)) throw busError('forget', error);
+      if (!isAbsent(error)) throw busError('purge', error);
     }
   }
 
@@ -254,7 +275,11 @@ export class Bus {
 
   /** Opens a reader of a stream that starts at `sequence`. Every reader sees every message. */
   reader(stream: string, sequence: number): StreamReader {
-    return new StreamReader(this.#manager, this.#jetstream, stream, sequence);
+    return new StreamReader(
+      { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults },
+      stream,
+      sequence,
+    );
   }
 
   /** A bucket of named bytes with revisions; made when absent, to be kept for ever unless `options` say otherwise. */
@@ -267,7 +292,10 @@ export class Bus {
         ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
         ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
       });
-      return new KeyedBytes(kv, this.#reconnected);
+      return new KeyedBytes(kv, {
+        reconnected: this.#reconnected,
+        noteFault: this.#faults.ofRecords(bucket),
+      });
     } catch (error) {
       throw busError('bucket', error);
     }
@@ -282,20 +310,38 @@ export class Bus {
     }
   }
 
-  /** Answers questions on `subject` until the returned function is called. An answer of undefined is not sent. */
-  answer(
-    subject: string,
-    reply: (bytes: Uint8Array) => Promise<Uint8Array | undefined> | Uint8Array,
-  ): () => void {
+  /**
+   * Answers requests on `subject` until the returned function is called. Every request gets an answer: one that cannot be
+   * read, or whose reply fails, is counted and answered as unavailable. `subject` is a kind, a dot and a number.
+   */
+  answer(subject: string, answering: Answering): () => void {
+    const noteFault = this.#faults.ofRequests(subject.replace(/\..*$/, ''));
     const subscription = this.#connection.subscribe(subject, {
-      callback: (_error, message) => {
-        // A failed answer is the asker's timeout; `reply` reports its own failures.
-        void Promise.resolve(reply(message.data)).then((bytes) => {
-          if (bytes !== undefined) message.respond(bytes);
-        });
+      callback: (error, message) => {
+        if (error === null)
+          void this.#respond(message, answering, noteFault); // Catches everything.
+        else noteFault(error);
       },
     });
     return () => subscription.unsubscribe();
+  }
+
+  async #respond(message: Msg, answering: Answering, noteFault: NoteFault): Promise<void> {
+    let why: Fault | 'away' = 'away';
+    try {
+      const answer = await answering.reply(message.data);
+      if (answer !== undefined) {
+        message.respond(answer);
+        return;
+      }
+    } catch (error) {
+      why = noteFault(error);
+    }
+    try {
+      message.respond(answering.unavailable(why));
+    } catch (error) {
+      noteFault(error);
+    }
   }
 
   /** Sends what is buffered and closes. */
@@ -316,9 +362,4 @@ export class Bus {
       }
     }
   }
-}
-
-/** Whether there is no such stream, or no such message in it. */
-function isAbsent(error: unknown): boolean {
-  return error instanceof NatsError && error.api_error?.code === 404;
 }

@@ -52,7 +52,10 @@ async function main(rooms: readonly string[]): Promise<void> {
   exitWithParent();
   await portIsFree(config.HOST, config.PORT);
   const metrics = new Metrics();
-  const bus = await Bus.connect({ url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}` }, log);
+  const bus = await Bus.connect(
+    { url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}`, metrics },
+    log,
+  );
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ClickHouseError } from '@clickhouse/client';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { Store, StoreError } from './store.ts';
+import { Store, StoreError, type StoreSettings, storeError } from './store.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));
 const PASSWORD = 'a p@ss:w/rd?';
@@ -23,9 +25,9 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-function open(url: string, password = PASSWORD): Store {
+function open(url: string, password = PASSWORD, requestTimeoutMs = 30_000): Store {
   const address = url.replace('http://', `http://default:${encodeURIComponent(password)}@`);
-  return new Store({ url: address, database: 'things', requestTimeoutMs: 30_000 });
+  return new Store({ url: address, database: 'things', requestTimeoutMs });
 }
 
 const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
@@ -187,14 +189,33 @@ describe('questions', () => {
 
   test('time and memory that run out are worth another try', async () => {
     const slow = store.query('SELECT count() FROM numbers(1000000000000)', {}, { max_execution_time: 0.2 });
-    expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', code: 159 });
+    expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', failure: 'server', code: 159 });
     const big = store.query(
       'SELECT groupArray(number) FROM numbers(100000000)',
       {},
       { max_memory_usage: 10_000_000 },
     );
-    expect(await failureOf(big)).toMatchObject({ kind: 'retryable', code: 241 });
+    expect(await failureOf(big)).toMatchObject({ kind: 'retryable', code: 241, memoryLimit: 'query' });
     expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('an error for lack of memory says whose limit it was', async () => {
+    const big = (settings: StoreSettings) =>
+      failureOf(store.query('SELECT groupArray(number) FROM numbers(1000000000)', {}, settings));
+    expect((await big({ max_memory_usage_for_user: '10000000' })).memoryLimit).toBe('user');
+    // More than the whole server has.
+    expect((await big({ max_memory_usage: '0' })).memoryLimit).toBe('total');
+    expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test.each([
+    ['Memory limit (total) exceeded: would use 9 GiB', 'total'],
+    ['Memory limit (for query) exceeded: would use 9 GiB', 'query'],
+    ['Memory limit (for user) exceeded: would use 9 GiB', 'user'],
+    ['a message of another version about the total', undefined],
+  ])('an older server says %j', (message, memoryLimit) => {
+    const cause = new ClickHouseError({ message, code: '241', type: 'MEMORY_LIMIT_EXCEEDED' });
+    expect(storeError(cause)).toMatchObject({ kind: 'retryable', failure: 'server', memoryLimit });
   });
 });
 
@@ -209,9 +230,28 @@ describe('the way to the store', () => {
   test('a store that is down is worth another try, and it is the same store when it is back', async () => {
     expect(await store.ping()).toBe(true);
     await server.kill();
-    expect(await failureOf(store.query('SELECT 1'))).toMatchObject({ kind: 'retryable', code: undefined });
+    const failure = await failureOf(store.query('SELECT 1'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });
     expect(await store.ping()).toBe(false);
     await server.restart();
     expect(await store.query('SELECT count() AS rows FROM kept')).toEqual([{ rows: 2000 }]);
+  });
+
+  test('a store that does not answer in time has failed by timeout, and is not unreachable', async () => {
+    const impatient = open(server.url, PASSWORD, 300);
+    const failure = await failureOf(impatient.query('SELECT sleepEachRow(1) FROM numbers(3)'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'timeout', code: undefined });
+    await impatient.close();
+  });
+
+  test('a store that closes the connection is unreachable', async () => {
+    const closing = createServer((socket) => socket.once('data', () => socket.destroy()));
+    await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+    const { port } = closing.address() as AddressInfo;
+    const cut = open(`http://127.0.0.1:${port}`);
+    const failure = await failureOf(cut.query('SELECT 1'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });
+    await cut.close();
+    closing.close();
   });
 });

@@ -42,16 +42,42 @@ export type StoreParameters = Readonly<Record<string, unknown>>;
  */
 export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
 
+/**
+ * Where a call failed. `server`: the store answered with an error. `timeout`: no bytes came within `requestTimeoutMs`,
+ * though the connection stood. `unreachable`: no connection, a lost connection, or an answer that is not the store's.
+ */
+export type StoreFailure = 'server' | 'timeout' | 'unreachable';
+
+/** Which limit a statement exceeded: its own, that of its user, or that of the whole server. */
+export type MemoryLimit = 'query' | 'user' | 'total';
+
+/** What is known of a failed call. */
+export interface StoreErrorFacts {
+  readonly kind: StoreErrorKind;
+  readonly failure: StoreFailure;
+  readonly code?: number;
+  readonly memoryLimit?: MemoryLimit | undefined;
+}
+
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly kind: StoreErrorKind;
-  /** ClickHouse's number of the error; undefined when the store was not reached or did not finish its answer. */
+  readonly failure: StoreFailure;
+  /** ClickHouse's number of the error; undefined unless the store answered with one. */
   readonly code: number | undefined;
+  /** Set with MEMORY_LIMIT_EXCEEDED only, and undefined there when the store does not say which limit it was. */
+  readonly memoryLimit: MemoryLimit | undefined;
 
-  constructor(message: string, kind: StoreErrorKind, code: number | undefined, options: ErrorOptions) {
+  constructor(
+    message: string,
+    { kind, failure, code, memoryLimit }: StoreErrorFacts,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.kind = kind;
+    this.failure = failure;
     this.code = code;
+    this.memoryLimit = memoryLimit;
   }
 
   /** Whether the same call may succeed later. */
@@ -93,12 +119,10 @@ export class Store {
       await this.insertRowBinary(table, columns, chunks, take === 0 ? key : `${key}:${take}`);
     }
     if (await this.#holds(insert)) return;
-    throw new StoreError(
-      `${table}: rows of ${key} are not seen after ${TAKES_MAX} inserts`,
-      'fatal',
-      undefined,
-      {},
-    );
+    throw new StoreError(`${table}: rows of ${key} are not visible after ${TAKES_MAX} inserts`, {
+      kind: 'fatal',
+      failure: 'server',
+    });
   }
 
   async #holds({ table, present }: KeyedInsert): Promise<boolean> {
@@ -262,16 +286,51 @@ async function told<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** An error of the client as ours. What is not an answer of the store is a matter of the way to it. */
+const MEMORY_LIMIT_EXCEEDED = 241;
+
+/** An error of the client as ours. Anything but an error answer of the store is a failure of the connection. */
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const cause = error instanceof Error ? error : new Error(String(error));
-  if (!(cause instanceof ClickHouseError))
-    return new StoreError(cause.message, 'retryable', undefined, { cause });
+  if (!(cause instanceof ClickHouseError)) {
+    const failure = isRequestTimeout(cause) ? 'timeout' : 'unreachable';
+    return new StoreError(cause.message, { kind: 'retryable', failure }, { cause });
+  }
   const code = Number(cause.code);
-  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, kindOf(code), code, {
-    cause,
-  });
+  const memoryLimit = code === MEMORY_LIMIT_EXCEEDED ? memoryLimitOf(cause.message) : undefined;
+  const facts = { kind: kindOf(code), failure: 'server', code, memoryLimit } as const;
+  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, facts, { cause });
+}
+
+// Two facts that neither the client nor the server states other than in words. They are read here and nowhere else;
+// store.clickhouse.test.ts checks both against the real client and the real engine.
+
+/** The client gives up a request with this text and no code. */
+function isRequestTimeout(error: Error): boolean {
+  return error.message === 'Timeout error.';
+}
+
+/**
+ * ClickHouse's MemoryTracker writes `(total) memory limit exceeded: would use …`, `User memory limit exceeded: …` or
+ * `Query memory limit exceeded: …`; older servers `Memory limit (total) exceeded`, `(for user)`, `(for query)`.
+ */
+const MEMORY_LIMIT_TEXT =
+  /(?:\((total)\)|\b(User|Query)) memory limit exceeded|Memory limit \((total|for user|for query)\) exceeded/;
+
+function memoryLimitOf(message: string): MemoryLimit | undefined {
+  const found = MEMORY_LIMIT_TEXT.exec(message);
+  switch (found?.[1] ?? found?.[2] ?? found?.[3]) {
+    case 'total':
+      return 'total';
+    case 'User':
+    case 'for user':
+      return 'user';
+    case 'Query':
+    case 'for query':
+      return 'query';
+    default:
+      return undefined;
+  }
 }
 
 function connect({ url, database, requestTimeoutMs }: StoreOptions): ClickHouseClient {

@@ -7,6 +7,7 @@ import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
+  encodeSessionsUnavailable,
   type SessionAnswer,
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
@@ -211,10 +212,13 @@ describe('what is paid late', () => {
       answerLate = resolve;
     });
     const partition = partitionOf('s', 'd', PARTITIONS);
-    const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
-      const asked = decodeSessionQuestions(bytes);
-      if (asked.some(({ credit }) => credit)) await late;
-      return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: async (bytes) => {
+        const asked = decodeSessionQuestions(bytes);
+        if (asked.some(({ credit }) => credit)) await late;
+        return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+      },
+      unavailable: encodeSessionsUnavailable,
     });
     const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
     expect(await seek({})).toMatchObject({ kind: 'granted' });

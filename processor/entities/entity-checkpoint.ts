@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
 /** How far a partition's records are: everything up to `sequence` is in the store. */
 export interface EntityCheckpoint {
@@ -25,7 +26,7 @@ export function encodeEntityCheckpoint(checkpoint: EntityCheckpoint): Uint8Array
   return Buffer.from(JSON.stringify(checkpoint));
 }
 
-/** Throws when `bytes` are no checkpoint of a version that this program knows. */
+/** @throws {DecodeError} */
 export function decodeEntityCheckpoint(bytes: Uint8Array): EntityCheckpoint {
-  return schema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return decodeJsonContract(bytes, { name: 'entity checkpoint', versions: [1], schema });
 }

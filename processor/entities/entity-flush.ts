@@ -71,7 +71,7 @@ export async function writeEntities(
   );
   crashPoint('entities:after-checkpoint');
   await retry({ ...write, operation: 'entity stream trim' }, () =>
-    bus.forget(entityStreamOf(partition), flush.checkpoint.sequence),
+    bus.trim(entityStreamOf(partition), flush.checkpoint.sequence),
   );
   metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   metrics.flushedEntities.add(flush.documents.length);

@@ -1,11 +1,13 @@
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
-import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
+import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
+import { EventView } from '../fold/event-view.ts';
 import { applyUpdate, type EntityDocument } from './document.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
@@ -315,6 +317,9 @@ function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeEr
     const head = decodeMessageHead(bytes);
     const erasures = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
     const updates = erasures === undefined ? decodeEntityUpdates(bytes, head.count) : [];
+    // Later, when the event is recorded, it would be too late to reject it.
+    for (const update of updates)
+      if (update.kind === 'order') new EventView().read(Buffer.from(update.event), 0);
     return { sequence, head, updates, erasures };
   } catch (error) {
     if (error instanceof DecodeError) return error;

@@ -1,5 +1,4 @@
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
-import { reasonOf } from '../../infra/log.ts';
 import {
   decodeEntityQuestion,
   type EntityAnswer,
@@ -39,7 +38,10 @@ export class EntitySupervisor {
 
   start(): void {
     const { bus, partition } = this.#options;
-    this.#stopAnswering = bus.answer(entityLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
+    this.#stopAnswering = bus.answer(entityLookupSubjectOf(partition), {
+      reply: (bytes) => this.#answer(bytes),
+      unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
+    });
     this.#supervisor.start();
   }
 
@@ -48,17 +50,10 @@ export class EntitySupervisor {
     this.#stopAnswering();
   }
 
-  async #answer(bytes: Uint8Array): Promise<Uint8Array> {
-    let answer: EntityAnswer = { kind: 'unavailable' };
-    try {
-      const document = await this.#lane?.read(decodeEntityQuestion(bytes));
-      if (document === 'absent') answer = { kind: 'absent' };
-      else if (document !== undefined && document !== 'unavailable') answer = shown(document);
-    } catch (error) {
-      const reason = reasonOf(error);
-      this.#options.log.warn({ partition: this.#options.partition, reason }, 'entities: a question failed');
-    }
-    return encodeEntityAnswer(answer);
+  async #answer(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+    const document = await this.#lane?.read(decodeEntityQuestion(bytes));
+    if (document === undefined || document === 'unavailable') return undefined;
+    return encodeEntityAnswer(document === 'absent' ? { kind: 'absent' } : shown(document));
   }
 }
 

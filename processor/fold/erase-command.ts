@@ -1,21 +1,30 @@
 import { z } from 'zod';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, DecodeError, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
+import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * A message that tells a partition to forget: in the streams of events and of records alike. It stands in the stream
- * like everything else that changes what is in memory, so a replay forgets at the same place.
+ * A message that makes a partition erase: in the streams of events and of entity updates alike. It is in the stream like
+ * everything else that changes what is in memory, so a replay erases at the same point.
  *
- *     head of a message of no events │ JSON: an array of what is to be forgotten
+ *     head of a message of no events │ JSON: { version, commands }
  *
- * A message of no events without JSON is a tick.
+ * In version 0 the JSON is the array of the commands alone. A message of no events without JSON is a tick.
  */
+const ERASE_VERSION = 1;
 
-const forgetting = z.strictObject({
+const command = z.strictObject({
   projectId: z.string().min(1),
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
+const schema = z.union([
+  z.array(command),
+  z
+    .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(command) })
+    .transform(({ commands }) => commands),
+]);
 
 /** What is to be forgotten: of a site, everything, or what one person did, or what was over before a time. */
 export interface EraseCommand {
@@ -41,7 +50,10 @@ export function encodeEraseCommands(
   const writer = new RowBinaryWriter(1024);
   beginMessage(writer, { publisherId, publisherSequence: 1, sentAtMs });
   endMessage(writer, 0);
-  return Buffer.concat([writer.bytes(), Buffer.from(JSON.stringify(all))]);
+  return Buffer.concat([
+    writer.bytes(),
+    Buffer.from(JSON.stringify({ version: ERASE_VERSION, commands: all })),
+  ]);
 }
 
 /** How checkpoints name the message of this publisher. */
@@ -49,20 +61,13 @@ export function eraseCommandIdOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }
 
-/** What a message of no events tells to forget; undefined for a tick. Throws a `DecodeError` for anything else. */
+/**
+ * The commands in a message of no events; undefined for a tick.
+ * @throws {DecodeError}
+ */
 export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] | undefined {
+  if (bytes.length < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   if (bytes.length === MESSAGE_HEADER_BYTES) return undefined;
-  const parsed = z
-    .array(forgetting)
-    .safeParse(jsonOf(Buffer.from(bytes.subarray(MESSAGE_HEADER_BYTES)).toString()));
-  if (!parsed.success) throw new DecodeError('a message of no events has bytes that say nothing');
-  return parsed.data;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The schema refuses it.
-  }
+  const json = bytes.subarray(MESSAGE_HEADER_BYTES);
+  return decodeJsonContract(json, { name: 'erase command', versions: [0, ERASE_VERSION], schema });
 }

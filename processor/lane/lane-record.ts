@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
 /** The KV bucket that holds one record for each partition. */
 export const LANES_BUCKET = 'lanes';
@@ -69,7 +70,7 @@ export function encodeLaneRecord(record: LaneRecord): Uint8Array {
   return Buffer.from(JSON.stringify(record));
 }
 
-/** Throws when `bytes` are not a lane record of a version that this program knows. */
+/** @throws {DecodeError} */
 export function decodeLaneRecord(bytes: Uint8Array): LaneRecord {
-  return laneRecord.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return decodeJsonContract(bytes, { name: 'lane record', versions: [1], schema: laneRecord });
 }

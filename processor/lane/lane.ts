@@ -1,3 +1,4 @@
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { Config } from '../../infra/config.ts';
 import { streamOf } from '../../ingest/event.ts';
@@ -133,6 +134,7 @@ export class Lane {
    * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
    * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
    * folding takes too long.
+   * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
     let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
@@ -147,6 +149,7 @@ export class Lane {
       if (this.#consumer.stopping) return undefined;
       report = await this.#findSessions(questions, { caughtUp: true, ended });
     }
+    if (report.kind === 'unreadable') throw new DecodeError(report.message, report.reason);
     return report.kind === 'answers' ? report.answers : undefined;
   }
 

@@ -3,7 +3,7 @@ import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
-import { sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
+import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
@@ -124,8 +124,15 @@ export class PartitionSupervisor {
       return () => {};
     }
     const stops = [
-      bus.answer(sessionLookupSubjectOf(partition), (bytes) => lane.lookUp(bytes)),
-      bus.answer(hotSubjectOf(partition), (bytes) => this.#answerHot(lane, bytes)),
+      bus.answer(sessionLookupSubjectOf(partition), {
+        reply: (bytes) => lane.lookUp(bytes),
+        unavailable: encodeSessionsUnavailable,
+      }),
+      bus.answer(hotSubjectOf(partition), {
+        reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),
+        unavailable: (why) =>
+          encodeHotAnswer({ kind: 'unavailable', reason: why === 'failed' ? 'failed' : 'unreadable' }),
+      }),
     ];
     this.#answering = true;
     this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
@@ -135,18 +142,6 @@ export class PartitionSupervisor {
       clearInterval(this.#ticker);
       for (const stop of stops) stop();
     };
-  }
-
-  async #answerHot(lane: Lane, bytes: Uint8Array): Promise<Uint8Array> {
-    try {
-      return await lane.hot(decodeHotQuestion(bytes));
-    } catch (error) {
-      this.#options.log.warn(
-        { partition: this.#options.partition, reason: reasonOf(error) },
-        'lane: a question failed',
-      );
-      return encodeHotAnswer({ kind: 'unavailable', reason: 'starting' });
-    }
   }
 
   /** A partition that gets no events gets its clock moved, so that its silent sessions end and its hours settle. */

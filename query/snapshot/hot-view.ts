@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import type { Histogram, Metrics } from '../../infra/metrics.ts';
+import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import {
   decodeHotAnswer,
   encodeHotQuestion,
@@ -22,6 +23,8 @@ const TRY_MAX_MS = 1_000;
 /** How long a partition may be without an owner before a question is answered without it, or not at all. */
 const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
+/** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
+const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
 /** Fetches that are kept at a time; each serves for a moment only. */
 const FETCHES_MAX = 10_000;
 
@@ -53,12 +56,17 @@ export class HotView {
   readonly #partitions: number;
   readonly #clock: Clock;
   readonly #seconds: Readonly<Record<HotQuestion['kind'], Histogram>>;
+  readonly #unreadable: Counter;
   readonly #fetches = new Map<string, SharedFetch<HotAnswers>>();
 
   constructor({ bus, partitions, clock, metrics }: HotViewOptions) {
     this.#bus = bus;
     this.#partitions = partitions;
     this.#clock = clock;
+    this.#unreadable = metrics.counter(
+      'query_hot_unreadable_answers_total',
+      'Answers of partition owners that could not be read.',
+    );
     const seconds = (kind: string) =>
       metrics.seconds('query_hot_fetch_seconds', 'time to ask every owner of a partition', { kind });
     this.#seconds = {
@@ -144,8 +152,7 @@ export class HotView {
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = AWAY_MAX_MS - (performance.now() - startedAt);
       const answer = await this.#askOnce(partition, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
-      // What an owner no longer holds it will not hold in a moment either.
-      if (typeof answer !== 'string' || answer === 'not-held') return answer;
+      if (typeof answer !== 'string' || FINAL_REASONS.has(answer)) return answer;
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
       if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
       await wait(pauseMs);
@@ -164,6 +171,10 @@ export class HotView {
       return answer.head.kind === kind ? answer : 'contradictory';
     } catch (error) {
       if (error instanceof BusError && error.retryable) return error.reason;
+      if (error instanceof DecodeError) {
+        this.#unreadable.add();
+        return 'unreadable';
+      }
       throw error;
     }
   }
