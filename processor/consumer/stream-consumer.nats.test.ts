@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
+import { BusError, StreamGapError } from '../../infra/bus/bus-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
@@ -68,6 +69,32 @@ async function setup(
     for (let index = 0; index < count; index += 1) await bus.publish(stream, new Uint8Array(bytes), 5_000);
   };
   return { consumer, stream, memory, stored, flushes, apply, flush, publish };
+}
+
+/** A bus on which the first reads of each reader fail as if it were away. */
+function failingReads(failures: number): Bus {
+  return over(bus, 'reader', (open) => (...args: unknown[]) => {
+    let left = failures;
+    return over(open(...args) as object, 'read', (read) => async (...readArgs: unknown[]) => {
+      left -= 1;
+      if (left >= 0) throw new BusError('the bus is away', 'timeout', undefined);
+      return read(...readArgs);
+    });
+  });
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+/** The same object with another method in the place of `name`. */
+function over<T extends object>(target: T, name: string, replace: (method: Method) => Method): T {
+  return new Proxy(target, {
+    get: (object, key) => {
+      const member = Reflect.get(object, key, object);
+      if (typeof member !== 'function') return member;
+      const method: Method = (...args) => member.apply(object, args);
+      return key === name ? replace(method) : method;
+    },
+  });
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
@@ -196,16 +223,48 @@ test('work that stops early leaves the rest to the bus', async () => {
   expect(consumer.unapplied).toEqual([]);
 });
 
-test.each(['apply', 'flush'] as const)('an error in %s ends the consumer with it', async (place) => {
-  const broken = new Error('broken');
-  const { consumer, flushes, publish } = await setup(() => ({ [place]: () => Promise.reject(broken) }));
-  const running = consumer.run();
+test('a gap in the stream ends it at once, without a retry', async () => {
+  const readRetries = new Counter();
+  const { consumer, stream, memory, publish } = await setup(undefined, { readRetries });
+  await publish(5);
+  await bus.trim(stream, 3);
+  consumer.reached(1);
+  await expect(consumer.run()).rejects.toThrow(StreamGapError);
+  expect([memory, readRetries.value]).toEqual([[], 0]);
+});
+
+test('a read that fails for the moment is retried and counted, and goes on where it was', async () => {
+  const readRetries = new Counter();
+  const { consumer, memory, publish } = await setup(undefined, { readRetries, bus: failingReads(3) });
   await publish(3);
+  const running = consumer.run();
+  expect(await consumer.catchUp(10_000)).toBe(true);
+  expect([memory, readRetries.value]).toEqual([[1, 2, 3], 3]);
+  await consumer.stop();
+  await running;
+});
+
+test('an error in apply ends the consumer with it', async () => {
+  const broken = new Error('broken');
+  const { consumer, flushes, publish } = await setup(() => ({ apply: () => Promise.reject(broken) }));
+  await publish(3);
+  const running = consumer.run();
   const isCaughtUp = consumer.catchUp(NEVER_MS);
-  if (place === 'flush') void consumer.flushNow(); // Resolves with the failure.
   await expect(running).rejects.toBe(broken);
-  expect(await isCaughtUp).toBe(place === 'flush');
+  expect(await isCaughtUp).toBe(false);
   expect([consumer.failed, consumer.stopping, flushes]).toEqual([true, true, []]);
-  expect(await consumer.catchUp(NEVER_MS)).toBe(place === 'flush');
+  expect(await consumer.catchUp(NEVER_MS)).toBe(false);
   await consumer.flushNow();
+});
+
+test('an error in flush ends the consumer with it', async () => {
+  const broken = new Error('broken');
+  const { consumer, publish } = await setup(() => ({ flush: () => Promise.reject(broken) }));
+  await publish(3);
+  const running = consumer.run();
+  expect(await consumer.catchUp(10_000)).toBe(true);
+  const flushed = consumer.flushNow();
+  await expect(running).rejects.toBe(broken);
+  await flushed;
+  expect([consumer.failed, consumer.stopping]).toEqual([true, true]);
 });

@@ -317,3 +317,15 @@ test('a message that cannot be read goes to the dead letters, and the next one c
   expect(await until('the step', () => visitsOf(partition, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
 });
+
+test('a gap in the stream stops the lane, which restarts with back-off and answers nothing it cannot know', async () => {
+  const partition = await freshPartition();
+  const sender = new Sender(partition, 5n);
+  for (let count = 0; count < 3; count += 1) await sender.send([step('behind-a-gap')]);
+  await bus.trim(entityStreamOf(partition), 2);
+  const metrics = await start(partition);
+  await until('two failures', async () => (metrics.failures.value >= 2 ? true : undefined));
+  expect(metrics.readRetries.value).toBe(0);
+  expect(await ask(partition, 'profile', 'behind-a-gap')).toEqual({ kind: 'unavailable' });
+  expect(await storedVisits('behind-a-gap')).toBeUndefined();
+});

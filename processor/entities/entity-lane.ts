@@ -113,6 +113,7 @@ export class EntityLane {
    */
   async read(name: EntityName): Promise<EntityDocument | 'absent' | 'unavailable'> {
     await this.#consumer.catchUp(this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
+    if (this.#consumer.failed) return 'unavailable'; // The next lane has what this one lacks.
     try {
       return (await this.#find([name])).get(entityKey(name)) ?? 'absent';
     } catch (error) {
