@@ -1,4 +1,4 @@
-/** Waits that can be cut short, all of them at once. */
+/** Waits that one call ends, all of them at once. */
 export class Notify {
   readonly #wakes = new Set<() => void>();
   #isOver = false;
@@ -29,12 +29,12 @@ export class Notify {
     });
   }
 
-  /** Ends the waits of now. */
+  /** Ends the current waits. */
   wake(): void {
     for (const wake of [...this.#wakes]) wake();
   }
 
-  /** Ends the waits of now, and those to come before they begin. */
+  /** Ends the current waits; later ones resolve at once. */
   end(): void {
     this.#isOver = true;
     this.wake();

@@ -48,7 +48,7 @@ function setup(run: (started: number) => Promise<void>, more: Partial<Supervisor
   return { supervisor, lines, starts, failures };
 }
 
-test('a task that fails starts again after growing waits, counted and logged', async () => {
+test('a task that fails restarts after growing waits, counted and logged', async () => {
   const { supervisor, lines, starts, failures } = setup(() => Promise.reject(new Error('broken')));
   supervisor.start();
   await vi.advanceTimersByTimeAsync(1_500);
@@ -66,7 +66,7 @@ test('a task that fails starts again after growing waits, counted and logged', a
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a failure after a healthy run is waited for like a first one', async () => {
+test('after a healthy run the back-off starts anew', async () => {
   const { supervisor, starts } = setup(async (started) => {
     if (started === 3) await new Promise((resolve) => setTimeout(resolve, 10_001));
     throw new Error('broken');
@@ -77,7 +77,7 @@ test('a failure after a healthy run is waited for like a first one', async () =>
   await supervisor.stop();
 });
 
-test('a task that ends by itself starts again at once', async () => {
+test('a task that ends by itself restarts at once', async () => {
   const { supervisor, starts, failures } = setup(async () => {
     await supervisor.sleep(1_000);
   });

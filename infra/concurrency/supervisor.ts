@@ -15,13 +15,13 @@ export interface SupervisorOptions {
   /** In [0, 1). */
   readonly random: () => number;
   readonly backoff: Backoff;
-  /** An error after a run of this length is waited for like a first one. */
+  /** A failure after a run of this length is backed off from like a first one. */
   readonly healthyAfterMs: number;
   /** Counts runs that ended with an error. */
   readonly failures: Counter;
   /** Works until `interrupt` or an error. When it resolves before that, it runs again at once. */
   readonly run: () => Promise<void>;
-  /** Asks the run of now to end; it may have to end itself before there is anything to interrupt. */
+  /** Asks the current run to end; called once. A run that has nothing to interrupt yet looks at `stopping` itself. */
   readonly interrupt: () => Promise<void>;
   /** True for an error that is no failure, which the function has counted and logged itself. */
   readonly isExpected?: (error: unknown) => boolean;

@@ -17,7 +17,7 @@ const USAGE = `usage: npm run dead-letters -- list | replay
 const PUBLISH_TIMEOUT_MS = 10_000;
 const LETTER_PUBLISHER = 0xdeadn << 48n;
 
-/** The program behind `npm run dead-letters`: looks at the bus of `NATS_URL`, else at the one of a running `npm start`. */
+/** The program behind `npm run dead-letters`: reads the bus at `NATS_URL`, else the bus of a running `npm start`. */
 async function main(command: string | undefined): Promise<void> {
   if (command !== 'list' && command !== 'replay') {
     process.stdout.write(`${USAGE}\n`);
@@ -57,8 +57,9 @@ function localBusUrl(dataDir: string): string {
 }
 
 /**
- * Publishes a letter's message again, if it can be read by now. It gets a publisher of its own, since its first one has
- * long gone on; the same letter always gets the same, so that replaying it twice counts once.
+ * Publishes a letter's message again, if this program can read it. It gets a publisher of its own, because its first
+ * one has sent higher numbers since; the same letter always gets the same publisher, so that replaying it twice counts
+ * once.
  */
 async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLetter): Promise<boolean> {
   const message = Buffer.from(bytes);

@@ -29,15 +29,15 @@ export interface EntityDeps {
   readonly bookLimits: BookLimits;
 }
 
-/** Changed records, and the checkpoint that they lead to. */
+/** Changed entities, and the checkpoint that they lead to. */
 export interface EntityFlush {
   readonly documents: readonly EntityDocument[];
   readonly checkpoint: EntityCheckpoint;
-  /** Of the checkpoint before. */
+  /** Revision of the checkpoint before. */
   readonly revision: number;
 }
 
-/** Which part of the consumer a flush needs. */
+/** The part of the consumer that a flush needs. */
 export type FlushConsumer = Pick<StreamConsumer, 'stopping' | 'retry' | 'sleep'>;
 
 /**

@@ -30,7 +30,10 @@ const DIRTY_ENTITIES_MAX = 100_000;
 const DIRTY_CHARS_MAX = 67_108_864;
 /** Entities in one query of the store. */
 const LOAD_MAX = 5_000;
-/** Publishers whose last message is remembered; the one that was silent longest is evicted, since it gives up a message within seconds. */
+/**
+ * Publishers whose last message is remembered. The one that was silent longest is evicted: a publisher retries a
+ * message for seconds only.
+ */
 const PUBLISHERS_MAX = 4_096;
 /** Without changes the checkpoint still moves on this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
@@ -39,7 +42,7 @@ const CATCH_UP_MAX_MS = 2_000;
 const CATCH_UP_AWAY_MS = 50;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A message of the bus, read. */
+/** A decoded message. */
 interface ReadMessage {
   readonly sequence: number;
   readonly head: MessageHead;
@@ -47,7 +50,7 @@ interface ReadMessage {
   readonly erasures: readonly EraseCommand[] | undefined;
 }
 
-/** Records by their keys; undefined for one that does not exist. */
+/** Entities by their keys; undefined for one that does not exist. */
 type KnownEntities = Map<string, EntityDocument | undefined>;
 
 /**
@@ -69,7 +72,7 @@ export class EntityLane {
   #publisherId = 0n;
   #revision = 0;
   #checkpointSequence = 0;
-  /** When changes are due in the store, or without any the next checkpoint. */
+  /** When changes are due in the store; without changes, when the next checkpoint is due. */
   #flushDueMs: number;
   #hasChanges = false;
   #storeAway = false;
@@ -181,7 +184,7 @@ export class EntityLane {
     for (const update of updates) {
       const key = entityKey(entityNameOf(update));
       const stored = known.get(key);
-      // The store had it with this message already: a crash came between the insert and the checkpoint.
+      // The store has it with this message: a crash came between the insert and the checkpoint.
       if (stored !== undefined && stored.version >= version) continue;
       const result = applyUpdate(changed.get(key) ?? stored, update, version);
       this.#options.metrics.updates[result.outcome].add();
@@ -194,7 +197,7 @@ export class EntityLane {
       if (!(await this.#publish(subject, bytes))) return false;
     }
     this.#options.crashPoint('entities:after-publish');
-    // Only now: a document in the store says that its revenue is on the bus.
+    // Only now: a stored document says that its revenue is on the bus.
     for (const [key, document] of changed) {
       this.#book.change(document);
       known.set(key, document);

@@ -66,7 +66,7 @@ test('a repeat changes nothing', () => {
   });
 });
 
-test('of an update with too many properties the rest is taken', () => {
+test('of an update with too many properties those that fit are applied', () => {
   const result = applyGroup(
     made(group({ properties: FULL })),
     group({ name: 'Bcme', properties: ['x', '1'] }),

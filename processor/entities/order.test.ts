@@ -189,7 +189,7 @@ test('the largest amount is exact to the unit', () => {
   expect(document).toMatchObject({ amount: 9007199254740991n, refunded: 9007199254740990n });
 });
 
-test('an order says what became of the refunds that waited for it', () => {
+test('an order reports the outcome of the refunds that waited for it', () => {
   const { results } = run([
     refund({ amount: '1', currency: 'USD' }),
     refund({ minorUnits: '1500' }),
@@ -205,7 +205,7 @@ test('an order says what became of the refunds that waited for it', () => {
   });
 });
 
-test('a refund that waits is kept as it was, whatever becomes of the message', () => {
+test('a waiting refund does not change with the bytes of its message', () => {
   const message = Buffer.from([7, 8, 9, 7]);
   const { document } = run([refund({ event: message.subarray(1, 3), amount: '5', partition: 3 })]);
   message.fill(0);
@@ -215,7 +215,7 @@ test('a refund that waits is kept as it was, whatever becomes of the message', (
   ]);
 });
 
-test('a hundred refunds wait, and the order applies them; others are told that there are too many', () => {
+test('a hundred refunds wait for their order, and further ones are rejected', () => {
   const many = Array.from({ length: WAITING_MAX + 1 }, (_, index) =>
     refund({ minorUnits: '1', updateId: `u${index}` }),
   );
@@ -226,12 +226,12 @@ test('a hundred refunds wait, and the order applies them; others are told that t
   ]);
   expect(outcomes.slice(99, 101)).toEqual(['waiting', 'too-many-waiting']);
   expect(amounts.at(-2)).toHaveLength(1 + WAITING_MAX);
-  // It was not taken, so that its repeat is no repeat.
+  // It was not applied, so its repeat is no repeat.
   expect(amounts.at(-1)).toEqual([-1]);
   expect(document?.refunded).toBe(101n);
 });
 
-test('events that wait are bounded in bytes, and one always has room', () => {
+test('waiting events are capped in bytes, and one always has room', () => {
   const event = new Uint8Array(WAITING_MAX_BYTES / 4);
   const { outcomes } = run([...Array.from({ length: 5 }, () => refund({ event }))]);
   expect(outcomes).toEqual(['waiting', 'waiting', 'waiting', 'waiting', 'too-many-waiting']);
@@ -284,7 +284,7 @@ test('orders are what the reference says, however they are interleaved', () => {
   );
 });
 
-test('what was recorded adds up to what is left of the order, and no order is refunded beyond itself', () => {
+test('recorded revenue adds up to what is left of the order, and no refund exceeds it', () => {
   fc.assert(
     fc.property(fc.array(orderUpdates, { maxLength: 40 }), (all) => {
       let document: OrderDocument | undefined;

@@ -55,7 +55,7 @@ describe('properties that are set', () => {
     expect(mergeProperties(known, []).properties).toBe(known);
   });
 
-  test('are ignored where they would be too many, and others are not', () => {
+  test('are ignored above the cap, and known ones are still set', () => {
     const { properties, isOverCap } = mergeProperties(FULL, ['new', '1', 'k0', '2', 'k1.deep', '3']);
     expect(isOverCap).toBe(true);
     expect(properties).toHaveLength(2 * PROPERTIES_MAX);
@@ -64,7 +64,7 @@ describe('properties that are set', () => {
     expect(properties).not.toContain('new');
   });
 
-  test('may be as many as there is room for', () => {
+  test('may be as many as the cap', () => {
     expect(mergeProperties([], FULL)).toEqual({ properties: FULL, isOverCap: false });
     expect(mergeProperties(FULL.slice(2), ['k0.a', '1', 'k0', '1'])).toMatchObject({ isOverCap: false });
   });

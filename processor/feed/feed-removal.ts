@@ -4,14 +4,14 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { FedEvent } from './fed-event.ts';
 import { FEED_STREAM } from './feed-stream.ts';
 
-/** Removes everything that is in the feed of a site. */
+/** Removes the whole feed of a site. */
 export async function removeFeed(bus: Bus, storedId: string): Promise<void> {
   await bus.purgeSubject(FEED_STREAM, feedSubjectOf(storedId, '>'));
 }
 
 /**
- * Removes from the feed of a site the messages that hold an event of a person, known under all of `names`: one that names
- * them, or one of a visit of which an event in the feed does. What else is in those messages goes with them.
+ * Removes from the feed of a site the messages that hold an event of a person, known under all of `names`: one that
+ * names them, or one of a visit with such an event in the feed. Other events in those messages go with them.
  */
 export async function removePersonFromFeed(
   bus: Bus,

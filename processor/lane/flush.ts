@@ -132,7 +132,7 @@ function insertUntilDone(
   );
 }
 
-/** How the calls of a lane are retried, whatever they are. */
+/** How every call of a lane is retried. */
 export function retryOptions(
   options: FlushOptions,
 ): Pick<RetryOptions, 'backoff' | 'log' | 'fields' | 'random' | 'sleep' | 'isEnough'> {

@@ -23,7 +23,7 @@ const FOLD_PACE_MS = 5;
 /** A partition without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-/** Flushes that a question for more rows than fit a message waits for. */
+/** How often a question whose rows exceed one message waits for a flush. */
 const TOO_LARGE_TRIES = 3;
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
@@ -167,8 +167,8 @@ export class Lane {
   }
 
   /**
-   * Brings record and store together before anything is restored. A flush whose sessions are in the store is complete,
-   * since they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
+   * Reconciles record and store before anything is restored. A flush whose sessions are in the store is complete, since
+   * they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
    */
   async #settleIntent(storedNumber: number): Promise<void> {
     const { ownership, partition, log } = this.#options;
@@ -178,7 +178,7 @@ export class Lane {
     } else if (storedNumber > checkpoint.flushNumber) {
       if (checkpoint.sequence !== 0 || intent !== null) {
         throw new Error(
-          `partition ${partition}: the store has flush ${storedNumber}, the bus knows of ${checkpoint.flushNumber}`,
+          `partition ${partition}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
         );
       }
       // A new bus in front of an old store: continue with the store's flush numbers.

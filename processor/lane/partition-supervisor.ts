@@ -60,7 +60,7 @@ export class PartitionSupervisor {
     this.#supervisor.start();
   }
 
-  /** Finishes what was folded, and gives the partition up. */
+  /** Flushes what was folded, and gives the partition up. */
   stop(): Promise<void> {
     return this.#supervisor.stop();
   }
@@ -108,7 +108,7 @@ export class PartitionSupervisor {
     }
   }
 
-  /** Profiles, groups and orders belong to whoever owns the partition's events. */
+  /** Profiles, groups and orders belong to the owner of the partition's events. */
   #entitySupervisor(): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
     return new EntitySupervisor({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
@@ -136,7 +136,7 @@ export class PartitionSupervisor {
     ];
     this.#answering = true;
     this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
-    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane: caught up');
+    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');
     return () => {
       this.#answering = false;
       clearInterval(this.#ticker);
@@ -144,7 +144,7 @@ export class PartitionSupervisor {
     };
   }
 
-  /** A partition that gets no events gets its clock moved, so that its silent sessions end and its hours settle. */
+  /** Moves the clock of a partition without events, so that its silent sessions end and its hours are finalized. */
   async #tick(lane: Lane): Promise<void> {
     const { partition, bus, clock, config, log } = this.#options;
     const quiet = lane.foldedSequence === this.#lastTickedSequence;
@@ -162,7 +162,7 @@ export class PartitionSupervisor {
       const sequence = await bus.publish(subjectOf(partition), writer.bytes(), config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
     } catch (error) {
-      log.info({ partition, reason: reasonOf(error) }, 'lane: a tick was not published'); // The next one will do.
+      log.info({ partition, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
     }
   }
 }

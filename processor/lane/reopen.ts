@@ -5,7 +5,7 @@ import { type FlushOptions, persist, retryOptions } from './flush.ts';
 import { latestOfBoth, latestSessions } from './latest-sessions.ts';
 import { storedSessions } from './load-state.ts';
 
-/** Somebody waits for the answer to a payment, and a collector believes in silence soon after. */
+/** A collector waits for the answer, and takes silence for an absent owner soon after. */
 const ANSWER_MAX_MS = 1_500;
 const NOTHING_STORED: EndedByPlace = new Map();
 
@@ -37,8 +37,8 @@ export async function loadEnded(options: FlushOptions, named: readonly NamedSess
 }
 
 /**
- * The latest sessions for questions for credit, from the store and from what is held. When the store is away or slow,
- * what is held has to do. `flush` brings what was let go and not flushed yet to the store.
+ * The latest sessions for credit questions, of the stored and the retained ones. When the store is away or slow, the
+ * retained ones have to do. `flush` brings sessions that were evicted and not flushed yet to the store.
  */
 export async function findEnded(
   { store, partition, metrics, log }: FlushOptions,
@@ -53,10 +53,10 @@ export async function findEnded(
   try {
     return await Promise.race([found, late]);
   } catch (error) {
-    found.catch(() => {}); // Nobody waits for it any more, and its failure is counted here.
+    found.catch(() => {}); // The answer no longer waits for it, and its failure is counted here.
     metrics.sessionQuestionFailures.add();
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ partition, reason }, 'lane: ended sessions were not found in the store');
+    log.warn({ partition, reason }, 'the store did not look up ended sessions, answering from memory');
     return latestOfBoth(questions, NOTHING_STORED);
   } finally {
     clearTimeout(timer);

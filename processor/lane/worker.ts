@@ -39,25 +39,24 @@ interface OwnedPartition {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
-  /** The begin of a stored row whose end is still to come. */
+  /** The first part of a stored row whose rest comes with the next piece. */
   restoreRest: Buffer;
-  /** The minute of the clock when old counters were last cleared. */
+  /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
 }
 
 const MINUTE_MS = 60_000;
-/** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
+/** Sessions that one stop of the fold looks ahead for; a message behind those stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
-/** Messages to forget that a checkpoint names; whoever sent one looks for it within moments. */
+/** Erase commands that a checkpoint names; the purge that sent one looks for it within moments. */
 const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
-// The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
-// hands it one task after the other.
+// The one place with module state: this thread owns its partitions, and the pool gives it one task after the other.
 const held = new Map<number, OwnedPartition>();
 const view = new EventView();
 
-/** The thread's side of a pool of one: does one task. Whoever asks decides the order. */
+/** The thread's side of a pool of one: does one task. The main thread decides the order. */
 export default function work(task: WorkerTask): unknown {
   switch (task.kind) {
     case 'open':
@@ -180,8 +179,9 @@ function foldAll(
 }
 
 /**
- * What the messages behind the one that the fold stopped for will want, as far as it can be told by now; without what
- * would have to be flushed first, since that may turn out not to be wanted, and a flush must end where it would anyway.
+ * The sessions that the messages behind the one that the fold stopped for will name, as far as that is known. Sessions
+ * that would need a flush first are left out: they may turn out not to be needed, and a flush must end where it would
+ * anyway.
  */
 function missingAhead(
   partition: OwnedPartition,
@@ -212,7 +212,7 @@ function namesEnded(message: Buffer): boolean {
   }
 }
 
-/** Whether the store may lack the last state of a session of the device that was let go. */
+/** Whether the store may lack the last state of an evicted session of the device. */
 function isUnflushed(
   { open: batch, inFlight }: OwnedPartition,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
