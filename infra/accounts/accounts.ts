@@ -131,7 +131,7 @@ export function clientKeyOf(id: string): string {
 
 /**
  * Where on the bus the events of a site go that has a feed, by partition; with `>` what whoever follows all of them listens
- * to. See "Feed" in processor/README.md.
+ * to. See processor/feed/README.md.
  */
 export function feedSubjectOf(storedId: string, partition: number | '>'): string {
   return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${partition}`;
