@@ -20,7 +20,7 @@ export async function removePersonFromFeed(
 ): Promise<void> {
   const messages = () => bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
   const visits = new Set<string>();
-  const isTheirs = ({ profileId, sessionId }: Visit) => names.includes(profileId) || visits.has(sessionId);
+  const isTheirs = ({ profileId, sessionId }: EventOwner) => names.includes(profileId) || visits.has(sessionId);
   for await (const { bytes } of messages()) {
     for (const { profileId, sessionId } of visitsIn(bytes) ?? [])
       if (names.includes(profileId) && sessionId !== '') visits.add(sessionId);
@@ -31,13 +31,13 @@ export async function removePersonFromFeed(
   }
 }
 
-const visit = z.object({ profileId: z.string(), sessionId: z.string() });
-type Visit = z.output<typeof visit>;
+const owner = z.object({ profileId: z.string(), sessionId: z.string() });
+type EventOwner = z.output<typeof owner>;
 
 /** Whose events are in a message; undefined when it cannot be read. */
-function visitsIn(bytes: Uint8Array): Visit[] | undefined {
+function visitsIn(bytes: Uint8Array): EventOwner[] | undefined {
   try {
-    return fedEventsIn(bytes).map((event) => visit.parse(event));
+    return fedEventsIn(bytes).map((event) => owner.parse(event));
   } catch {
     return undefined; // The caller removes the message.
   }

@@ -146,7 +146,9 @@ test('a fenced owner writes nothing more', async () => {
 });
 
 test('of two processors that compete for a partition only one owns it', async () => {
-  const lanes = [await start('left'), await start('right')];
+  // So long that a machine under load does not make the owner lose its lease.
+  const env = { LEASE_MS: '20000' };
+  const lanes = [await start('left', { env }), await start('right', { env })];
   await until(
     'one of them to answer',
     () => lanes.some(({ supervisor }) => supervisor.answering) || undefined,
