@@ -14,7 +14,7 @@ export function trackBody(visit: Visit, step: Step, isFirst: boolean): string {
   return JSON.stringify({ type: 'track', payload: { name: step.name, ...profile, properties } });
 }
 
-/** The headers that go with it. */
+/** The headers of that request. */
 export function trackHeaders(visit: Visit): Record<string, string> {
   return { 'service-client-ip': visit.address, 'user-agent': visit.userAgent };
 }

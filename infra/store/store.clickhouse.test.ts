@@ -41,7 +41,7 @@ const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
 
 describe('inserts', () => {
   beforeAll(async () => {
-    await store.command(`CREATE TABLE kept (n UInt32, s String) ENGINE = MergeTree ORDER BY n
+    await store.command(`CREATE TABLE items (n UInt32, s String) ENGINE = MergeTree ORDER BY n
       SETTINGS non_replicated_deduplication_window = 100`);
   });
 
@@ -54,37 +54,39 @@ describe('inserts', () => {
     return writer.take();
   };
 
-  test('chunks are one insert, and its key makes a repetition harmless', async () => {
+  test('chunks form one insert, and its key makes repeating it harmless', async () => {
     const chunks = [rows(0, 500, 'a\n\nb\0'), rows(500, 1000, 'é')];
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:2');
-    expect(await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM kept")).toEqual(
-      [{ rows: 2000, left: 1000 }],
-    );
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:2');
+    expect(
+      await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM items"),
+    ).toEqual([{ rows: 2000, left: 1000 }]);
   });
 
-  test('rows that are cut off are poison, and none of them is stored', async () => {
+  test('truncated rows are poison, and none of them is stored', async () => {
     const whole = rows(0, 10, 'text');
     const failure = await failureOf(
-      store.insertRowBinary('kept', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
+      store.insertRowBinary('items', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
     );
     expect(failure.kind).toBe('poison');
-    expect(await store.query("SELECT count() AS rows FROM kept WHERE s = 'text'")).toEqual([{ rows: 0 }]);
+    expect(await store.query("SELECT count() AS rows FROM items WHERE s = 'text'")).toEqual([{ rows: 0 }]);
   });
 
-  test('a table or column that is not there is fatal', async () => {
+  test('a missing table or column is fatal', async () => {
     expect(await failureOf(store.insertRowBinary('gone', ['n'], [rows(0, 1, '')], undefined))).toMatchObject({
       kind: 'fatal',
       code: 60,
     });
-    expect(await failureOf(store.insertRowBinary('kept', ['x'], [rows(0, 1, '')], undefined))).toMatchObject({
-      kind: 'fatal',
-      code: 16,
-    });
+    expect(await failureOf(store.insertRowBinary('items', ['x'], [rows(0, 1, '')], undefined))).toMatchObject(
+      {
+        kind: 'fatal',
+        code: 16,
+      },
+    );
   });
 
-  test('what the writer wrote is what the engine reads', async () => {
+  test('the engine reads exactly what RowBinaryWriter wrote', async () => {
     await store.command(`CREATE TABLE written (id UInt32, a Int64, b UInt64, c Float64, d Float32, t DateTime64(3, 'UTC'),
       s String, l Array(String), m Map(String, String), f FixedString(4), i Int8) ENGINE = MergeTree ORDER BY id`);
     const text = fc.string({ unit: 'grapheme', maxLength: 80 });
@@ -135,15 +137,15 @@ describe('inserts', () => {
         f: '000A0D27',
         i: row.i,
       });
-      // JSON shows both zeros alike.
+      // JSON does not distinguish 0 and -0.
       expect(Number(stored[id]?.c) + 0).toBe(row.c + 0);
       expect(Math.fround(Number(stored[id]?.d)) + 0).toBe(row.d + 0);
     }
   });
 });
 
-describe('questions', () => {
-  test('parameters of every kind arrive as they are, short ones and long ones', async () => {
+describe('queries', () => {
+  test('parameters of every kind and length arrive unchanged', async () => {
     const long = "x'\\\n".repeat(5000);
     for (const text of ["it's", '\\', '\\N', 'a\tb\nc\rd', '{x:String}', '\u{1f600}', '', long]) {
       expect(
@@ -155,12 +157,12 @@ describe('questions', () => {
     }
   });
 
-  test('a text of several megabytes is a question like any other', async () => {
+  test('a query text may have several megabytes', async () => {
     const digits = 'ab'.repeat(2_500_000);
     expect(await store.query(`SELECT length(unhex('${digits}')) AS bytes`)).toEqual([{ bytes: 2_500_000 }]);
   });
 
-  test('a stream gives every row once, in groups', async () => {
+  test('a stream yields every row once, in groups', async () => {
     let rows = 0;
     let sum = 0;
     let groups = 0;
@@ -175,7 +177,7 @@ describe('questions', () => {
     expect(groups).toBeGreaterThan(1);
   });
 
-  test('an error in the middle of a stream is an error of the stream', async () => {
+  test('an error in the middle of a stream fails the stream', async () => {
     const read = async () => {
       let rows = 0;
       for await (const group of store.stream(
@@ -187,7 +189,7 @@ describe('questions', () => {
     expect((await failureOf(read())).code).toBe(395);
   });
 
-  test('time and memory that run out are worth another try', async () => {
+  test('exceeding the time or memory limit is retryable', async () => {
     const slow = store.query('SELECT count() FROM numbers(1000000000000)', {}, { max_execution_time: 0.2 });
     expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', failure: 'server', code: 159 });
     const big = store.query(
@@ -219,22 +221,22 @@ describe('questions', () => {
   });
 });
 
-describe('the way to the store', () => {
-  test('a wrong password is fatal, and the ping says no', async () => {
-    const stranger = open(server.url, 'wrong');
-    expect(await failureOf(stranger.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
-    expect(await stranger.ping()).toBe(false);
-    await stranger.close();
+describe('the connection to the store', () => {
+  test('a wrong password is fatal, and ping returns false', async () => {
+    const withWrongPassword = open(server.url, 'wrong');
+    expect(await failureOf(withWrongPassword.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
+    expect(await withWrongPassword.ping()).toBe(false);
+    await withWrongPassword.close();
   });
 
-  test('a store that is down is worth another try, and it is the same store when it is back', async () => {
+  test('a store that is down is retryable, and has the same data after its restart', async () => {
     expect(await store.ping()).toBe(true);
     await server.kill();
     const failure = await failureOf(store.query('SELECT 1'));
     expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });
     expect(await store.ping()).toBe(false);
     await server.restart();
-    expect(await store.query('SELECT count() AS rows FROM kept')).toEqual([{ rows: 2000 }]);
+    expect(await store.query('SELECT count() AS rows FROM items')).toEqual([{ rows: 2000 }]);
   });
 
   test('a store that does not answer in time has failed by timeout, and is not unreachable', async () => {

@@ -20,7 +20,8 @@ export async function removePersonFromFeed(
 ): Promise<void> {
   const messages = () => bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
   const visits = new Set<string>();
-  const isTheirs = ({ profileId, sessionId }: EventOwner) => names.includes(profileId) || visits.has(sessionId);
+  const isTheirs = ({ profileId, sessionId }: EventOwner) =>
+    names.includes(profileId) || visits.has(sessionId);
   for await (const { bytes } of messages()) {
     for (const { profileId, sessionId } of visitsIn(bytes) ?? [])
       if (names.includes(profileId) && sessionId !== '') visits.add(sessionId);
