@@ -99,7 +99,7 @@ function over<T extends object>(target: T, name: string, replace: (method: Metho
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-test('applies every message once and in order, and brings all of them to the store with its last flush', async () => {
+test('applies every message once and in order, and flushes the rest when it stops', async () => {
   const { consumer, stored, flushes, publish } = await setup();
   await publish(40);
   const running = consumer.run();
@@ -123,7 +123,7 @@ test('begins behind the sequence that it was given', async () => {
   await running;
 });
 
-test('a requested flush holds everything that was applied before the request, also while another one runs', async () => {
+test('a requested flush holds everything that was applied before the request, also while another flush runs', async () => {
   const gates: (() => void)[] = [];
   const brought: number[][] = [];
   const { consumer, memory, publish } = await setup(() => ({

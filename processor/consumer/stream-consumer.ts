@@ -273,7 +273,7 @@ export class StreamConsumer {
       for (;;) {
         const restMs = this.#isFlushForced() ? 0 : work.flushDueMs() - clock.nowMs();
         if (!this.#stopping && restMs > 0) await this.#flushChange.sleep(restMs);
-        // What a flush that was under way at the stop does not hold, the last one brings.
+        // The last flush brings what was applied after the flush that was under way at the stop was cut.
         const isLast = this.#stopping;
         if (isLast) await this.#applying;
         if (this.#failure !== undefined) return;

@@ -55,8 +55,8 @@ test('a letter that can be read now is replayed once, under a publisher of its o
     { ...letter, sequence: 18, reason: 'broken', bytes: Buffer.from('nonsense') },
     letter,
   ];
-  for (const buried of letters) {
-    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(buried), 5_000);
+  for (const published of letters) {
+    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(published), 5_000);
   }
   expect(await deadLetters('list')).toBe(
     `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
@@ -65,7 +65,7 @@ test('a letter that can be read now is replayed once, under a publisher of its o
       '3 dead letters\n',
   );
   expect(await deadLetters('replay')).toBe(
-    'events of partition 3, message 18, 8 bytes: broken\n2 put back, 1 kept\n',
+    'events of partition 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
   );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
   // Both letters hold the same message, which the fold counts once.

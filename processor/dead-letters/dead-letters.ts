@@ -28,7 +28,7 @@ async function main(command: string | undefined): Promise<void> {
   const url = config.NATS_URL === '' ? localBusUrl(config.DATA_DIR) : config.NATS_URL;
   const bus = await Bus.connect({ url, name: 'dead-letters' }, createLogger('dead-letters', 'warn'));
   let replayed = 0;
-  let kept = 0;
+  let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
     const letter = decodeDeadLetter(bytes);
     if (command === 'replay' && (await replay(bus, letter))) {
@@ -36,14 +36,14 @@ async function main(command: string | undefined): Promise<void> {
       replayed += 1;
       continue;
     }
-    kept += 1;
+    left += 1;
     const { stream, partition, sequence: original, reason } = letter;
     process.stdout.write(
       `${stream} of partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
     );
   }
   process.stdout.write(
-    command === 'list' ? `${kept} dead letters\n` : `${replayed} put back, ${kept} kept\n`,
+    command === 'list' ? `${left} dead letters\n` : `${replayed} replayed, ${left} left\n`,
   );
   await bus.close();
 }

@@ -17,7 +17,7 @@ test.each([
     changed: true,
     outcome: 'applied',
     document: { kind, version: 5n },
-    settled: [],
+    waitedOutcomes: [],
   });
 });
 
@@ -25,7 +25,7 @@ test('an order returns the revenue to record and the outcomes of waiting refunds
   const { document } = applyUpdate(undefined, refund({ amount: '5' }), 1n);
   const result = applyUpdate(document, order(), 2n);
   expect(result.recorded.map(({ minorUnits }) => minorUnits)).toEqual([2000n, -500n]);
-  expect(result.settled).toEqual(['applied']);
+  expect(result.waitedOutcomes).toEqual(['applied']);
 });
 
 describe('a contradiction throws', () => {

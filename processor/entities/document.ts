@@ -41,10 +41,10 @@ export type Outcome = (typeof OUTCOMES)[number];
 export type AppliedUpdate = Applied<EntityDocument, Outcome> & {
   readonly recorded: readonly RecordedRevenue[];
   /** What became of refunds that waited for the order in this update. */
-  readonly settled: readonly Outcome[];
+  readonly waitedOutcomes: readonly Outcome[];
 };
 
-const NOTHING = { recorded: [], settled: [] } as const;
+const NOTHING = { recorded: [], waitedOutcomes: [] } as const;
 
 /**
  * Applies an update to the entity that it names. Same document and update, same result. `version` is that of the

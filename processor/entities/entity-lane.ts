@@ -188,7 +188,7 @@ export class EntityLane {
       if (stored !== undefined && stored.version >= version) continue;
       const result = applyUpdate(changed.get(key) ?? stored, update, version);
       this.#options.metrics.updates[result.outcome].add();
-      for (const outcome of result.settled) this.#options.metrics.updates[outcome].add();
+      for (const outcome of result.waitedOutcomes) this.#options.metrics.updates[outcome].add();
       if (result.changed) changed.set(key, result.document);
       recorded.push(...result.recorded);
     }

@@ -16,12 +16,12 @@ export interface LoadedEntity {
 export async function loadEntities(store: Store, names: readonly EntityName[]): Promise<LoadedEntity[]> {
   const loaded: LoadedEntity[] = [];
   for (const table of ENTITY_TABLES) {
-    const asked = names.filter(({ kind }) => kind === table.kind);
-    if (asked.length === 0) continue;
+    const wanted = names.filter(({ kind }) => kind === table.kind);
+    if (wanted.length === 0) continue;
     const found = new Map<string, EntityDocument>();
-    for (const document of await load(store, table, asked))
+    for (const document of await load(store, table, wanted))
       found.set(`${document.projectId}\n${document.id}`, document);
-    for (const name of asked) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
+    for (const name of wanted) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
   }
   return loaded;
 }

@@ -18,9 +18,9 @@ export class ErasedEntities {
   #all: Erased[] = [];
 
   /** Notes the commands of a message with this version; returns which keys of entities they erase. */
-  note(forgettings: readonly EraseCommand[], version: bigint): (key: string) => boolean {
-    const meant = forgettings.filter(({ beforeMs }) => beforeMs === null).map(keysOf);
-    const isMeant = (key: string) => meant.some((one) => one(key));
+  note(commands: readonly EraseCommand[], version: bigint): (key: string) => boolean {
+    const predicates = commands.filter(({ beforeMs }) => beforeMs === null).map(keysOf);
+    const isMeant = (key: string) => predicates.some((one) => one(key));
     this.#all = [...this.#all, { isMeant, version }].slice(-ERASED_MAX);
     return isMeant;
   }

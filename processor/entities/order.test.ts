@@ -36,7 +36,7 @@ test('an order is recorded with its amount, as it came', () => {
   expect(applyOrder(undefined, update, 3n)).toEqual({
     changed: true,
     outcome: 'applied',
-    settled: [],
+    waitedOutcomes: [],
     recorded: [{ event: update.event, partition: 5, minorUnits: 1999n, currency: 'EUR' }],
     document: {
       kind: 'order',
@@ -93,7 +93,7 @@ describe('an order of 20 EUR', () => {
       ['applied', 'applied', 'applied', 'applied'],
     ],
     [
-      'is refunded by what is left when the rest is asked for',
+      'is refunded by what is left when no amount is named',
       [placed, part('5'), refund()],
       [[2000], [-500], [-1500]],
       ['applied', 'applied', 'applied'],
@@ -143,13 +143,13 @@ describe('an order of 20 EUR', () => {
       ['waiting', 'waiting', 'applied'],
     ],
     [
-      'is not asked twice by one id',
+      'is not refunded twice by one id',
       [placed, part('5', { updateId: 'u' }), part('5', { updateId: 'u' }), part('5')],
       [[2000], [-500], [], [-500]],
       ['applied', 'applied', 'repeat', 'applied'],
     ],
     [
-      'is not asked twice by one id before it comes',
+      'is not refunded twice by one id before it comes',
       [part('5', { updateId: 'u' }), part('5', { updateId: 'u' }), placed, part('5', { updateId: 'u' })],
       [[], [], [2000, -500], []],
       ['waiting', 'repeat', 'applied', 'repeat'],
@@ -200,7 +200,7 @@ test('an order reports the outcome of the refunds that waited for it', () => {
   ]);
   expect(results.at(-1)).toMatchObject({
     outcome: 'applied',
-    settled: ['foreign-currency', 'applied', 'applied', 'exceeded', 'repeat'],
+    waitedOutcomes: ['foreign-currency', 'applied', 'applied', 'exceeded', 'repeat'],
     document: { refunded: 2000n, waiting: [] },
   });
 });

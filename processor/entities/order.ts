@@ -61,7 +61,7 @@ export type OrderOutcome =
 export type AppliedOrder = Applied<OrderDocument, OrderOutcome> & {
   readonly recorded: readonly RecordedRevenue[];
   /** What became of the refunds that waited for the order in this update. */
-  readonly settled: readonly OrderOutcome[];
+  readonly waitedOutcomes: readonly OrderOutcome[];
 };
 
 /** Idempotency keys that an order remembers. */
@@ -86,7 +86,7 @@ export function applyOrder(
 }
 
 function unchanged(document: OrderDocument | undefined, outcome: OrderOutcome): AppliedOrder {
-  return { changed: false, document, outcome, recorded: [], settled: [] };
+  return { changed: false, document, outcome, recorded: [], waitedOutcomes: [] };
 }
 
 /** Applies the order and the refunds that waited for it. */
@@ -94,11 +94,11 @@ function place(document: OrderDocument | undefined, update: OrderUpdate, version
   const { currency } = update;
   const amount = amountOf(update, currency) ?? 0n;
   const recorded = [revenueOf(update, amount, currency)];
-  const settled: OrderOutcome[] = [];
+  const waitedOutcomes: OrderOutcome[] = [];
   let refunded = 0n;
   for (const waiting of document?.waiting ?? []) {
     const { minorUnits, outcome } = refundOf({ currency, left: amount - refunded }, waiting);
-    settled.push(outcome);
+    waitedOutcomes.push(outcome);
     if (minorUnits === 0n) continue;
     refunded += minorUnits;
     recorded.push(revenueOf(waiting, -minorUnits, currency));
@@ -113,7 +113,7 @@ function place(document: OrderDocument | undefined, update: OrderUpdate, version
     hasOrder: true,
     waiting: [],
   };
-  return { changed: true, document: placed, outcome: 'applied', recorded, settled };
+  return { changed: true, document: placed, outcome: 'applied', recorded, waitedOutcomes };
 }
 
 /** A refund of a known order. */
@@ -124,7 +124,13 @@ function refund(document: OrderDocument, update: OrderUpdate, version: bigint): 
   const head = headAfter(document, update, { version, updateIdsMax: ORDER_UPDATE_IDS_MAX });
   const refunded = document.refunded + minorUnits;
   const recorded = [revenueOf(update, -minorUnits, currency)];
-  return { changed: true, document: { ...document, ...head, refunded }, outcome, recorded, settled: [] };
+  return {
+    changed: true,
+    document: { ...document, ...head, refunded },
+    outcome,
+    recorded,
+    waitedOutcomes: [],
+  };
 }
 
 /** A refund of an order that has not come. */
@@ -146,7 +152,7 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
     document: { kind: 'order', ...head, ...nothing, waiting },
     outcome: 'waiting',
     recorded: [],
-    settled: [],
+    waitedOutcomes: [],
   };
 }
 

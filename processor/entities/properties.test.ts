@@ -106,7 +106,7 @@ describe('a step', () => {
     expect(stepProperty(known, { property, step })).toEqual({ kind: 'stepped', properties });
   });
 
-  const refusals: [name: string, known: string[], property: string, step: string][] = [
+  const rejects: [name: string, known: string[], property: string, step: string][] = [
     ['text', ['n', 'ten'], 'n', '1'],
     ['an empty text', ['n', ''], 'n', '1'],
     ['a text that begins with a number', ['n', '1 apple'], 'n', '1'],
@@ -119,7 +119,7 @@ describe('a step', () => {
     ['a number that is too long without its exponent', ['n', '1e+99'], 'n', '1'],
     ['nothing when the step is too long', [], 'n', `1${'0'.repeat(NUMBER_MAX)}`],
   ];
-  test.each(refusals)('cannot be added to %s', (_name, known, property, step) => {
+  test.each(rejects)('cannot be added to %s', (_name, known, property, step) => {
     expect(stepProperty(known, { property, step })).toEqual({ kind: 'not-a-number' });
   });
 

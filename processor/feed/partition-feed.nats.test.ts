@@ -194,7 +194,7 @@ describe('a flush is in the feed once and in order', () => {
     const next = feedOf('deposed');
     for (const flush of flushes) await next.feed.publish(flush, stillOurs);
     const fenced: Recover = async () => {
-      throw new FencedError('somebody else has it');
+      throw new FencedError('another process owns it');
     };
     // What it remembers is out of date; what it does not remember it looks up.
     await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
@@ -306,8 +306,8 @@ test('a site with special characters in its id has a subject of its own', async 
 
 describe('a bus that works', () => {
   test('and keeps rejecting a message causes a counted gap, and delays no later flush', async () => {
-    const { feed, metrics } = feedOf('refused');
-    const [first, second, third, fourth] = flushesOf('refused', 4);
+    const { feed, metrics } = feedOf('rejected');
+    const [first, second, third, fourth] = flushesOf('rejected', 4);
     await feed.publish(must(first, 'first'), stillOurs);
     await streams.update(FEED_STREAM, { max_msg_size: 10_000 });
     let tries = 0;
@@ -323,7 +323,7 @@ describe('a bus that works', () => {
     await streams.update(FEED_STREAM, { max_msg_size: -1 });
     await feed.publish(must(fourth, 'fourth'), counting);
     expect(tries).toBe(16);
-    const paths = (await fedTo('refused')).map(({ path }) => path);
+    const paths = (await fedTo('rejected')).map(({ path }) => path);
     expect(paths).toEqual([...pathsOf(1), ...pathsOf(4).slice(-EVENTS)]);
   });
 

@@ -64,8 +64,8 @@ export class WorkerHandle {
   }
 
   /** Passes the stored states of the sessions that a fold stopped for. */
-  ended(partition: number, asked: readonly NamedSession[], rows: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'ended', partition, asked, rows: Uint8Array.from(rows) });
+  ended(partition: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', partition, named, rows: Uint8Array.from(rows) });
   }
 
   cut(partition: number): Promise<CutBatch | undefined> {
@@ -80,15 +80,15 @@ export class WorkerHandle {
   /** Answers, or says what has to be done first; `caughtUp` and `ended` say what has been done. */
   sessions(
     partition: number,
-    asked: {
+    request: {
       readonly questions: Uint8Array;
       readonly nowMs: number;
       readonly caughtUp: boolean;
       readonly ended: EndedByPlace | undefined;
     },
   ): Promise<SessionsReport> {
-    const questions = Uint8Array.from(asked.questions);
-    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...asked, questions });
+    const questions = Uint8Array.from(request.questions);
+    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...request, questions });
   }
   close(partition: number): Promise<void> {
     return this.#run<void>({ kind: 'close', partition });

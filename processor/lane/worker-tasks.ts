@@ -43,7 +43,7 @@ export type WorkerTask =
       /** The stored states of sessions that a fold stopped for. */
       readonly kind: 'ended';
       readonly partition: number;
-      readonly asked: readonly NamedSession[];
+      readonly named: readonly NamedSession[];
       readonly rows: Uint8Array;
     }
   | {

@@ -77,7 +77,7 @@ export default function work(task: WorkerTask): unknown {
     case 'ended':
       return keepEnded(
         partitionOf(task).state,
-        task.asked,
+        task.named,
         Buffer.from(task.rows.buffer, task.rows.byteOffset, task.rows.byteLength),
       );
     case 'cut':
