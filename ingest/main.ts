@@ -51,7 +51,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, log, metrics, clock } = context;
   await ensureStreams(context);
   const accounts = await Accounts.open(bus, log);
-  const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
+  const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
   const aliases = await Aliases.open(bus, log);
   const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
   exposePlaces(places, metrics);

@@ -132,7 +132,7 @@ export function clientKeyOf(id: string): string {
 
 /**
  * The subject of the feed of a site's events, by partition; with `>` that of all its partitions, for subscribers. See
- * "Feed" in processor/README.md.
+ * processor/feed/README.md.
  */
 export function feedSubjectOf(storedId: string, partition: number | '>'): string {
   return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${partition}`;

@@ -3,8 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
+import type { Backoff } from '../../infra/concurrency/backoff.ts';
+import { retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
 
 const SALT_BYTES = 16;
 const DAY_MS = 86_400_000;
@@ -13,6 +15,13 @@ const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;
 const RETRY: Backoff = { firstMs: 200, maxMs: 10_000 };
 const KEY_PREFIX = 'salt.';
+
+export interface SaltsOptions {
+  readonly bucket: KeyedBytes;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
 
 /** The salts of device ids at one moment. */
 export interface DaySalts {
@@ -37,21 +46,26 @@ export class Salts {
   readonly #bucket: KeyedBytes;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #retries: Counter;
   readonly #byDay = new Map<number, Uint8Array>();
   readonly #stopping = new AbortController();
   #current: DaySalts | undefined;
   #cleanedDay = -1;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(bucket: KeyedBytes, clock: Clock, log: Logger) {
+  private constructor({ bucket, clock, log, metrics }: SaltsOptions) {
     this.#bucket = bucket;
     this.#clock = clock;
     this.#log = log;
+    this.#retries = metrics.counter(
+      'ingest_salt_retries_total',
+      'Attempts to read, make or remove daily salts that failed and were retried.',
+    );
   }
 
   /** Resolves once today's salt is known. */
-  static async open(bucket: KeyedBytes, clock: Clock, log: Logger): Promise<Salts> {
-    const salts = new Salts(bucket, clock, log);
+  static async open(options: SaltsOptions): Promise<Salts> {
+    const salts = new Salts(options);
     await salts.prepare();
     salts.#timer = setInterval(() => void salts.#prepareUntilDone(), CHECK_MS).unref();
     return salts;
@@ -91,16 +105,25 @@ export class Salts {
 
   async #prepareUntilDone(): Promise<void> {
     clearInterval(this.#timer);
-    for (let attempt = 0; !this.#stopping.signal.aborted; attempt += 1) {
-      try {
-        await this.prepare();
-        break;
-      } catch (error) {
-        this.#log.warn({ err: error, attempt }, 'preparing the salts failed, retrying');
-        const pause = { signal: this.#stopping.signal, ref: false };
-        // The wait fails only when it is stopped, which ends the loop.
-        await wait(backoffMs(RETRY, attempt, Math.random()), undefined, pause).catch(() => undefined);
-      }
+    const { signal } = this.#stopping;
+    try {
+      await retry(
+        {
+          operation: 'preparation of salts',
+          backoff: RETRY,
+          log: this.#log,
+          fields: {},
+          retries: this.#retries,
+          random: Math.random,
+          // The only way to fail is the stop, which ends the retries.
+          sleep: (ms) => wait(ms, undefined, { signal, ref: false }).catch(() => undefined),
+          isEnough: () => signal.aborted,
+        },
+        () => this.prepare(),
+      );
+    } catch (error) {
+      if (!signal.aborted)
+        this.#log.error({ err: error }, 'salts could not be prepared, next try in a minute');
     }
     if (this.#stopping.signal.aborted) return;
     this.#timer = setInterval(() => void this.#prepareUntilDone(), CHECK_MS).unref();

@@ -5,11 +5,11 @@ import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { Logger } from '../../infra/log.ts';
 
-/** Messages that could not be read, kept for a human or a later program. */
+/** Messages that could not be read, stored for an operator or a later program. */
 export const DEAD_LETTERS_STREAM = 'dead-letters';
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A message that could not be read: where it stood, why, and its bytes. */
+/** A message that could not be read: its origin, the reason, and its bytes. */
 export interface DeadLetter {
   /** Which of the partition's streams. */
   readonly stream: 'events' | 'records';
@@ -23,16 +23,13 @@ export function deadLetterSubjectOf(partition: number): string {
   return `dead-letters.${partition}`;
 }
 
-/** Puts a message among the dead letters; the lane goes on only when it is durably there. */
+/** Moves a message to the dead letters; the lane continues only when it is durably there. */
 export async function publishDeadLetter(
   { bus, log, partition, stream }: Pick<DeadLetter, 'partition' | 'stream'> & { bus: Bus; log: Logger },
   { sequence, bytes }: StreamMessage,
   reason: string,
 ): Promise<void> {
-  log.error(
-    { stream, partition, sequence, reason },
-    'lane: a message cannot be read; it is among the dead letters',
-  );
+  log.error({ stream, partition, sequence, reason }, 'a message cannot be read, moved to the dead letters');
   const letter = encodeDeadLetter({ stream, partition, sequence, reason, bytes });
   await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
 }

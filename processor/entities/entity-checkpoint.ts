@@ -5,7 +5,7 @@ import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 export interface EntityCheckpoint {
   readonly version: 1;
   readonly sequence: number;
-  /** The newest message of each publisher at that point, the longest silent publisher first. */
+  /** The last message of each publisher up to `sequence`; the publisher that was silent longest comes first. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number])[];
 }
 

@@ -5,8 +5,8 @@ import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * A message that makes a partition erase: in the streams of events and of entity updates alike. It is in the stream like
- * everything else that changes what is in memory, so a replay erases at the same point.
+ * CONTRACT of the message that makes a partition erase: the same in the streams of events and of entities. It stands in
+ * the stream like everything else that changes what is in memory, so a replay erases at the same point.
  *
  *     head of a message of no events │ JSON: { version, commands }
  *
@@ -14,15 +14,15 @@ import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/eve
  */
 const ERASE_VERSION = 1;
 
-const command = z.strictObject({
+const commandSchema = z.strictObject({
   projectId: z.string().min(1),
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
 const schema = z.union([
-  z.array(command),
+  z.array(commandSchema),
   z
-    .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(command) })
+    .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(commandSchema) })
     .transform(({ commands }) => commands),
 ]);
 
@@ -62,8 +62,8 @@ export function eraseCommandIdOf(publisherId: bigint): string {
 }
 
 /**
- * The commands in a message of no events; undefined for a tick.
- * @throws {DecodeError}
+ * The erase commands of a message of no events; undefined for a tick.
+ * @throws {DecodeError} for anything else
  */
 export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] | undefined {
   if (bytes.length < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');

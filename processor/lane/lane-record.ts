@@ -8,24 +8,24 @@ export function laneKeyOf(partition: number): string {
   return `partition-${partition}`;
 }
 
-/** How far a partition is: everything up to `sequence` is in the store, inserted by flushes up to `flushNumber`. */
+/** How far a partition is: everything up to `sequence` is in the store, in flushes up to `flushNumber`. */
 export interface Checkpoint {
   readonly flushNumber: number;
   readonly sequence: number;
-  /** The partition's clock at that point. */
+  /** The partition's clock at `sequence`. */
   readonly clockMs: number;
-  /** The newest message of each publisher at that point: its number, and the clock when it was folded. */
+  /** The last message of each publisher up to `sequence`: its number, and the clock when it was folded. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
   /**
-   * The last erase commands, each with the last flush that can contain rows from before it. Rows of later flushes
-   * contain nothing of what was erased.
+   * The last erase commands, each with the last flush that can hold rows from before it. Later flushes hold nothing of
+   * what was erased.
    */
   readonly forgettings: readonly (readonly [id: string, flushNumber: number])[];
 }
 
 /**
- * The promises of a partition's owner. Written with compare-and-set only, so that a fenced owner learns of it before it
- * writes anything else.
+ * What a partition's owner has promised. Written with compare-and-set only, so that a fenced owner learns of it before
+ * it writes anything else.
  */
 export interface LaneRecord {
   readonly version: 1;

@@ -56,7 +56,7 @@ export function creditLists(
   return fc
     .tuple(eventLists(size), fc.array(payment, { minLength: 1, maxLength: 8 }))
     .map(([events, payments]) => payments.reduce(withPayment, events))
-    .filter(hasNoSameTimestampEvents);
+    .filter(hasUniqueSessionIds);
 }
 
 function withPayment(events: readonly Event[], drawn: Payment, index: number): readonly Event[] {
@@ -104,10 +104,10 @@ function timeOf({ place }: Payment, session: ReferenceSession, receivedAtMs: num
 }
 
 /**
- * Whether every session has an id of its own. A list may answer the id of an evicted session, so that another one opens
- * under it; a collector does not, because it remembers a session for a shorter time than the fold retains it.
+ * Whether every session has an id of its own. A drawn list may answer the id of a session to an event that comes after
+ * that session was evicted, so that a second session opens under it; a collector remembers an answer for a shorter time.
  */
-export function hasNoSameTimestampEvents(events: readonly Event[]): boolean {
+export function hasUniqueSessionIds(events: readonly Event[]): boolean {
   const ids = referenceOf(events).sessions.map(({ id }) => id);
   return new Set(ids).size === ids.length;
 }

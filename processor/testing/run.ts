@@ -1,10 +1,12 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
 import { type Batch, openBatch } from '../fold/batch.ts';
+import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
 import { keepEnded, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
+import { evictQuietSites } from '../fold/evict-sites.ts';
 import { foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
@@ -18,6 +20,7 @@ export const TEST_LIMITS: PartitionLimits = {
   eventIdsMax: 100_000,
   publishersMax: 100,
   minuteVisitorsMax: 100_000,
+  sitesMax: 1_000,
   grantsMax: 1_000,
 };
 
@@ -72,6 +75,12 @@ export class FoldRun {
   flush(): void {
     closeBatch(this.state, this.#open);
     this.#store();
+  }
+
+  /** Does what the worker does once a minute of the partition's clock. */
+  tick(): void {
+    expireCounters(this.state);
+    evictQuietSites(this.state, [this.#open]);
   }
 
   #cutRows(): string[] {
