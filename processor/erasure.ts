@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * CONTRACT with whoever has a person's data erased: records of the control bucket, `erasure.<uuid>`. A request is made
- * with status `waiting`; the processor does it and leaves the receipt.
+ * CONTRACT for erasing a person's data: records of the control bucket, `erasure.<uuid>`. A request is made with status
+ * `waiting`; the processor erases the person and keeps the record as the receipt.
  */
 export const ERASURE_PREFIX = 'erasure.';
 
@@ -16,9 +16,9 @@ export const erasureSchema = z.object({
   /** See `Site` in infra/accounts/accounts.ts. */
   storedId: z.string().min(1),
   status: z.enum(['waiting', 'erasing', 'done']),
-  /** The person, for as long as that is needed: null once it is done. */
+  /** The person's profile id; null once the erasure is done. */
   profileId: z.string().nullable(),
-  /** `profileDigest` of the person, by which the receipt can be recognised. */
+  /** `profileDigest` of the person, by which the receipt can be recognised later. */
   profileDigest: z.string(),
   createdAt: instant,
   updatedAt: instant,
@@ -28,12 +28,15 @@ export const erasureSchema = z.object({
 });
 export type Erasure = Readonly<z.output<typeof erasureSchema>>;
 
-/** Where an erasure's record lies in the bucket. */
+/** The key of an erasure's record in the control bucket. */
 export function erasureKeyOf(id: string): string {
   return `${ERASURE_PREFIX}${id}`;
 }
 
-/** Tells the person of a receipt to whoever knows the id, and to nobody else: SHA-256 of the receipt's id and the profile's. */
+/**
+ * SHA-256 of the receipt's id and the profile's. It identifies the person of a receipt to readers who know the profile
+ * id, and to no others.
+ */
 export function profileDigest(erasureId: string, profileId: string): string {
   return createHash('sha256').update(`${erasureId}\n${profileId}`).digest('hex');
 }

@@ -6,18 +6,18 @@ const USUAL_UNITS = 100;
 const CURRENCIES_BY_UNITS = currenciesByUnits();
 
 /**
- * CONTRACT with whoever takes events out of the store in bulk: the columns of an exported event, in the formats that the
- * store itself writes, so that no row is made twice. A test of the query room holds them equal to what `/export/events`
- * answers.
+ * CONTRACT for bulk exports of events from the store: the columns of an exported event, in formats that the store
+ * writes itself, so that no row is encoded twice. A test of the query room compares them with the answers of
+ * `/export/events`.
  *
- *     json      one object a line, as a row of `/export/events`
- *     parquet   flat: what is nested in `meta` stands by itself; times in milliseconds UTC, amounts as Decimal(38, 4),
- *               `groups` a list, `properties` a map; null where nothing is known of a place or an amount
- *     csv       flat; times in ISO 8601, `groups` and `properties` as JSON
+ * json      one object a line, as a row of `/export/events`
+ * parquet   flat: the fields of `meta` are columns; times in milliseconds UTC, amounts as Decimal(38, 4),
+ *           `groups` a list, `properties` a map; null where no coordinates or no amount are known
+ * csv       flat; times in ISO 8601, `groups` and `properties` as JSON
  */
 export type ExportShape = 'json' | 'parquet' | 'csv';
 
-/** Groups of fields that an exported event can have besides those that it always has. */
+/** Optional groups of fields of an exported event. */
 export const EXPORT_GROUPS = [
   'profile',
   'meta',
@@ -32,8 +32,7 @@ export const EXPORT_GROUPS = [
 export type ExportGroup = (typeof EXPORT_GROUPS)[number];
 
 /**
- * What the columns of an exported event are made of, so that a subquery need read no others; `row` of the texts below
- * has to have them.
+ * The columns that the fields of an exported event are made of. A subquery has to select these and no others for `row`.
  */
 export function exportSources(groups: readonly ExportGroup[]): string[] {
   return [...new Set(fieldsOf(groups).flatMap(({ sources }) => sources))];
@@ -41,7 +40,7 @@ export function exportSources(groups: readonly ExportGroup[]): string[] {
 
 /**
  * The select list of an exported event over rows called `row`, with the columns of `exportSources`. Binds `projectId`,
- * the site's id as people know it; all else is our own text.
+ * the public id of the site; the rest is constant text.
  */
 export function exportColumns(shape: ExportShape, groups: readonly ExportGroup[]): string {
   return fieldsOf(groups)
@@ -52,10 +51,10 @@ export function exportColumns(shape: ExportShape, groups: readonly ExportGroup[]
     .join(',\n    ');
 }
 
-/** The order in which the store keeps the events of one site, over rows called `row`: by hour, visit, time and id. */
+/** The order in which the store keeps the events of one site, over rows called `row`: by hour, session, time and id. */
 export const EXPORT_ORDER = 'toStartOfHour(row.createdAt), row.sessionId, row.createdAt, row.id';
 
-/** What the formats need to come out as said above, in little memory. */
+/** Settings with which the formats come out as described above, in little memory. */
 export const EXPORT_SETTINGS: StoreSettings = {
   date_time_output_format: 'iso',
   output_format_json_quote_64bit_integers: 0,
@@ -65,10 +64,10 @@ export const EXPORT_SETTINGS: StoreSettings = {
   output_format_parquet_string_as_string: 1,
   output_format_parquet_row_group_size: 100_000,
   output_format_parquet_row_group_size_bytes: 16_777_216,
-  // They took a sixth of a file and of the time, and 128 MB while it was written; who reads in bulk asks none of them.
+  // Bloom filters took a sixth of the file and of the time, and 128 MB while writing; bulk readers do not use them.
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
-  // A column's own name is meant, also where one that is made of it has the same.
+  // A name means the stored column, also where an alias made from it has the same name.
   prefer_column_name_to_alias: 1,
 };
 
@@ -157,21 +156,22 @@ function same(name: string, group: ExportGroup | undefined, text: string): Field
   return { name, group, sources: [name], texts: { json: text, parquet: text, csv: text } };
 }
 
-/** A field that the nested rows have elsewhere. */
+/** A field that JSON rows have inside `meta`. */
 function flat({ texts: { json: _, ...texts }, ...field }: Field): Field {
   return { ...field, texts };
 }
 
-/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+/** The store has no "unknown" for coordinates; 0, 0 is open sea. */
 function coordinate(name: string): Field {
   const text = `if(row.longitude = 0 AND row.latitude = 0, NULL, toFloat32(row.${name}))`;
   return { ...same(name, 'geo', text), sources: ['longitude', 'latitude'] };
 }
 
 /**
- * The amount of a row in major units, as it is exported; null for a row without. A quotient of two whole numbers that
- * doubles hold exactly is the double next to the decimal amount, which is what `majorUnits` gives. All of it is our own
- * text. As `toDecimal128` it is exact to four decimals, which no currency exceeds.
+ * The amount of a row in major units, as it is exported; null for a row without one. The quotient of two whole numbers
+ * that doubles hold exactly is the double next to the decimal amount, which is what `majorUnits` gives.
+ *
+ * As `toDecimal128` it is exact to four decimals, and no currency has more. The result is constant text.
  */
 export function amountText(
   revenue: string,
@@ -186,7 +186,7 @@ export function amountText(
   return `if(${currency} = '', NULL, ${amount} / ${units})`;
 }
 
-/** Currencies of which a major unit has not the usual number of minor units, by that number. */
+/** Currencies whose major unit does not have the usual number of minor units, by that number. */
 function currenciesByUnits(): ReadonlyMap<number, readonly string[]> {
   const byUnits = new Map<number, string[]>();
   for (const code of LETTERS.flatMap((a) => LETTERS.flatMap((b) => LETTERS.map((c) => a + b + c)))) {

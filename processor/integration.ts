@@ -7,12 +7,12 @@ import { BUCKET_FAILURES, ObjectStore } from '../infra/object-store/object-store
 import { unseal } from '../infra/sealed.ts';
 
 /**
- * CONTRACT between whoever sets up that a site's events go to a bucket of somebody's object storage, and the processor,
- * which brings them there.
+ * CONTRACT between the query room, where a customer sets up that a site's events go to a bucket of object storage, and
+ * the processor, which delivers them.
  *
- * What is wanted is an `Integration`, a record of the control bucket, `integration.<uuid>`, which the query room writes
- * and the processor only reads. How far that is, is a `Delivery`, a record of the bucket `deliveries` under the same key,
- * which only the processor writes, by compare-and-set.
+ * The wish is an `Integration`: a record of the control bucket, `integration.<uuid>`, which the query room writes and
+ * the processor only reads. The state is a `Delivery`: a record of the bucket `deliveries` under the same key, which
+ * only the processor writes, by compare-and-set.
  */
 export const INTEGRATION_PREFIX = 'integration.';
 export const DELIVERIES_BUCKET = 'deliveries';
@@ -24,7 +24,7 @@ const count = z.number().int().min(0);
 export const INTEGRATION_FORMATS = ['parquet', 'ndjson_gzip'] as const;
 export type IntegrationFormat = (typeof INTEGRATION_FORMATS)[number];
 
-/** Days in UTC, both included, whose events of before the integration are to be brought, too. */
+/** Days in UTC, both included, whose events from before the integration are to be delivered, too. */
 const backfillSchema = z.object({ id: z.uuid(), from: day, to: day, requestedAt: instant });
 export type Backfill = Readonly<z.output<typeof backfillSchema>>;
 
@@ -37,12 +37,12 @@ export const integrationSchema = z.object({
   name: z.string(),
   type: z.literal('s3'),
   bucket: z.string().min(1),
-  /** Stands before every key; without a slash at either end, and empty for none. */
+  /** Precedes every key; without a slash at either end, and empty for none. */
   prefix: z.string(),
   region: z.string().min(1),
-  /** Null: Amazon's own of the region. */
+  /** Null: Amazon's own endpoint of the region. */
   endpoint: z.string().nullable(),
-  /** Whether the bucket's name is part of the path, not of the host. */
+  /** Whether the bucket's name is part of the path instead of the host. */
   pathStyle: z.boolean(),
   accessKeyId: z.string().min(1),
   /** The secret access key, sealed for the record's key; see infra/sealed.ts. */
@@ -55,25 +55,27 @@ export const integrationSchema = z.object({
 });
 export type Integration = Readonly<z.output<typeof integrationSchema>>;
 
-/** Where an integration and its delivery lie in their buckets. */
+/** The key of an integration and of its delivery in their buckets. */
 export function integrationKeyOf(id: string): string {
   return `${INTEGRATION_PREFIX}${id}`;
 }
 
 /**
- * Why nothing is brought now: see `BUCKET_FAILURES` (`address-refused` by `ENDPOINTS_ALLOWED`). `unreadable`: the secret
- * was sealed with another `SECRETS_KEY`; `store-away`: there is nothing to read from.
+ * Why nothing can be delivered now: see `BUCKET_FAILURES` (`address-refused` comes from `ENDPOINTS_ALLOWED`).
+ * `unreadable`: the secret was sealed with another `SECRETS_KEY`; `store-away`: the event store does not answer.
  */
 export const DELIVERY_FAILURES = [...BUCKET_FAILURES, 'unreadable', 'store-away'] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
-/** Of each partition a flush: rows up to there, and not beyond. */
+/** A flush number of each partition: rows of flushes up to and including it. */
 const flushes = z.array(count);
 
 /** Hours since 1970-01-01T00:00:00Z. */
 const hour = count;
 
-/** A file that is in the bucket: `part` counts the files of an hour, `from` and `to` are the times of its events. */
+/**
+ * A file in the bucket. `part` counts the files of an hour; `from` and `to` are the times of its first and last event.
+ */
 const deliveredFileSchema = z.object({
   hour,
   part: count,
@@ -87,21 +89,21 @@ const deliveredFileSchema = z.object({
 export type DeliveredFile = Readonly<z.output<typeof deliveredFileSchema>>;
 
 /**
- * `hours`: those that had rows when the step was begun; none can join them. `files`: null until all of them are in the
- * bucket. From then on they are the step's files, whoever goes on with it.
+ * `hours`: those that had rows when the step began; none can join them. `files`: null until all of them are in the
+ * bucket. From then on they are the files of the step, whichever process continues it.
  */
 const work = { sequence: count, hours: z.array(hour), files: z.array(deliveredFileSchema).nullable() };
 
-/** A step that was begun and is not known to be done. Whoever takes it up brings the same rows. */
+/** A step that has begun and is not known to be done. A process that continues it delivers the same rows. */
 const stepSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('new'),
     ...work,
-    /** Rows of flushes behind `Delivery.flushed`, up to these. */
+    /** Rows of flushes after `Delivery.flushed`, up to these. */
     flushed: flushes,
-    /** When everything in the store was in those flushes. */
+    /** The time at which everything in the store was in those flushes. */
     until: instant,
-    /** The first hour of the rows of those flushes that are left to a further step; null when none are. */
+    /** The first hour of those flushes that is left for a further step; null when none is. */
     restFrom: hour.nullable(),
   }),
   /** Rows of that day in UTC, of flushes up to `Delivery.first`. */
@@ -112,24 +114,27 @@ export type DeliveryStep = Readonly<z.output<typeof stepSchema>>;
 export const deliverySchema = z.object({
   version: z.literal(1),
   integrationId: z.uuid(),
-  /** Where it began: rows up to there come by backfills alone, all later ones by themselves. */
+  /** Where the delivery began: rows up to there come by backfills only, all later ones by themselves. */
   first: flushes,
   /** Rows up to there are in committed files, or came before `first`. */
   flushed: flushes,
-  /** Manifests that were committed; the last one's number. */
+  /** The number of the last committed manifest, which is also their count. */
   sequence: count,
   step: stepSchema.nullable(),
-  /** While rows behind `flushed` are brought by several steps: up to which flushes, and the first hour still to come. */
+  /** While rows after `flushed` need several steps: up to which flushes, and the first hour that is left. */
   partial: z.object({ flushed: flushes, until: instant, fromHour: hour }).optional(),
-  /** Everything that was in the store then is in committed files; null before the first time. */
+  /** Everything that was in the store at that time is in committed files; null before the first time. */
   deliveredUntil: instant.nullable(),
   committedAt: instant.nullable(),
   files: count,
   rows: count,
   bytes: count,
-  /** Days in UTC of which a backfill brought what lies before `first`; none is brought twice. Without empty days. */
+  /**
+   * Days in UTC whose rows from before `first` a backfill has delivered, so that none is delivered twice. Without empty
+   * days.
+   */
   backfilledDays: z.array(day),
-  /** What became of each backfill that was begun: days are gone through one after the other, from its first. */
+  /** The state of each backfill that has begun. Days are delivered in order, from the first one. */
   backfills: z.array(
     z.object({
       id: z.uuid(),
@@ -142,7 +147,7 @@ export const deliverySchema = z.object({
   failure: z
     .object({
       reason: z.enum(DELIVERY_FAILURES),
-      /** For people; names no secret. */
+      /** Readable text; contains no secret. */
       message: z.string(),
       since: instant,
       attempts: count,
@@ -152,7 +157,7 @@ export const deliverySchema = z.object({
 });
 export type Delivery = Readonly<z.output<typeof deliverySchema>>;
 
-/** The record of an integration that begins where the lanes' checkpoints are now. */
+/** The record of an integration that begins at the present checkpoints of the lanes. */
 export function firstDelivery(integrationId: string, flushed: readonly number[]): Delivery {
   return {
     version: 1,
@@ -173,8 +178,8 @@ export function firstDelivery(integrationId: string, flushed: readonly number[])
 }
 
 /**
- * CONTRACT with whoever speaks to the bucket of an integration: the processor, which brings files there, and the query
- * room, which tries it out.
+ * CONTRACT for connections to the bucket of an integration: the processor delivers files to it, and the query room
+ * tests it.
  */
 
 /** Whether a connection to an address may be opened on behalf of a customer. */
@@ -184,9 +189,8 @@ const ANY = 'any';
 const NONE = 'none';
 
 /**
- * What the setting `ENDPOINTS_ALLOWED` allows: public addresses, and the listed ones besides; with `none` the listed ones
- * alone.
- * @throws {ConfigError} for what is neither an address, nor a range, nor `any` or `none`
+ * What the setting `ENDPOINTS_ALLOWED` allows: public addresses and the listed ones; with `none` only the listed ones.
+ * @throws {ConfigError} for an entry that is neither an address nor a range, nor `any` or `none`
  */
 export function readEndpointsAllowed(setting: string): EndpointsAllowed {
   const entries = setting
@@ -212,11 +216,11 @@ export interface BucketOptions {
   /** The setting `SECRETS_KEY`. */
   readonly secretsKey: string;
   readonly endpointsAllowed: EndpointsAllowed;
-  /** Longest time of one request. */
+  /** The longest time that one request may take. */
   readonly timeoutMs: number;
 }
 
-/** The bucket of an integration, to be closed by the caller; undefined when its secret cannot be opened. */
+/** The bucket of an integration, which the caller closes; undefined when its secret cannot be decrypted. */
 export function bucketOf(integration: Integration, options: BucketOptions): ObjectStore | undefined {
   const secretAccessKey = unseal(options.secretsKey, integrationKeyOf(integration.id), integration.sealed);
   if (secretAccessKey === undefined) return undefined;
@@ -230,7 +234,7 @@ export function bucketOf(integration: Integration, options: BucketOptions): Obje
 
 function isListed(listed: Readonly<Record<'ipv4' | 'ipv6', BlockList>>, address: string): boolean {
   const family = isIP(address);
-  // An address with a zone is of one machine's link: no list of the service's means it.
+  // An address with a zone belongs to one machine's link: no entry of the setting can mean it.
   if (family === 0 || address.includes('%')) return false;
   return family === 4 ? listed.ipv4.check(address, 'ipv4') : listed.ipv6.check(address, 'ipv6');
 }

@@ -2,14 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
+import { must } from '../infra/assert.ts';
 import { Bus } from '../infra/bus/bus.ts';
+import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import { systemClock } from '../infra/clock.ts';
 import { type Config, readConfig } from '../infra/config.ts';
 import { HttpServer } from '../infra/http/http.ts';
 import { addOperations } from '../infra/http/operations.ts';
-import { createLogger } from '../infra/log.ts';
+import { createLogger, type Logger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
-import { crashPoints } from '../infra/process/crashpoint.ts';
+import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
@@ -28,6 +30,7 @@ import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
 import { LANES_BUCKET } from './lane/lane-record.ts';
 import { PartitionSupervisor } from './lane/partition-supervisor.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
+import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
 import { createPurgeMetrics } from './purge/purge-metrics.ts';
 import { Purger } from './purge/purger.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
@@ -36,119 +39,147 @@ import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 const SESSIONS_MAX = 8_000_000;
 const PUBLISHERS_MAX = 4_096;
 const MINUTE_VISITORS_MAX = 1_000_000;
+/** Of a partition; each takes some kilobytes. */
+const SITES_MAX = 20_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;
 const BUCKET_TIMEOUT_MS = 60_000;
 const DRAIN_MAX_MS = 18_000;
 
-/** Runs a processor: one keeper for each partition, their states spread over single-thread pools. */
+/** Opened once and used by every part of the process. */
+interface Deps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly lanes: KeyedBytes;
+  readonly feeds: Feeds;
+  readonly crashPoint: (point: CrashPoint) => void;
+}
+
+/** The lanes of all partitions, spread over worker pools of one thread each. */
+interface Partitions {
+  readonly supervisors: readonly PartitionSupervisor[];
+  readonly workers: readonly WorkerHandle[];
+}
+
+interface RunningJob {
+  stop(): Promise<void>;
+}
+
+/** Runs a processor: a supervisor for each partition, and the jobs of the leader. */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
+  const deps = await openDeps(config, log);
+  const partitions = startPartitions(deps);
+  const jobs = await startJobs(deps, partitions);
+  const http = await serveOperations(deps, partitions);
+  drainOnSignal(deps, partitions, jobs, http);
+}
+
+async function openDeps(config: Config, log: Logger): Promise<Deps> {
   const metrics = new Metrics();
-  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}` }, log);
-  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
-    await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
-  }
-  await bus.ensureStream(
-    DEAD_LETTERS_STREAM,
-    deadLetterSubjectOf(0).replace(/\d+$/, '*'),
-    config.BUS_BYTES_MAX,
-  );
+  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}`, metrics }, log);
+  await ensureStreams(bus, config);
   const store = new Store({
     url: config.CLICKHOUSE_URL,
     database: config.CLICKHOUSE_DATABASE,
     requestTimeoutMs: STORE_TIMEOUT_MS,
   });
   await migrate(store, join(projectRoot, 'processor/schema'));
-  const workers = Array.from(
-    { length: Math.min(config.WORKERS, config.PARTITIONS) },
-    () => new WorkerHandle(workerFile()),
-  );
-  const records = await bus.keyed(LANES_BUCKET);
-  const laneMetrics = createLaneMetrics(metrics);
-  const entityMetrics = createEntityMetrics(metrics);
-  const crashPoint = crashPoints(config.CRASH_POINT);
   const feeds = await Feeds.open({
     bus,
     log,
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
+  const lanes = await bus.keyed(LANES_BUCKET);
+  return { config, log, metrics, bus, store, lanes, feeds, crashPoint: crashPoints(config.CRASH_POINT) };
+}
+
+async function ensureStreams(bus: Bus, { PARTITIONS, BUS_BYTES_MAX }: Config): Promise<void> {
+  for (let partition = 0; partition < PARTITIONS; partition += 1) {
+    await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
+  }
+  await bus.ensureStream(DEAD_LETTERS_STREAM, deadLetterSubjectOf(0).replace(/\d+$/, '*'), BUS_BYTES_MAX);
+}
+
+function startPartitions(deps: Deps): Partitions {
+  const { config, metrics, lanes } = deps;
+  const workers = Array.from(
+    { length: Math.min(config.WORKERS, config.PARTITIONS) },
+    () => new WorkerHandle(workerFile()),
+  );
+  const laneMetrics = createLaneMetrics(metrics);
+  const entityMetrics = createEntityMetrics(metrics);
   const supervisors = Array.from({ length: config.PARTITIONS }, (_, partition) => {
-    const worker = workers[partition % workers.length];
-    if (worker === undefined) throw new Error('a processor needs a worker');
+    const worker = must(workers[partition % workers.length], 'a processor has a worker');
     return new PartitionSupervisor({
+      ...deps,
       partition,
-      config,
+      records: lanes,
       limits: limitsOf(config),
-      bus,
-      feeds,
-      records,
-      store,
       worker,
-      log,
       clock: systemClock,
       random: Math.random,
       metrics: laneMetrics,
       gauges: createLaneGauges(metrics, partition, () => Date.now()),
       entityMetrics,
       entityGauges: createEntityGauges(metrics, partition),
-      crashPoint,
     });
   });
   for (const supervisor of supervisors) supervisor.start();
-  const rollupJob = new RollupJob({
-    store,
-    records,
-    partitions: config.PARTITIONS,
-    intervalMs: config.ROLLUP_INTERVAL_MS,
+  return { supervisors, workers };
+}
+
+/** Starts the jobs that one process does for all partitions: the leader, which is the owner of the first one. */
+async function startJobs(deps: Deps, { supervisors }: Partitions): Promise<readonly RunningJob[]> {
+  const { config, metrics, bus } = deps;
+  const { PARTITIONS: partitions, SECRETS_KEY: secretsKey } = config;
+  const control = await bus.keyed(CONTROL_BUCKET);
+  const jobDeps = (name: LeaderJobName) => ({
+    ...deps,
+    partitions,
+    control,
     clock: systemClock,
-    log,
+    random: Math.random,
+    isLeader: () => supervisors[0]?.answering === true,
+    jobMetrics: createLeaderJobMetrics(metrics, name),
+  });
+  const rollupJob = new RollupJob({
+    ...jobDeps('rollup'),
+    intervalMs: config.ROLLUP_INTERVAL_MS,
     metrics: createRollupMetrics(metrics),
-    // Whoever owns the first partition does it for all.
-    isOurs: () => supervisors[0]?.answering === true,
   });
   rollupJob.start();
   const purger = await Purger.start({
-    bus,
-    lanes: records,
-    control: await bus.keyed(CONTROL_BUCKET),
+    ...jobDeps('purge'),
     aliases: await bus.keyed(ALIASES_BUCKET),
-    partitions: config.PARTITIONS,
-    clock: systemClock,
-    store,
     rollupJob,
-    log,
     metrics: createPurgeMetrics(metrics),
-    // Beside the roller, whose sums it declares void.
-    isOurs: () => supervisors[0]?.answering === true,
   });
   const endpointsAllowed = readEndpointsAllowed(config.ENDPOINTS_ALLOWED);
+  const bucketOptions = { secretsKey, endpointsAllowed, timeoutMs: BUCKET_TIMEOUT_MS };
   const deliverer = await Deliverer.start({
-    bus,
-    lanes: records,
-    control: await bus.keyed(CONTROL_BUCKET),
+    ...jobDeps('delivery'),
     deliveries: await bus.keyed(DELIVERIES_BUCKET),
-    partitions: config.PARTITIONS,
     intervalMs: config.DELIVERY_INTERVAL_MS,
-    openBucket: (integration) =>
-      bucketOf(integration, {
-        secretsKey: config.SECRETS_KEY,
-        endpointsAllowed,
-        timeoutMs: BUCKET_TIMEOUT_MS,
-      }),
-    store,
-    clock: systemClock,
-    random: Math.random,
-    log,
+    openBucket: (integration) => bucketOf(integration, bucketOptions),
     metrics: createDeliveryMetrics(metrics),
-    crashPoint,
-    isOurs: () => supervisors[0]?.answering === true,
   });
-  const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
+  return [rollupJob, purger, deliverer];
+}
+
+/** Serves health and metrics, and announces on standard output that the process is running. */
+async function serveOperations(
+  { config, log, metrics }: Deps,
+  { supervisors, workers }: Partitions,
+): Promise<HttpServer> {
+  const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   addOperations(http, metrics, () => {
     const answering = supervisors.filter((supervisor) => supervisor.answering).length;
     return { ready: answering === supervisors.length, shown: { partitions: supervisors.length, answering } };
@@ -156,18 +187,22 @@ async function main(): Promise<void> {
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
   log.info({ partitions: config.PARTITIONS, workers: workers.length }, 'processor: running');
+  return http;
+}
 
-  let draining = false;
+/** On the first signal, stops jobs and lanes, and then what they use. */
+function drainOnSignal(
+  { log, bus, store, feeds }: Deps,
+  { supervisors, workers }: Partitions,
+  jobs: readonly RunningJob[],
+  http: HttpServer,
+): void {
+  let isDraining = false;
   const drain = async () => {
-    if (draining) return;
-    draining = true;
+    if (isDraining) return;
+    isDraining = true;
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    await Promise.all([
-      deliverer.stop(),
-      purger.stop(),
-      rollupJob.stop(),
-      ...supervisors.map((supervisor) => supervisor.stop()),
-    ]);
+    await Promise.all([...jobs, ...supervisors].map((running) => running.stop()));
     feeds.stop();
     await Promise.all(workers.map((worker) => worker.stop()));
     http.close();
@@ -186,11 +221,12 @@ function limitsOf(config: Config): PartitionLimits {
     eventIdsMax: config.EVENT_IDS_MAX,
     publishersMax: PUBLISHERS_MAX,
     minuteVisitorsMax: MINUTE_VISITORS_MAX,
+    sitesMax: SITES_MAX,
     grantsMax: GRANTS_MAX,
   };
 }
 
-/** The built worker: beside this file once built, or in the build's folder when this runs from source. */
+/** The built worker: beside this file in a build, or in the build's folder when this file runs from source. */
 function workerFile(): string {
   const beside = fileURLToPath(new URL('./lane/worker.js', import.meta.url));
   return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/lane/worker.js');

@@ -1,23 +1,23 @@
 import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
- * CONTRACT between the processor, which writes the store's tables, and everybody who reads them.
- * A test holds these lists equal to `schema/*.sql`.
+ * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists
+ * with `schema/*.sql`.
  *
- * `partition` and `flushNumber` say which flush brought a row. Flush numbers of a partition rise by one and start at 1.
- * Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
+ * `partition` and `flushNumber` name the flush that wrote a row. Flush numbers of a partition rise by one and start at
+ * 1. Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
  */
 export const EVENTS_TABLE = 'events';
 export const SESSIONS_TABLE = 'sessions';
 
-/** Columns that the fold puts in front of an event's row, as it comes from the collector. */
+/** Columns that the fold puts in front of an event's row as the collector encoded it. */
 export const EVENT_FRONT_COLUMNS = ['partition', 'flushNumber', 'id', 'sessionId'] as const;
 
 export const EVENTS_COLUMNS = [...EVENT_FRONT_COLUMNS, ...EVENT_COLUMNS] as const;
 
 /**
- * One row for each state of a session that was flushed: `sign` +1 when it became true, -1 when a later flush replaced
- * it, with every other column equal. Sums over `sign` therefore count each session once, merged or not.
+ * One row for each flushed state of a session: `sign` +1 when it became true, -1 when a later flush replaced it, with
+ * every other column equal. Sums over `sign` therefore count each session once, merged or not.
  *
  * Each flush also replaces one marker row: `projectId` is empty, `id` holds the partition, `version` the flush number.
  * A question that reads the marker and the sessions in one scan learns which flushes it has seen.
@@ -33,14 +33,14 @@ export const SESSIONS_COLUMNS = [
   'profileId',
   'startedAt',
   'endedAt',
-  // When the newest event of the session was received; what a restart goes by.
+  // When the newest event of the session was received; a restart goes by it.
   'touchedAt',
   'screenViews',
   // Events other than screen views.
   'otherEvents',
   // Minor units by currency.
   'revenue',
-  // Times of the entry and of the exit event, and whether they are screen views: what a late event is held against.
+  // Times of the entry and of the exit event, and whether they are screen views. A late event is compared with them.
   'entryAt',
   'exitAt',
   'entryIsView',
@@ -51,13 +51,14 @@ export const SESSIONS_COLUMNS = [
   'entryPath',
   ...SOURCE_COLUMNS,
   ...ENVIRONMENT_COLUMNS,
-  // 1: `session_end` was written before this state, since the session had been let go.
+  // 1: `session_end` was written before this state, because the session had been evicted.
   'ended',
 ] as const;
 
 /**
- * Which table sums up which columns of the sessions that began on a day: a row for each combination of their values. A
- * dimension is added here and to its table in `schema/*.sql`; a test holds both equal, and statements follow this list.
+ * The rollup tables by dimension, with their columns: each has a row for each combination of values of the sessions
+ * that began on a day. A dimension is added here and to its table in `schema/*.sql`; a test compares both, and
+ * statements follow this list.
  */
 export const ROLLUP_DIMENSIONS = {
   daily_sources: SOURCE_COLUMNS,
@@ -66,23 +67,27 @@ export const ROLLUP_DIMENSIONS = {
 } as const;
 
 /**
- * How long sums of hours by page are kept, in days from the beginning of the hour: as long as it is in the TTL of
- * `hourly_pages`. The rows may outlast it by a month, or may never have been written. Who reads them leaves a day for
- * clocks that are apart, and reads older hours from days or from rows.
+ * How long rollups of hours by page are kept, in days from the beginning of the hour; the TTL of `hourly_pages` says
+ * the same. Rows may stay a month longer, or may never have been written. Readers allow a day for clocks that differ,
+ * and read older hours from days or from rows.
  */
 export const HOURLY_PAGES_DAYS = 100;
 
 /**
- * The hash by which sums tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64, since
- * sets of them are most of what sums take, and six bytes are less than eight. Of n visitors two are taken for one with a
- * chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in 100,000 times; one about ten million is
- * expected to be off by 0.2.
+ * The hash by which rollups tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64.
+ * Sets of hashes take most of the room of rollups, and six bytes are less than eight.
+ *
+ * Of n visitors two collide with a chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in
+ * 100,000 times; one about ten million is expected to be off by 0.2.
  */
 export function hashText(expression: string): string {
   return `bitAnd(sipHash64(${expression}), 281474976710655)`;
 }
 
-/** What search engines say of a site's pages by day; see `schema/010_search_console.sql`. The query room writes it. */
+/**
+ * What search engines report about a site's pages by day; see `schema/010_search_console.sql`. The query room writes
+ * it.
+ */
 export const SEARCH_CONSOLE_TABLE = 'search_console';
 export const SEARCH_CONSOLE_COLUMNS = [
   'projectId',

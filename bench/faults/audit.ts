@@ -1,5 +1,5 @@
 import { SESSION_START } from '../../ingest/event.ts';
-import { type Reference, reference } from '../../processor/testing/reference.ts';
+import { type ReferenceResult, reference } from '../../processor/testing/reference.ts';
 import { dayOf, Questions, shownRatio } from '../cluster/answers.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
@@ -79,7 +79,7 @@ export async function audit(
 function eventDifferences(
   ledger: Ledger,
   stored: readonly StoredEvent[],
-  oracle: Reference,
+  oracle: ReferenceResult,
   outages: readonly Outage[],
 ): string[] {
   const byEventId = new Map<string, StoredEvent[]>();
@@ -118,7 +118,7 @@ function eventDifferences(
   ];
 }
 
-function sessionDifferences(stored: readonly StoredSession[], oracle: Reference): string[] {
+function sessionDifferences(stored: readonly StoredSession[], oracle: ReferenceResult): string[] {
   const text = (session: Omit<StoredSession, 'states'>, states: number) =>
     JSON.stringify([
       session.id,
@@ -139,7 +139,7 @@ function sessionDifferences(stored: readonly StoredSession[], oracle: Reference)
   return compared('sessions', actual, expected);
 }
 
-function startDifferences(stored: readonly StoredEvent[], oracle: Reference): string[] {
+function startDifferences(stored: readonly StoredEvent[], oracle: ReferenceResult): string[] {
   const actual = stored
     .filter(isSynthetic)
     .map(({ name, sessionId, createdAtMs }) => `${name} ${sessionId} ${createdAtMs}`);
@@ -152,7 +152,7 @@ function startDifferences(stored: readonly StoredEvent[], oracle: Reference): st
 async function answerDifferences(
   questions: Questions,
   stored: readonly StoredEvent[],
-  oracle: Reference,
+  oracle: ReferenceResult,
 ): Promise<string[]> {
   const exported: string[] = [];
   for (let page = 1; ; page += 1) {

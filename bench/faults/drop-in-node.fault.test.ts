@@ -68,7 +68,7 @@ test('the published package sends events, profiles, groups and revenue from Node
   expect(group).toMatchObject({ type: 'company', name: 'Acme', properties: { seats: '5' } });
 });
 
-test('what the package keeps until somebody is known arrives with the profile and its own time', async () => {
+test('what the package retains until a profile is known arrives with the profile and its own time', async () => {
   const { id, secret } = cluster.credentials.clients.write;
   const op = new OpenPanel({
     clientId: id,

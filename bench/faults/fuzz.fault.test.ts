@@ -75,7 +75,7 @@ function headersFrom(random: SeededRandom): Record<string, string> {
   return headers;
 }
 
-test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and the next visitor counts', async () => {
+test('200,000 bodies that no client should send: no 5xx, no crash, no growth, and the next visitor counts', async () => {
   const client = new Client(IN_FLIGHT);
   const bodies = bodiesFrom(SEED);
   const random = new SeededRandom(SEED);

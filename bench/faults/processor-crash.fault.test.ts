@@ -51,7 +51,7 @@ async function dieAt(name: string, armed: string): Promise<void> {
   await waitFor('load goes on', () => traffic.ledger.acknowledged.length > atReturn + 100, 60_000);
   await traffic.stop();
   // A killed collector costs its senders connections; no other failure is allowed, and none at all without such a kill.
-  const failures = [...traffic.ledger.refusals.keys()];
+  const failures = [...traffic.ledger.rejects.keys()];
   const lostConnections = failures.filter((text) => text.startsWith('connection: '));
   expect(failures).toEqual(name === 'web' ? lostConnections : []);
   expect(lostConnections.length > 0).toBe(name === 'web');

@@ -235,7 +235,7 @@ test('a deleted client ends everywhere within two seconds', async () => {
   });
 });
 
-test('a deleted site is hidden and refused everywhere within two seconds', async () => {
+test('a deleted site is hidden and rejected everywhere within two seconds', async () => {
   const site = await createSite('Doomed');
   const { root } = cluster.credentials.clients;
   const ofRoot = [

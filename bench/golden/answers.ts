@@ -23,7 +23,7 @@ export interface Question {
 }
 
 /** The model's answer at an instant; `rejected` where the service must answer 400. */
-export type Expected = { readonly kind: 'answer'; readonly body: unknown } | { readonly kind: 'refused' };
+export type Expected = { readonly kind: 'answer'; readonly body: unknown } | { readonly kind: 'rejected' };
 
 const USUAL_BREAKDOWN: Readonly<Record<string, string>> = {
   'traffic/referrers': 'referrer_name',
@@ -90,5 +90,5 @@ function wholeList(
 }
 
 function answered(body: unknown): Expected {
-  return body === undefined ? { kind: 'refused' } : { kind: 'answer', body };
+  return body === undefined ? { kind: 'rejected' } : { kind: 'answer', body };
 }

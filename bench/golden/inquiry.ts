@@ -20,7 +20,7 @@ export async function differenceOf(
     // The clock passed to another minute, hour or day meanwhile, so either answer may be right.
     if (before !== momentOf(model, question, nowMs) && attempt < TRIES) continue;
     const expected = expectedOf(model, question, nowMs);
-    if (expected.kind === 'refused')
+    if (expected.kind === 'rejected')
       return answer.status === 400
         ? undefined
         : `${pathOf(site, question)}\n  expected 400, got ${answer.status}`;

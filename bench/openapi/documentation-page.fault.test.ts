@@ -13,7 +13,7 @@ let browser: Browser;
 let url = '';
 /** Exceptions, warnings and errors of the console, among them breaches of the content security policy. */
 let troubles: string[] = [];
-/** Requests to other origins. They are refused. */
+/** Requests to other origins. They are blocked. */
 let outside: string[] = [];
 
 interface Described {

@@ -134,9 +134,9 @@ function totalOf(answer: unknown): number {
   return (answer as { meta?: { totalCount?: number } }).meta?.totalCount ?? 0;
 }
 
-async function refusals(): Promise<number> {
+async function rejects(): Promise<number> {
   const text = await (await fetch(`${cluster.url('web')}/metrics`)).text();
-  const lines = [...text.matchAll(/^query_refusals_total{[^}]*} (\d+)$/gm)];
+  const lines = [...text.matchAll(/^query_rejects_total{[^}]*} (\d+)$/gm)];
   return lines.reduce((sum, line) => sum + Number(line[1]), 0);
 }
 
@@ -162,7 +162,7 @@ test('requests made from the document alone: every answer is as the document say
     30_000,
   );
   const before = await exported(control);
-  const refusedBefore = await refusals();
+  const rejectedBefore = await rejects();
   const decoys = await Promise.all(
     Array.from({ length: DECOYS }, (_, index) => madeClient(['read', 'write'][index % 2] ?? 'root', home.id)),
   );
@@ -206,7 +206,7 @@ test('requests made from the document alone: every answer is as the document say
 
   await cluster.ready('web');
   expect(await exported(control)).toEqual(before);
-  expect(await refusals()).toBeGreaterThan(refusedBefore + 1000);
+  expect(await rejects()).toBeGreaterThan(rejectedBefore + 1000);
   for (const name of ['web', 'processor']) expect(cluster.process(name).log()).not.toMatch(/"level":(50|60)/);
 }, 600_000);
 

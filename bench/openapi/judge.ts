@@ -33,7 +33,7 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
     if (listed === undefined) return `${target.operation.id} does not list ${status}: ${shown(answer)}`;
     return contentBreach(law, answer, listed);
   }
-  if (target.kind === 'no-path' && status !== 404) return `a path of nobody is answered ${status}`;
+  if (target.kind === 'no-path' && status !== 404) return `an unknown path is answered ${status}`;
   if (method === 'HEAD' && answer.body.length > 0) return 'HEAD is answered with a body';
   if (target.kind === 'no-path') return method === 'HEAD' ? undefined : contentBreach(law, answer, ERROR);
   if (method === 'OPTIONS')

@@ -17,6 +17,7 @@ const LIMITS = {
   eventIdsMax: 1_000,
   publishersMax: 10,
   minuteVisitorsMax: 10_000_000,
+  sitesMax: 100_000,
   grantsMax: 10,
 };
 

@@ -26,7 +26,7 @@ class Demo {
   readonly #model: VisitorModel;
   readonly #random: SeededRandom;
   readonly #send: (client: Client, visit: Visit, step: Step, isFirst: boolean) => Promise<string>;
-  readonly #refused = new Map<string, number>();
+  readonly #rejected = new Map<string, number>();
   #visits = 0;
   #accepted = 0;
   #stopped = false;
@@ -59,10 +59,10 @@ class Demo {
 
   /** What happened since the last call. */
   takeLine(live: string): string {
-    const refused = [...this.#refused].map(([reason, count]) => `, ${count}× ${reason}`).join('');
-    const line = `${this.#accepted} events/s, ${this.#visits} visits under way, ${live} live visitors${refused}`;
+    const rejected = [...this.#rejected].map(([reason, count]) => `, ${count}× ${reason}`).join('');
+    const line = `${this.#accepted} events/s, ${this.#visits} visits in progress, ${live} live visitors${rejected}`;
     this.#accepted = 0;
-    this.#refused.clear();
+    this.#rejected.clear();
     return line;
   }
 
@@ -73,7 +73,7 @@ class Demo {
       if (this.#stopped) break;
       const reject = await this.#send(this.#client, visit, step, index === 0).catch(() => 'no connection');
       if (reject === '') this.#accepted += 1;
-      else this.#refused.set(reject, (this.#refused.get(reject) ?? 0) + 1);
+      else this.#rejected.set(reject, (this.#rejected.get(reject) ?? 0) + 1);
     }
     this.#visits -= 1;
   }

@@ -39,7 +39,7 @@ const RETRY_MAX_MS = 90_000;
 export class Ledger {
   readonly #byDevice = new Map<string, Entry[]>();
   /** Answers other than 200 and 503, and failures of connections, by text. */
-  readonly refusals = new Map<string, number>();
+  readonly rejects = new Map<string, number>();
   #resent = 0;
 
   get entries(): readonly Entry[] {
@@ -133,7 +133,7 @@ export class Ledger {
   }
 
   #note(what: string): undefined {
-    this.refusals.set(what, (this.refusals.get(what) ?? 0) + 1);
+    this.rejects.set(what, (this.rejects.get(what) ?? 0) + 1);
   }
 }
 

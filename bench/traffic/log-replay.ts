@@ -26,7 +26,7 @@ export interface ReplayTotals {
   /** Tries that had to be repeated. */
   retries: number;
   /** Answers that a retry would not change, by status and message. */
-  readonly refused: Map<string, number>;
+  readonly rejected: Map<string, number>;
 }
 
 // Visitors are spread over this many lanes; a lane sends one request at a time.
@@ -84,7 +84,7 @@ export async function replayLog(client: Client, options: ReplayOptions, totals: 
 }
 
 export function emptyTotals(): ReplayTotals {
-  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, refused: new Map() };
+  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, rejected: new Map() };
 }
 
 /** Lines of a plain or gzipped file as latin1, so that every byte survives. */
@@ -135,9 +135,9 @@ async function send(
     }
     if (answer !== undefined && answer.status !== 503 && answer.status !== 429) {
       const reason = rejectOf(answer);
-      const known = totals.refused.has(reason) || totals.refused.size < REASONS_MAX;
+      const known = totals.rejected.has(reason) || totals.rejected.size < REASONS_MAX;
       const shown = known ? reason : 'other';
-      totals.refused.set(shown, (totals.refused.get(shown) ?? 0) + 1);
+      totals.rejected.set(shown, (totals.rejected.get(shown) ?? 0) + 1);
       return;
     }
     totals.retries += 1;

@@ -15,7 +15,7 @@ import {
   sessionIdOf,
 } from '../../ingest/event.ts';
 import { storedFlushNumber } from '../../processor/lane/load-state.ts';
-import { type Reference, type ReferenceEvent, reference } from '../../processor/testing/reference.ts';
+import { type ReferenceEvent, type ReferenceResult, reference } from '../../processor/testing/reference.ts';
 import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
 
 // Compares the site of the query benchmark with the oracle: its rows must be those that the fold would have written.
@@ -47,7 +47,7 @@ const folder = mkdtempSync(join(tmpdir(), 'footfall-query-site-'));
 let server: StoreServer;
 let store: Store;
 let events: EventRow[];
-let oracle: Reference;
+let oracle: ReferenceResult;
 let filled: Awaited<ReturnType<typeof fillStore>>;
 
 beforeAll(async () => {

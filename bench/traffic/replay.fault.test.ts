@@ -96,7 +96,7 @@ async function replayedTwiceEqualsReference(file: string, totals: LogTotals): Pr
       unreadable: totals.unreadable,
       'page views': totals.screenViews,
       accepted: totals.screenViews,
-      refused: 0,
+      rejected: 0,
     });
     expect(await countsOf(totals)).toEqual(expected(totals));
   }

@@ -1,4 +1,4 @@
-/** Waits that can be cut short, all of them at once. */
+/** Waits that one call ends, all of them at once. */
 export class Notify {
   readonly #wakes = new Set<() => void>();
   #isOver = false;
@@ -17,12 +17,24 @@ export class Notify {
     });
   }
 
-  /** Ends the waits of now. */
+  /** Resolves by `wake` only. */
+  wait(): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#wakes.delete(wake);
+        resolve();
+      };
+      this.#wakes.add(wake);
+    });
+  }
+
+  /** Ends the current waits. */
   wake(): void {
     for (const wake of [...this.#wakes]) wake();
   }
 
-  /** Ends the waits of now, and those to come before they begin. */
+  /** Ends the current waits; later ones resolve at once. */
   end(): void {
     this.#isOver = true;
     this.wake();

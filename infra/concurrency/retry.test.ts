@@ -57,7 +57,7 @@ test('a fatal error is thrown at once, and neither counted nor waited for', asyn
   expect(retries.value).toBe(0);
 });
 
-test('a caller who has had enough gets the last error', async () => {
+test('a caller that gives up gets the last error', async () => {
   const { retries, options } = setup();
   let calls = 0;
   const failing = retry({ ...options, isEnough: (count) => count >= 2 }, async () => {

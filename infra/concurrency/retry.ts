@@ -2,7 +2,9 @@ import type { Logger } from '../log.ts';
 import type { Counter } from '../metrics.ts';
 import { type Backoff, backoffMs } from './backoff.ts';
 
-/** Retries after which a repeated failure is a warning, and then an error: an operator should see what does not heal. */
+/**
+ * Retries after which a repeated failure is a warning, and then an error: an operator should see what does not recover.
+ */
 const WARN_AFTER = 3;
 const ERROR_AFTER = 10;
 

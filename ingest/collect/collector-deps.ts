@@ -1,11 +1,11 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
+import type { SecretGuard } from '../../infra/accounts/secret-guard.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
 import type { EntityQuestions } from '../entity-lookup.ts';
 import type { EntityUpdate } from '../entity-update.ts';
 import type { Event } from '../event.ts';
 import type { Aliases } from '../identity/aliases.ts';
-import type { GuardedVerifier } from '../identity/brute-force.ts';
 import type { Salts } from '../identity/salt.ts';
 import type { DeviceIds } from '../identity/visitor.ts';
 import type { Publisher } from './publisher.ts';
@@ -17,7 +17,7 @@ import type { Tallies } from './tallies.ts';
 /** Everything that a body on its way through the collector may need. */
 export interface CollectorDeps {
   readonly accounts: Accounts;
-  readonly verifier: GuardedVerifier;
+  readonly secretGuard: SecretGuard;
   readonly aliases: Aliases;
   readonly salts: Salts;
   readonly deviceIds: DeviceIds;

@@ -1,4 +1,9 @@
-import { type Caller, type CallerVerdict, type Credentials, callerOf } from '../identity/caller.ts';
+import {
+  type Caller,
+  type CallerCredentials,
+  type CallerVerdict,
+  identifyCaller,
+} from '../identity/caller.ts';
 import { RequestVisitor, type VisitorClaims } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -33,8 +38,8 @@ export class Collector {
     this.parts = parts;
   }
 
-  caller(credentials: Credentials): CallerVerdict | Promise<CallerVerdict> {
-    return callerOf(this.parts.accounts, this.parts.verifier, credentials);
+  caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
+    return identifyCaller(this.parts.accounts, this.parts.secretGuard, credentials);
   }
 
   /** Takes one body; a returned promise never rejects but for our own mistakes. */
@@ -53,7 +58,7 @@ export class Collector {
     const { publisher, clock, aliases } = this.parts;
     const { caller, facts, body, receipt } = collected;
     if (body.revenue !== undefined && !caller.verified && !caller.site.allowUnsafeRevenue) {
-      receipt.refused(UNSAFE_REVENUE);
+      receipt.rejected(UNSAFE_REVENUE);
       return;
     }
     const visitor = new RequestVisitor(this.parts, caller, facts, body);
@@ -62,13 +67,13 @@ export class Collector {
     const nowMs = clock.nowMs();
     const reject = publisher.reject();
     if (reject !== undefined) {
-      receipt.refused(busy(reject));
+      receipt.rejected(busy(reject));
       return;
     }
     const occurredAtMs = occurredAt(body.timestampMs, nowMs);
     const devices = visitor.devices(nowMs);
-    if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) receipt.refused(TOO_OLD);
-    else if (devices === undefined) receipt.refused(busy('no-salt'));
+    if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) receipt.rejected(TOO_OLD);
+    else if (devices === undefined) receipt.rejected(busy('no-salt'));
     else {
       const setting = visitor.setting();
       const options = { caller, facts, body, profileId, devices, setting, occurredAtMs, nowMs, receipt };
@@ -87,7 +92,7 @@ export class Collector {
     const reject = records.reject();
     const devices = visitor.devices(nowMs);
     if (reject !== undefined || devices === undefined) {
-      receipt.refused(busy(reject ?? 'no-salt'));
+      receipt.rejected(busy(reject ?? 'no-salt'));
       return undefined;
     }
     return new TrackedEntity(this.parts, { caller, facts, body, devices, nowMs, namesSession, receipt });
@@ -150,7 +155,7 @@ export class Collector {
 async function publishChecked(request: TrackedEntity, receipt: TrackOutcome): Promise<void> {
   const rejection = await request.check();
   if (rejection === undefined) await request.publish();
-  else receipt.refused(rejection);
+  else receipt.rejected(rejection);
 }
 
 const NO_CLAIMS: VisitorClaims = { deviceId: '', address: '' };

@@ -4,6 +4,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
+import { noteRetry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
@@ -230,7 +231,9 @@ export class Publisher<Value> {
         return undefined;
       } catch (error) {
         if (error instanceof BusError && error.reason === 'full') return 'bus-full';
-        this.#retries.add();
+        const { log } = this.#options;
+        const fields = { subject };
+        noteRetry({ operation: 'publish', log, fields, retries: this.#retries }, attempt, error);
       }
       await wait(Math.min(leftMs, backoffMs(RETRY, attempt, Math.random())));
     }

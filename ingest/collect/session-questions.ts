@@ -121,8 +121,8 @@ export class SessionQuestions {
     while (lane.silent && !this.#stopped) {
       await wait(PROBE_EVERY_MS, undefined, { ref: false });
       try {
-        await this.#bus.ask(sessionLookupSubjectOf(lane.partition), nothing, PROBE_EVERY_MS);
-        lane.silent = false;
+        const answer = await this.#bus.ask(sessionLookupSubjectOf(lane.partition), nothing, PROBE_EVERY_MS);
+        if (decodeSessionAnswers(answer) !== undefined) lane.silent = false;
       } catch {
         // Still away.
       }
@@ -139,7 +139,7 @@ export class SessionQuestions {
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
       const answers = decodeSessionAnswers(await this.#askPatiently(lane.partition, bytes));
-      if (answers.length === group.length) return answers;
+      if (answers?.length === group.length) return answers;
     } catch {
       // Counted below; the event goes on with an id that every node derives.
     }

@@ -7,6 +7,7 @@ import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
+  encodeSessionsUnavailable,
   type SessionAnswer,
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
@@ -211,10 +212,13 @@ describe('what is paid late', () => {
       answerLate = resolve;
     });
     const partition = partitionOf('s', 'd', PARTITIONS);
-    const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
-      const asked = decodeSessionQuestions(bytes);
-      if (asked.some(({ credit }) => credit)) await late;
-      return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: async (bytes) => {
+        const asked = decodeSessionQuestions(bytes);
+        if (asked.some(({ credit }) => credit)) await late;
+        return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+      },
+      unavailable: encodeSessionsUnavailable,
     });
     const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
     expect(await seek({})).toMatchObject({ kind: 'granted' });
@@ -232,6 +236,27 @@ test('an id is derived while the owner is silent, and its word counts again when
     kind: 'derived',
     sessionId: derived,
   });
+  owner = startOwner(bus, PARTITIONS);
+  owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+  await expect
+    .poll(() => seek({}), { timeout: 10_000 })
+    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+});
+
+test.each([
+  ['says that it is unavailable', encodeSessionsUnavailable()],
+  ['answers in a version of its own', Uint8Array.of(99, 0, 0, 0, 0)],
+  ['answers with garbage', Buffer.from('garbage')],
+  ['answers other questions', encodeSessionAnswers([])],
+])('an id is derived at once while the owner %s, and its word counts again afterwards', async (_, answer) => {
+  owner.stop();
+  const partition = partitionOf('s', 'd', PARTITIONS);
+  const stop = bus.answer(sessionLookupSubjectOf(partition), {
+    reply: () => answer,
+    unavailable: encodeSessionsUnavailable,
+  });
+  expect(await seek({})).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS) });
+  stop();
   owner = startOwner(bus, PARTITIONS);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
   await expect

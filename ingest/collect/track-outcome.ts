@@ -9,7 +9,7 @@ export interface TrackOutcome {
   stored(answer: Answer): void;
   /** Understood, and not to be recorded. `bot` is undefined where the site's filters exclude it. */
   excluded(bot: Bot | undefined): void;
-  refused(rejection: Reject): void;
+  rejected(reject: Reject): void;
 }
 
 /** Who is told which device and session are the visitor's. Called once. */

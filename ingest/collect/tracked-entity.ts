@@ -74,7 +74,7 @@ export class TrackedEntity implements Follower {
 
   #settle(outcome: Answer | Reject): void {
     const { receipt } = this.#options;
-    if ('reason' in outcome) receipt.refused(outcome);
+    if ('reason' in outcome) receipt.rejected(outcome);
     else receipt.stored(outcome);
   }
 

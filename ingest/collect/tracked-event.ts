@@ -106,14 +106,14 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
   /** The event that had this id first came to its end. */
   answered(answer: Answer | undefined): void {
     const { receipt } = this.#options;
-    if (answer === undefined) receipt.refused(busy('bus-away'));
+    if (answer === undefined) receipt.rejected(busy('bus-away'));
     else receipt.stored(answer);
   }
 
   #end(answer: Answer | undefined, rejection: Reject | undefined): void {
     const { receipt } = this.#options;
     if (answer !== undefined) receipt.stored(answer);
-    else if (rejection !== undefined) receipt.refused(rejection);
+    else if (rejection !== undefined) receipt.rejected(rejection);
     if (this.eventId !== '')
       this.#parts.recent.end(this.siteId, this.eventId, this.#parts.clock.nowMs(), answer);
   }

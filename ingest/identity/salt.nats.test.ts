@@ -3,6 +3,7 @@ import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../testing/collector.ts';
 import { Salts } from './salt.ts';
@@ -23,10 +24,12 @@ afterAll(async () => {
   await nats.stop();
 });
 
-test('all nodes agree on the salts, have tomorrow’s before midnight, and remove what is older than yesterday', async () => {
+test('all nodes agree on the salts, have tomorrow’s before midnight, and remove those older than yesterday’s', async () => {
   const bucket = await bus.keyed(CONTROL_BUCKET);
   const clock = new ManualClock(NOON_MS);
-  const nodes = await Promise.all(Array.from({ length: 5 }, () => Salts.open(bucket, clock, log)));
+  const nodes = await Promise.all(
+    Array.from({ length: 5 }, () => Salts.open({ bucket, clock, log, metrics: new Metrics() })),
+  );
   const first = nodes[0]?.at(NOON_MS);
   expect(first?.today).toHaveLength(16);
   expect(first?.yesterday).toBeUndefined();

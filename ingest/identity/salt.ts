@@ -3,61 +3,75 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
-import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
+import type { Backoff } from '../../infra/concurrency/backoff.ts';
+import { retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
 
 const SALT_BYTES = 16;
 const DAY_MS = 86_400_000;
-/** Tomorrow's salt is made this long before midnight, so that no request of the new day waits for it. */
+/** Tomorrow's salt is made this long before midnight, so that no request of the next day waits for it. */
 const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;
 const RETRY: Backoff = { firstMs: 200, maxMs: 10_000 };
 const KEY_PREFIX = 'salt.';
 
-/** The salts that device ids are made with at one moment. */
+export interface SaltsOptions {
+  readonly bucket: KeyedBytes;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The salts of device ids at one moment. */
 export interface DaySalts {
-  /** Days since 1970, UTC: the two salts are the same as long as this is. */
+  /** Days since 1970, UTC. The two salts are the same as long as this is. */
   readonly day: number;
   readonly today: Uint8Array;
-  /** Undefined on the first day of all. */
+  /** Undefined on the very first day. */
   readonly yesterday: Uint8Array | undefined;
 }
 
 /**
- * The daily salts, the same on every node: whoever comes first writes the day's with a compare-and-set, and everybody
- * reads what is there. Only yesterday's, today's and soon tomorrow's exist; older ones are removed, and with them the
+ * The daily salts, the same on every node: the first node writes the day's salt with a compare-and-set, and all nodes
+ * read what is stored. Only yesterday's, today's and soon tomorrow's exist. Older ones are removed, and with them the
  * last way from an address to a device id.
  *
  *      00:00                            23:50  00:00
  *     ───┼────────── today ────────────────┼─────┼──▶
- *        │ yesterday's is kept             │     │ yesterday's is removed
+ *        │ yesterday's is available        │     │ yesterday's is removed
  *                                          └ tomorrow's is made
  */
 export class Salts {
   readonly #bucket: KeyedBytes;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #retries: Counter;
   readonly #byDay = new Map<number, Uint8Array>();
   readonly #stopping = new AbortController();
   #current: DaySalts | undefined;
-  #sweptDay = -1;
+  #cleanedDay = -1;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(bucket: KeyedBytes, clock: Clock, log: Logger) {
+  private constructor({ bucket, clock, log, metrics }: SaltsOptions) {
     this.#bucket = bucket;
     this.#clock = clock;
     this.#log = log;
+    this.#retries = metrics.counter(
+      'ingest_salt_retries_total',
+      'Attempts to read, make or remove daily salts that failed and were retried.',
+    );
   }
 
   /** Resolves once today's salt is known. */
-  static async open(bucket: KeyedBytes, clock: Clock, log: Logger): Promise<Salts> {
-    const salts = new Salts(bucket, clock, log);
+  static async open(options: SaltsOptions): Promise<Salts> {
+    const salts = new Salts(options);
     await salts.prepare();
     salts.#timer = setInterval(() => void salts.#prepareUntilDone(), CHECK_MS).unref();
     return salts;
   }
 
-  /** The salts at `nowMs`; undefined only when the bus was away from before midnight until now. */
+  /** The salts at `nowMs`; undefined only if the bus has been away since before midnight. */
   at(nowMs: number): DaySalts | undefined {
     const day = Math.floor(nowMs / DAY_MS);
     if (this.#current?.day === day) return this.#current;
@@ -71,17 +85,17 @@ export class Salts {
   async prepare(): Promise<void> {
     const nowMs = this.#clock.nowMs();
     const day = Math.floor(nowMs / DAY_MS);
-    // Yesterday's is only read: making one up would be a salt that no visit was counted with.
+    // Yesterday's is only read: a salt made now would match no device id of yesterday.
     if (!this.#byDay.has(day - 1)) {
       const stored = await this.#bucket.get(keyOf(day - 1));
-      if (stored?.bytes !== undefined) this.#keep(day - 1, stored.bytes);
+      if (stored?.bytes !== undefined) this.#remember(day - 1, stored.bytes);
     }
     await this.#ensure(day);
     if ((day + 1) * DAY_MS - nowMs <= AHEAD_MS) await this.#ensure(day + 1);
-    if (this.#sweptDay === day) return;
+    if (this.#cleanedDay === day) return;
     for (const known of this.#byDay.keys()) if (known < day - 1) this.#byDay.delete(known);
     await this.#removeBefore(keyOf(day - 1));
-    this.#sweptDay = day;
+    this.#cleanedDay = day;
   }
 
   stop(): void {
@@ -91,16 +105,25 @@ export class Salts {
 
   async #prepareUntilDone(): Promise<void> {
     clearInterval(this.#timer);
-    for (let attempt = 0; !this.#stopping.signal.aborted; attempt += 1) {
-      try {
-        await this.prepare();
-        break;
-      } catch (error) {
-        this.#log.warn({ err: error, attempt }, 'salts could not be prepared, trying again');
-        const pause = { signal: this.#stopping.signal, ref: false };
-        // The only way to fail is the stop, which ends the loop.
-        await wait(backoffMs(RETRY, attempt, Math.random()), undefined, pause).catch(() => undefined);
-      }
+    const { signal } = this.#stopping;
+    try {
+      await retry(
+        {
+          operation: 'preparation of salts',
+          backoff: RETRY,
+          log: this.#log,
+          fields: {},
+          retries: this.#retries,
+          random: Math.random,
+          // The only way to fail is the stop, which ends the retries.
+          sleep: (ms) => wait(ms, undefined, { signal, ref: false }).catch(() => undefined),
+          isEnough: () => signal.aborted,
+        },
+        () => this.prepare(),
+      );
+    } catch (error) {
+      if (!signal.aborted)
+        this.#log.error({ err: error }, 'salts could not be prepared, next try in a minute');
     }
     if (this.#stopping.signal.aborted) return;
     this.#timer = setInterval(() => void this.#prepareUntilDone(), CHECK_MS).unref();
@@ -117,22 +140,22 @@ export class Salts {
     const key = keyOf(day);
     const stored = (await this.#bucket.get(key))?.bytes;
     if (stored !== undefined) {
-      this.#keep(day, stored);
+      this.#remember(day, stored);
       return;
     }
     const fresh = randomBytes(SALT_BYTES);
     try {
       await this.#bucket.put(key, fresh, 0);
-      this.#keep(day, fresh);
+      this.#remember(day, fresh);
     } catch (error) {
       if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
       const first = (await this.#bucket.get(key))?.bytes;
       if (first === undefined) throw error;
-      this.#keep(day, first);
+      this.#remember(day, first);
     }
   }
 
-  #keep(day: number, salt: Uint8Array): void {
+  #remember(day: number, salt: Uint8Array): void {
     this.#byDay.set(day, Uint8Array.from(salt));
     this.#current = undefined;
   }

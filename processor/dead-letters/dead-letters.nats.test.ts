@@ -41,7 +41,7 @@ async function messagesOf(stream: string): Promise<Buffer[]> {
   return messages;
 }
 
-test('a letter that can be read by now goes back once, under a publisher of its own; the others stay', async () => {
+test('a letter that can be read now is replayed once, under a publisher of its own; the others stay', async () => {
   const readable = messageOf([plainEvent({ path: '/late' })], 5);
   const letter = {
     stream: 'events' as const,
@@ -55,8 +55,8 @@ test('a letter that can be read by now goes back once, under a publisher of its 
     { ...letter, sequence: 18, reason: 'broken', bytes: Buffer.from('nonsense') },
     letter,
   ];
-  for (const buried of letters) {
-    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(buried), 5_000);
+  for (const published of letters) {
+    await bus.publish(deadLetterSubjectOf(PARTITION), encodeDeadLetter(published), 5_000);
   }
   expect(await deadLetters('list')).toBe(
     `events of partition 3, message 17, ${readable.length} bytes: message has version 2\n` +
@@ -65,10 +65,10 @@ test('a letter that can be read by now goes back once, under a publisher of its 
       '3 dead letters\n',
   );
   expect(await deadLetters('replay')).toBe(
-    'events of partition 3, message 18, 8 bytes: broken\n2 put back, 1 kept\n',
+    'events of partition 3, message 18, 8 bytes: broken\n2 replayed, 1 left\n',
   );
   expect(await messagesOf(DEAD_LETTERS_STREAM)).toHaveLength(1);
-  // The same letter twice is the same message twice, which the fold counts once.
+  // Both letters hold the same message, which the fold counts once.
   const [first, second] = await messagesOf(streamOf(PARTITION));
   expect(first?.equals(second ?? Buffer.of())).toBe(true);
   expect(first?.subarray(17).equals(readable.subarray(17))).toBe(true);

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
-import { DecodeError, decodeMessageHead, subjectOf } from '../../ingest/event.ts';
+import { decodeMessageHead, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
@@ -16,7 +17,7 @@ const USAGE = `usage: npm run dead-letters -- list | replay
 const PUBLISH_TIMEOUT_MS = 10_000;
 const LETTER_PUBLISHER = 0xdeadn << 48n;
 
-/** The program behind `npm run dead-letters`: looks at the bus of `NATS_URL`, else at the one of a running `npm start`. */
+/** The program behind `npm run dead-letters`: reads the bus at `NATS_URL`, else the bus of a running `npm start`. */
 async function main(command: string | undefined): Promise<void> {
   if (command !== 'list' && command !== 'replay') {
     process.stdout.write(`${USAGE}\n`);
@@ -27,7 +28,7 @@ async function main(command: string | undefined): Promise<void> {
   const url = config.NATS_URL === '' ? localBusUrl(config.DATA_DIR) : config.NATS_URL;
   const bus = await Bus.connect({ url, name: 'dead-letters' }, createLogger('dead-letters', 'warn'));
   let replayed = 0;
-  let kept = 0;
+  let left = 0;
   for await (const { sequence, bytes } of bus.messages(DEAD_LETTERS_STREAM)) {
     const letter = decodeDeadLetter(bytes);
     if (command === 'replay' && (await replay(bus, letter))) {
@@ -35,14 +36,14 @@ async function main(command: string | undefined): Promise<void> {
       replayed += 1;
       continue;
     }
-    kept += 1;
+    left += 1;
     const { stream, partition, sequence: original, reason } = letter;
     process.stdout.write(
       `${stream} of partition ${partition}, message ${original}, ${letter.bytes.length} bytes: ${reason}\n`,
     );
   }
   process.stdout.write(
-    command === 'list' ? `${kept} dead letters\n` : `${replayed} put back, ${kept} kept\n`,
+    command === 'list' ? `${left} dead letters\n` : `${replayed} replayed, ${left} left\n`,
   );
   await bus.close();
 }
@@ -56,8 +57,9 @@ function localBusUrl(dataDir: string): string {
 }
 
 /**
- * Publishes a letter's message again, if it can be read by now. It gets a publisher of its own, since its first one has
- * long gone on; the same letter always gets the same, so that replaying it twice counts once.
+ * Publishes a letter's message again, if this program can read it. It gets a publisher of its own, because its first
+ * one has sent higher numbers since; the same letter always gets the same publisher, so that replaying it twice counts
+ * once.
  */
 async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLetter): Promise<boolean> {
   const message = Buffer.from(bytes);

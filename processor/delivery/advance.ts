@@ -8,14 +8,14 @@ import { flushesInStore } from './delivered-rows.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';
 import { manifestKeyOf, manifestOf } from './manifest.ts';
 import { changeProgress, type PlanDeps, planBackfill, planNew, rowsOfStep } from './plan.ts';
-import { type Bucket, removeOrphans, type StepFileDeps, writeFiles } from './step-files.ts';
+import { type DeliveryBucket, removeOrphans, type StepFileDeps, writeFiles } from './step-files.ts';
 
 export interface DeliveryDeps extends PlanDeps, Omit<StepFileDeps, 'bucket'> {
   /** The bucket of `Delivery` records. */
   readonly deliveries: KeyedBytes;
   readonly planSemaphore: Semaphore;
-  /** The bucket of an integration, to be closed; undefined when its secret cannot be opened. */
-  readonly openBucket: (integration: Integration) => Bucket | undefined;
+  /** The bucket of an integration, which the caller closes; undefined when its secret cannot be decrypted. */
+  readonly openBucket: (integration: Integration) => DeliveryBucket | undefined;
 }
 
 /** The secret of an integration was sealed with another key. */
@@ -24,84 +24,86 @@ export class UnreadableError extends Error {
 }
 
 /**
- * What became of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when the move began,
- * or the one before it, is brought. `idle`: there is nothing to do.
+ * The outcome of one move. `moved`: there may be more to do. `caught-up`: everything that was stored when this move or
+ * the one before it began is delivered. `idle`: there is nothing to do.
  */
 export type Moved = 'moved' | 'caught-up' | 'idle';
 
-/** What one process knows of its own tries; forgotten when it ends. */
+/** What one process knows of its own attempts; not stored. */
 export interface Tries {
-  /** The step that was begun here and of which nothing failed: it can have left no orphans. */
+  /** A step that began in this process and has not failed: it cannot have left orphans. */
   clean: { readonly sequence: number; readonly beganMs: number } | undefined;
 }
 
 /**
- * Makes the next move of an integration and notes it in its record, from which alone the move follows:
+ * Makes the next move of an integration. The move follows from the delivery's record alone, and its outcome is noted
+ * there:
  *
- *     nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
+ * nothing begun ──▶ declared ──▶ files are in the bucket, decided ──▶ manifest is there, committed
  *
- * Whoever dies, or is overtaken by another process, leaves a record from which the same is done again. Files may be made
- * twice, under names that hold their hash, and those that are decided upon are the step's for good: compare-and-set
- * lets one list win. So everybody who writes a manifest writes the same bytes, however late, and no purge can come
- * between a manifest and what it names.
+ * A process that crashes, or is overtaken by another one, leaves a record from which the same move is repeated. Files
+ * may be written twice, under names that hold their hash; compare-and-set lets one list of files win, and that list is
+ * the step's for good. So every process writes the same manifest, however late, and no purge can come between a
+ * manifest and the files that it names.
  *
- * @param isDue whether to look for new events; else a backfill goes on
- * @throws {OvertakenError} when another process moved it meanwhile
+ * @param isDue whether to look for new events; otherwise a backfill continues
+ * @throws {OvertakenError} when another process made a move meanwhile
  * @throws {UnreadableError}
  * @throws {BucketError}
  * @throws {StoreError}
  * @throws {BusError}
  */
 export async function advance(
-  parts: DeliveryDeps,
+  deps: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   isDue: boolean,
 ): Promise<Moved> {
-  const { delivery, revision } = await readDelivery(parts.deliveries, integration.id);
+  const { delivery, revision } = await readDelivery(deps.deliveries, integration.id);
   if (delivery === undefined) {
-    const flushed = await flushesInStore(parts.lanes, parts.partitions);
-    await writeDelivery(parts.deliveries, firstDelivery(integration.id, flushed), revision);
+    const flushed = await flushesInStore(deps.lanes, deps.partitions);
+    await writeDelivery(deps.deliveries, firstDelivery(integration.id, flushed), revision);
     return 'moved';
   }
   if (delivery.step !== null)
-    return finish(parts, integration, tries, { delivery, step: delivery.step, revision });
+    return finish(deps, integration, tries, { delivery, step: delivery.step, revision });
   if (delivery.sequence === 0) {
-    const sequence = await sequenceInBucket(parts, integration);
+    const sequence = await sequenceInBucket(deps, integration);
     if (sequence > 0) {
-      await writeDelivery(parts.deliveries, { ...delivery, sequence }, revision);
+      await writeDelivery(deps.deliveries, { ...delivery, sequence }, revision);
       return 'moved';
     }
   }
   const isNew = isDue || delivery.partial !== undefined;
-  const planned = await parts.planSemaphore.run(() =>
-    isNew ? planNew(parts, integration, delivery) : planBackfill(parts, integration, delivery),
+  const planned = await deps.planSemaphore.run(() =>
+    isNew ? planNew(deps, integration, delivery) : planBackfill(deps, integration, delivery),
   );
   if (planned === undefined) return 'idle';
   const beganMs = performance.now();
-  await writeDelivery(parts.deliveries, planned, revision);
+  await writeDelivery(deps.deliveries, planned, revision);
   if (planned.step === null) return isNew ? 'caught-up' : 'moved';
   tries.clean = { sequence: planned.step.sequence, beganMs };
-  parts.crashPoint('delivery:after-declare');
+  deps.crashPoint('delivery:after-declare');
   return 'moved';
 }
 
-/** Larger than a manifest can be. */
+/** No manifest is larger. */
 const MANIFEST_MAX_BYTES = 67_108_864;
 
 /**
- * The last manifest that an earlier delivery of the integration left in its bucket: its record was lost, or the integration
- * was deleted and brought back from a backup. Nothing it wrote is written over. A key that may not look finds none.
+ * The last manifest that an earlier delivery of the integration left in its bucket: its record was lost, or the
+ * integration was deleted and restored from a backup. Existing manifests are never overwritten. A key without
+ * permission to read finds none.
  */
 async function sequenceInBucket(
-  parts: Pick<DeliveryDeps, 'openBucket'>,
+  deps: Pick<DeliveryDeps, 'openBucket'>,
   integration: Integration,
 ): Promise<number> {
-  const bucket = openedBucket(parts, integration);
+  const bucket = openedBucket(deps, integration);
   const isThere = async (sequence: number) =>
     (await bucket.get(manifestKeyOf(integration, sequence), MANIFEST_MAX_BYTES)) !== undefined;
   try {
-    // There are no gaps.
+    // There are no gaps, so the number can be bisected.
     let known = 0;
     let beyond = 1;
     while (await isThere(beyond)) [known, beyond] = [beyond, beyond * 2];
@@ -119,7 +121,10 @@ async function sequenceInBucket(
   }
 }
 
-function openedBucket({ openBucket }: Pick<DeliveryDeps, 'openBucket'>, integration: Integration): Bucket {
+function openedBucket(
+  { openBucket }: Pick<DeliveryDeps, 'openBucket'>,
+  integration: Integration,
+): DeliveryBucket {
   const bucket = openBucket(integration);
   if (bucket === undefined) throw new UnreadableError('the secret was sealed with another key');
   return bucket;
@@ -132,25 +137,25 @@ interface Begun {
 }
 
 async function finish(
-  parts: DeliveryDeps,
+  deps: DeliveryDeps,
   integration: Integration,
   tries: Tries,
   { delivery, step, revision }: Begun,
 ): Promise<Moved> {
-  const bucket = openedBucket(parts, integration);
+  const bucket = openedBucket(deps, integration);
   const clean = tries.clean?.sequence === step.sequence ? tries.clean : undefined;
-  // Until it has gone well again.
+  // Until the move has succeeded.
   tries.clean = undefined;
   try {
     if (step.files === null) {
       const rows = rowsOfStep(integration, delivery);
-      const files = await writeFiles({ ...parts, bucket }, integration, step, rows);
+      const files = await writeFiles({ ...deps, bucket }, integration, step, rows);
       await writeDelivery(
-        parts.deliveries,
+        deps.deliveries,
         { ...delivery, step: { ...step, files }, failure: null },
         revision,
       );
-      parts.crashPoint('delivery:after-decide');
+      deps.crashPoint('delivery:after-decide');
       tries.clean = clean;
       return 'moved';
     }
@@ -158,21 +163,21 @@ async function finish(
     await bucket.put(manifestKeyOf(integration, step.sequence), manifest, {
       contentType: 'application/json',
     });
-    parts.crashPoint('delivery:after-manifest');
+    deps.crashPoint('delivery:after-manifest');
     if (clean === undefined) await removeOrphans(bucket, integration, step);
-    const committed = committedOf(delivery, step, new Date(parts.clock.nowMs()).toISOString());
-    await writeDelivery(parts.deliveries, committed, revision);
-    parts.crashPoint('delivery:after-commit');
-    parts.metrics.steps[step.kind].add();
-    parts.metrics.rows.add(committed.rows - delivery.rows);
-    if (clean !== undefined) parts.metrics.stepSeconds.observe((performance.now() - clean.beganMs) / 1000);
+    const committed = committedOf(delivery, step, new Date(deps.clock.nowMs()).toISOString());
+    await writeDelivery(deps.deliveries, committed, revision);
+    deps.crashPoint('delivery:after-commit');
+    deps.metrics.steps[step.kind].add();
+    deps.metrics.rows.add(committed.rows - delivery.rows);
+    if (clean !== undefined) deps.metrics.stepSeconds.observe((performance.now() - clean.beganMs) / 1000);
     return step.kind === 'new' && step.restFrom === null ? 'caught-up' : 'moved';
   } finally {
     bucket.close();
   }
 }
 
-/** The record once the manifest of its step is in the bucket. */
+/** The record after the manifest of its step is in the bucket. */
 function committedOf(delivery: Delivery, step: DeliveryStep, committedAt: string): Delivery {
   const files = step.files ?? [];
   const rows = files.reduce((sum, file) => sum + file.rows, 0);

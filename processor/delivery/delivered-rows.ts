@@ -6,8 +6,8 @@ import { EVENTS_TABLE } from '../rows.ts';
 export const HOUR_MS = 3_600_000;
 
 /**
- * Events of a site that came with flushes behind `after` and up to `upTo`, by partition. If `upTo` does not exceed the
- * lanes' checkpoints, all of them are in the store and none joins them; a purge may take some away.
+ * Events of a site from flushes after `after` and up to `upTo`, by partition. If `upTo` does not exceed the checkpoints
+ * of the lanes, all of them are in the store and none joins them; a purge may remove some.
  */
 export interface FlushedRows {
   readonly storedId: string;
@@ -15,19 +15,19 @@ export interface FlushedRows {
   readonly upTo: readonly number[];
 }
 
-/** A condition over rows of `events` that are called `row`. Its text is ours, values are bound. */
+/** A condition over rows of `events` that are called `row`. The text is constant, values are bound. */
 export interface Condition {
   readonly sql: string;
   readonly parameters: StoreParameters;
 }
 
 /** Half open, in milliseconds since 1970. */
-export interface Span {
+export interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** The last flush of each partition whose rows are in the store as a whole. */
+/** The last flush of each partition whose rows are completely in the store. */
 export async function flushesInStore(lanes: KeyedBytes, partitions: number): Promise<number[]> {
   const flushed: number[] = [];
   for (let partition = 0; partition < partitions; partition += 1) {
@@ -39,10 +39,10 @@ export async function flushesInStore(lanes: KeyedBytes, partitions: number): Pro
 }
 
 /**
- * The condition of these rows in a span of time. Each partition has a term of its own, with constants, so that the index of
- * flush numbers can pass over what is older.
+ * The condition of these rows in a span of time. Each partition has a term of its own, with constants, so that the
+ * index of flush numbers can skip older rows.
  */
-export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: Span): Condition {
+export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, toMs }: TimeSpan): Condition {
   const parameters: Record<string, unknown> = { site: storedId, fromMs, toMs };
   const terms = upTo.flatMap((to, partition) => {
     const from = after[partition] ?? 0;
@@ -64,17 +64,17 @@ export function rowsCondition({ storedId, after, upTo }: FlushedRows, { fromMs, 
   };
 }
 
-/** How many rows an hour has; `hour` in hours since 1970. */
+/** The number of rows of an hour; `hour` in hours since 1970. */
 export interface HourRows {
   readonly hour: number;
   readonly rows: number;
 }
 
-/** The hours of rows in order, without empty ones and those of `exceptDays` (days since 1970); at most `max`. */
+/** The hours that have rows, in order, without those of `exceptDays` (days since 1970); at most `max`. */
 export async function hoursOf(
   store: Store,
   rows: FlushedRows,
-  span: Span,
+  span: TimeSpan,
   { max, exceptDays = [] }: { readonly max: number; readonly exceptDays?: readonly number[] },
 ): Promise<HourRows[]> {
   if (rows.upTo.every((to, partition) => to <= (rows.after[partition] ?? 0))) return [];

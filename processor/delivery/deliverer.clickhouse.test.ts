@@ -3,10 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET, type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Delivery, firstDelivery, type Integration, integrationKeyOf } from '../integration.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { HOUR_MS } from './delivered-rows.ts';
 import { Deliverer } from './deliverer.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './delivery-metrics.ts';
@@ -31,7 +30,7 @@ let control: KeyedBytes;
 let lanes: KeyedBytes;
 let metrics: DeliveryMetrics;
 let flushNumber = 0;
-let isOurs = true;
+let isLeader = true;
 const running: Deliverer[] = [];
 
 beforeAll(async () => {
@@ -43,7 +42,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const deliverer of running.splice(0)) await deliverer.stop();
   for (const key of await control.keys()) await control.remove(key);
-  isOurs = true;
+  isLeader = true;
 });
 
 afterAll(() => world.stop());
@@ -51,6 +50,7 @@ afterAll(() => world.stop());
 async function startDeliverer(): Promise<Deliverer> {
   metrics = createDeliveryMetrics(new Metrics());
   const deliverer = await Deliverer.start({
+    ...testLeader('delivery'),
     bus: world.lane.bus,
     store: world.lane.store,
     control,
@@ -59,12 +59,9 @@ async function startDeliverer(): Promise<Deliverer> {
     partitions: PARTITIONS,
     intervalMs: 100,
     openBucket: (integration) => openBucket(integration),
-    clock: systemClock,
-    random: Math.random,
-    log: createLogger('delivery-test', 'silent'),
     metrics,
     crashPoint: () => {},
-    isOurs: () => isOurs,
+    isLeader: () => isLeader,
     limits: LOW_LIMITS,
     backoff: { firstMs: 50, maxMs: 200 },
   });
@@ -95,7 +92,7 @@ async function deliveryOf({ id }: Integration): Promise<Delivery | undefined> {
   return (await readDelivery(world.deliveries, id)).delivery;
 }
 
-/** One event of every site named, in a flush. */
+/** One event of each site, in a flush. */
 async function event(...integrations: readonly Integration[]): Promise<void> {
   flushNumber += 1;
   for (const { storedId } of integrations)
@@ -110,7 +107,7 @@ async function numbersIn(integration: Integration): Promise<number[]> {
   return events.map(({ id }) => Number.parseInt(id.slice(1), 16)).sort((a, b) => a - b);
 }
 
-test('new events arrive by themselves, and a backfill brings those of before', async () => {
+test('new events are delivered by themselves, and a backfill delivers older ones', async () => {
   const before = integrationOf(world);
   await event(before);
   const first = flushNumber;
@@ -118,8 +115,8 @@ test('new events arrive by themselves, and a backfill brings those of before', a
   const integration = await begun({ projectId: before.projectId });
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first + 1]);
-  const asked = { id: randomUUID(), from: DAY, to: DAY, requestedAt: new Date().toISOString() };
-  await change({ ...integration, backfills: [asked] });
+  const requested = { id: randomUUID(), from: DAY, to: DAY, requestedAt: new Date().toISOString() };
+  await change({ ...integration, backfills: [requested] });
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1]);
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toEqual([first, first + 1, first + 2]);
@@ -138,7 +135,7 @@ test('new events arrive by themselves, and a backfill brings those of before', a
   expect(metrics.rows.value).toBe(3);
 });
 
-test('while an integration is paused nothing is brought, and then everything', async () => {
+test('a paused integration delivers nothing, and everything once it is resumed', async () => {
   await startDeliverer();
   const integration = await begun();
   const other = await begun();
@@ -148,7 +145,7 @@ test('while an integration is paused nothing is brought, and then everything', a
     await event(integration, other);
     await expect.poll(() => numbersIn(other), SOON).toHaveLength(count);
   };
-  // What was under way when it was paused is done.
+  // A step that was under way when the integration was paused is finished.
   for (let events = 0; events < 2; events += 1) await writeOneMore();
   const { sequence } = (await deliveryOf(integration)) ?? { sequence: 0 };
   for (let events = 0; events < 3; events += 1) await writeOneMore();
@@ -164,7 +161,7 @@ test.each([
   ['unreachable', { endpoint: 'http://127.0.0.1:9' }, 'proxy'],
   ['unreadable', { sealed: '' }, { sealed: 'S3RVER' }],
 ] as const)(
-  '%s: it says so, others go on, and all of it is brought once that is mended',
+  '%s: the failure is in the record, other integrations go on, and everything is delivered once it is fixed',
   async (reason, wrong, right) => {
     await startDeliverer();
     const integration = await begun(wrong);
@@ -188,7 +185,7 @@ test.each([
   },
 );
 
-test('a removed integration takes its position with it, and one of a site that goes stands still', async () => {
+test('the delivery of a removed integration is removed, and that of a site under deletion is suspended', async () => {
   await startDeliverer();
   const [removed, leaving, other] = [await begun(), await begun(), await begun()];
   const at = new Date().toISOString();
@@ -205,7 +202,7 @@ test('a removed integration takes its position with it, and one of a site that g
   expect(await deliveryOf(leaving)).toBeDefined();
 });
 
-test('a record that is left over goes, and one whose integration somebody else has just made stays', async () => {
+test('a delivery without an integration is removed, but not when its integration exists and is unreadable', async () => {
   const left = integrationOf(world);
   const known = integrationOf(world);
   for (const integration of [left, known])
@@ -214,20 +211,20 @@ test('a record that is left over goes, and one whose integration somebody else h
       encodeJson(firstDelivery(integration.id, [0])),
       0,
     );
-  // Its mirror does not take what it cannot read, as if it had not heard of it.
+  // The deliverer's mirror skips a record that it cannot read, as if it did not know it yet.
   await putRecord(control, integrationKeyOf(known.id), { ...known, type: 'unheard of' });
   await startDeliverer();
   await expect.poll(() => deliveryOf(left), SOON).toBeUndefined();
   expect(await deliveryOf(known)).toBeDefined();
 });
 
-test('whoever does not own the work leaves it alone, and two who think that they do bring everything once', async () => {
-  isOurs = false;
+test('a process that does not lead delivers nothing, and two leaders deliver everything once', async () => {
+  isLeader = false;
   await startDeliverer();
   const integration = integrationOf(world);
   await putSite(integration.projectId);
   await change(integration);
-  isOurs = true;
+  isLeader = true;
   await expect.poll(() => deliveryOf(integration), SOON).toBeDefined();
   await startDeliverer();
   const first = flushNumber + 1;
@@ -241,13 +238,13 @@ test('whoever does not own the work leaves it alone, and two who think that they
   await expect.poll(() => numbersIn(integration), SOON).toEqual(all);
 });
 
-test('while the store is away an integration fails with that reason, and goes on by itself', async () => {
+test('while the store is away an integration fails with store-away, and then recovers', async () => {
   await startDeliverer();
   const integration = await begun();
   await event(integration);
   await expect.poll(() => numbersIn(integration), SOON).toHaveLength(1);
   await world.lane.server.kill();
-  // A flush without events of this site: whether it has any, the store has to say.
+  // A flush without events of this site: only the store can say whether it has any.
   await event();
   await expect.poll(async () => (await deliveryOf(integration))?.failure?.reason, SOON).toBe('store-away');
   await world.lane.server.restart();

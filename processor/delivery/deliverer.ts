@@ -5,32 +5,30 @@ import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { Backoff } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
-import { type Logger, reasonOf } from '../../infra/log.ts';
 import { INTEGRATION_PREFIX, type Integration, integrationSchema } from '../integration.ts';
+import { type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import type { DeliveryDeps } from './advance.ts';
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.ts';
 import { DELIVERY_BACKOFF, type RunnerState, runIntegration } from './runner.ts';
-import type { Bucket } from './step-files.ts';
+import type { DeliveryBucket } from './step-files.ts';
 
-/** Nothing tells that the work became ours but a look. */
+/** No event says that this process became the leader. */
 const LOOK_EVERY_MS = 1_000;
 const SWEEP_EVERY_MS = 60_000;
-/** Files that are made or sent at once, each of some megabytes. */
+const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10_000 };
+/** Files that are made or sent at once, each of several megabytes. */
 const FILES_MAX = 4;
-/** Questions to the store for what is to be done next: few at once, for flushes use the same connections. */
+/** Questions to the store for what is due: few at once, because flushes use the same connections. */
 const PLANS_MAX = 2;
 
 export interface DelivererOptions
-  extends Omit<DeliveryDeps, 'fileSemaphore' | 'planSemaphore' | 'throwIfStopping' | 'limits'> {
+  extends LeaderDeps,
+    Omit<DeliveryDeps, 'fileSemaphore' | 'planSemaphore' | 'throwIfStopping' | 'limits'> {
   readonly bus: Bus;
   /** The bucket of `Integration` records. */
   readonly control: KeyedBytes;
-  /** How often what is new is brought. */
+  /** How often new events are delivered. */
   readonly intervalMs: number;
-  readonly random: () => number;
-  readonly log: Logger;
-  /** Whether it is ours to do. Two that do it at once do no harm, see `advance`. */
-  readonly isOurs: () => boolean;
   readonly limits?: DeliveryLimits;
   readonly backoff?: Backoff;
 }
@@ -41,19 +39,17 @@ interface Runner {
   readonly ended: Promise<void>;
 }
 
-/** Brings the events of sites to the buckets of their customers, each integration at its own pace. */
+/** Delivers the events of sites to the buckets of their customers, each integration at its own pace. */
 export class Deliverer {
   readonly #options: DelivererOptions;
-  readonly #parts: Omit<DeliveryDeps, 'throwIfStopping'>;
+  readonly #job: LeaderJob;
+  readonly #deps: Omit<DeliveryDeps, 'throwIfStopping'>;
   readonly #accounts: Accounts;
   readonly #integrations: Mirror<Integration>;
   readonly #stopFollowing: () => void;
   readonly #runners = new Map<string, Runner>();
-  readonly #buckets = new Set<Bucket>();
-  readonly #notify = new Notify();
+  readonly #buckets = new Set<DeliveryBucket>();
   #sweptMs = Number.NEGATIVE_INFINITY;
-  #isStopping = false;
-  #running: Promise<void> = Promise.resolve();
 
   private constructor(
     options: DelivererOptions,
@@ -65,18 +61,26 @@ export class Deliverer {
     this.#accounts = accounts;
     this.#integrations = integrations;
     this.#stopFollowing = stopFollowing;
-    this.#parts = {
+    this.#deps = {
       ...options,
       fileSemaphore: new Semaphore(FILES_MAX),
       planSemaphore: new Semaphore(PLANS_MAX),
       limits: options.limits ?? DELIVERY_LIMITS,
       openBucket: (integration) => this.#open(integration),
     };
+    this.#job = new LeaderJob({
+      ...options,
+      name: 'delivery',
+      intervalMs: LOOK_EVERY_MS,
+      backoff: BACKOFF,
+      pass: () => this.#pass(),
+      standBy: () => this.#show(),
+    });
     integrations.onChange((after, before) => {
       const key = after?.key ?? before?.key;
       if (key !== undefined) this.#runners.get(key)?.notify.wake();
       if (after === undefined) this.#sweepNow();
-      else this.#notify.wake();
+      else this.#job.wake();
     });
   }
 
@@ -86,37 +90,25 @@ export class Deliverer {
     const integrations = new Mirror<Integration>(INTEGRATION_PREFIX, integrationSchema);
     const stop = await followBucket(options.control, [integrations], options.log);
     const deliverer = new Deliverer(options, accounts, integrations, stop);
-    deliverer.#running = deliverer.#run();
+    deliverer.#job.start();
     return deliverer;
   }
 
-  /** Breaks off what is being sent: whoever comes next does it again. */
+  /** Aborts what is being sent: the next process that leads does it again. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#notify.end();
+    const stopped = this.#job.stop();
     for (const { notify } of this.#runners.values()) notify.end();
     for (const bucket of this.#buckets) bucket.close();
-    await this.#running;
+    await stopped;
     await Promise.all([...this.#runners.values()].map(({ ended }) => ended));
     this.#stopFollowing();
     this.#accounts.stop();
   }
 
-  async #run(): Promise<void> {
-    const { log, isOurs } = this.#options;
-    while (!this.#isStopping) {
-      if (isOurs()) {
-        for (const { key } of this.#integrations.entries())
-          if (!this.#runners.has(key)) this.#startRunner(key);
-        try {
-          await this.#sweep();
-        } catch (error) {
-          log.warn({ reason: reasonOf(error) }, 'delivery: records that are left over stay for now');
-        }
-      }
-      this.#show();
-      await this.#notify.sleep(LOOK_EVERY_MS);
-    }
+  async #pass(): Promise<void> {
+    for (const { key } of this.#integrations.entries()) if (!this.#runners.has(key)) this.#startRunner(key);
+    this.#show();
+    await this.#sweep();
   }
 
   #startRunner(key: string): void {
@@ -124,8 +116,8 @@ export class Deliverer {
     const notify = new Notify();
     const state: RunnerState = { untilMs: undefined, failed: undefined, isPaused: false };
     const ended = runIntegration({
-      parts: this.#parts,
-      isOver: () => this.#isStopping || !this.#options.isOurs(),
+      deps: this.#deps,
+      isOver: () => this.#job.isOver,
       key,
       integrations: this.#integrations,
       accounts: this.#accounts,
@@ -144,21 +136,28 @@ export class Deliverer {
 
   #sweepNow(): void {
     this.#sweptMs = Number.NEGATIVE_INFINITY;
-    this.#notify.wake();
+    this.#job.wake();
   }
 
   /**
-   * Removes the records of integrations that were removed. The mirror of a process may not know of an integration yet, with
-   * which another process has begun: its position must not be lost, so the bucket itself is asked.
+   * Removes the deliveries of integrations that were removed. It reads the bucket of integrations itself: the mirror may not
+   * know an integration yet whose delivery another process has begun, and that position must not be lost.
    */
   async #sweep(): Promise<void> {
     const { deliveries, control } = this.#options;
     const nowMs = performance.now();
     if (nowMs - this.#sweptMs < SWEEP_EVERY_MS) return;
+    const sweptBeforeMs = this.#sweptMs;
     this.#sweptMs = nowMs;
-    for (const key of await deliveries.keys()) {
-      if (this.#integrations.get(key) !== undefined || this.#runners.has(key)) continue;
-      if ((await control.get(key))?.bytes === undefined) await deliveries.remove(key);
+    try {
+      for (const key of await deliveries.keys()) {
+        this.#job.throwIfOver();
+        if (this.#integrations.get(key) !== undefined || this.#runners.has(key)) continue;
+        if ((await control.get(key))?.bytes === undefined) await deliveries.remove(key);
+      }
+    } catch (error) {
+      this.#sweptMs = sweptBeforeMs;
+      throw error;
     }
   }
 
@@ -170,7 +169,7 @@ export class Deliverer {
     metrics.failing.set(states.filter(({ failed }) => failed !== undefined).length);
   }
 
-  #open(integration: Integration): Bucket | undefined {
+  #open(integration: Integration): DeliveryBucket | undefined {
     const bucket = this.#options.openBucket(integration);
     if (bucket === undefined) return undefined;
     this.#buckets.add(bucket);

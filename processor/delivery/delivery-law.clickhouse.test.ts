@@ -4,6 +4,7 @@ import type { Fault } from '../../infra/testing/fault-proxy.ts';
 import { INTEGRATION_FORMATS } from '../integration.ts';
 import {
   backfill,
+  deliverAll,
   expectAllOnce,
   flush,
   move,
@@ -12,13 +13,12 @@ import {
   processOf,
   purge,
   sceneOf,
-  settle,
   timesIn,
 } from './testing/delivery-scene.ts';
 import { type DeliveryWorld, PARTITIONS, startDeliveryWorld } from './testing/delivery-world.ts';
 import { writeCheckpoint } from './testing/stored-events.ts';
 
-/** So long a request may take while requests are made to hang. */
+/** Timeout of a request while requests are made to hang. */
 const HASTY_MS = 500;
 
 let world: DeliveryWorld;
@@ -82,16 +82,16 @@ const action = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('purge' as const), each: fc.integer({ min: 2, max: 5 }) }),
   },
 );
-/** Events come, and then something happens. */
+/** Events arrive, and then one action follows. */
 const step = fc.record({
   partition: fc.nat(PARTITIONS - 1),
-  // The past comes late, and the future of a device's clock early.
+  // Some events are late, and some come from a device whose clock is ahead.
   hours: fc.array(fc.record({ hour: fc.nat(72), count: fc.integer({ min: 1, max: 5 }) }), { maxLength: 2 }),
   isComplete: fc.boolean(),
   action,
 });
 
-test('a reader of manifests sees every event once, whoever dies, fails, comes late or works at the same time', async () => {
+test('a reader of manifests sees every event once, whatever crashes, fails, is late or runs at the same time', async () => {
   const seen = { deaths: 0, faults: 0, partial: 0, backfilled: 0 };
   await fc.assert(
     fc.asyncProperty(
@@ -101,7 +101,7 @@ test('a reader of manifests sees every event once, whoever dies, fails, comes la
         await world.lane.store.command('TRUNCATE TABLE events');
         const scene = await sceneOf(world, { format });
         const hasty = () => processOf(scene, { timeoutMs: HASTY_MS });
-        const takeBack: (() => void)[] = [];
+        const clearFaults: (() => void)[] = [];
         const processes = [hasty(), hasty()] as const;
         await flush(scene, 0, [...timesIn(3, 8), ...timesIn(30, 2)]);
         await flush(scene, 1, timesIn(4, 2));
@@ -133,7 +133,7 @@ test('a reader of manifests sees every event once, whoever dies, fails, comes la
             case 'fail': {
               const from = world.proxy.log.length + next.after;
               const when = ({ number }: { readonly number: number }) => number >= from;
-              takeBack.push(world.proxy.fail({ when, times: 1, fault: next.fault }));
+              clearFaults.push(world.proxy.fail({ when, times: 1, fault: next.fault }));
               await run(processes[next.who === 0 ? 0 : 1], next.moves, true);
               break;
             }
@@ -145,12 +145,12 @@ test('a reader of manifests sees every event once, whoever dies, fails, comes la
               break;
           }
         }
-        for (const back of takeBack.splice(0)) back();
+        for (const clear of clearFaults.splice(0)) clear();
         for (const [partition, number] of scene.flushes.entries())
           await writeCheckpoint(scene.lanes, partition, number);
-        await settle(scene);
+        await deliverAll(scene);
         const bucket = await expectAllOnce(scene);
-        // The same rows are the same bytes: without a purge nothing that is done again has another name.
+        // The same rows give the same bytes: without a purge a repeated step writes the same names.
         if (scene.purged.size === 0) expect(bucket.orphans).toEqual([]);
         seen.partial += bucket.manifests.filter(({ until }) => until === null).length;
         seen.backfilled += bucket.manifests.filter(({ kind }) => kind === 'backfill').length;

@@ -3,18 +3,23 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
 import { type Delivery, deliverySchema, integrationKeyOf } from '../integration.ts';
 
-/** Somebody else wrote the record since it was read. What is to be done next is read from it again. */
+/** Another process wrote the record since it was read. The next move is read from it again. */
 export class OvertakenError extends Error {
   override readonly name = 'OvertakenError';
 }
 
-/** A record and the revision that its next write follows; none yet: undefined, and what a first write follows. */
+/**
+ * A record and the revision that its next write follows. Without a record: undefined, and what a first write follows.
+ */
 export interface StoredDelivery {
   readonly delivery: Delivery | undefined;
   readonly revision: number;
 }
 
-/** How far an integration is. Throws a `BusError`, or when the record is of a version that this program does not know. */
+/**
+ * Reads the delivery of an integration. Throws a `BusError`, or an error when the record has a version that this
+ * program does not know.
+ */
 export async function readDelivery(bucket: KeyedBytes, integrationId: string): Promise<StoredDelivery> {
   const stored = await bucket.get(integrationKeyOf(integrationId));
   if (stored?.bytes === undefined) return { delivery: undefined, revision: stored?.revision ?? 0 };
@@ -23,8 +28,8 @@ export async function readDelivery(bucket: KeyedBytes, integrationId: string): P
 }
 
 /**
- * Writes the record if nobody did since `revision`. A write whose answer is lost may have taken effect: the next read
- * tells.
+ * Writes the record unless another process wrote it since `revision`. A write whose acknowledgement is lost may have
+ * taken effect; the next read tells.
  * @throws {OvertakenError}
  * @throws {BusError}
  */
@@ -33,7 +38,7 @@ export async function writeDelivery(bucket: KeyedBytes, delivery: Delivery, revi
     await bucket.put(integrationKeyOf(delivery.integrationId), encodeJson(delivery), revision);
   } catch (error) {
     if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
-    throw new OvertakenError(`${delivery.integrationId}: somebody else writes its delivery`, {
+    throw new OvertakenError(`another process writes the delivery of ${delivery.integrationId}`, {
       cause: error,
     });
   }

@@ -5,6 +5,7 @@ import { HOUR_MS } from './delivered-rows.ts';
 import { makeFile } from './event-file.ts';
 import {
   backfill,
+  deliverAll,
   deliveryOf,
   expectAllOnce,
   FIRST_DAY_MS,
@@ -16,7 +17,6 @@ import {
   processOf,
   purge,
   sceneOf,
-  settle,
   slowed,
   timesIn,
 } from './testing/delivery-scene.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 test.each(POINTS)(
-  'a death at %s changes nothing, even where rows are purged before the step is done again',
+  'a crash at %s changes nothing, even when rows are purged before the step is repeated',
   async (point) => {
     for (const isPurged of [false, true]) {
       const scene = await sceneOf(world);
@@ -44,10 +44,10 @@ test.each(POINTS)(
         await move(scene, first, true);
       const before = await world.s3.objects();
       if (isPurged) await purge(scene, (number) => number === 1 || number === 7);
-      await settle(scene);
+      await deliverAll(scene);
       const bucket = await expectAllOnce(scene);
       expect(bucket.orphans).toEqual([]);
-      // A manifest that was there stays as it was, with all of its files.
+      // An existing manifest stays as it was, with all of its files.
       for (const [key, bytes] of before)
         if (key.includes(`manifests/${scene.integration.id}`))
           expect((await world.s3.objects()).get(key)).toEqual(bytes);
@@ -57,12 +57,12 @@ test.each(POINTS)(
   },
 );
 
-test('a manifest that one process writes late is the one that another committed, though rows were purged in between', async () => {
+test('a late process writes the manifest that another committed, even when rows were purged in between', async () => {
   const scene = await sceneOf(world);
   const [slow, quick] = [processOf(scene), processOf(scene)];
   await move(scene, slow, true);
   await flush(scene, 0, timesIn(1, 6));
-  // Declared by one, and decided upon with all six.
+  // Declared by one process, and decided with all six events.
   for (let moves = 0; moves < 2; moves += 1) await move(scene, slow, true);
   let isReached = false;
   let release = () => {};
@@ -79,9 +79,9 @@ test('a manifest that one process writes late is the one that another committed,
   );
   await expect.poll(() => isReached).toBe(true);
   await purge(scene, (number) => number < 3);
-  await settle(scene, quick);
+  await deliverAll(scene, quick);
   await flush(scene, 1, timesIn(1, 2));
-  await settle(scene, quick);
+  await deliverAll(scene, quick);
   const committed = await found(scene);
   release();
   expect(await late).toBe('failed');
@@ -90,8 +90,8 @@ test('a manifest that one process writes late is the one that another committed,
   expect(bucket.events).toHaveLength(8);
 });
 
-test.each(['before a file is read', 'behind that', 'before the first file is sent'] as const)(
-  'rows that are purged %s take no other with them, and none is counted that is not there',
+test.each(['before a file is read', 'after a file is read', 'before the first file is sent'] as const)(
+  'rows purged %s do not affect other rows, and the counts match the files',
   async (when) => {
     const scene = await sceneOf(world, { format: 'ndjson_gzip' });
     const process = processOf(scene);
@@ -104,40 +104,40 @@ test.each(['before a file is read', 'behind that', 'before the first file is sen
       // They come first in the first file: their visits have no session.
       await purge(scene, (number) => number % 3 === 0);
     };
-    const { store } = process.parts;
+    const { store } = process.deps;
     const purging = new Proxy(store, {
       get: (target, name) => {
         if (name !== 'bytes') {
           const member = Reflect.get(target, name, target);
           return typeof member === 'function' ? member.bind(target) : member;
         }
-        return async function* (...asked: Parameters<Store['bytes']>) {
+        return async function* (...query: Parameters<Store['bytes']>) {
           if (when === 'before a file is read') await purgeOnce();
-          yield* target.bytes(...asked);
-          if (when === 'behind that') await purgeOnce();
+          yield* target.bytes(...query);
+          if (when === 'after a file is read') await purgeOnce();
         };
       },
     });
-    const watched = slowed({ ...process, parts: { ...process.parts, store: purging } }, async () => {
+    const watched = slowed({ ...process, deps: { ...process.deps, store: purging } }, async () => {
       if (when === 'before the first file is sent') await purgeOnce();
     });
     for (let moves = 0; moves < 3; moves += 1) expect(await move(scene, watched, true)).not.toBe('failed');
     expect(isPurged).toBe(true);
     const { events } = await expectAllOnce(scene);
-    // What was on its way is brought, as it would have been a moment before.
+    // What was already read is delivered, as it would have been a moment before the purge.
     expect(events).toHaveLength(when === 'before the first file is sent' ? 11 : 8);
   },
 );
 
-test('rows of a flush that is not complete wait, and late ones come in a file of their own hour', async () => {
+test('rows of an incomplete flush wait, and late ones go to a file of their own hour', async () => {
   const scene = await sceneOf(world, { format: 'ndjson_gzip', prefix: '' });
-  await settle(scene);
+  await deliverAll(scene);
   await flush(scene, 0, timesIn(5, 2));
   await flush(scene, 1, timesIn(5, 2), false);
-  await settle(scene);
+  await deliverAll(scene);
   expect((await expectAllOnce(scene)).events).toHaveLength(2);
   await flush(scene, 1, timesIn(0, 1));
-  await settle(scene);
+  await deliverAll(scene);
   const { manifests, events } = await expectAllOnce(scene);
   expect(events).toHaveLength(5);
   expect(manifests.map(({ files }) => files.map(({ hour }) => hour))).toEqual([
@@ -150,19 +150,19 @@ test('rows of a flush that is not complete wait, and late ones come in a file of
   ]);
 });
 
-test('backfills that overlap bring each day once, beside what is new', async () => {
+test('overlapping backfills deliver each day once, beside new events', async () => {
   const scene = await sceneOf(world);
   await flush(scene, 0, [...timesIn(1, 4), ...timesIn(25, 2), ...timesIn(26, 2), ...timesIn(49, 1)]);
   await flush(scene, 1, timesIn(1, 1));
-  await settle(scene);
+  await deliverAll(scene);
   expect((await expectAllOnce(scene)).events).toEqual([]);
   backfill(scene, -400, 402);
   await flush(scene, 0, timesIn(2, 2));
-  await settle(scene);
+  await deliverAll(scene);
   backfill(scene, 1, 3);
   backfill(scene, 10, 2);
   await flush(scene, 2, timesIn(26, 1));
-  await settle(scene);
+  await deliverAll(scene);
   const { manifests, events } = await expectAllOnce(scene);
   expect(events).toHaveLength(13);
   expect(manifests.map(({ kind, day }) => day ?? kind)).toEqual([
@@ -182,19 +182,19 @@ test('backfills that overlap bring each day once, beside what is new', async () 
   ]);
 });
 
-test('a delivery whose record is lost goes on behind the manifests that there are', async () => {
+test('a delivery whose record is lost continues after the existing manifests', async () => {
   const scene = await sceneOf(world);
-  await settle(scene);
+  await deliverAll(scene);
   for (let hour = 1; hour < 8; hour += 1) {
     await flush(scene, 0, timesIn(hour, 1));
-    await settle(scene);
+    await deliverAll(scene);
   }
   const before = await found(scene);
   expect(before.manifests).toHaveLength(7);
   await world.deliveries.remove(integrationKeyOf(scene.integration.id));
-  await settle(scene);
+  await deliverAll(scene);
   await flush(scene, 1, timesIn(9, 2));
-  await settle(scene);
+  await deliverAll(scene);
   const { manifests, events } = await found(scene);
   expect(manifests.slice(0, 7)).toEqual(before.manifests);
   expect(manifests).toHaveLength(8);
@@ -202,12 +202,12 @@ test('a delivery whose record is lost goes on behind the manifests that there ar
   expect(events).toHaveLength(9);
 });
 
-test('an hour whose file would be too large becomes several', async () => {
+test('an hour that is too large for one file is split', async () => {
   const limits = { stepRows: 1_000, stepHours: 100, fileRows: 1_000, fileBytes: 1_500 };
   const scene = await sceneOf(world, { format: 'ndjson_gzip' });
   await move(scene, processOf(scene), true);
   await flush(scene, 0, timesIn(1, 200));
-  await settle(scene, processOf(scene, { limits }));
+  await deliverAll(scene, processOf(scene, { limits }));
   const { manifests } = await expectAllOnce(scene);
   expect(manifests).toHaveLength(1);
   expect(manifests[0]?.files.length).toBeGreaterThan(1);
@@ -215,7 +215,7 @@ test('an hour whose file would be too large becomes several', async () => {
 });
 
 test.each(INTEGRATION_FORMATS)(
-  'the same rows are the same bytes, however the store has laid them out: %s',
+  'the same rows give the same bytes, whatever the parts of the store: %s',
   async (format) => {
     const scene = await sceneOf(world, { format });
     for (let flushes = 0; flushes < 8; flushes += 1) await flush(scene, flushes % 2, timesIn(1, 300));

@@ -17,7 +17,7 @@ interface Form {
   readonly shape: ExportShape;
   readonly format: string;
   readonly isGzipped: boolean;
-  /** What the store's text ends in: an answer that was cut off has another end. */
+  /** The end of every complete answer of the store; an answer that was cut off ends otherwise. */
   readonly ending: string;
   readonly contentType: string;
 }
@@ -41,9 +41,9 @@ const FORMS: Readonly<Record<IntegrationFormat, Form>> = {
 
 const SETTINGS: StoreSettings = {
   ...EXPORT_SETTINGS,
-  // The same rows make the same bytes, so that a file that is made again has the name that it had.
+  // The same rows give the same bytes, so that a file that is made again has the same name.
   max_threads: 1,
-  // An answer that fails half way must fail, not end in the text of an error.
+  // Without it an answer that fails half way would end in the text of an error.
   wait_end_of_query: 1,
 };
 
@@ -54,7 +54,7 @@ export interface Cut {
   readonly id: string;
 }
 
-/** Rows of one hour, from `lower` on and before `upper`; undefined: the hour's beginning and its end. */
+/** Rows of one hour, from `lower` on and before `upper`; undefined stands for the hour's beginning or end. */
 export interface FileRows {
   readonly rows: FlushedRows;
   readonly hour: number;
@@ -64,7 +64,7 @@ export interface FileRows {
 
 export interface Measured {
   readonly rows: number;
-  /** Times of the first and of the last event, in milliseconds since 1970; without rows they mean nothing. */
+  /** Times of the first and of the last event, in milliseconds since 1970; without rows they have no meaning. */
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -78,7 +78,7 @@ export interface EventFile {
   readonly isEmpty: boolean;
 }
 
-/** How many rows a file would have, and when they were. */
+/** The number of rows of a file, and their times. */
 export async function measure(store: Store, file: FileRows): Promise<Measured> {
   const { sql, parameters } = conditionOf(file);
   const found = await store.query<Measured>(
@@ -90,7 +90,7 @@ export async function measure(store: Store, file: FileRows): Promise<Measured> {
   return found[0] ?? { rows: 0, fromMs: 0, toMs: 0 };
 }
 
-/** The row that so many rows of the file are before; undefined when it has no more than that. */
+/** The row that follows the first `rowCount` rows of the file; undefined when it has no more rows. */
 export async function cutBehind(store: Store, file: FileRows, rowCount: number): Promise<Cut | undefined> {
   const { sql, parameters } = conditionOf(file);
   const found = await store.query<Cut>(
@@ -102,7 +102,7 @@ export async function cutBehind(store: Store, file: FileRows, rowCount: number):
   return found[0];
 }
 
-/** The file of these rows; undefined when it would be too large. `projectId` is what people call the site. */
+/** Makes the file of these rows; undefined when it would be too large. `projectId` is the public id of the site. */
 export async function makeFile(
   store: Store,
   file: FileRows,
@@ -117,27 +117,27 @@ export async function makeFile(
     { ...parameters, projectId },
     SETTINGS,
   );
-  const kept = new RollupCache(bytesMax);
-  const told = { bytes: 0 };
-  const keep = async (pieces: AsyncIterable<Buffer>) => {
-    for await (const piece of pieces) kept.take(piece);
+  const collected = new FileBytes(bytesMax);
+  const received = { bytes: 0 };
+  const collect = async (pieces: AsyncIterable<Buffer>) => {
+    for await (const piece of pieces) collected.take(piece);
   };
   try {
-    if (form.isGzipped) await pipeline(whole(text, form.ending, told), createGzip(), keep);
-    else await keep(whole(text, form.ending, told));
+    if (form.isGzipped) await pipeline(checkedEnd(text, form.ending, received), createGzip(), collect);
+    else await collect(checkedEnd(text, form.ending, received));
   } catch (error) {
     if (error instanceof TooLargeError) return undefined;
     throw error;
   }
-  return { ...kept.file(), contentType: form.contentType, isEmpty: told.bytes === 0 };
+  return { ...collected.file(), contentType: form.contentType, isEmpty: received.bytes === 0 };
 }
 
 class TooLargeError extends Error {
   override readonly name = 'TooLargeError';
 }
 
-/** Bytes as they come, hashed in pieces: a lane of this process waits for none of it. */
-class RollupCache {
+/** Collects bytes and hashes them piece by piece, so that the lanes of this process never wait for one long hash. */
+class FileBytes {
   readonly #hash = createHash('sha256');
   readonly #pieces: Buffer[] = [];
   readonly #bytesMax: number;
@@ -149,7 +149,7 @@ class RollupCache {
 
   take(piece: Buffer): void {
     this.#bytes += piece.length;
-    if (this.#bytes > this.#bytesMax) throw new TooLargeError('a file would be too large');
+    if (this.#bytes > this.#bytesMax) throw new TooLargeError('the file would be too large');
     this.#hash.update(piece);
     this.#pieces.push(piece);
   }
@@ -159,24 +159,30 @@ class RollupCache {
   }
 }
 
-/** Passes an answer on, counts it, and throws when it does not end as an answer does: no rows may be no bytes. */
-async function* whole(
+/**
+ * Passes an answer on and counts its bytes. Throws when it does not end as a complete answer does; an answer without
+ * rows may have no bytes.
+ */
+async function* checkedEnd(
   pieces: AsyncIterable<Buffer>,
   ending: string,
-  told: { bytes: number },
+  received: { bytes: number },
 ): AsyncGenerator<Buffer, void, void> {
   let last = Buffer.of();
   for await (const piece of pieces) {
     last = Buffer.concat([last, piece.subarray(-ending.length)]).subarray(-ending.length);
-    told.bytes += piece.length;
+    received.bytes += piece.length;
     yield piece;
   }
-  if (told.bytes > 0 && last.toString('latin1') !== ending) throw notWhole();
+  if (received.bytes > 0 && last.toString('latin1') !== ending) throw incompleteAnswer();
 }
 
-/** The store's answer ended before its end. */
-export function notWhole(): StoreError {
-  return new StoreError('the answer of the store is not whole', 'retryable', undefined, {});
+/** The store's answer was cut off. */
+export function incompleteAnswer(): StoreError {
+  return new StoreError('the store returned an incomplete answer', {
+    kind: 'retryable',
+    failure: 'unreachable',
+  });
 }
 
 function conditionOf({ rows, hour, lower, upper }: FileRows): Condition {

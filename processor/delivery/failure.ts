@@ -4,22 +4,25 @@ import { StoreError } from '../../infra/store/store.ts';
 import type { DeliveryFailure } from '../integration.ts';
 import { UnreadableError } from './advance.ts';
 
-/** Why a move failed, in a word and in words for people. */
+/** Why a move failed: a reason from a closed list, and a readable message. */
 export interface Failed {
   readonly reason: DeliveryFailure;
   readonly message: string;
 }
 
-/** What an error means for its integration; undefined where the bus is away, which keeps the record, too. */
+/**
+ * What an error means for its integration; undefined while the bus is away, because the record cannot be written
+ * either.
+ */
 export function failedOf(error: unknown): Failed | undefined {
   if (error instanceof BusError) return undefined;
   if (error instanceof BucketError) return { reason: error.failure, message: error.message };
   if (error instanceof UnreadableError)
     return {
       reason: 'unreadable',
-      message: 'The secret access key cannot be opened any more; set it again.',
+      message: 'The secret access key can no longer be decrypted. Set it again.',
     };
   if (error instanceof StoreError && error.kind === 'retryable')
-    return { reason: 'store-away', message: 'The store of events does not answer.' };
-  return { reason: 'failed', message: 'This service made a mistake, which its log tells.' };
+    return { reason: 'store-away', message: 'The event store does not answer.' };
+  return { reason: 'failed', message: 'Internal error. See the log of the service.' };
 }

@@ -1,11 +1,11 @@
-/** What is worked off at once. Tests set them low. */
+/** How much is done at once. Tests set the limits low. */
 export interface DeliveryLimits {
-  /** A step ends with the hour that exceeds this many rows: so much is done again after a crash. */
+  /** A step ends with the hour that exceeds this many rows: at most so much is repeated after a crash. */
   readonly stepRows: number;
-  /** Hours of a step at the most, so that its record stays small when events are strewn over years. */
+  /** Hours of a step at most, so that its record stays small when events are spread over years. */
   readonly stepHours: number;
   readonly fileRows: number;
-  /** A file is one buffer in memory: its hash is in its name, and its length is told first. */
+  /** A file is one buffer in memory, because its name holds its hash and its length is sent first. */
   readonly fileBytes: number;
 }
 

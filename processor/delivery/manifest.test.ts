@@ -3,7 +3,7 @@ import { type Delivery, type DeliveryStep, deliverySchema, firstDelivery } from 
 import { fileKeyOf, fileStartOf, manifestKeyOf, manifestOf } from './manifest.ts';
 
 const ID = '6b0c7f0e-8d0e-4c53-9a2b-1f6f6f1f7a11';
-const PLACE = { id: ID, prefix: 'a/b', projectId: 'shop/größe', format: 'parquet' } as const;
+const INTEGRATION = { id: ID, prefix: 'a/b', projectId: 'shop/größe', format: 'parquet' } as const;
 const HOUR = Date.UTC(2026, 1, 7, 9) / 3_600_000;
 const SHA256 = '0123456789abcdef'.repeat(4);
 const FILE = {
@@ -17,24 +17,24 @@ const FILE = {
 };
 
 function delivered(step: DeliveryStep): Delivery {
-  // As it is read back.
+  // As a reader parses it.
   return deliverySchema.parse(JSON.parse(JSON.stringify({ ...firstDelivery(ID, [1, 5]), step })));
 }
 
 test('a file lies by site, day and hour, under a name with its step, its part and its hash', () => {
-  expect(fileKeyOf(PLACE, 12, FILE)).toBe(
+  expect(fileKeyOf(INTEGRATION, 12, FILE)).toBe(
     `a/b/events/site=shop%2Fgr%C3%B6%C3%9Fe/date=2026-02-07/hour=09/${ID}-000000012-002-0123456789abcdef.parquet`,
   );
-  expect(fileKeyOf({ ...PLACE, prefix: '', projectId: 'shop', format: 'ndjson_gzip' }, 1, FILE)).toBe(
+  expect(fileKeyOf({ ...INTEGRATION, prefix: '', projectId: 'shop', format: 'ndjson_gzip' }, 1, FILE)).toBe(
     `events/site=shop/date=2026-02-07/hour=09/${ID}-000000001-002-0123456789abcdef.ndjson.gz`,
   );
-  expect(fileKeyOf(PLACE, 12, FILE).startsWith(fileStartOf(PLACE, 12, HOUR))).toBe(true);
-  expect(fileKeyOf(PLACE, 123, FILE).startsWith(fileStartOf(PLACE, 12, HOUR))).toBe(false);
+  expect(fileKeyOf(INTEGRATION, 12, FILE).startsWith(fileStartOf(INTEGRATION, 12, HOUR))).toBe(true);
+  expect(fileKeyOf(INTEGRATION, 123, FILE).startsWith(fileStartOf(INTEGRATION, 12, HOUR))).toBe(false);
 });
 
 test('a manifest lies by integration, in the order of steps', () => {
-  expect(manifestKeyOf(PLACE, 12)).toBe(`a/b/manifests/${ID}/000000012.json`);
-  expect(manifestKeyOf({ ...PLACE, prefix: '' }, 1_000)).toBe(`manifests/${ID}/000001000.json`);
+  expect(manifestKeyOf(INTEGRATION, 12)).toBe(`a/b/manifests/${ID}/000000012.json`);
+  expect(manifestKeyOf({ ...INTEGRATION, prefix: '' }, 1_000)).toBe(`manifests/${ID}/000001000.json`);
 });
 
 const WORK = { sequence: 1, hours: [HOUR], files: [FILE, { ...FILE, part: 3, rows: 2 }] };
@@ -46,7 +46,7 @@ const NEW: DeliveryStep = {
   restFrom: null,
 };
 const FILES = [2, 3].map((part) => ({
-  key: fileKeyOf(PLACE, 1, { ...FILE, part }),
+  key: fileKeyOf(INTEGRATION, 1, { ...FILE, part }),
   rows: part === 2 ? 3 : 2,
   bytes: 400,
   sha256: SHA256,
@@ -73,5 +73,5 @@ test.each<[string, DeliveryStep, object]>([
     { ...COMMON, kind: 'backfill', day: '2026-02-07' },
   ],
 ])('a manifest %s says what it is about and which files hold it', (_name, step, manifest) => {
-  expect(manifestOf(PLACE, delivered(step))).toEqual(manifest);
+  expect(manifestOf(INTEGRATION, delivered(step))).toEqual(manifest);
 });

@@ -3,10 +3,11 @@ import type { DeliveredFile, Delivery, Integration, IntegrationFormat } from '..
 import { HOUR_MS } from './delivered-rows.ts';
 
 /**
- * CONTRACT with whoever reads a bucket: what is where, and what a manifest says. Under the prefix of the integration:
+ * CONTRACT with readers of a bucket: where its objects are, and what a manifest says. Under the prefix of the
+ * integration:
  *
- *     events/site=<projectId>/date=YYYY-MM-DD/hour=HH/<integrationId>-<sequence>-<part>-<sha256, 16 digits>.parquet
- *     manifests/<integrationId>/<sequence>.json
+ * events/site=<projectId>/date=YYYY-MM-DD/hour=HH/<integrationId>-<sequence>-<part>-<sha256, 16 digits>.parquet
+ * manifests/<integrationId>/<sequence>.json
  *
  * Sequences start at 1 and have no gaps. An object that no manifest names does not count.
  */
@@ -16,11 +17,14 @@ export interface Manifest {
   readonly projectId: string;
   readonly sequence: number;
   readonly kind: 'new' | 'backfill';
-  /** Of new events: the flushes that brought them, behind `from` and up to `to`, by partition. */
+  /** Only for new events: the flushes that wrote them, after `from` and up to `to`, by partition. */
   readonly flushed?: { readonly from: readonly number[]; readonly to: readonly number[] };
-  /** Of new events: everything that was stored then is in manifests up to this one; null if more are to come for that. */
+  /**
+   * Only for new events: everything stored at that time is in manifests up to this one; null if further ones are needed
+   * for that.
+   */
   readonly until?: string | null;
-  /** Of a backfill: the day in UTC. */
+  /** Only for a backfill: the day in UTC. */
   readonly day?: string;
   readonly rows: number;
   readonly files: readonly ManifestFile[];
@@ -42,39 +46,41 @@ export interface ManifestFile {
 const ENDINGS: Readonly<Record<IntegrationFormat, string>> = { parquet: 'parquet', ndjson_gzip: 'ndjson.gz' };
 const HASH_DIGITS = 16;
 
-type Place = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
+type ManifestIntegration = Pick<Integration, 'id' | 'prefix' | 'projectId' | 'format'>;
 
-/** The key of a file. Its name holds the hash of its content, so it can never come to hold another one. */
+/** The key of a file. It holds the hash of the content, so it always has the same content. */
 export function fileKeyOf(
-  place: Place,
+  integration: ManifestIntegration,
   sequence: number,
   file: Pick<DeliveredFile, 'hour' | 'part' | 'sha256'>,
 ): string {
   const part = String(file.part).padStart(3, '0');
-  return `${fileStartOf(place, sequence, file.hour)}${part}-${file.sha256.slice(0, HASH_DIGITS)}.${ENDINGS[place.format]}`;
+  return `${fileStartOf(integration, sequence, file.hour)}${part}-${file.sha256.slice(0, HASH_DIGITS)}.${ENDINGS[integration.format]}`;
 }
 
-/** What the keys of all files of a step in that hour, in hours since 1970, begin with. */
-export function fileStartOf(place: Place, sequence: number, hour: number): string {
+/** The common beginning of the keys of a step's files in that hour (hours since 1970). */
+export function fileStartOf(integration: ManifestIntegration, sequence: number, hour: number): string {
   const [date, hourOfDay] = hourText(hour).split('T');
-  const folder = `events/site=${encodeURIComponent(place.projectId)}/date=${date}/hour=${hourOfDay}`;
-  return `${start(place)}${folder}/${place.id}-${digits(sequence)}-`;
+  const folder = `events/site=${encodeURIComponent(integration.projectId)}/date=${date}/hour=${hourOfDay}`;
+  return `${start(integration)}${folder}/${integration.id}-${digits(sequence)}-`;
 }
 
 /** The key of a manifest. */
-export function manifestKeyOf(place: Place, sequence: number): string {
-  return `${start(place)}manifests/${place.id}/${digits(sequence)}.json`;
+export function manifestKeyOf(integration: ManifestIntegration, sequence: number): string {
+  return `${start(integration)}manifests/${integration.id}/${digits(sequence)}.json`;
 }
 
-/** The manifest of the step whose files are in the bucket: the same bytes whoever writes it, however often. */
-export function manifestOf(place: Place, delivery: Delivery): Manifest {
+/**
+ * The manifest of a step whose files are in the bucket: the same bytes, whichever process writes it and however often.
+ */
+export function manifestOf(integration: ManifestIntegration, delivery: Delivery): Manifest {
   const step = must(delivery.step, 'a manifest is of a step');
   const files = must(step.files, 'a manifest is of files');
   const { sequence, kind } = step;
   return {
     version: 1,
-    integrationId: place.id,
-    projectId: place.projectId,
+    integrationId: integration.id,
+    projectId: integration.projectId,
     sequence,
     kind,
     ...(step.kind === 'new'
@@ -85,7 +91,7 @@ export function manifestOf(place: Place, delivery: Delivery): Manifest {
       : { day: step.day }),
     rows: files.reduce((sum, file) => sum + file.rows, 0),
     files: files.map((file) => ({
-      key: fileKeyOf(place, sequence, file),
+      key: fileKeyOf(integration, sequence, file),
       rows: file.rows,
       bytes: file.bytes,
       sha256: file.sha256,
@@ -101,7 +107,7 @@ export function hourText(hour: number): string {
   return new Date(hour * HOUR_MS).toISOString().slice(0, 13);
 }
 
-function start({ prefix }: Place): string {
+function start({ prefix }: ManifestIntegration): string {
   return prefix === '' ? '' : `${prefix}/`;
 }
 

@@ -3,17 +3,17 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { Backfill, Delivery, Integration } from '../integration.ts';
-import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type Span } from './delivered-rows.ts';
+import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type TimeSpan } from './delivered-rows.ts';
 import type { DeliveryLimits } from './limits.ts';
 
 const DAY_HOURS = 24;
 const DAY_MS = DAY_HOURS * HOUR_MS;
-/** The store's times end there. */
-const ALL_TIME: Span = { fromMs: 0, toMs: 7_258_118_400_000 };
+/** The end of the store's range of times. */
+const ALL_TIME: TimeSpan = { fromMs: 0, toMs: 7_258_118_400_000 };
 
 export interface PlanDeps {
   readonly store: Store;
-  /** The lanes' records. */
+  /** The bucket of lane records. */
   readonly lanes: KeyedBytes;
   readonly partitions: number;
   readonly clock: Clock;
@@ -29,8 +29,8 @@ export function rowsOfStep({ storedId }: Pick<Integration, 'storedId'>, delivery
 }
 
 /**
- * The delivery with its next step of new rows begun; or, when there are no new rows, with everything that was in the store
- * when this was called counted as brought.
+ * The delivery with its next step of new rows begun. Without new rows, everything that was in the store when this was
+ * called counts as delivered.
  */
 export async function planNew(
   { store, lanes, partitions, clock, limits }: PlanDeps,
@@ -58,7 +58,7 @@ export async function planNew(
 }
 
 /**
- * The delivery with its next day of a backfill begun, or with a backfill finished of which no day is left; undefined when
+ * The delivery with the next day of a backfill begun, or with a backfill finished that has no days left; undefined when
  * every backfill is finished.
  */
 export async function planBackfill(
@@ -91,23 +91,23 @@ export async function planBackfill(
   return { ...passed, step };
 }
 
-type Progress = Delivery['backfills'][number];
+type BackfillProgress = Delivery['backfills'][number];
 
-function progressOf(delivery: Delivery, id: string): Progress | undefined {
+function progressOf(delivery: Delivery, id: string): BackfillProgress | undefined {
   return delivery.backfills.find((progress) => progress.id === id);
 }
 
-/** With progress of this backfill, and without that of backfills that nobody asks for any more. */
+/** Adds the progress of this backfill, and drops that of backfills that were withdrawn. */
 function withBackfill(delivery: Delivery, backfill: Backfill, wanted: readonly Backfill[]): Delivery {
-  const kept = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
-  if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: kept };
+  const current = delivery.backfills.filter((progress) => wanted.some(({ id }) => id === progress.id));
+  if (progressOf(delivery, backfill.id) !== undefined) return { ...delivery, backfills: current };
   const daysTotal = Math.round((Date.parse(backfill.to) - Date.parse(backfill.from)) / DAY_MS) + 1;
   const begun = { id: backfill.id, daysDone: 0, daysTotal, rows: 0, finishedAt: null };
-  return { ...delivery, backfills: [...kept, begun] };
+  return { ...delivery, backfills: [...current, begun] };
 }
 
-/** The delivery with what is said of a backfill changed. */
-export function changeProgress(delivery: Delivery, id: string, change: Partial<Progress>): Delivery {
+/** The delivery with a change of one backfill's progress. */
+export function changeProgress(delivery: Delivery, id: string, change: Partial<BackfillProgress>): Delivery {
   const backfills = delivery.backfills.map((one) => (one.id === id ? { ...one, ...change } : one));
   return { ...delivery, backfills };
 }

@@ -10,26 +10,26 @@ import { OvertakenError, readDelivery, writeDelivery } from './delivery-records.
 import { type Failed, failedOf } from './failure.ts';
 
 export const DELIVERY_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 300_000 };
-/** How often somebody looks who has nothing to do until something changes that does not wake him. */
-const STANDING_MS = 10_000;
+/** How often a suspended runner looks again, for changes that do not wake it. */
+const SUSPENDED_LOOK_MS = 10_000;
 
-/** Thrown where work is broken off. */
+/** Thrown where a runner has to end. */
 class StoppingError extends Error {
   override readonly name = 'StoppingError';
 }
 
-/** What others see of a runner. */
+/** What the deliverer reads of a runner. */
 export interface RunnerState {
-  /** Everything that was stored then is brought, in milliseconds since 1970; undefined while nothing is known. */
+  /** Everything that was stored at this time is delivered, in milliseconds since 1970; undefined before it is known. */
   untilMs: number | undefined;
-  /** What failed last, if that is not over. */
+  /** The present failure, if any. */
   failed: Failed | undefined;
   isPaused: boolean;
 }
 
 export interface RunnerOptions {
-  readonly parts: Omit<DeliveryDeps, 'throwIfStopping'>;
-  /** Whether the process ends, or others are to do it. */
+  readonly deps: Omit<DeliveryDeps, 'throwIfStopping'>;
+  /** Whether the process ends, or another process leads. */
   readonly isOver: () => boolean;
   readonly key: string;
   readonly integrations: Mirror<Integration>;
@@ -44,14 +44,14 @@ export interface RunnerOptions {
 }
 
 /**
- * Brings the events of one integration to its bucket, at every interval what is new and in between what backfills want, until
- * the integration is removed or it is over. Whatever fails is tried again.
+ * Delivers the events of one integration, new ones at every interval and backfills in between, until the integration is
+ * removed or the job is over. Every failure is retried.
  */
 export async function runIntegration(options: RunnerOptions): Promise<void> {
   const { key, integrations, intervalMs, notify, state, isOver } = options;
   const isDone = () => isOver() || integrations.entry(key) === undefined;
-  const parts: DeliveryDeps = {
-    ...options.parts,
+  const deps: DeliveryDeps = {
+    ...options.deps,
     throwIfStopping: () => {
       if (isDone()) throw new StoppingError();
     },
@@ -62,31 +62,31 @@ export async function runIntegration(options: RunnerOptions): Promise<void> {
   for (;;) {
     const entry = integrations.entry(key);
     if (entry === undefined || isOver()) return;
-    state.isPaused = standsStill(options, entry.value);
+    state.isPaused = isSuspended(options, entry.value);
     if (state.isPaused) {
-      await notify.sleep(STANDING_MS);
+      await notify.sleep(SUSPENDED_LOOK_MS);
       continue;
     }
     try {
-      const moved = await advance(parts, entry.value, tries, performance.now() >= dueMs);
+      const moved = await advance(deps, entry.value, tries, performance.now() >= dueMs);
       if (attempts > 0 && moved !== 'idle') attempts = await recovered(options, entry.value.id, attempts);
       if (moved === 'caught-up') {
         dueMs = performance.now() + intervalMs;
-        state.untilMs = await untilMsOf(parts, entry.value.id);
+        state.untilMs = await untilMsOf(deps, entry.value.id);
       }
       if (moved === 'idle') await notify.sleep(Math.max(1, dueMs - performance.now()));
     } catch (error) {
-      // What is broken off fails in many ways, none of which says anything of the bucket.
+      // Errors while ending say nothing about the bucket.
       if (isDone()) return;
-      // Another process moved it: what is to be done now is in the record.
+      // Another process made a move: the record says what is next.
       if (error instanceof OvertakenError) continue;
       attempts = await failed(options, { entry, error, attempts });
     }
   }
 }
 
-/** Whether nothing is begun, nor taken up: it is paused, or its site is being deleted. */
-function standsStill({ accounts }: RunnerOptions, { paused, projectId, storedId }: Integration): boolean {
+/** Whether no step is begun or continued: the integration is paused, or its site is being deleted. */
+function isSuspended({ accounts }: RunnerOptions, { paused, projectId, storedId }: Integration): boolean {
   return paused || accounts.site(projectId)?.storedId !== storedId;
 }
 
@@ -99,20 +99,20 @@ async function untilMsOf(
   return until === null ? undefined : Date.parse(until);
 }
 
-/** Zero, once the record says that nothing fails; a first move that does not touch the bucket proves nothing. */
+/** Zero, once the record says that nothing fails. A first move that does not touch the bucket proves nothing. */
 async function recovered(
-  { parts, key, log, state }: RunnerOptions,
+  { deps, key, log, state }: RunnerOptions,
   id: string,
   attempts: number,
 ): Promise<number> {
-  const { delivery } = await readDelivery(parts.deliveries, id);
+  const { delivery } = await readDelivery(deps.deliveries, id);
   if (delivery?.failure !== null) return attempts;
   state.failed = undefined;
-  log.info({ integration: key, attempts }, 'delivery: it goes on');
+  log.info({ integration: key, attempts }, 'delivery: succeeded again');
   return 0;
 }
 
-/** Notes a failure and waits, unless the integration was changed meanwhile; returns how many there were in a row. */
+/** Notes a failure and waits, unless the integration was changed meanwhile; returns the number of failures in a row. */
 async function failed(
   options: RunnerOptions,
   {
@@ -121,27 +121,27 @@ async function failed(
     attempts,
   }: { readonly entry: Entry<Integration>; readonly error: unknown; readonly attempts: number },
 ): Promise<number> {
-  const { parts, key, integrations, backoff, random, log, notify, state } = options;
+  const { deps, key, integrations, backoff, random, log, notify, state } = options;
   const known = failedOf(error);
   const waitMs = backoffMs(backoff, attempts, random());
   if (known !== undefined) {
-    parts.metrics.failures[known.reason].add();
+    deps.metrics.failures[known.reason].add();
     if (state.failed?.reason !== known.reason) {
-      // What a bucket answers is its customer's matter, whatever it is.
+      // A bucket's own errors are for its customer to fix, so they are no errors of ours.
       const level = known.reason === 'failed' && !(error instanceof BucketError) ? 'error' : 'warn';
       log[level](
         { integration: key, reason: known.reason, error: reasonOf(error) },
-        'delivery: it fails; again',
+        'delivery failed, retrying',
       );
     }
     state.failed = known;
-    await noteFailure(parts, entry.value.id, { failed: known, attempts: attempts + 1, waitMs });
+    await noteFailure(deps, entry.value.id, { failed: known, attempts: attempts + 1, waitMs });
   }
   if (integrations.entry(key)?.revision === entry.revision) await notify.sleep(waitMs);
   return attempts + 1;
 }
 
-/** Writes into the record what failed, for those who look at it; another move that is made meanwhile matters more. */
+/** Writes the failure into the record, where customers see it. If another move was made meanwhile, that one stands. */
 async function noteFailure(
   { deliveries, clock }: Pick<DeliveryDeps, 'deliveries' | 'clock'>,
   id: string,
@@ -160,6 +160,6 @@ async function noteFailure(
     const failure = { reason, message, since, attempts, nextTryAt };
     await writeDelivery(deliveries, { ...delivery, failure }, revision);
   } catch {
-    // The bus is away, or the record was moved on: the next try says what holds then.
+    // The bus is away, or the record has changed: the next attempt writes what holds then.
   }
 }

@@ -6,29 +6,31 @@ import type { Store } from '../../infra/store/store.ts';
 import type { DeliveredFile, DeliveryStep, Integration } from '../integration.ts';
 import type { FlushedRows } from './delivered-rows.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
-import { cutBehind, type FileRows, makeFile, measure, notWhole } from './event-file.ts';
+import { cutBehind, type FileRows, incompleteAnswer, makeFile, measure } from './event-file.ts';
 import type { DeliveryLimits } from './limits.ts';
 import { fileKeyOf, fileStartOf } from './manifest.ts';
 
 const ORPHANS_MAX = 1_000;
 
-export type Bucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
+export type DeliveryBucket = Pick<ObjectStore, 'put' | 'get' | 'list' | 'remove' | 'close'>;
 
 export interface StepFileDeps {
   readonly store: Store;
-  readonly bucket: Bucket;
+  readonly bucket: DeliveryBucket;
   readonly limits: DeliveryLimits;
-  /** As many files are in memory at once as there are fileSemaphore. */
+  /** Limits how many files are in memory at once. */
   readonly fileSemaphore: Semaphore;
   readonly metrics: DeliveryMetrics;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** Throws when it is time to stop. */
+  /** Throws when the runner has to end. */
   readonly throwIfStopping: () => void;
 }
 
-/** Brings the rows of a step to the bucket, hour by hour; returns the files. Done again, they are the same objects. */
+/**
+ * Writes the rows of a step to the bucket, hour by hour, and returns the files. A repetition writes the same objects.
+ */
 export async function writeFiles(
-  parts: StepFileDeps,
+  deps: StepFileDeps,
   integration: Integration,
   { sequence, hours }: DeliveryStep,
   rows: FlushedRows,
@@ -36,19 +38,19 @@ export async function writeFiles(
   const files: DeliveredFile[] = [];
   for (const hour of hours) {
     let rest: FileRows | undefined = { rows, hour, lower: undefined, upper: undefined };
-    let rowsMax = parts.limits.fileRows;
+    let rowsMax = deps.limits.fileRows;
     for (let part = 0; rest !== undefined; ) {
-      parts.throwIfStopping();
+      deps.throwIfStopping();
       const begun: FileRows = rest;
-      const place = { sequence, part, rowsMax };
-      const brought = await parts.fileSemaphore.run(() => writeFile(parts, integration, begun, place));
-      if (brought === 'too-large') {
+      const position = { sequence, part, rowsMax };
+      const written = await deps.fileSemaphore.run(() => writeFile(deps, integration, begun, position));
+      if (written === 'too-large') {
         assert(rowsMax > 1, 'an event fits a file');
         rowsMax = Math.floor(rowsMax / 2);
       } else {
-        if (brought.file !== undefined) files.push(brought.file);
+        if (written.file !== undefined) files.push(written.file);
         part += 1;
-        rest = brought.upper === undefined ? undefined : { ...begun, lower: brought.upper };
+        rest = written.upper === undefined ? undefined : { ...begun, lower: written.upper };
       }
     }
   }
@@ -56,8 +58,8 @@ export async function writeFiles(
 }
 
 /**
- * Brings the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile, and
- * never join: if there are as many behind the making of a file as before it, those are what it holds.
+ * Writes the first file of what is left of an hour; `upper` is where the next one begins. Rows may be purged meanwhile,
+ * and none can join: if there are as many after the file was made as before, it holds exactly those.
  */
 async function writeFile(
   { store, bucket, limits, metrics, crashPoint, throwIfStopping }: StepFileDeps,
@@ -74,7 +76,7 @@ async function writeFile(
     if (made === undefined) return 'too-large';
     const after = await measure(store, meant);
     if (after.rows === before.rows) {
-      if (made.isEmpty) throw notWhole();
+      if (made.isEmpty) throw incompleteAnswer();
       const { bytes, sha256, contentType } = made;
       const file = {
         hour: rest.hour,
@@ -97,11 +99,11 @@ async function writeFile(
 }
 
 /**
- * Removes what earlier tries of a step left in the bucket and its manifest does not name. A customer may have granted
- * neither listing nor removal, and needs not: nobody reads such files.
+ * Removes files that earlier attempts of a step left in the bucket and its manifest does not name. The customer's key
+ * may lack the permission to list or remove; readers ignore such files anyway.
  */
 export async function removeOrphans(
-  bucket: Bucket,
+  bucket: DeliveryBucket,
   integration: Integration,
   step: DeliveryStep,
 ): Promise<void> {

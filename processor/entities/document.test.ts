@@ -17,18 +17,18 @@ test.each([
     changed: true,
     outcome: 'applied',
     document: { kind, version: 5n },
-    settled: [],
+    waitedOutcomes: [],
   });
 });
 
-test('an order brings what is to be recorded, and what became of what waited', () => {
+test('an order returns the revenue to record and the outcomes of waiting refunds', () => {
   const { document } = applyUpdate(undefined, refund({ amount: '5' }), 1n);
   const result = applyUpdate(document, order(), 2n);
   expect(result.recorded.map(({ minorUnits }) => minorUnits)).toEqual([2000n, -500n]);
-  expect(result.settled).toEqual(['applied']);
+  expect(result.waitedOutcomes).toEqual(['applied']);
 });
 
-describe('a contradiction is not passed over', () => {
+describe('a contradiction throws', () => {
   const profile = applyUpdate(undefined, identify(), 5n).document;
   test.each([
     ['an update of another kind', group(), 6n],
@@ -48,7 +48,7 @@ interface Step {
   readonly recorded: readonly (RecordedRevenue & { readonly key: string })[];
 }
 
-/** Works messages off as a lane does: what a document held before the message, passes it by. */
+/** Applies messages as a lane does: a document skips those that it holds. */
 function work(documents: Documents, messages: Messages, from: number): Step[] {
   let current = documents;
   return messages.slice(from).map((updates, index) => {
@@ -82,7 +82,7 @@ test('messages that come again after a crash change nothing, wherever the store 
     fc.property(messageLists, fc.nat(), fc.infiniteStream(fc.nat()), (messages, cut, random) => {
       const first = work(new Map(), messages, 0);
       const from = cut % (messages.length + 1);
-      // The store has every record as it was after some message from the checkpoint on, each after another one.
+      // The store has each entity as it was after some message from the checkpoint on, each after another one.
       const stored = new Map<string, EntityDocument>();
       for (const key of new Set(messages.flat().map(keyOf))) {
         const after = from - 1 + ((random.next().value ?? 0) % (messages.length - from + 1));
@@ -91,7 +91,8 @@ test('messages that come again after a crash change nothing, wherever the store 
       }
       const again = work(stored, messages, from);
       expect(again.at(-1)?.documents ?? stored).toEqual(first.at(-1)?.documents);
-      // Whatever is recorded again is what was recorded by the same message, and all that the store did not have is.
+      // What is recorded again was recorded by the same message, and everything that the store did not have is
+      // recorded.
       for (const [index, { recorded }] of again.entries()) {
         const version = (7n << 32n) | BigInt(from + index + 1);
         const missing = first[from + index]?.recorded.filter(
@@ -104,7 +105,7 @@ test('messages that come again after a crash change nothing, wherever the store 
   );
 });
 
-test('where a message ends makes no difference to what a record is', () => {
+test('an entity does not depend on how its updates are grouped into messages', () => {
   const bare = (documents: Documents | undefined) =>
     [...(documents ?? [])].map(([key, document]) => [key, { ...document, version: 0n }]).sort();
   fc.assert(
@@ -118,7 +119,7 @@ test('where a message ends makes no difference to what a record is', () => {
   );
 });
 
-test('records do not depend on how those of others are interleaved', () => {
+test('an entity does not depend on how updates of others are interleaved', () => {
   fc.assert(
     fc.property(fc.array(entityUpdates, { maxLength: 40 }), (updates) => {
       const together = work(

@@ -7,21 +7,19 @@ import { applyProfile, type ProfileDocument } from './profile.ts';
 import { applyTally, type TallyDocument } from './tally.ts';
 
 /**
- * A record: what the updates of one stream that name it come to, in the order of the stream. A document never changes;
- * an update puts another one in its place, or leaves it as it is.
+ * An entity: the result of the updates in one stream that name it, in the order of the stream. A document never
+ * changes; an update replaces it by another one, or leaves it as it is.
  */
 export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | TallyDocument;
 
 /**
  * What can become of an update.
  *
- * - `applied`: it was done, also where it said nothing that was not known.
- * - `repeat`: it was done before.
- * - `not-a-number`: a step was to be added to what is no decimal number, or would lead to a number that is too long.
- * - `over-cap`: a profile or group is full; what there was room for is done.
- * - `waiting`: a refund waits for its order. `too-many-waiting`: there are too many of them.
- * - `exceeded`: a refund of an order of which nothing is left.
- * - `foreign-currency`: a refund in another currency than its order's.
+ * - `applied`: it was applied, also where it said nothing new. - `repeat`: it was applied before. - `not-a-number`: a
+ * step on something that is no decimal number, or that would lead to a number that is too long. - `over-cap`: a profile
+ * or group is full; what there was room for is applied. - `waiting`: a refund waits for its order. `too-many-waiting`:
+ * too many of them wait. - `exceeded`: a refund of an order of which nothing is left. - `foreign-currency`: a refund in
+ * another currency than its order's.
  */
 export const OUTCOMES = [
   'applied',
@@ -42,16 +40,16 @@ export type Outcome = (typeof OUTCOMES)[number];
  */
 export type AppliedUpdate = Applied<EntityDocument, Outcome> & {
   readonly recorded: readonly RecordedRevenue[];
-  /** What became of refunds that waited for the order which this update brought. */
-  readonly settled: readonly Outcome[];
+  /** What became of refunds that waited for the order in this update. */
+  readonly waitedOutcomes: readonly Outcome[];
 };
 
-const NOTHING = { recorded: [], settled: [] } as const;
+const NOTHING = { recorded: [], waitedOutcomes: [] } as const;
 
 /**
- * What an update makes of the record that it names. Same document and update, same result. `version` is that of the
- * message, and documents name the last message that changed them: who works a message off again passes by the documents
- * that had its version before it, and comes to the same.
+ * Applies an update to the entity that it names. Same document and update, same result. `version` is that of the
+ * message; a document names the last message that changed it, so that applying a message again skips the documents that
+ * hold it.
  */
 export function applyUpdate(
   document: EntityDocument | undefined,
@@ -81,7 +79,7 @@ export function applyUpdate(
     default:
       return unreachable(update);
   }
-  throw new AssertionError(`an update of kind ${update.kind} came to the record of a ${document.kind}`);
+  throw new AssertionError(`an update of kind ${update.kind} was applied to a ${document.kind}`);
 }
 
 function isOf(document: EntityDocument, update: EntityUpdate): boolean {

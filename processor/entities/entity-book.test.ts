@@ -17,7 +17,7 @@ function profile(id: string, firstName: string, version = 1n): EntityDocument {
 
 const roomy = { cleanMax: 100, cleanCharsMax: 1_000_000 };
 
-test('what is not known is told from what does not exist', () => {
+test('an unknown entity differs from one that does not exist', () => {
   const book = new EntityBook(roomy);
   expect(book.knows(name('a'))).toBe(false);
   book.learn(name('a'), undefined);
@@ -25,7 +25,7 @@ test('what is not known is told from what does not exist', () => {
   expect(book.find(name('a'))).toBeUndefined();
 });
 
-test('what comes from the store late replaces nothing that is known', () => {
+test('a late load replaces nothing that is known', () => {
   const book = new EntityBook(roomy);
   const changed = profile('a', 'new', 2n);
   book.change(changed);
@@ -36,7 +36,7 @@ test('what comes from the store late replaces nothing that is known', () => {
   expect(book.find(name('a'))).toBe(changed);
 });
 
-test('a record that changed during a flush waits for the next one', () => {
+test('an entity that changed during a flush waits for the next one', () => {
   const book = new EntityBook(roomy);
   book.change(profile('a', 'first'));
   const flushed = book.dirty();
@@ -50,7 +50,7 @@ test('a record that changed during a flush waits for the next one', () => {
   expect(book.find(name('a'))).toBe(second);
 });
 
-test('clean records are bounded by number and by size, changed ones are never forgotten', () => {
+test('clean entities are capped by number and by size, changed ones are never evicted', () => {
   const book = new EntityBook({ cleanMax: 3, cleanCharsMax: 10_000 });
   for (const id of ['a', 'b', 'c', 'd']) book.learn(name(id), profile(id, 'x'));
   expect(book.knows(name('a'))).toBe(false);

@@ -3,14 +3,14 @@ import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 import type { EntityDocument } from './document.ts';
 
-/** Which record an update or a question is about. */
+/** The name of the entity that an update or a question is about. */
 export interface EntityName {
   readonly kind: EntityDocument['kind'];
   readonly projectId: string;
   readonly id: string;
 }
 
-/** The record that an update changes. */
+/** The entity that an update changes. */
 export function entityNameOf({ kind, projectId, id }: EntityUpdate): EntityName {
   return {
     kind: kind === 'identify' || kind === 'step' || kind === 'assign' ? 'profile' : kind,
@@ -23,7 +23,7 @@ const ABSENT = 'absent';
 const ABSENT_CHARS = 100;
 const DOCUMENT_CHARS = 400;
 
-/** Clean records are held up to this many, and up to about this many characters together. */
+/** Clean entities are retained up to this many, and up to about this many characters together. */
 export interface BookLimits {
   readonly cleanMax: number;
   readonly cleanCharsMax: number;
@@ -32,14 +32,14 @@ export interface BookLimits {
 export const BOOK_LIMITS: BookLimits = { cleanMax: 50_000, cleanCharsMax: 33_554_432 };
 
 /**
- * The records of one partition that are in memory: those that the store does not have in their last state, and as many
- * of the others as there is room for. Documents never change; an update puts another one in their place.
+ * The entities of one partition that are in memory: those whose last state the store does not have, and as many others
+ * as there is room for. Documents never change; an update puts another one in their place.
  */
 export class EntityBook {
   /** Changed since the last flush that brought them. */
   readonly #dirty = new Map<string, EntityDocument>();
   #dirtyChars = 0;
-  /** As in the store, those used last; `absent` when it has none. */
+  /** As in the store, the most recently used ones; `absent` when the store has none. */
   readonly #clean: LRUCache<string, EntityDocument | typeof ABSENT>;
 
   constructor(limits: BookLimits) {
@@ -50,7 +50,7 @@ export class EntityBook {
     });
   }
 
-  /** How many records wait to be brought to the store. */
+  /** How many entities wait for the store. */
   get dirtyEntities(): number {
     return this.#dirty.size;
   }
@@ -60,20 +60,20 @@ export class EntityBook {
     return this.#dirtyChars;
   }
 
-  /** Whether it is known what the record is, or that there is none. */
+  /** Whether the entity, or its absence, is known. */
   knows(name: EntityName): boolean {
     const key = entityKey(name);
     return this.#dirty.has(key) || this.#clean.has(key);
   }
 
-  /** The record; undefined when there is none, or when it is not known. */
+  /** The entity; undefined when there is none, or when it is not known. */
   find(name: EntityName): EntityDocument | undefined {
     const key = entityKey(name);
     const clean = this.#dirty.get(key) ?? this.#clean.get(key);
     return clean === ABSENT ? undefined : clean;
   }
 
-  /** Takes what the store has of a record that is not known here. */
+  /** Takes the stored state of an entity that is not known here. */
   learn(name: EntityName, document: EntityDocument | undefined): void {
     if (!this.knows(name)) this.#clean.set(entityKey(name), document ?? ABSENT);
   }
@@ -85,8 +85,8 @@ export class EntityBook {
     this.#dirty.set(key, document);
   }
 
-  /** Knows nothing more of these records, also where the store was still to get them. */
-  forget(isMeant: (key: string) => boolean): void {
+  /** Removes these entities, also changes that the store does not have yet. */
+  erase(isMeant: (key: string) => boolean): void {
     for (const [key, document] of this.#dirty) {
       if (!isMeant(key)) continue;
       this.#dirty.delete(key);
@@ -95,7 +95,7 @@ export class EntityBook {
     for (const key of [...this.#clean.keys()]) if (isMeant(key)) this.#clean.delete(key);
   }
 
-  /** What the store has to get. */
+  /** The documents that the store does not have. */
   dirty(): readonly EntityDocument[] {
     return [...this.#dirty.values()];
   }
@@ -112,12 +112,12 @@ export class EntityBook {
   }
 }
 
-/** A text that no other record has. */
+/** A text that no other entity has. */
 export function entityKey({ kind, projectId, id }: EntityName): string {
   return `${projectId}\n${entityKeyOf(kind, id)}`;
 }
 
-/** About how long a document is; every one costs something, however little it says. */
+/** About how long a document is; every document costs a minimum. */
 function charsOf(document: EntityDocument): number {
   let chars = DOCUMENT_CHARS;
   for (const text of document.updateIds) chars += text.length;

@@ -104,7 +104,7 @@ async function start(
     metrics: entityMetrics,
     gauges: createEntityGauges(metrics, partition),
     crashPoint,
-    // So few that records are forgotten all the time.
+    // So few that entities are evicted all the time.
     bookLimits: { cleanMax: 3, cleanCharsMax: 3_000 },
   });
   supervisor.start();
@@ -113,7 +113,7 @@ async function start(
 }
 
 /** One collector: numbers its messages, and may send each of them twice. */
-class Sender {
+class UpdateSender {
   readonly #partition: number;
   readonly #publisherId: bigint;
   #sequence = 0;
@@ -223,10 +223,10 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
   }
 }
 
-test('a record is what its updates say, readable at once and in the store soon after', async () => {
+test('an entity is the result of its updates, readable at once and stored soon after', async () => {
   const partition = await freshPartition();
   await start(partition);
-  const sender = new Sender(partition, 1n);
+  const sender = new UpdateSender(partition, 1n);
   await sender.send([
     identify('read-ada', 'Ada'),
     step('read-ada', '2.5'),
@@ -252,7 +252,11 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
       if (visits % 7 === 1 && visits < 30) throw new Error(`crash at ${point}`);
     });
     const id = `crash-${point}`;
-    const senders = [new Sender(partition, 1n), new Sender(partition, 2n), new Sender(partition, 3n)];
+    const senders = [
+      new UpdateSender(partition, 1n),
+      new UpdateSender(partition, 2n),
+      new UpdateSender(partition, 3n),
+    ];
     for (let round = 0; round < 20; round += 1) {
       const orderId = `${id}-${round}`;
       await Promise.all(
@@ -268,7 +272,7 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
           ),
         ),
       );
-      // Flushes fall between the messages, not only behind them.
+      // Flushes fall between the messages, not only after the last one.
       if (round % 5 === 4)
         await until('a flush', async () => ((await storedVisits(id)) === undefined ? undefined : true));
     }
@@ -284,9 +288,9 @@ test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-ch
   },
 );
 
-test('while the store is away what was touched lately stays readable, and nothing is lost', async () => {
+test('while the store is away recent entities stay readable, and nothing is lost', async () => {
   const partition = await freshPartition();
-  const sender = new Sender(partition, 9n);
+  const sender = new UpdateSender(partition, 9n);
   const metrics = await start(partition);
   await sender.send([identify('away-known', 'Known'), step('away-known')]);
   await until('the stored profile', () => storedVisits('away-known'));
@@ -313,7 +317,19 @@ test('a message that cannot be read goes to the dead letters, and the next one c
   const partition = await freshPartition();
   const metrics = await start(partition);
   await bus.publish(entitySubjectOf(partition), Buffer.from('nonsense'), 5_000);
-  await new Sender(partition, 4n).send([step('after-nonsense')]);
+  await new UpdateSender(partition, 4n).send([step('after-nonsense')]);
   expect(await until('the step', () => visitsOf(partition, 'after-nonsense'))).toBe('1');
   expect(metrics.deadLetters.value).toBe(1);
+});
+
+test('a gap in the stream stops the lane, which restarts with back-off and answers nothing it cannot know', async () => {
+  const partition = await freshPartition();
+  const sender = new UpdateSender(partition, 5n);
+  for (let count = 0; count < 3; count += 1) await sender.send([step('behind-a-gap')]);
+  await bus.trim(entityStreamOf(partition), 2);
+  const metrics = await start(partition);
+  await until('two failures', async () => (metrics.failures.value >= 2 ? true : undefined));
+  expect(metrics.readRetries.value).toBe(0);
+  expect(await ask(partition, 'profile', 'behind-a-gap')).toEqual({ kind: 'unavailable' });
+  expect(await storedVisits('behind-a-gap')).toBeUndefined();
 });

@@ -1,12 +1,13 @@
-import { BusError } from '../../infra/bus/bus-error.ts';
-import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
-import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Notify } from '../../infra/concurrency/notify.ts';
-import { StoreError } from '../../infra/store/store.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
+import { isRetryable } from '../../infra/concurrency/retry.ts';
+import { reasonOf } from '../../infra/log.ts';
 import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
-import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
+import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
+import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
+import { EventView } from '../fold/event-view.ts';
 import { applyUpdate, type EntityDocument } from './document.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
@@ -14,116 +15,114 @@ import {
   entityCheckpointKeyOf,
   FIRST_ENTITY_CHECKPOINT,
 } from './entity-checkpoint.ts';
-import { ENTITY_RETRY, type EntityDeps, writeEntities } from './entity-flush.ts';
-import { loadEntities } from './entity-store.ts';
+import { type EntityDeps, writeEntities } from './entity-flush.ts';
+import { type LoadedEntity, loadEntities } from './entity-store.ts';
 import { ErasedEntities, entityVersionOf } from './erased.ts';
 import type { RecordedRevenue } from './order.ts';
 import { revenueMessages } from './revenue-event.ts';
 
-const READ_MESSAGES = 32;
-const READ_WAIT_MS = 15_000;
-/** Records reach the store this long after their first change, so that whoever reads the tables is within a second. */
+/** Messages that are read, and applied, together: their entities are loaded with one query. */
+const MESSAGES_PER_APPLY = 32;
+/** Entities reach the store this long after their first change, so that the tables are no more than a second behind. */
 const FLUSH_AFTER_MS = 600;
-/** Changed records that wait for the store; above it the lane reads no further. */
+/** Changed entities that wait for the store, and their characters; above either the lane applies nothing more. */
 const DIRTY_ENTITIES_MAX = 100_000;
 const DIRTY_CHARS_MAX = 67_108_864;
-/** Records asked of the store at once. */
+/** Entities in one query of the store. */
 const LOAD_MAX = 5_000;
-/** Publishers remembered; a publisher gives a message up within seconds. */
+/**
+ * Publishers whose last message is remembered. The one that was silent longest is evicted: a publisher retries a
+ * message for seconds only.
+ */
 const PUBLISHERS_MAX = 4_096;
-/** Messages that wait to be worked off; above it the lane reads no further. */
-const PENDING_BYTES_MAX = 16_777_216;
 /** Without changes the checkpoint still moves on this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-/** Nothing is reached before the store is back, so nobody waits long for it. */
+/** While the store is away nothing is reached, so a question does not wait long for it. */
 const CATCH_UP_AWAY_MS = 50;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
-/** A message of the bus, read. */
+/** A decoded message. */
 interface ReadMessage {
   readonly sequence: number;
   readonly head: MessageHead;
   readonly updates: readonly EntityUpdate[];
-  readonly forgettings: readonly EraseCommand[] | undefined;
+  readonly erasures: readonly EraseCommand[] | undefined;
 }
 
-/** Records by their keys; undefined for one that does not exist. */
+/** Entities by their keys; undefined for one that does not exist. */
 type KnownEntities = Map<string, EntityDocument | undefined>;
 
-interface Waiter {
-  readonly sequence: number;
-  readonly settle: () => void;
-}
-
 /**
- * The records of one partition, from the bus to the store. A record is a function of its stream: whoever works the
- * stream off comes to the same documents with the same versions, so repeating work changes nothing.
+ * The entities of one partition, from the bus to the store. An entity is a function of its stream: every owner that
+ * applies the stream gets the same documents with the same versions, so repeating work changes nothing.
  *
- *     read ─▶ load what is not in memory ─▶ apply ─▶ publish recorded revenue ─▶ book ─▶ insert ─▶ checkpoint ─▶ forget
+ *     read ─▶ load what is not in memory ─▶ apply ─▶ publish recorded revenue ─▶ book ─▶ insert ─▶ checkpoint ─▶ trim
  *
- * A stored document names the last message that it holds. After a crash the same messages come again; those that a
- * document holds already pass it by, and revenue that was published already is told by its number.
+ * A stored document names the last message that it holds. After a crash the same messages come again; a document skips
+ * those that it holds, and the fold skips revenue that was published before by its number.
  */
 export class EntityLane {
   readonly #options: EntityDeps;
+  readonly #consumer: StreamConsumer;
   readonly #book: EntityBook;
   readonly #publishers = new Map<string, number>();
-  readonly #forgotten = new ErasedEntities();
+  readonly #erased = new ErasedEntities();
   #streamCreatedMs = 0;
   #publisherId = 0n;
   #revision = 0;
   #checkpointSequence = 0;
-  #appliedSequence = 0;
-  #reader: StreamReader | undefined;
-  #pending: StreamMessage[] = [];
-  #pendingBytes = 0;
-  #working: Promise<void> | undefined;
-  /** The updates that are being worked off; while the store is away they wait for it. */
-  #held: readonly EntityUpdate[] = [];
-  /** 0 when nothing waits for a flush. */
-  #flushDueMs = 0;
+  /** When changes are due in the store; without changes, when the next checkpoint is due. */
+  #flushDueMs: number;
+  #hasChanges = false;
   #storeAway = false;
-  #stopping = false;
-  #failure: unknown;
-  readonly #notify = new Notify();
-  #waiters: Waiter[] = [];
 
   constructor(options: EntityDeps) {
     this.#options = options;
     this.#book = new EntityBook(options.bookLimits);
+    this.#flushDueMs = options.clock.nowMs() + IDLE_CHECKPOINT_MS;
+    const { partition, metrics, gauges } = options;
+    this.#consumer = new StreamConsumer({
+      ...options,
+      stream: entityStreamOf(partition),
+      messagesPerRead: MESSAGES_PER_APPLY,
+      messagesPerApply: MESSAGES_PER_APPLY,
+      applyEveryMs: 0,
+      readRetries: metrics.readRetries,
+      lagMessages: gauges.lagMessages,
+      work: {
+        apply: (messages) => this.#applyAll(messages),
+        isFull: () => this.#isFull(),
+        flushDueMs: () => this.#flushDueMs,
+        flush: () => this.#flush(),
+      },
+    });
   }
 
   /** Reads, applies and flushes until `stop` or an error. Rejects with what stopped it. */
   async run(): Promise<void> {
     await this.#restore();
-    const flushing = this.#flushLoop();
-    try {
-      await this.#readLoop();
-    } catch (error) {
-      this.#fail(error);
-    }
-    await flushing;
-    await this.#reader?.close();
-    if (this.#failure !== undefined) throw this.#failure;
+    await this.#consumer.run();
   }
 
   /** Reads no more, brings what is in memory to the store once, and returns. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#notify.wake();
-    await this.#reader?.close();
+  stop(): Promise<void> {
+    return this.#consumer.stop();
   }
 
   /**
-   * The record as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
-   * is away, a record that was not in memory is what the updates make of it that wait for the store.
+   * The entity as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
+   * is away, an entity that was not in memory is what the updates make of it that wait for the store.
    */
   async read(name: EntityName): Promise<EntityDocument | 'absent' | 'unavailable'> {
-    await this.#catchUp();
-    const known = await this.#tryLoad([name]);
-    if (known !== undefined) return known.get(entityKey(name)) ?? 'absent';
-    return this.#provisional(name) ?? 'unavailable';
+    await this.#consumer.catchUp(this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
+    if (this.#consumer.failed) return 'unavailable'; // The next lane has what this one lacks.
+    try {
+      return (await this.#find([name])).get(entityKey(name)) ?? 'absent';
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      return this.#provisional(name) ?? 'unavailable';
+    }
   }
 
   async #restore(): Promise<void> {
@@ -134,61 +133,18 @@ export class EntityLane {
     this.#revision = stored?.revision ?? 0;
     for (const [publisher, sequence] of checkpoint.publishers) this.#publishers.set(publisher, sequence);
     this.#checkpointSequence = checkpoint.sequence;
-    this.#appliedSequence = checkpoint.sequence;
+    this.#consumer.reached(checkpoint.sequence);
     this.#streamCreatedMs = await bus.streamCreatedMs(entityStreamOf(partition));
     const bornS = BigInt(Math.floor(this.#streamCreatedMs / 1000));
     this.#publisherId = (0x7ec0n << 48n) | (BigInt(partition) << 32n) | bornS;
-  }
-
-  async #readLoop(): Promise<void> {
-    const { bus, partition, random } = this.#options;
-    for (let attempt = 0; !this.#stopping; ) {
-      this.#reader ??= bus.reader(entityStreamOf(partition), this.#appliedSequence + 1);
-      try {
-        await this.#reader.read(READ_MESSAGES, READ_WAIT_MS, (message) => this.#take(message));
-        attempt = 0;
-      } catch (error) {
-        if (this.#stopping) break;
-        if (!(error instanceof BusError) || !error.retryable) throw error;
-        await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
-        attempt += 1;
-      }
-      while (this.#pendingBytes >= PENDING_BYTES_MAX && !this.#stopping) await this.#working;
-    }
-    await this.#working;
-  }
-
-  /** Takes a message from the reader; false when it should pause. */
-  #take(message: StreamMessage): boolean {
-    this.#pending.push(message);
-    this.#pendingBytes += message.bytes.length;
-    this.#options.gauges.lagMessages.set(this.#pending.length);
-    this.#working ??= this.#workPending();
-    return !this.#stopping && this.#pendingBytes < PENDING_BYTES_MAX;
-  }
-
-  async #workPending(): Promise<void> {
-    try {
-      while (this.#pending.length > 0 && !this.#stopping) {
-        const taken = this.#pending.splice(0, READ_MESSAGES);
-        await this.#work(taken);
-        for (const { bytes } of taken) this.#pendingBytes -= bytes.length;
-        this.#options.gauges.lagMessages.set(this.#pending.length);
-        while (this.#isFull() && !this.#stopping) await this.#notify.sleep(FLUSH_AFTER_MS);
-      }
-    } catch (error) {
-      this.#fail(error);
-    } finally {
-      this.#working = undefined;
-    }
   }
 
   #isFull(): boolean {
     return this.#book.dirtyEntities >= DIRTY_ENTITIES_MAX || this.#book.dirtyChars >= DIRTY_CHARS_MAX;
   }
 
-  /** Works messages off in their order, after loading at once what all of them need. */
-  async #work(messages: readonly StreamMessage[]): Promise<void> {
+  /** Applies messages in their order, after loading what all of them need; false when the lane stops before. */
+  async #applyAll(messages: readonly StreamMessage[]): Promise<boolean> {
     const read: ReadMessage[] = [];
     for (const message of messages) {
       const known = readMessage(message);
@@ -198,58 +154,58 @@ export class EntityLane {
         this.#options.metrics.deadLetters.add();
       }
     }
-    this.#held = read.flatMap(({ updates }) => updates);
-    const known = await this.#load(this.#held.map(entityNameOf));
-    if (known === undefined) return; // Stopping: the bus keeps them.
+    const known = await this.#load(read.flatMap(({ updates }) => updates.map(entityNameOf)));
+    if (known === undefined) return false;
     for (const message of read) {
-      await this.#apply(message, known);
-      if (this.#stopping) return; // What was not applied stays on the bus.
+      if (!(await this.#apply(message, known))) return false;
     }
-    this.#held = [];
-    this.#reach(messages.at(-1)?.sequence ?? 0);
+    this.#consumer.reached(messages.at(-1)?.sequence ?? 0);
+    return true;
   }
 
-  /** Applies a message to the records that are known, and changes them there and in the book. */
-  async #apply({ sequence, head, updates, forgettings }: ReadMessage, known: KnownEntities): Promise<void> {
+  /** Applies a message, and changes its entities in `known` and in the book; false when the lane stops before. */
+  async #apply({ sequence, head, updates, erasures }: ReadMessage, known: KnownEntities): Promise<boolean> {
+    if (this.#consumer.stopping) return false;
     const publisher = head.publisherId.toString(36);
     if (head.publisherSequence <= (this.#publishers.get(publisher) ?? 0)) {
       this.#options.metrics.updates.repeat.add(updates.length);
-      this.#reach(sequence);
-      return;
+      this.#consumer.reached(sequence);
+      return true;
     }
     const version = entityVersionOf(this.#streamCreatedMs, sequence);
-    if (forgettings !== undefined) {
-      const isMeant = this.#forgotten.note(forgettings, version);
-      this.#book.forget(isMeant);
+    if (erasures !== undefined) {
+      const isMeant = this.#erased.note(erasures, version);
+      this.#book.erase(isMeant);
       for (const key of [...known.keys()]) if (isMeant(key)) known.delete(key);
-      this.#scheduleFlush(); // Whoever told to forget waits for the checkpoint.
+      this.#scheduleFlush(); // The purge waits for the checkpoint.
     }
     const changed = new Map<string, EntityDocument>();
     const recorded: RecordedRevenue[] = [];
     for (const update of updates) {
       const key = entityKey(entityNameOf(update));
       const stored = known.get(key);
-      // The store had it with this message already: a crash came between the insert and the checkpoint.
+      // The store has it with this message: a crash came between the insert and the checkpoint.
       if (stored !== undefined && stored.version >= version) continue;
       const result = applyUpdate(changed.get(key) ?? stored, update, version);
       this.#options.metrics.updates[result.outcome].add();
-      for (const outcome of result.settled) this.#options.metrics.updates[outcome].add();
+      for (const outcome of result.waitedOutcomes) this.#options.metrics.updates[outcome].add();
       if (result.changed) changed.set(key, result.document);
       recorded.push(...result.recorded);
     }
     const origin = { publisherId: this.#publisherId, sequence, sentAtMs: head.sentAtMs };
     for (const { subject, bytes } of revenueMessages(recorded, origin)) {
-      if (!(await this.#publish(subject, bytes))) return; // Stopping: the bus keeps the message.
+      if (!(await this.#publish(subject, bytes))) return false;
     }
     this.#options.crashPoint('entities:after-publish');
-    // Only now: a document in the store says that its revenue is on the bus.
+    // Only now: a stored document says that its revenue is on the bus.
     for (const [key, document] of changed) {
       this.#book.change(document);
       known.set(key, document);
     }
     this.#notePublisher(publisher, head.publisherSequence);
-    this.#reach(sequence);
+    this.#consumer.reached(sequence);
     if (changed.size > 0) this.#scheduleFlush();
+    return true;
   }
 
   #notePublisher(publisher: string, sequence: number): void {
@@ -264,42 +220,30 @@ export class EntityLane {
 
   /** Publishes until the bus has it; false when the lane stops before. */
   async #publish(subject: string, bytes: Uint8Array): Promise<boolean> {
-    const { bus, random } = this.#options;
-    for (let attempt = 0; !this.#stopping; attempt += 1) {
-      try {
-        await bus.publish(subject, bytes, PUBLISH_TIMEOUT_MS);
-        return true;
-      } catch (error) {
-        if (!(error instanceof BusError) || !error.retryable) throw error;
-      }
-      await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
-    }
-    return false;
+    const { bus, metrics } = this.#options;
+    const publish = { operation: 'publication of revenue', retries: metrics.busRetries };
+    const sequence = await this.#consumer.retry(publish, () =>
+      bus.publish(subject, bytes, PUBLISH_TIMEOUT_MS),
+    );
+    return sequence !== undefined;
   }
 
   /**
-   * The records of these names, waiting for a store that is away; undefined when the lane stops before. They are
-   * handed over rather than left to the book, which forgets when there are many.
+   * The entities of these names, waiting for a store that is away; undefined when the lane stops before. They are
+   * handed over because the book evicts when there are many.
    */
   async #load(names: readonly EntityName[]): Promise<KnownEntities | undefined> {
-    for (let attempt = 0; !this.#stopping; attempt += 1) {
-      const known = await this.#tryLoad(names);
-      if (known !== undefined) {
-        for (const name of names) this.#book.learn(name, known.get(entityKey(name)));
-        return known;
-      }
-      this.#options.metrics.storeRetries.add();
-      await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, this.#options.random()));
-    }
-    return undefined;
+    const load = { operation: 'load of entities', retries: this.#options.metrics.storeRetries };
+    const known = await this.#consumer.retry(load, () => this.#find(names));
+    if (known !== undefined) for (const name of names) this.#book.learn(name, known.get(entityKey(name)));
+    return known;
   }
 
   /**
-   * Undefined when the store would have to say, and is away. The book learns nothing here: what a question loads may be
-   * old by the time it arrives.
+   * The entities of these names, from memory and from the store. The book learns nothing here: what a question loads
+   * may be old by the time it arrives.
    */
-  async #tryLoad(names: readonly EntityName[]): Promise<KnownEntities | undefined> {
-    const { store, log, partition } = this.#options;
+  async #find(names: readonly EntityName[]): Promise<KnownEntities> {
     const known: KnownEntities = new Map();
     const unknown = new Map<string, EntityName>();
     for (const name of names) {
@@ -307,52 +251,42 @@ export class EntityLane {
       if (this.#book.knows(name)) known.set(key, this.#book.find(name));
       else unknown.set(key, name);
     }
-    try {
-      const missing = [...unknown.values()];
-      for (let start = 0; start < missing.length; start += LOAD_MAX) {
-        for (const { name, document } of await loadEntities(store, missing.slice(start, start + LOAD_MAX))) {
-          const isGone = document !== undefined && this.#forgotten.has(name, document);
-          known.set(entityKey(name), isGone ? undefined : document);
-        }
+    const missing = [...unknown.values()];
+    for (let start = 0; start < missing.length; start += LOAD_MAX) {
+      for (const { name, document } of await this.#fromStore(missing.slice(start, start + LOAD_MAX))) {
+        const isGone = document !== undefined && this.#erased.has(name, document);
+        known.set(entityKey(name), isGone ? undefined : document);
       }
-      if (missing.length > 0) this.#storeAway = false;
-      return known;
+    }
+    return known;
+  }
+
+  async #fromStore(names: readonly EntityName[]): Promise<readonly LoadedEntity[]> {
+    const { store, log, partition } = this.#options;
+    try {
+      const loaded = await loadEntities(store, names);
+      this.#storeAway = false;
+      return loaded;
     } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
-      if (!this.#storeAway)
-        log.warn({ partition, reason: error.message }, 'entities: the store is away; waiting');
-      this.#storeAway = true;
-      return undefined;
+      if (isRetryable(error) && !this.#storeAway)
+        log.warn({ partition, reason: reasonOf(error) }, 'the store is away, entities wait for it');
+      this.#storeAway = isRetryable(error);
+      throw error;
     }
   }
 
   #scheduleFlush(): void {
-    if (this.#flushDueMs !== 0) return;
+    if (this.#hasChanges) return;
+    this.#hasChanges = true;
     this.#flushDueMs = this.#options.clock.nowMs() + FLUSH_AFTER_MS;
-    this.#notify.wake();
+    this.#consumer.reconsider();
   }
 
-  async #flushLoop(): Promise<void> {
-    try {
-      while (this.#failure === undefined) {
-        const restMs =
-          this.#flushDueMs === 0 ? IDLE_CHECKPOINT_MS : this.#flushDueMs - this.#options.clock.nowMs();
-        if (!this.#stopping && restMs > 0) await this.#notify.sleep(restMs);
-        const isLast = this.#stopping;
-        if (isLast) await this.#working;
-        if (isLast || this.#flushDueMs === 0 || this.#flushDueMs <= this.#options.clock.nowMs())
-          await this.#flush();
-        if (isLast) return;
-      }
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  /** Brings everything that was applied to the store; while the lane stops it tries once, since the bus keeps it. */
+  /** Brings everything that was applied to the store; while the lane stops it tries once, since the bus retains it. */
   async #flush(): Promise<void> {
-    const sequence = this.#appliedSequence;
-    this.#flushDueMs = 0;
+    const { sequence } = this.#consumer;
+    this.#hasChanges = false;
+    this.#flushDueMs = this.#options.clock.nowMs() + IDLE_CHECKPOINT_MS;
     if (sequence === this.#checkpointSequence) return;
     const documents = this.#book.dirty();
     const flush = {
@@ -360,10 +294,7 @@ export class EntityLane {
       checkpoint: { version: 1, sequence, publishers: [...this.#publishers] } as const,
       revision: this.#revision,
     };
-    const revision = await writeEntities(this.#options, flush, {
-      isStopping: () => this.#stopping,
-      sleep: (ms) => this.#notify.sleep(ms),
-    });
+    const revision = await writeEntities(this.#options, flush, this.#consumer);
     if (revision === undefined) return;
     this.#revision = revision;
     this.#checkpointSequence = sequence;
@@ -371,49 +302,16 @@ export class EntityLane {
     this.#options.gauges.dirtyEntities.set(this.#book.dirtyEntities);
   }
 
-  /** Waits until everything that the bus has now is applied, but not for long. */
-  async #catchUp(): Promise<void> {
-    const { bus, partition, gauges } = this.#options;
-    const { last } = await bus.streamBounds(entityStreamOf(partition));
-    gauges.lagMessages.set(Math.max(0, last - this.#appliedSequence));
-    if (this.#appliedSequence >= last) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => waiter.settle(), this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
-      const waiter: Waiter = {
-        sequence: last,
-        settle: () => {
-          clearTimeout(timer);
-          this.#waiters = this.#waiters.filter((other) => other !== waiter);
-          resolve();
-        },
-      };
-      this.#waiters.push(waiter);
-    });
-  }
-
-  #reach(sequence: number): void {
-    if (sequence <= this.#appliedSequence) return;
-    this.#appliedSequence = sequence;
-    for (const waiter of this.#waiters) if (waiter.sequence <= sequence) waiter.settle();
-  }
-
-  /** What the waiting updates make of a record that cannot be loaded: less than all, and better than nothing. */
+  /** What the waiting updates make of an entity that cannot be loaded: less than all, and better than nothing. */
   #provisional(name: EntityName): EntityDocument | undefined {
+    const key = entityKey(name);
     let document: EntityDocument | undefined;
-    const waiting = this.#pending.map(readMessage).flatMap((read) => ('updates' in read ? read.updates : []));
-    for (const update of [...this.#held, ...waiting]) {
-      const { kind, projectId, id } = entityNameOf(update);
-      if (kind === name.kind && projectId === name.projectId && id === name.id)
-        document = applyUpdate(document, update, 0n).document;
+    for (const message of this.#consumer.unapplied.map(readMessage)) {
+      if (message instanceof DecodeError) continue;
+      for (const update of message.updates)
+        if (entityKey(entityNameOf(update)) === key) document = applyUpdate(document, update, 0n).document;
     }
     return document;
-  }
-
-  #fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#stopping = true;
-    this.#notify.wake();
-    void this.#reader?.close(); // The read loop ends with it; a failed close costs nothing.
   }
 }
 
@@ -421,9 +319,12 @@ export class EntityLane {
 function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeError {
   try {
     const head = decodeMessageHead(bytes);
-    const forgettings = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
-    const updates = forgettings === undefined ? decodeEntityUpdates(bytes, head.count) : [];
-    return { sequence, head, updates, forgettings };
+    const erasures = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
+    const updates = erasures === undefined ? decodeEntityUpdates(bytes, head.count) : [];
+    // Later, when the event is recorded, it would be too late to reject it.
+    for (const update of updates)
+      if (update.kind === 'order') new EventView().read(Buffer.from(update.event), 0);
+    return { sequence, head, updates, erasures };
   } catch (error) {
     if (error instanceof DecodeError) return error;
     throw error;

@@ -6,22 +6,22 @@ import { ENTITY_TABLES, type EntityTable } from './entity-tables.ts';
 
 const INSERT_BYTES_MAX = 1_073_741_824;
 
-/** A record as asked for, and what the store has of it. */
+/** The name of an entity, and what the store has of it. */
 export interface LoadedEntity {
   readonly name: EntityName;
   readonly document: EntityDocument | undefined;
 }
 
-/** The last stored state of records, in the order of `names`. One question for each kind. */
+/** The last stored state of entities, in the order of `names`. One query for each kind. */
 export async function loadEntities(store: Store, names: readonly EntityName[]): Promise<LoadedEntity[]> {
   const loaded: LoadedEntity[] = [];
   for (const table of ENTITY_TABLES) {
-    const asked = names.filter(({ kind }) => kind === table.kind);
-    if (asked.length === 0) continue;
+    const wanted = names.filter(({ kind }) => kind === table.kind);
+    if (wanted.length === 0) continue;
     const found = new Map<string, EntityDocument>();
-    for (const document of await load(store, table, asked))
+    for (const document of await load(store, table, wanted))
       found.set(`${document.projectId}\n${document.id}`, document);
-    for (const name of asked) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
+    for (const name of wanted) loaded.push({ name, document: found.get(`${name.projectId}\n${name.id}`) });
   }
   return loaded;
 }
@@ -43,7 +43,7 @@ async function load(
   return rows.map(table.read);
 }
 
-/** Appends the documents; of each record the store keeps the one with the highest version. */
+/** Appends the documents; of each entity the store retains the one with the highest version. */
 export async function insertEntities(store: Store, documents: readonly EntityDocument[]): Promise<void> {
   for (const table of ENTITY_TABLES) {
     const writer = new RowBinaryWriter(INSERT_BYTES_MAX);

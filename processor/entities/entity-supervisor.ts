@@ -1,67 +1,59 @@
-import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Notify } from '../../infra/concurrency/notify.ts';
-import { reasonOf } from '../../infra/log.ts';
+import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import {
   decodeEntityQuestion,
   type EntityAnswer,
   encodeEntityAnswer,
   entityLookupSubjectOf,
 } from '../../ingest/entity-lookup.ts';
+import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
-import { ENTITY_RETRY, type EntityDeps } from './entity-flush.ts';
+import type { EntityDeps } from './entity-flush.ts';
 import { EntityLane } from './entity-lane.ts';
 
-/** Keeps the records of a partition going for as long as its events are ours: answers, and starts again on errors. */
+const HEALTHY_AFTER_MS = 60_000;
+
+/** Keeps the entities of a partition going for as long as its events are ours: answers questions, restarts the lane. */
 export class EntitySupervisor {
   readonly #options: EntityDeps;
+  readonly #supervisor: Supervisor;
   #lane: EntityLane | undefined;
-  #running: Promise<void> = Promise.resolve();
-  #stopping = false;
-  readonly #notify = new Notify();
+  #stopAnswering = () => {};
 
   constructor(options: EntityDeps) {
     this.#options = options;
+    this.#supervisor = new Supervisor({
+      ...options,
+      name: 'entity lane',
+      fields: { partition: options.partition },
+      backoff: LANE_RETRY,
+      healthyAfterMs: HEALTHY_AFTER_MS,
+      failures: options.metrics.failures,
+      run: () => {
+        this.#lane = new EntityLane(options);
+        return this.#lane.run();
+      },
+      interrupt: async () => this.#lane?.stop(),
+    });
   }
 
   start(): void {
-    this.#running = this.#keep();
+    const { bus, partition } = this.#options;
+    this.#stopAnswering = bus.answer(entityLookupSubjectOf(partition), {
+      reply: (bytes) => this.#answer(bytes),
+      unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
+    });
+    this.#supervisor.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#notify.wake();
-    await this.#lane?.stop();
-    await this.#running;
+    await this.#supervisor.stop();
+    this.#stopAnswering();
   }
 
-  async #keep(): Promise<void> {
-    const { bus, partition, log, metrics, random } = this.#options;
-    const stopAnswering = bus.answer(entityLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
-    for (let attempt = 0; !this.#stopping; attempt += 1) {
-      this.#lane = new EntityLane(this.#options);
-      try {
-        await this.#lane.run();
-      } catch (error) {
-        const reason = reasonOf(error);
-        metrics.failures.add();
-        log.error({ partition, reason }, 'entities: stopped; starting again from the checkpoint');
-        await this.#notify.sleep(backoffMs(ENTITY_RETRY, attempt, random()));
-      }
-    }
-    stopAnswering();
-  }
-
-  async #answer(bytes: Uint8Array): Promise<Uint8Array> {
-    let answer: EntityAnswer = { kind: 'unavailable' };
-    try {
-      const document = await this.#lane?.read(decodeEntityQuestion(bytes));
-      if (document === 'absent') answer = { kind: 'absent' };
-      else if (document !== undefined && document !== 'unavailable') answer = shown(document);
-    } catch (error) {
-      const reason = reasonOf(error);
-      this.#options.log.warn({ partition: this.#options.partition, reason }, 'entities: a question failed');
-    }
-    return encodeEntityAnswer(answer);
+  async #answer(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+    const document = await this.#lane?.read(decodeEntityQuestion(bytes));
+    if (document === undefined || document === 'unavailable') return undefined;
+    return encodeEntityAnswer(document === 'absent' ? { kind: 'absent' } : shown(document));
   }
 }
 

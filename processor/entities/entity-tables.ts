@@ -5,7 +5,7 @@ import { ORDER_COLUMNS, ORDER_SELECT, orderOf, writeOrderRow } from './order.ts'
 import { PROFILE_COLUMNS, PROFILE_SELECT, profileOf, writeProfileRow } from './profile.ts';
 import { TALLY_COLUMNS, TALLY_SELECT, tallyOf, writeTallyRow } from './tally.ts';
 
-/** Where records of one kind lie in the store, and how they are written and read there. */
+/** The table of the entities of one kind, and how they are written and read. */
 export interface EntityTable {
   readonly kind: EntityDocument['kind'];
   readonly name: string;

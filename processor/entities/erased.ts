@@ -2,7 +2,7 @@ import type { EraseCommand } from '../fold/erase-command.ts';
 import type { EntityDocument } from './document.ts';
 import { type EntityName, entityKey } from './entity-book.ts';
 
-/** Those remembered; their rows are gone from the store within moments, and the newest are the ones that count. */
+/** Erasures that are remembered; the oldest is dropped, since a purge removes the rows within moments. */
 const ERASED_MAX = 1_000;
 
 interface Erased {
@@ -11,21 +11,21 @@ interface Erased {
 }
 
 /**
- * Which records were forgotten, and when: until the store has lost their rows, a document from there is none if it is
- * no newer than the message that told to forget it.
+ * Which entities were erased, and when: until the store has lost their rows, a stored document counts as absent if it
+ * is no newer than the erase command.
  */
 export class ErasedEntities {
   #all: Erased[] = [];
 
-  /** Notes a message of this version; returns which keys of records it means. */
-  note(forgettings: readonly EraseCommand[], version: bigint): (key: string) => boolean {
-    const meant = forgettings.filter(({ beforeMs }) => beforeMs === null).map(keysOf);
-    const isMeant = (key: string) => meant.some((one) => one(key));
+  /** Notes the commands of a message with this version; returns which keys of entities they erase. */
+  note(commands: readonly EraseCommand[], version: bigint): (key: string) => boolean {
+    const predicates = commands.filter(({ beforeMs }) => beforeMs === null).map(keysOf);
+    const isMeant = (key: string) => predicates.some((one) => one(key));
     this.#all = [...this.#all, { isMeant, version }].slice(-ERASED_MAX);
     return isMeant;
   }
 
-  /** Whether a document that the store has is to be taken for none. */
+  /** Whether a stored document counts as absent. */
   has(name: EntityName, document: EntityDocument): boolean {
     if (this.#all.length === 0) return false;
     const key = entityKey(name);
@@ -43,6 +43,6 @@ function keysOf({ projectId, profileId }: EraseCommand): (key: string) => boolea
 
 /** The version of a document that the message `sequence` of a stream changed last; `createdMs`: when the stream was made. */
 export function entityVersionOf(createdMs: number, sequence: number): bigint {
-  // A new stream counts from one again; its birth keeps its versions above those of the one before.
+  // A new stream counts from one again; its creation time makes its versions higher than those of the stream before.
   return (BigInt(Math.floor(createdMs / 1000)) << 32n) | BigInt(sequence);
 }

@@ -50,7 +50,7 @@ test.each([
   ['another property', group({ properties: ['a', '2'] }), true],
   ['an id to remember', group({ updateId: 'u' }), true],
   ['nothing new', group({ properties: ['a', '1'], atMs: FIRST_MS + 1 }), false],
-])('an update with %s is told from one that changes nothing', (_name, update, changed) => {
+])('an update with %s differs from one that changes nothing', (_name, update, changed) => {
   const document = made(group({ properties: ['a', '1'] }));
   const result = applyGroup(document, update, 2n);
   expect(result).toMatchObject({ changed, outcome: 'applied' });
@@ -66,7 +66,7 @@ test('a repeat changes nothing', () => {
   });
 });
 
-test('of an update with too many properties the rest is taken', () => {
+test('of an update with too many properties those that fit are applied', () => {
   const result = applyGroup(
     made(group({ properties: FULL })),
     group({ name: 'Bcme', properties: ['x', '1'] }),

@@ -27,7 +27,7 @@ export interface GroupDocument extends EntityHead {
 
 export type GroupOutcome = 'applied' | 'repeat' | 'over-cap';
 
-/** What an update makes of a group. Same document and update, same result. */
+/** Applies an update to a group. Same document and update, same result. */
 export function applyGroup(
   document: GroupDocument | undefined,
   update: GroupUpdate,
@@ -66,7 +66,7 @@ const rowSchema = z.object({
   propertyValues: z.array(z.string()),
 });
 
-/** The group that a row is, which was selected with `GROUP_SELECT`. */
+/** The group of a row that was selected with `GROUP_SELECT`. */
 export function groupOf(row: unknown): GroupDocument {
   const read = rowSchema.parse(row);
   const properties = propertiesOf(read.propertyKeys, read.propertyValues);

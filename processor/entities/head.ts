@@ -2,36 +2,38 @@ import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 
-/** What every record has, whatever it is a record of. */
+/** What every entity has, of whatever kind it is. */
 export interface EntityHead {
   readonly projectId: string;
   readonly id: string;
-  /** Of the last message that changed it: (generation of the stream << 32 | sequence). */
+  /** Version of the last message that changed it: (generation of the stream << 32 | sequence). */
   readonly version: bigint;
-  /** Idempotency keys of the last updates that were taken, oldest first. */
+  /** Idempotency keys of the last updates that were applied, oldest first. */
   readonly updateIds: readonly string[];
   readonly createdAtMs: number;
-  /** The newest time of an update that was taken. */
+  /** The newest time of an applied update. */
   readonly updatedAtMs: number;
 }
 
-/** What became of a document. Where it did not change it is the very one that was given; maybe there is none yet. */
+/** The result of an update. A document that did not change is the very one that was given; there may be none yet. */
 export type Applied<Document, Outcome> =
   | { readonly changed: true; readonly document: Document; readonly outcome: Outcome }
   | { readonly changed: false; readonly document: Document | undefined; readonly outcome: Outcome };
 
-/** What an update says of itself. */
+/** What every update has. */
 export type UpdateHead = Pick<EntityUpdate, 'projectId' | 'id' | 'atMs' | 'updateId'>;
 
-/** Idempotency keys that a record remembers; the oldest one goes. An order remembers more: it is about money. */
+/**
+ * Idempotency keys that an entity remembers; the oldest is evicted. An order remembers more, because it is about money.
+ */
 export const UPDATE_IDS_MAX = 64;
 
-/** Whether this update was taken before. */
+/** Whether this update was applied before. */
 export function isRepeat(document: EntityHead | undefined, update: UpdateHead): boolean {
   return update.updateId !== '' && document !== undefined && document.updateIds.includes(update.updateId);
 }
 
-/** The head of a record that took an update. */
+/** The head of an entity after an update. */
 export function headAfter(
   document: EntityHead | undefined,
   update: UpdateHead,
@@ -43,7 +45,7 @@ export function headAfter(
     version,
     updateIds: idsAfter(document?.updateIds ?? [], update.updateId, updateIdsMax),
     createdAtMs: document?.createdAtMs ?? update.atMs,
-    // Collectors' clocks differ; a record does not grow younger.
+    // Collectors' clocks differ; an entity does not become younger.
     updatedAtMs: Math.max(document?.updatedAtMs ?? update.atMs, update.atMs),
   };
 }
@@ -53,14 +55,14 @@ function idsAfter(ids: readonly string[], id: string, idsMax: number): readonly 
   return [...ids.slice(Math.max(0, ids.length + 1 - idsMax)), id];
 }
 
-/** Columns of every record's table: these in front, */
+/** Columns of every entity's table: these at the front, */
 export const FRONT_COLUMNS = ['projectId', 'id'] as const;
 /** and these at the end. */
 export const END_COLUMNS = ['createdAt', 'updatedAt', 'updateIds', 'version'] as const;
 
 /**
- * What to select to read a head back. No name given here is one of a column, so that a question may order and filter
- * by the columns.
+ * What to select to read a head back. No alias is the name of a column, so that a query may order and filter by
+ * columns.
  */
 export const HEAD_SELECT = `projectId, id, toUnixTimestamp64Milli(createdAt) AS createdAtMs,
   toUnixTimestamp64Milli(updatedAt) AS updatedAtMs, updateIds, toString(version) AS versionText`;
@@ -88,7 +90,7 @@ export const headFields = {
   versionText: z.string(),
 };
 
-/** The head that such a row says. */
+/** The head of such a row. */
 export function headOf(row: Omit<EntityHead, 'version'> & { readonly versionText: string }): EntityHead {
   const { projectId, id, updateIds, createdAtMs, updatedAtMs, versionText } = row;
   return { projectId, id, version: BigInt(versionText), updateIds, createdAtMs, updatedAtMs };

@@ -36,7 +36,7 @@ test('an order is recorded with its amount, as it came', () => {
   expect(applyOrder(undefined, update, 3n)).toEqual({
     changed: true,
     outcome: 'applied',
-    settled: [],
+    waitedOutcomes: [],
     recorded: [{ event: update.event, partition: 5, minorUnits: 1999n, currency: 'EUR' }],
     document: {
       kind: 'order',
@@ -93,7 +93,7 @@ describe('an order of 20 EUR', () => {
       ['applied', 'applied', 'applied', 'applied'],
     ],
     [
-      'is refunded by what is left when the rest is asked for',
+      'is refunded by what is left when no amount is named',
       [placed, part('5'), refund()],
       [[2000], [-500], [-1500]],
       ['applied', 'applied', 'applied'],
@@ -143,13 +143,13 @@ describe('an order of 20 EUR', () => {
       ['waiting', 'waiting', 'applied'],
     ],
     [
-      'is not asked twice by one id',
+      'is not refunded twice by one id',
       [placed, part('5', { updateId: 'u' }), part('5', { updateId: 'u' }), part('5')],
       [[2000], [-500], [], [-500]],
       ['applied', 'applied', 'repeat', 'applied'],
     ],
     [
-      'is not asked twice by one id before it comes',
+      'is not refunded twice by one id before it comes',
       [part('5', { updateId: 'u' }), part('5', { updateId: 'u' }), placed, part('5', { updateId: 'u' })],
       [[], [], [2000, -500], []],
       ['waiting', 'repeat', 'applied', 'repeat'],
@@ -189,7 +189,7 @@ test('the largest amount is exact to the unit', () => {
   expect(document).toMatchObject({ amount: 9007199254740991n, refunded: 9007199254740990n });
 });
 
-test('an order says what became of the refunds that waited for it', () => {
+test('an order reports the outcome of the refunds that waited for it', () => {
   const { results } = run([
     refund({ amount: '1', currency: 'USD' }),
     refund({ minorUnits: '1500' }),
@@ -200,12 +200,12 @@ test('an order says what became of the refunds that waited for it', () => {
   ]);
   expect(results.at(-1)).toMatchObject({
     outcome: 'applied',
-    settled: ['foreign-currency', 'applied', 'applied', 'exceeded', 'repeat'],
+    waitedOutcomes: ['foreign-currency', 'applied', 'applied', 'exceeded', 'repeat'],
     document: { refunded: 2000n, waiting: [] },
   });
 });
 
-test('a refund that waits is kept as it was, whatever becomes of the message', () => {
+test('a waiting refund does not change with the bytes of its message', () => {
   const message = Buffer.from([7, 8, 9, 7]);
   const { document } = run([refund({ event: message.subarray(1, 3), amount: '5', partition: 3 })]);
   message.fill(0);
@@ -215,7 +215,7 @@ test('a refund that waits is kept as it was, whatever becomes of the message', (
   ]);
 });
 
-test('a hundred refunds wait, and the order applies them; others are told that there are too many', () => {
+test('a hundred refunds wait for their order, and further ones are rejected', () => {
   const many = Array.from({ length: WAITING_MAX + 1 }, (_, index) =>
     refund({ minorUnits: '1', updateId: `u${index}` }),
   );
@@ -226,12 +226,12 @@ test('a hundred refunds wait, and the order applies them; others are told that t
   ]);
   expect(outcomes.slice(99, 101)).toEqual(['waiting', 'too-many-waiting']);
   expect(amounts.at(-2)).toHaveLength(1 + WAITING_MAX);
-  // It was not taken, so that its repeat is no repeat.
+  // It was not applied, so its repeat is no repeat.
   expect(amounts.at(-1)).toEqual([-1]);
   expect(document?.refunded).toBe(101n);
 });
 
-test('events that wait are bounded in bytes, and one always has room', () => {
+test('waiting events are capped in bytes, and one always has room', () => {
   const event = new Uint8Array(WAITING_MAX_BYTES / 4);
   const { outcomes } = run([...Array.from({ length: 5 }, () => refund({ event }))]);
   expect(outcomes).toEqual(['waiting', 'waiting', 'waiting', 'waiting', 'too-many-waiting']);
@@ -284,7 +284,7 @@ test('orders are what the reference says, however they are interleaved', () => {
   );
 });
 
-test('what was recorded adds up to what is left of the order, and no order is refunded beyond itself', () => {
+test('recorded revenue adds up to what is left of the order, and no refund exceeds it', () => {
   fc.assert(
     fc.property(fc.array(orderUpdates, { maxLength: 40 }), (all) => {
       let document: OrderDocument | undefined;

@@ -27,20 +27,20 @@ import {
  */
 export interface OrderDocument extends EntityHead {
   readonly kind: 'order';
-  /** ISO 4217; empty until the order came. */
+  /** ISO 4217; empty before the order comes. */
   readonly currency: string;
-  /** In minor units, as what was refunded. */
+  /** In minor units, as is what was refunded. */
   readonly amount: bigint;
   readonly refunded: bigint;
-  /** The order came, and not only refunds of it. */
+  /** The order came, not only refunds of it. */
   readonly hasOrder: boolean;
-  /** Refunds that came before the order, in the order in which they came. */
+  /** Refunds that came before the order, in the order of arrival. */
   readonly waiting: readonly WaitingRefund[];
 }
 
 export type WaitingRefund = Pick<OrderUpdate, 'amount' | 'minorUnits' | 'currency' | 'partition' | 'event'>;
 
-/** Revenue that is to be recorded: the event with this amount, in this partition. */
+/** Revenue to record: the event with this amount, in this partition. */
 export interface RecordedRevenue {
   readonly event: Uint8Array;
   readonly partition: number;
@@ -57,21 +57,23 @@ export type OrderOutcome =
   | 'foreign-currency'
   | 'too-many-waiting';
 
-/** What an update did to an order, and what is to be recorded for it, in this order. */
+/** What an update did to an order, and the revenue to record for it, in this order. */
 export type AppliedOrder = Applied<OrderDocument, OrderOutcome> & {
   readonly recorded: readonly RecordedRevenue[];
-  /** What became of the refunds that waited for the order which came. */
-  readonly settled: readonly OrderOutcome[];
+  /** What became of the refunds that waited for the order in this update. */
+  readonly waitedOutcomes: readonly OrderOutcome[];
 };
 
 /** Idempotency keys that an order remembers. */
 export const ORDER_UPDATE_IDS_MAX = 1_000;
-/** Refunds that wait for an order; it may never come, so more are not kept. */
+/** Refunds that wait for an order; it may never come, so more are rejected. */
 export const WAITING_MAX = 100;
-/** Bytes of their events. Events are a thousand bytes or two; the few largest have room, a hundred have not. */
+/**
+ * Bytes of their events. Most events have a thousand bytes or two; a few of the largest have room, a hundred do not.
+ */
 export const WAITING_MAX_BYTES: number = 4 * EVENT_MAX_BYTES;
 
-/** What an update makes of an order. Same document and update, same result. */
+/** Applies an update to an order. Same document and update, same result. */
 export function applyOrder(
   document: OrderDocument | undefined,
   update: OrderUpdate,
@@ -84,19 +86,19 @@ export function applyOrder(
 }
 
 function unchanged(document: OrderDocument | undefined, outcome: OrderOutcome): AppliedOrder {
-  return { changed: false, document, outcome, recorded: [], settled: [] };
+  return { changed: false, document, outcome, recorded: [], waitedOutcomes: [] };
 }
 
-/** The order comes, and with it the refunds that waited for it. */
+/** Applies the order and the refunds that waited for it. */
 function place(document: OrderDocument | undefined, update: OrderUpdate, version: bigint): AppliedOrder {
   const { currency } = update;
   const amount = amountOf(update, currency) ?? 0n;
   const recorded = [revenueOf(update, amount, currency)];
-  const settled: OrderOutcome[] = [];
+  const waitedOutcomes: OrderOutcome[] = [];
   let refunded = 0n;
   for (const waiting of document?.waiting ?? []) {
     const { minorUnits, outcome } = refundOf({ currency, left: amount - refunded }, waiting);
-    settled.push(outcome);
+    waitedOutcomes.push(outcome);
     if (minorUnits === 0n) continue;
     refunded += minorUnits;
     recorded.push(revenueOf(waiting, -minorUnits, currency));
@@ -111,10 +113,10 @@ function place(document: OrderDocument | undefined, update: OrderUpdate, version
     hasOrder: true,
     waiting: [],
   };
-  return { changed: true, document: placed, outcome: 'applied', recorded, settled };
+  return { changed: true, document: placed, outcome: 'applied', recorded, waitedOutcomes };
 }
 
-/** A refund of an order that is known. */
+/** A refund of a known order. */
 function refund(document: OrderDocument, update: OrderUpdate, version: bigint): AppliedOrder {
   const { currency } = document;
   const { minorUnits, outcome } = refundOf({ currency, left: document.amount - document.refunded }, update);
@@ -122,17 +124,23 @@ function refund(document: OrderDocument, update: OrderUpdate, version: bigint): 
   const head = headAfter(document, update, { version, updateIdsMax: ORDER_UPDATE_IDS_MAX });
   const refunded = document.refunded + minorUnits;
   const recorded = [revenueOf(update, -minorUnits, currency)];
-  return { changed: true, document: { ...document, ...head, refunded }, outcome, recorded, settled: [] };
+  return {
+    changed: true,
+    document: { ...document, ...head, refunded },
+    outcome,
+    recorded,
+    waitedOutcomes: [],
+  };
 }
 
-/** A refund of an order that is not known yet. */
+/** A refund of an order that has not come. */
 function wait(document: OrderDocument | undefined, update: OrderUpdate, version: bigint): AppliedOrder {
   const others = document?.waiting ?? [];
   const bytes = others.reduce((sum, { event }) => sum + event.length, update.event.length);
   if (others.length >= WAITING_MAX || (others.length > 0 && bytes > WAITING_MAX_BYTES))
     return unchanged(document, 'too-many-waiting');
   const { amount, minorUnits, currency, partition } = update;
-  // A copy: what was read is a piece of a message, all of which would stay in memory with it.
+  // A copy: the decoded bytes are a view of a message, all of which would stay in memory with them.
   const waiting = [
     ...others,
     { amount, minorUnits, currency, partition, event: new Uint8Array(update.event) },
@@ -144,11 +152,11 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
     document: { kind: 'order', ...head, ...nothing, waiting },
     outcome: 'waiting',
     recorded: [],
-    settled: [],
+    waitedOutcomes: [],
   };
 }
 
-/** What a refund takes from an order that has so much left. */
+/** What a refund takes from an order of which this much is left. */
 function refundOf(
   order: { readonly currency: string; readonly left: bigint },
   given: WaitingRefund,
@@ -163,7 +171,7 @@ function refundOf(
   return { minorUnits: order.left, outcome: isExceeded ? 'exceeded' : 'applied' };
 }
 
-/** Minor units; undefined when no amount is given, which on a refund means all that is left. */
+/** Minor units; undefined when no amount is given, which on a refund means everything that is left. */
 function amountOf(given: Pick<OrderUpdate, 'amount' | 'minorUnits'>, currency: string): bigint | undefined {
   if (given.minorUnits !== '') return BigInt(given.minorUnits);
   return given.amount === '' ? undefined : minorUnitsOf(given.amount, currency);
@@ -220,7 +228,7 @@ const rowSchema = z.object({
   waiting: z.array(z.string().transform((text) => waitingSchema.parse(JSON.parse(text)))),
 });
 
-/** The order that a row is, which was selected with `ORDER_SELECT`. */
+/** The order of a row that was selected with `ORDER_SELECT`. */
 export function orderOf(row: unknown): OrderDocument {
   const read = rowSchema.parse(row);
   return {

@@ -38,7 +38,7 @@ test('the first update makes the profile', () => {
   });
 });
 
-test('what is given replaces, what is absent stays', () => {
+test('given fields replace, absent fields stay', () => {
   const { document } = run([
     identify({ firstName: 'Ada', lastName: 'Byron', email: 'ada@example.org', avatar: 'a.png' }),
     identify({ lastName: 'Lovelace', email: '', atMs: FIRST_MS + 5 }),
@@ -63,7 +63,7 @@ test('groups are a union in the order of the first assignment', () => {
   expect(document?.groups).toEqual(['b', 'a', 'c']);
 });
 
-test('a profile joins no more groups than it may', () => {
+test('a profile joins no more groups than its cap', () => {
   const many = Array.from({ length: PROFILE_GROUPS_MAX - 1 }, (_, index) => `g${index}`);
   const { document, outcomes } = run([
     assign(many),
@@ -75,7 +75,7 @@ test('a profile joins no more groups than it may', () => {
   expect(outcomes).toEqual(['applied', 'over-cap', 'applied', 'over-cap']);
 });
 
-describe('without an id, what says nothing new', () => {
+describe('an update without an id that says nothing new', () => {
   const known = [identify({ email: 'a@b', properties: ['p', '1'] }), assign(['g'])];
   test.each([
     ['an identify', identify({ email: 'a@b', properties: ['p', '1'] }), 'applied'],
@@ -90,7 +90,7 @@ describe('without an id, what says nothing new', () => {
   });
 });
 
-test('with an id, it is remembered, so that a repeat does not undo what came between', () => {
+test('an update with an id is remembered, so that its repeat does not undo later ones', () => {
   const { document, outcomes } = run([
     identify({ email: 'old' }),
     identify({ email: 'old', updateId: 'u' }),
@@ -126,7 +126,7 @@ test.each([
   expect(document?.properties).toEqual(['deep.count', sum]);
 });
 
-/** Brings a profile close to what it may hold of properties and groups. */
+/** Brings a profile close to its caps of properties and groups. */
 const FILLING: readonly ProfileUpdate[] = [
   identify({ properties: Array.from({ length: 508 }, (_, index) => [`key${index}`, '1']).flat() }),
   assign(Array.from({ length: 998 }, (_, index) => `g${index}`)),

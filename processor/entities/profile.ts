@@ -43,7 +43,7 @@ export type ProfileUpdate = IdentifyUpdate | StepUpdate | AssignUpdate;
 
 export type ProfileOutcome = 'applied' | 'repeat' | 'not-a-number' | 'over-cap';
 
-/** Groups that a profile is a member of; it does not join more. */
+/** Groups that a profile is a member of; further ones are ignored. */
 export const PROFILE_GROUPS_MAX = 1_000;
 
 const NOTHING_KNOWN: ProfileContent = {
@@ -55,7 +55,7 @@ const NOTHING_KNOWN: ProfileContent = {
   groups: [],
 };
 
-/** What an update makes of a profile. Same document and update, same result. */
+/** Applies an update to a profile. Same document and update, same result. */
 export function applyProfile(
   document: ProfileDocument | undefined,
   update: ProfileUpdate,
@@ -65,14 +65,14 @@ export function applyProfile(
   const known = document ?? NOTHING_KNOWN;
   const { content, outcome } = contentAfter(known, update);
   if (content === undefined) return { changed: false, document, outcome };
-  // Sites identify their people on every page: what says nothing new is not worth a row in the store.
+  // Sites identify people on every page: an update that says nothing new is not worth a row in the store.
   if (document !== undefined && update.updateId === '' && isSame(known, content))
     return { changed: false, document, outcome };
   const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
   return { changed: true, document: { kind: 'profile', ...head, ...content }, outcome };
 }
 
-/** Without content when the update is not taken. */
+/** Without content when the update is not applied. */
 interface Taken {
   readonly content: ProfileContent | undefined;
   readonly outcome: ProfileOutcome;
@@ -132,7 +132,7 @@ function contentOf({
   return { firstName, lastName, email, avatar, properties, groups };
 }
 
-/** Whether nothing is different; lists that are the same in content are the same list. */
+/** Whether nothing differs; lists with the same content are the same list. */
 function isSame(a: ProfileContent, b: ProfileContent): boolean {
   return (
     a.firstName === b.firstName &&
@@ -182,7 +182,7 @@ const rowSchema = z.object({
   groups: z.array(z.string()),
 });
 
-/** The profile that a row is, which was selected with `PROFILE_SELECT`. */
+/** The profile of a row that was selected with `PROFILE_SELECT`. */
 export function profileOf(row: unknown): ProfileDocument {
   const read = rowSchema.parse(row);
   return {

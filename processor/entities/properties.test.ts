@@ -55,7 +55,7 @@ describe('properties that are set', () => {
     expect(mergeProperties(known, []).properties).toBe(known);
   });
 
-  test('are ignored where they would be too many, and others are not', () => {
+  test('are ignored above the cap, and known ones are still set', () => {
     const { properties, isOverCap } = mergeProperties(FULL, ['new', '1', 'k0', '2', 'k1.deep', '3']);
     expect(isOverCap).toBe(true);
     expect(properties).toHaveLength(2 * PROPERTIES_MAX);
@@ -64,7 +64,7 @@ describe('properties that are set', () => {
     expect(properties).not.toContain('new');
   });
 
-  test('may be as many as there is room for', () => {
+  test('may be as many as the cap', () => {
     expect(mergeProperties([], FULL)).toEqual({ properties: FULL, isOverCap: false });
     expect(mergeProperties(FULL.slice(2), ['k0.a', '1', 'k0', '1'])).toMatchObject({ isOverCap: false });
   });
@@ -106,7 +106,7 @@ describe('a step', () => {
     expect(stepProperty(known, { property, step })).toEqual({ kind: 'stepped', properties });
   });
 
-  const refusals: [name: string, known: string[], property: string, step: string][] = [
+  const rejects: [name: string, known: string[], property: string, step: string][] = [
     ['text', ['n', 'ten'], 'n', '1'],
     ['an empty text', ['n', ''], 'n', '1'],
     ['a text that begins with a number', ['n', '1 apple'], 'n', '1'],
@@ -119,7 +119,7 @@ describe('a step', () => {
     ['a number that is too long without its exponent', ['n', '1e+99'], 'n', '1'],
     ['nothing when the step is too long', [], 'n', `1${'0'.repeat(NUMBER_MAX)}`],
   ];
-  test.each(refusals)('cannot be added to %s', (_name, known, property, step) => {
+  test.each(rejects)('cannot be added to %s', (_name, known, property, step) => {
     expect(stepProperty(known, { property, step })).toEqual({ kind: 'not-a-number' });
   });
 

@@ -1,26 +1,26 @@
 import { addDecimals, decimalOf } from '../../infra/money.ts';
 
 /**
- * Properties of a record: a tree of texts, kept flat as dotted keys and values that alternate, in the order in which
- * the keys came. No key is above another one, which is what makes it a tree: setting `a` takes away everything below
- * `a.`, and setting `a.b` takes away the text at `a`.
+ * Properties of an entity: a tree of texts, stored flat as alternating dotted keys and values, in the order in which
+ * the keys came. No key is above another one, which is what makes it a tree: setting `a` removes everything below `a.`,
+ * and setting `a.b` removes the text at `a`.
  */
 export type Properties = readonly string[];
 
-/** Properties that a record holds; what would be one more is ignored. */
+/** Properties that an entity may have; a further one is ignored. */
 export const PROPERTIES_MAX = 512;
 
 /** Longest number that a step may lead to, in characters. */
 export const NUMBER_MAX = 64;
 
 export interface MergedProperties {
-  /** The very ones that were known, where nothing is different. */
+  /** The very list that was given, where nothing differs. */
   readonly properties: Properties;
-  /** Something was ignored. */
+  /** Some properties were ignored. */
   readonly isOverCap: boolean;
 }
 
-/** Sets what is given, one after the other; what is not given stays. */
+/** Sets the given properties one after the other; the others stay. */
 export function mergeProperties(known: Properties, given: Properties): MergedProperties {
   const values = new Map<string, string>();
   for (let index = 0; index < known.length; index += 2)
@@ -34,7 +34,7 @@ export function mergeProperties(known: Properties, given: Properties): MergedPro
     const before = values.get(key);
     if (before === value) continue;
     if (before === undefined) {
-      // Only for a key that comes: in a tree, nothing lies above or below one that is there.
+      // Only for a new key: in a tree, nothing is above or below a known one.
       inner ??= innerKeys(values.keys());
       if (!makeRoom(values, inner, key)) {
         isOverCap = true;
@@ -53,7 +53,7 @@ function flatOf(values: ReadonlyMap<string, string>): Properties {
   return flat;
 }
 
-/** The keys that others lie below. */
+/** The keys that others are below. */
 function innerKeys(keys: Iterable<string>): Set<string> {
   const inner = new Set<string>();
   for (const key of keys) addAbove(inner, key);
@@ -65,8 +65,8 @@ function addAbove(inner: Set<string>, key: string): void {
 }
 
 /**
- * Takes away what a key that comes would lie above or below; false when that is nothing and there is no room for one
- * more. `inner` may hold more than is true: what was taken away stays in it, and costs a look.
+ * Removes what is above or below a new key; false when there is nothing to remove and no room for one more. `inner` may
+ * hold more than is true: removed keys stay in it, which costs a look.
  */
 function makeRoom(values: Map<string, string>, inner: Set<string>, key: string): boolean {
   const before = values.size;
@@ -86,8 +86,8 @@ export type SteppedProperties =
   | { readonly kind: 'over-cap' };
 
 /**
- * Adds `step` to the number at `property`, exactly; one that is absent starts from 0. A number is what a number of JSON
- * looks like as text; a place in the tree that holds other properties, or that lies below a text, is none.
+ * Adds `step` to the number at `property`, exactly; an absent one starts from 0. A number is a text that JSON would
+ * read as a number; a place in the tree that holds other properties, or is below a text, is none.
  */
 export function stepProperty(
   known: Properties,

@@ -3,9 +3,9 @@ import { beginMessage, EVENT_MAX_BYTES, endMessage, subjectOf } from '../../inge
 import { EventView } from '../fold/event-view.ts';
 import type { RecordedRevenue } from './order.ts';
 
-/** A message's bytes at the most, so that any number of refunds that waited for one order fits some messages. */
+/** Bytes of a message at the most; refunds that waited for one order are split into several. */
 const PIECE_BYTES = 524_288;
-/** Messages that one message of updates may give a partition; its number has room for so many. */
+/** Messages that one message of updates may give a partition; its number has room for this many. */
 const PIECES_MAX = 64;
 const CURRENCY_BYTES_MAX = 16;
 
@@ -15,17 +15,17 @@ export interface RevenueMessage {
   readonly bytes: Uint8Array;
 }
 
-/** Where the events come from: the same for the same message of updates, whoever works it off and how often. */
+/** The origin of the events: the same for the same message of updates, however often it is applied. */
 export interface RevenueOrigin {
   readonly publisherId: bigint;
-  /** Of the message of updates, in its stream. */
+  /** Sequence of the message of updates in its stream. */
   readonly sequence: number;
   readonly sentAtMs: number;
 }
 
 /**
  * The messages that bring recorded revenue to its partitions. Their numbers follow from the sequence of the message of
- * updates, so that the fold tells a repeat after a crash.
+ * updates, by which the fold recognises a repeat after a crash.
  */
 export function revenueMessages(
   recorded: readonly RecordedRevenue[],
@@ -64,7 +64,7 @@ function piecesOf(
   return messages;
 }
 
-/** The event with the amount and the currency that its order's record allows, in place of those that it came with. */
+/** The event with the amount and the currency that its order allows, instead of its own. */
 function writeWithRevenue(writer: RowBinaryWriter, { event, minorUnits, currency }: RecordedRevenue): void {
   const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
   const view = new EventView();

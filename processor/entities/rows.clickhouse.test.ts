@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** How records of one kind are written and read. */
+/** How entities of one kind are written and read. */
 interface Table<Document> {
   readonly name: string;
   readonly columns: readonly string[];
@@ -84,7 +84,7 @@ async function insert<Document>(table: Table<Document>, documents: readonly Docu
   await store.insertRowBinary(table.name, table.columns, [writer.bytes()], undefined);
 }
 
-/** The last state of the records of a site, read as the processor reads them. */
+/** The last state of the entities of a site, read as the processor reads them. */
 async function select<Document>(table: Table<Document>, projectId: string): Promise<Document[]> {
   const rows = await store.query(
     `SELECT ${table.select} FROM ${table.name} WHERE projectId = {projectId:String}
@@ -106,7 +106,7 @@ const properties = fc
   .map((pairs) => pairs.flat());
 const amount = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
-/** Documents with ids of their own, of which a few are as odd as can be. */
+/** Documents with ids of their own, some of them extreme. */
 function documents<Document extends EntityDocument>(arbitrary: fc.Arbitrary<Omit<Document, 'id'>>) {
   const lists = fc.array(arbitrary, { minLength: 60, maxLength: 100 });
   return lists.map((list) =>
@@ -197,7 +197,7 @@ test.each([
   expect(stored.map(({ name }) => name)).toEqual(columns);
 });
 
-test('the highest version is the one that is read, before and after the store merges, however they came', async () => {
+test('the highest version is read, before and after the store merges, in whatever order they were written', async () => {
   const states = [3n, 2n ** 60n, 2n ** 60n + 1n, 7n].map(
     (version): GroupDocument => ({
       kind: 'group',
@@ -220,7 +220,7 @@ test('the highest version is the one that is read, before and after the store me
   ]);
 });
 
-test('the largest profile and the largest order find room in the store', async () => {
+test('the largest profile and the largest order fit the store', async () => {
   const wide = (length: number, size: number) =>
     Array.from({ length }, (_, index) => `${index}`.padEnd(size / 3, '日').slice(0, size / 3));
   const profile: ProfileDocument = {
@@ -264,7 +264,7 @@ test('the largest profile and the largest order find room in the store', async (
   await insert(ORDERS, [order]);
   expect(await select(PROFILES, 'large')).toEqual([profile]);
   const [read] = await select(ORDERS, 'large');
-  // Bytes as texts: a megabyte of them compares faster so.
+  // Bytes as texts: a megabyte compares faster that way.
   const comparable = ({ waiting, ...rest }: OrderDocument) => ({
     ...rest,
     waiting: waiting.map((refund) => ({ ...refund, event: Buffer.from(refund.event).toString('base64') })),

@@ -31,7 +31,7 @@ test('a repeat adds nothing, and updates without an id are never repeats', () =>
   expect(document?.count).toBe(3);
 });
 
-test('a tally keeps hour, reason and name, which its row lies under', () => {
+test('a tally keeps its first hour, reason and name', () => {
   const first = applyTally(undefined, tally(), 1n).document;
   const other = tally({ hourMs: 0, reason: 'filter', name: 'other' });
   expect(applyTally(first, other, 2n).document).toMatchObject({

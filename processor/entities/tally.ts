@@ -28,8 +28,8 @@ export interface TallyDocument extends EntityHead {
 export type TallyOutcome = 'applied' | 'repeat';
 
 /**
- * What an update makes of a tally. The id stands for hour, reason and name; a tally keeps those that it came with,
- * since its place in the store goes by them.
+ * Applies an update to a tally. The id stands for hour, reason and name; a tally keeps its first ones, because its row
+ * is stored under them.
  */
 export function applyTally(
   document: TallyDocument | undefined,
@@ -71,7 +71,7 @@ const rowSchema = z.object({
   count: z.coerce.number(),
 });
 
-/** The tally that a row is, which was selected with `TALLY_SELECT`. */
+/** The tally of a row that was selected with `TALLY_SELECT`. */
 export function tallyOf(row: unknown): TallyDocument {
   const read = rowSchema.parse(row);
   return {

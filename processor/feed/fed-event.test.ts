@@ -27,7 +27,7 @@ function readAll(bytes: Buffer, projectId: string): FedEvent[] {
   return events;
 }
 
-test('an event stands in the feed as it stands here, field by field', () => {
+test('an event in the feed has exactly these fields', () => {
   const event = plainEvent({
     projectId: 'shop~2',
     profileId: 'user-1',
@@ -144,7 +144,7 @@ const anyEvent: fc.Arbitrary<Event> = fc
     }),
   );
 
-/** What each column says in the feed, by a decoder of its own. */
+/** The values of each column as the feed shows them, by a separate decoder. */
 const FED: Readonly<Record<string, (fed: FedEvent) => unknown>> = {
   partition: ({ sequence }) => sequence[0],
   flushNumber: ({ sequence }) => sequence[1],
@@ -191,7 +191,7 @@ test('every column of every row is read back as it was written', () => {
   );
 });
 
-test('rows that are passed over are passed over to their very end', () => {
+test('a skipped row is skipped to its very end', () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { minLength: 1, maxLength: 6 }), (events) => {
       const bytes = rowsOf(events);

@@ -2,16 +2,16 @@ import { majorUnits } from '../../infra/money.ts';
 import type { RowReader } from './row-reader.ts';
 
 /**
- * CONTRACT with whoever follows a site's feed: an event as it stands there, one JSON object a line. Besides `sequence` and
- * `shortened` it is a row of `GET /export/events` with all `includes`. Fields are added, never renamed or removed. Texts
- * are empty where nothing is known; times are ISO 8601 in UTC with milliseconds.
+ * CONTRACT with the programs that follow a site's feed: an event as one line of JSON. Besides `sequence` and
+ * `shortened` it is a row of `GET /export/events` with all `includes`. Fields are added, never renamed or removed.
+ * Texts are empty where nothing is known; times are ISO 8601 in UTC with milliseconds.
  */
 export interface FedEvent {
-  /** 32 hexadecimal digits; no two events have the same. */
+  /** 32 hexadecimal digits; no two events share one. */
   readonly id: string;
   /**
    * Partition, flush of that partition, place among the site's events of that flush, from 0. Rises within a partition,
-   * compared number by number; flushes without an event of the site are left out.
+   * compared number by number; flushes without an event of the site are missing.
    */
   readonly sequence: readonly [partition: number, flushNumber: number, index: number];
   readonly name: string;
@@ -19,7 +19,7 @@ export interface FedEvent {
   readonly profileId: string;
   /** 32 hexadecimal digits; empty for an event of no session. */
   readonly sessionId: string;
-  /** The site. */
+  /** The site's project id. */
   readonly projectId: string;
   /** When it happened. */
   readonly createdAt: string;
@@ -36,9 +36,9 @@ export interface FedEvent {
   readonly groups: readonly string[];
   /** Texts by dotted keys. */
   readonly properties: Readonly<Record<string, string>>;
-  /** Null for an event of nobody known. */
+  /** Null for an event without a known profile. */
   readonly profile: { readonly id: string } | null;
-  /** The sender's id of it, when it was received, and the rest of the address. */
+  /** The sender's id of the event, when it was received, and the rest of the address. */
   readonly meta: {
     readonly eventId: string;
     readonly receivedAt: string;
@@ -49,7 +49,7 @@ export interface FedEvent {
   readonly referrerName: string;
   readonly referrerType: string;
   readonly region: string;
-  /** Degrees; null where the place is unknown. */
+  /** Degrees; null where the location is unknown. */
   readonly longitude: number | null;
   readonly latitude: number | null;
   readonly brand: string;
@@ -69,13 +69,16 @@ export interface FedEvent {
   readonly channel: string;
   readonly sdkName: string;
   readonly sdkVersion: string;
-  /** There, and true, where the event was too long for a message: it lacks its properties. The export has them. */
+  /** Present, and true, where the event was too long for a message: it lacks its properties. The export has them. */
   readonly shortened?: true;
 }
 
 const NO_ID = '0'.repeat(32);
 
-/** Reads the row at the reader's offset: every column, in the order of `EVENTS_COLUMNS`. `projectId`: what people call the site. */
+/**
+ * Reads the row at the reader's offset: every column, in the order of `EVENTS_COLUMNS`. `projectId` is the site's
+ * public id.
+ */
 export function readEvent(
   row: RowReader,
   { projectId, index }: { readonly projectId: string; readonly index: number },
@@ -84,7 +87,7 @@ export function readEvent(
   const flushNumber = row.u32();
   const id = row.id();
   const session = row.id();
-  row.text(); // What the site is stored under.
+  row.text(); // The id that the site is stored under.
   const deviceId = row.text();
   const profileId = row.text();
   const eventId = row.text();
@@ -146,7 +149,7 @@ export function readEvent(
   };
 }
 
-/** An event that is too long for a message, without what makes it so. */
+/** An event that is too long for a message, without its properties. */
 export function shortenedEvent(event: FedEvent): FedEvent {
   return { ...event, properties: {}, shortened: true };
 }
@@ -155,7 +158,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+/** The store has no "unknown" for coordinates; 0, 0 lies in the ocean. */
 function coordinatesOf(longitude: number, latitude: number) {
   if (longitude === 0 && latitude === 0) return { longitude: null, latitude: null };
   return { longitude: shortestDecimal(longitude), latitude: shortestDecimal(latitude) };

@@ -8,21 +8,21 @@ export interface FeedMessage {
   readonly first: number;
   readonly count: number;
   readonly bytes: Buffer;
-  /** Of its events, those that lack their properties. */
+  /** How many of its events lack their properties. */
   readonly shortened: number;
 }
 
 /** How large messages are. */
 export interface MessageSizes {
-  /** Events are put together up to this. */
+  /** Events are grouped up to this. */
   readonly groupMaxBytes: number;
-  /** What the bus takes at the most. An event that is longer goes without its properties. */
+  /** The largest message that the bus takes. A longer event goes without its properties. */
   readonly messageMaxBytes: number;
 }
 
 /**
- * The messages of a site's rows from place `from` on, each made when it is asked for: what one takes is what the thread is
- * kept for. An event that is longer than a group is a message by itself.
+ * The messages of a site's rows from place `from` on, each made when it is asked for, so that the thread is blocked for
+ * one message at a time. An event that is longer than a group is a message by itself.
  */
 export function* feedMessagesOf(
   bytes: Buffer,

@@ -1,6 +1,6 @@
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 
-/** What every feed of a process counts into. */
+/** Metrics that all feeds of a process share. */
 export interface FeedMetrics {
   readonly events: Counter;
   readonly messages: Counter;
@@ -11,19 +11,22 @@ export interface FeedMetrics {
 
 export function createFeedMetrics(metrics: Metrics): FeedMetrics {
   return {
-    events: metrics.counter('footfall_feed_events_total', 'Events that went to the feeds of their sites.'),
-    messages: metrics.counter('footfall_feed_messages_total', 'Messages of feeds.'),
+    events: metrics.counter(
+      'footfall_feed_events_total',
+      'Events that were published to the feeds of their sites.',
+    ),
+    messages: metrics.counter('footfall_feed_messages_total', 'Messages that were published to feeds.'),
     retries: metrics.counter(
       'footfall_feed_retries_total',
-      'Messages of feeds that were not taken at once, and were tried again.',
+      'Messages of feeds whose publication was retried.',
     ),
     shortened: metrics.counter(
       'footfall_feed_shortened_events_total',
-      'Events that went to a feed without their properties, since they were too long.',
+      'Events that are in a feed without their properties, because they were too long.',
     ),
     lost: metrics.counter(
       'footfall_feed_lost_events_total',
-      'Events that are stored and lack in a feed: the bus refused them again and again.',
+      'Stored events that are missing from a feed, because the bus kept rejecting them.',
     ),
   };
 }

@@ -1,11 +1,11 @@
 import type { Bus } from '../../infra/bus/bus.ts';
 
 /**
- * CONTRACT with whoever follows a site's feed; "Feed" in processor/README.md says it in words.
+ * CONTRACT with the programs that follow a site's feed; processor/feed/README.md describes it.
  *
- * One stream, `feed`. A message holds events of one site, of one flush of one partition, as lines of JSON (`FedEvent`), on
- * `feed.<site>.<partition>`; its headers say which. Every message follows the one before it on its subject or is refused,
- * and names it: `Nats-Expected-Last-Subject-Sequence`.
+ * One stream, `feed`. A message holds events of one site, of one flush of one partition, as lines of JSON (`FedEvent`),
+ * on `feed.<site>.<partition>`; its headers say which. Every message names the one before it on its subject,
+ * `Nats-Expected-Last-Subject-Sequence`, and the bus rejects it behind any other.
  */
 export const FEED_STREAM = 'feed';
 const EVERY_FEED = `${FEED_STREAM}.>`;
@@ -15,7 +15,7 @@ const FLUSH_HEADER = 'footfall-flush';
 const FIRST_HEADER = 'footfall-first';
 const COUNT_HEADER = 'footfall-count';
 
-/** What the stream keeps. The oldest messages go first. */
+/** The limits of the stream. The oldest messages go first. */
 export interface FeedLimits {
   readonly bytesMax: number;
   readonly ageMaxMs: number;
@@ -30,7 +30,7 @@ export interface FeedPosition {
   readonly count: number;
 }
 
-/** Makes sure that the stream is there, and keeps as much as it should. */
+/** Makes sure that the stream exists with these limits. */
 export function ensureFeedStream(bus: Bus, { bytesMax, ageMaxMs }: FeedLimits): Promise<void> {
   return bus.ensureStream(FEED_STREAM, EVERY_FEED, bytesMax, { oldestGo: true, ageMaxMs });
 }

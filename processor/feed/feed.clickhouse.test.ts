@@ -35,7 +35,7 @@ afterEach(() => world.stopLanes());
 const start = (instance: string, more: Partial<LaneStart> = {}) =>
   world.start({ partition: PARTITION, instance, ...more });
 
-/** Writes a site's record, and waits until it is known whether it has a feed. */
+/** Writes a site's record, and waits until its feed is on or off. */
 async function putSite(id: string, feed: boolean, storedId = id): Promise<void> {
   const at = new Date().toISOString();
   const site = siteSchema.parse({
@@ -52,7 +52,7 @@ async function putSite(id: string, feed: boolean, storedId = id): Promise<void> 
   await until('the site', () => world.feeds.sites.has(storedId) === feed || undefined);
 }
 
-/** Some visits, with all that an event can say. */
+/** Some visits, with everything that an event can have. */
 function eventOf(projectId: string, index: number): Event {
   const nowMs = Date.now();
   const deviceId = (index % 5).toString(16).repeat(32);
@@ -109,7 +109,7 @@ async function exported(projectId: string, storedId: string): Promise<unknown[]>
   );
 }
 
-/** Holds that the feed is what is stored, once, and in order; returns how many events that are. */
+/** Expects the feed to be what is stored, once, and in order; returns how many events that are. */
 async function expectFeedIsStored(projectId: string, storedId = projectId): Promise<number> {
   const fed = await fedTo(storedId);
   const byId = [...fed].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -122,7 +122,7 @@ async function expectFeedIsStored(projectId: string, storedId = projectId): Prom
   return fed.length;
 }
 
-/** Resolves when the store has so many events of the site, without the synthetic ones. */
+/** Resolves when the store has this many events of the site, without the synthetic ones. */
 async function stored(storedId: string, events: number): Promise<void> {
   await until(`${events} events of ${storedId}`, async () => {
     const rows = await world.store.query<{ n: number }>(
@@ -135,7 +135,7 @@ async function stored(storedId: string, events: number): Promise<void> {
 
 let flushes = 0;
 
-/** Resolves when the flush that runs now is complete: the next one is in the store. */
+/** Resolves when the current flush is complete: the next one is in the store. */
 async function flushOver(): Promise<void> {
   flushes += 1;
   await publish('unfed', flushes, 1);
@@ -170,7 +170,7 @@ test('a feed has what the export has, from when it is switched on until it is sw
 
 const points = CRASH_POINTS.filter((point) => point.startsWith('flush:'));
 
-/** Of the visits to the point, those that are deaths: in a flush, and in the same or the next one after a restart. */
+/** The visits of the crash point that are deaths: in a flush, and in the same or the next one after a restart. */
 const DEATHS = [2, 3, 5];
 
 test.each(points)('a lane that dies at %s again and again feeds every stored event once', async (point) => {
@@ -199,7 +199,7 @@ test.each(points)('a lane that dies at %s again and again feeds every stored eve
 
 test('two owners that take a partition from each other feed every stored event once', async () => {
   await putSite('contended', true);
-  // Of one name, so that neither waits for the other.
+  // Both have the same name, so that neither waits for the other's lease.
   const lanes = [await start('same'), await start('same')];
   for (let index = 0; index < 60; index += 1) await publish('contended', index, 1);
   await until('both to lose it', () => lanes.every(({ metrics }) => metrics.fencings.value > 0) || undefined);
@@ -214,14 +214,14 @@ test('two owners that take a partition from each other feed every stored event o
   expect(await expectFeedIsStored('contended')).toBe(60 + 5);
 });
 
-/** The lines that the README gives to whoever wants to follow a feed. */
+/** The example in the README for programs that follow a feed. */
 function readmeConsumer(): string {
   const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
   const section = must(readme.split('\n## Consume\n')[1], 'a section of that name');
   return must(/```js\n(.*?)```/s.exec(section)?.[1], 'code in it');
 }
 
-test('the ten lines of the README follow the feed of a site, and go on where they stopped', async () => {
+test('the ten lines of the README follow the feed of a site, and resume where they stopped', async () => {
   await putSite('demo', true);
   const lane = await start('three');
   await answering(lane);

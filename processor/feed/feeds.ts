@@ -27,14 +27,14 @@ export class Feeds implements FeedDeps {
     this.#look();
   }
 
-  /** Resolves once it is known which sites want a feed. A bus that has no room for one is only told of. */
+  /** Resolves once it is known which sites want a feed. A bus that has no room for the stream is logged. */
   static async open(options: FeedsOptions): Promise<Feeds> {
     const { bus, log, limits } = options;
     const accounts = await Accounts.open(bus, log);
     try {
       await ensureFeedStream(bus, limits);
     } catch (error) {
-      log.error({ reason: reasonOf(error) }, 'feed: the bus does not make its stream');
+      log.error({ reason: reasonOf(error) }, 'the stream of the feeds could not be made');
     }
     return new Feeds(options, accounts);
   }

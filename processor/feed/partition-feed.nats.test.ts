@@ -18,14 +18,14 @@ import { type FedFlush, PartitionFeed, type Recover } from './partition-feed.ts'
 
 const PARTITION = 3;
 const LIMITS = { bytesMax: 268_435_456, ageMaxMs: 3_600_000 };
-/** So long that an event in two goes into a message of its own. */
+/** So long that every second event begins a message. */
 const LONG = 'x'.repeat(100_000);
 const EVENTS = 12;
 const log = createLogger('feed-test', 'silent');
 
 let nats: NatsServer;
 let bus: Bus;
-/** What an operator sees of them. */
+/** The server as an operator sees it. */
 let connection: NatsConnection;
 let streams: StreamAPI;
 
@@ -47,14 +47,28 @@ interface Fed {
   readonly metrics: FeedMetrics;
 }
 
-/** A feed as a lane has it, which finds nothing known; `over` is the bus that it uses. */
+/** A feed as a lane has it at its start, with nothing in memory; `over` is the bus that it uses. */
 function feedOf(site: string, over: Bus = bus): Fed {
   const metrics = createFeedMetrics(new Metrics());
   const feeds = { sites: new Map([[site, site]]), limits: LIMITS, metrics };
   return { feed: new PartitionFeed({ partition: PARTITION, bus: over, log, feeds }), metrics };
 }
 
-/** The flushes of a site, each of so many events that they take several messages. */
+/** A bus that counts in `looks` how often the last message of a site is asked for. */
+function counting(looks: string[]): Bus {
+  return new Proxy(bus, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        if (name === 'lastOf') looks.push(String(args[1]));
+        return member.apply(target, args);
+      };
+    },
+  });
+}
+
+/** The flushes of a site, each with so many events that they take several messages. */
 function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   const run = new FoldRun();
   for (let flush = 0; flush < count; flush += 1) {
@@ -70,7 +84,7 @@ function flushesOf(site: string, count: number, text = LONG): FedFlush[] {
   }));
 }
 
-/** As of a lane whose partition stays its own. */
+/** As for a lane that still owns its partition. */
 const stillOurs: Recover = async () => {};
 
 async function fedTo(site: string): Promise<FedEvent[]> {
@@ -102,7 +116,7 @@ async function expectAllOnce(site: string, flushes: number): Promise<void> {
   }
 }
 
-/** A bus whose `append` number `at` goes wrong: before it is sent, or after it took effect. */
+/** A bus whose `append` number `at` fails: before it is sent, or after it took effect. */
 function failing(at: number, when: 'before' | 'after', error: Error): Bus {
   let calls = 0;
   return new Proxy(bus, {
@@ -122,7 +136,7 @@ function failing(at: number, when: 'before' | 'after', error: Error): Bus {
 }
 
 describe('a flush is in the feed once and in order', () => {
-  // The first flush has six messages, and so has each behind it.
+  // The first flush has six messages, and so has each after it.
   const deaths = [1, 2, 6, 7, 9].flatMap((at) =>
     (['before', 'after'] as const).map((when) => ({ at, when })),
   );
@@ -163,7 +177,7 @@ describe('a flush is in the feed once and in order', () => {
     },
   );
 
-  test('though two owners do it at the same time', async () => {
+  test('although two owners publish it at the same time', async () => {
     const flushes = flushesOf('two', 3);
     for (const flush of flushes) {
       const both = [feedOf('two'), feedOf('two')];
@@ -172,7 +186,7 @@ describe('a flush is in the feed once and in order', () => {
     await expectAllOnce('two', 3);
   });
 
-  test('and an owner who was deposed brings nothing of what others are past', async () => {
+  test('and a fenced owner adds nothing behind a newer flush', async () => {
     const [first, second] = flushesOf('deposed', 2);
     const flushes = [must(first, 'first'), must(second, 'second')];
     const late = feedOf('deposed');
@@ -180,9 +194,9 @@ describe('a flush is in the feed once and in order', () => {
     const next = feedOf('deposed');
     for (const flush of flushes) await next.feed.publish(flush, stillOurs);
     const fenced: Recover = async () => {
-      throw new FencedError('somebody else has it');
+      throw new FencedError('another process owns it');
     };
-    // What it knows is too old; what it does not know it looks up.
+    // What it remembers is out of date; what it does not remember it looks up.
     await expect(late.feed.publish(must(second, 'second'), fenced)).rejects.toThrow(FencedError);
     await expect(feedOf('deposed').feed.publish(must(first, 'first'), fenced)).rejects.toThrow(FencedError);
     await expectAllOnce('deposed', 2);
@@ -223,7 +237,7 @@ test('a site without a feed costs no message, and a site beside it changes nothi
   expect(await fedTo('unfed')).toEqual([]);
 });
 
-test('a feed goes on behind what was removed from it', async () => {
+test('a feed continues after messages were removed from it', async () => {
   const [first, second, third] = flushesOf('removed', 3);
   const { feed, metrics } = feedOf('removed');
   await feed.publish(must(first, 'first'), stillOurs);
@@ -243,7 +257,7 @@ test('a feed goes on behind what was removed from it', async () => {
   expect(metrics.retries.value).toBe(2);
 });
 
-test('of a person the messages go that name them, and those of a visit that does', async () => {
+test('an erased person loses the messages that name them, and those of their visits', async () => {
   const site = 'erased';
   const { feed } = feedOf(site);
   const run = new FoldRun();
@@ -278,7 +292,7 @@ test('of a person the messages go that name them, and those of a visit that does
   expect(new Set((await fedTo(site)).map(({ path }) => path))).toEqual(new Set(['/other', '/nobody']));
 });
 
-test('an odd name of a site makes a subject that only its own followers hear', async () => {
+test('a site with special characters in its id has a subject of its own', async () => {
   for (const site of ['größe', 'a.b', 'a b', 'a*', '>', 'shop', 'shop~2']) {
     const [flush] = flushesOf(site, 1, '');
     await feedOf(site).feed.publish(must(flush, 'a flush'), stillOurs);
@@ -291,9 +305,9 @@ test('an odd name of a site makes a subject that only its own followers hear', a
 });
 
 describe('a bus that works', () => {
-  test('and refuses a message to the end makes a gap that is counted, and holds nothing up after that', async () => {
-    const { feed, metrics } = feedOf('refused');
-    const [first, second, third, fourth] = flushesOf('refused', 4);
+  test('and keeps rejecting a message causes a counted gap, and delays no later flush', async () => {
+    const { feed, metrics } = feedOf('rejected');
+    const [first, second, third, fourth] = flushesOf('rejected', 4);
     await feed.publish(must(first, 'first'), stillOurs);
     await streams.update(FEED_STREAM, { max_msg_size: 10_000 });
     let tries = 0;
@@ -309,11 +323,11 @@ describe('a bus that works', () => {
     await streams.update(FEED_STREAM, { max_msg_size: -1 });
     await feed.publish(must(fourth, 'fourth'), counting);
     expect(tries).toBe(16);
-    const paths = (await fedTo('refused')).map(({ path }) => path);
+    const paths = (await fedTo('rejected')).map(({ path }) => path);
     expect(paths).toEqual([...pathsOf(1), ...pathsOf(4).slice(-EVENTS)]);
   });
 
-  test('and has lost the stream gets another one', async () => {
+  test('and has lost the stream gets a new one', async () => {
     const { feed, metrics } = feedOf('deleted');
     const [first, second] = flushesOf('deleted', 2);
     await feed.publish(must(first, 'first'), stillOurs);
@@ -325,8 +339,8 @@ describe('a bus that works', () => {
   });
 });
 
-// The last, since others need a bus.
-test('while the bus is away a flush waits, and nothing of it is lost or twice', async () => {
+// The last test, since the others need a bus.
+test('while the bus is away a flush waits, and each of its events is fed once', async () => {
   const { feed, metrics } = feedOf('away');
   const [first, second] = flushesOf('away', 2);
   await feed.publish(must(first, 'first'), stillOurs);
@@ -341,4 +355,21 @@ test('while the bus is away a flush waits, and nothing of it is lost or twice', 
   expect(waits).toBeGreaterThan(0);
   expect(metrics.lost.value).toBe(0);
   await expectAllOnce('away', 2);
+});
+
+test('a site that is evicted from memory is read back from the bus, and each of its events is fed once', async () => {
+  const names = ['evicted-a', 'evicted-b', 'evicted-c'];
+  const looks: string[] = [];
+  const feeds = {
+    sites: new Map(names.map((name) => [name, name])),
+    limits: LIMITS,
+    metrics: createFeedMetrics(new Metrics()),
+  };
+  const feed = new PartitionFeed({ partition: PARTITION, bus: counting(looks), log, feeds, feedSitesMax: 2 });
+  const flushes = names.map((name) => flushesOf(name, 3, 'short'));
+  for (let round = 0; round < 3; round += 1)
+    for (const ofSite of flushes) await feed.publish(must(ofSite[round], 'a flush'), stillOurs);
+  for (const name of names) await expectAllOnce(name, 3);
+  // Two fit: the third evicts the first, whose next flush evicts the second, and so on.
+  expect(looks).toHaveLength(9);
 });

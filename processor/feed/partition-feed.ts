@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { noteRetry } from '../../infra/concurrency/retry.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import { feedMessagesOf, type MessageSizes } from './feed-messages.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
@@ -15,16 +17,26 @@ import { rowsOfSites, type SiteRows } from './site-rows.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
 const GROUP_MAX_BYTES = 262_144;
-/** Headers count towards what the bus takes. */
+/** Headers count towards the size of a message. */
 const HEADERS_MAX_BYTES = 1_024;
-/** Sites that are published at the same time: the bus writes one message after the other, but the way there is shared. */
+/**
+ * Sites that are published at the same time: the bus writes one message after the other, but their round trips overlap.
+ */
 const SITES_AT_ONCE = 8;
-/** How often the bus may refuse a message while it takes the lane's record: with the waits between, most of a minute. */
+/**
+ * How often the bus may reject a message while it takes the lane's record: with the waits between, most of a minute.
+ */
 const TRIES_MAX = 15;
 
-/** What all feeds of a process share. */
+/**
+ * Sites whose last message, or whose rejection by the bus, a partition remembers. Above it the site that was published
+ * longest ago is evicted: its last message is read back from the bus, and a rejection is retried in full.
+ */
+const SITES_MAX = 10_000;
+
+/** What the feeds of all partitions of a process share. */
 export interface FeedDeps {
-  /** The sites whose events are wanted now: what people call each, by what it is stored under. */
+  /** The sites that want a feed now: their public id by the id that they are stored under. */
   readonly sites: ReadonlyMap<string, string>;
   readonly limits: FeedLimits;
   readonly metrics: FeedMetrics;
@@ -35,6 +47,8 @@ export interface PartitionFeedOptions {
   readonly bus: Bus;
   readonly log: Logger;
   readonly feeds: FeedDeps;
+  /** For tests: instead of `SITES_MAX`. */
+  readonly feedSitesMax?: number;
 }
 
 /** The events of a flush: RowBinary rows. */
@@ -44,36 +58,40 @@ export interface FedFlush {
 }
 
 /**
- * Waits after a failure until the bus works and says that the partition is still ours. Throws when it is not, or when the
+ * Waits after a failure until the bus works and the partition is known to be ours. Throws when it is not, or when the
  * lane ends.
  */
 export type Recover = (error: BusError, attempt: number) => Promise<void>;
 
 /**
- * Brings the events of one partition to the feeds of their sites, each once and in order, for as long as its lane lives.
+ * Brings the events of one partition to the feeds of their sites, each once and in order, for as long as its lane
+ * lives.
  *
- * A flush may be done again, and for a moment two owners may do the same one. What is in the feed by then is known from the
- * last message of the subject, which names its flush and its place in that; and every message names the one that it
- * follows, so that of two that follow the same one the bus takes only the first. Both owners have the same events at the
- * same places, so it does not matter whose it is.
+ * A flush may be repeated, and for a moment two owners may do the same one. The last message of a subject names its
+ * flush and its place in it, which says what is in the feed; every message names the one that it follows, so that of
+ * two that follow the same one the bus takes only the first. Both owners have the same events at the same places, so
+ * either may win.
  */
 export class PartitionFeed {
   readonly #options: PartitionFeedOptions;
   readonly #sizes: MessageSizes;
-  /** Sequence of the last message of a site, as far as it is known; 0: there is none. */
-  readonly #lastSequences = new Map<string, number>();
-  /** Sites of which the bus refused a message to the end: until it takes one again, nothing waits for them. */
-  readonly #refused = new Set<string>();
+  /** Sequence of the last message of a site, as far as it is known; 0: it has none. */
+  readonly #lastSequences: LRUCache<string, number>;
+  /** Sites whose message the bus rejected on every attempt: until it takes one again, nothing waits for them. */
+  readonly #rejected: LRUCache<string, true>;
 
   constructor(options: PartitionFeedOptions) {
     this.#options = options;
+    const max = options.feedSitesMax ?? SITES_MAX;
+    this.#lastSequences = new LRUCache({ max });
+    this.#rejected = new LRUCache({ max });
     const messageMaxBytes = options.bus.messageMaxBytes - HEADERS_MAX_BYTES;
     this.#sizes = { messageMaxBytes, groupMaxBytes: Math.min(GROUP_MAX_BYTES, messageMaxBytes) };
   }
 
   /**
-   * Brings what is not there yet. While the bus is away it waits. A message that the bus refuses although it works is given
-   * up in the end, with the site's events of that flush behind it, counted and logged: what is stored must not wait for it.
+   * Publishes what is not in the feed yet. While the bus is away it waits. A message that a working bus keeps rejecting
+   * is given up, with the site's remaining events of that flush, counted and logged: the store must not wait for it.
    */
   async publish(flush: FedFlush, recover: Recover): Promise<void> {
     const { sites } = this.#options.feeds;
@@ -94,28 +112,34 @@ export class PartitionFeed {
       const before = progress.next;
       try {
         await this.#publishRest(site, flush, progress, recover);
-        this.#refused.delete(site.storedId);
+        this.#rejected.delete(site.storedId);
         return;
       } catch (error) {
         if (!(error instanceof BusError)) throw error;
         this.#lastSequences.delete(site.storedId);
-        feeds.metrics.retries.add();
         if (progress.next > before) attempt = 0;
+        const fields = { partition, flushNumber: flush.flushNumber, site: site.projectId };
+        noteRetry(
+          { operation: 'publication to a feed', log, fields, retries: feeds.metrics.retries },
+          attempt,
+          error,
+        );
         await recover(error, attempt);
         attempt += 1;
-        if (attempt < (this.#refused.has(site.storedId) ? 1 : TRIES_MAX)) continue;
-        this.#refused.add(site.storedId);
+        if (attempt < (this.#rejected.has(site.storedId) ? 1 : TRIES_MAX)) continue;
+        this.#rejected.set(site.storedId, true);
         const events = site.starts.length - progress.next;
         feeds.metrics.lost.add(events);
-        const { flushNumber } = flush;
-        const what = { partition, flushNumber, site: site.projectId, events, reason: reasonOf(error) };
-        log.error(what, 'feed: the bus refuses the events of a flush; the feed goes on without them');
+        log.error(
+          { ...fields, events, reason: reasonOf(error) },
+          'the bus rejects events of a flush, the feed continues without them',
+        );
         return;
       }
     }
   }
 
-  /** `progress.next`: the place of the first event that is not known to be in the feed; kept up to date. */
+  /** `progress.next` is the place of the first event that is not known to be in the feed; it is updated on the way. */
   async #publishRest(
     site: SiteRows,
     { flushNumber, events }: FedFlush,
@@ -144,7 +168,7 @@ export class PartitionFeed {
     }
   }
 
-  /** The sequence of the site's last message; 0 without one. Notes what the feed has of the flush. */
+  /** The sequence of the site's last message; 0 without one. Notes how much of the flush is in the feed. */
   async #findLast(
     storedId: string,
     flushNumber: number,
@@ -154,7 +178,7 @@ export class PartitionFeed {
     const { partition, bus, feeds } = this.#options;
     const last = await bus.lastOf(FEED_STREAM, feedSubjectOf(storedId, partition));
     if (last === undefined) {
-      // Without a stream nothing could be appended: somebody has deleted it.
+      // The stream may have been deleted, and without it nothing can be appended.
       await ensureFeedStream(bus, feeds.limits);
       return 0;
     }
@@ -162,9 +186,12 @@ export class PartitionFeed {
     if (place === undefined) return last.sequence;
     // Messages of ours may have been removed since, so this only moves forward.
     if (place.flushNumber === flushNumber) progress.next = Math.max(progress.next, place.first + place.count);
-    // Somebody else has gone on, and we are to hear of it here. Else the lanes have begun to count anew; so does the feed.
+    // Either another owner is ahead, and `recover` throws; or the lanes count flushes anew, and so does the feed.
     if (place.flushNumber > flushNumber)
-      await recover(new BusError(`feed: flush ${place.flushNumber} is there`, 'conflict', undefined), 0);
+      await recover(
+        new BusError(`the feed already has flush ${place.flushNumber}`, 'conflict', undefined),
+        0,
+      );
     return last.sequence;
   }
 }

@@ -15,7 +15,7 @@ const BYTES: Readonly<Record<string, number>> = {
   'Map(String, String)': PAIRS,
 };
 
-/** How many bytes each column of an event's row has; negative for those that say it themselves. */
+/** How many bytes each column of an event's row has; negative for columns with a length of their own. */
 const WIDTHS: readonly number[] = EVENTS_COLUMNS.map((column) => {
   const width = BYTES[COLUMN_TYPES[column] ?? 'String'];
   if (width === undefined) throw new Error(`no reader for the column ${column}`);
@@ -92,7 +92,7 @@ export class RowReader {
     }
   }
 
-  /** Passes over the columns of an event's row from one to another: both by their places, `to` not included. */
+  /** Skips columns of an event's row, `to` not included. */
   skip(from: number, to: number): void {
     for (let column = from; column < to; column += 1) {
       const width = WIDTHS[column] ?? 0;

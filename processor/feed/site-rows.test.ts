@@ -18,7 +18,7 @@ const SIZES: MessageSizes = { groupMaxBytes: 262_144, messageMaxBytes: 1_000_000
 const SMALL: MessageSizes = { groupMaxBytes: 2_500, messageMaxBytes: 6_000 };
 const DAY_MS = 86_400_000;
 
-/** What goes to the feeds of a flush: by site, message by message. */
+/** The messages of a flush, by site. */
 async function fedBy(bytes: Buffer, sizes: MessageSizes = SIZES): Promise<Map<string, FedEvent[][]>> {
   const sites = await rowsOfSites(bytes, SITES);
   return new Map(
@@ -41,8 +41,8 @@ function runOf(events: readonly Event[]): FoldRun {
   return run;
 }
 
-describe('of a flush', () => {
-  test('the feeds of the wanted sites hold every row of theirs once, and those of no other', async () => {
+describe('a flush', () => {
+  test('gives each site with a feed its rows, each once, and no other site any', async () => {
     await fc.assert(
       fc.asyncProperty(eventLists(), async (events) => {
         const run = runOf(events);
@@ -65,7 +65,7 @@ describe('of a flush', () => {
     );
   });
 
-  test('that is done again after a restart, every event is at the same place', async () => {
+  test('that is repeated after a restart has every event at the same place', async () => {
     await fc.assert(
       fc.asyncProperty(eventLists(), fc.nat(), async (events, cut) => {
         const flushAt = cut % (events.length + 1);
@@ -76,7 +76,7 @@ describe('of a flush', () => {
           events.slice(flushAt).forEach((event, index) => {
             run.take(messageOf([event], sequence + index + 1));
           });
-          // Everybody's session ends.
+          // Every session ends.
           run.take(messageOf([], events.length + 1, START_MS + 400 * DAY_MS));
           if (dies) run.crash();
           run.flush();
@@ -89,7 +89,7 @@ describe('of a flush', () => {
     );
   });
 
-  test('sessions that end together may end in another order, and stand in the same', async () => {
+  test('has session ends of one moment in the same order, in whatever order they were folded', async () => {
     const events = Array.from({ length: 40 }, (_, index) => {
       const deviceId = index.toString(16).padStart(2, '0').repeat(16);
       return plainEvent({ deviceId, sessionId: deviceId });
@@ -122,7 +122,7 @@ describe('messages', () => {
     plainEvent({ path: `/${index}`, properties: ['text', 'é'.repeat(index * 30)] }),
   );
 
-  test('hold as many events as fit, and go on wherever somebody stopped', async () => {
+  test('hold as many events as fit, from any event on', async () => {
     const { bytes, site } = await bytesOf(events);
     const all = [...feedMessagesOf(bytes, site, { from: 0, ...SMALL })];
     expect(all.length).toBeGreaterThan(10);
@@ -137,7 +137,7 @@ describe('messages', () => {
     }
   });
 
-  test('an event that is too long for the bus goes without its properties, and says so', async () => {
+  test('say which event lacks its properties because it is too long for the bus', async () => {
     const long = plainEvent({ path: '/long', properties: ['text', 'x'.repeat(7_000)] });
     const { bytes, site } = await bytesOf([plainEvent({ path: '/a' }), long, plainEvent({ path: '/b' })]);
     const messages = [...feedMessagesOf(bytes, site, { from: 0, ...SMALL })];

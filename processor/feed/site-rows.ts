@@ -2,9 +2,9 @@ import { SESSION_END } from '../../ingest/event.ts';
 import { EVENT_FRONT_COLUMNS, EVENTS_COLUMNS } from '../rows.ts';
 import { RowReader } from './row-reader.ts';
 
-/** How long the thread is kept from everything else; then others have a turn. */
+/** How long the thread is blocked before other work has a turn. */
 const SLICE_MS = 4;
-/** Looking at the clock for each row would cost more than the row. */
+/** Reading the clock for each row would cost more than the row. */
 const ROWS_BETWEEN_LOOKS = 64;
 
 const SITE_AT = EVENT_FRONT_COLUMNS.length;
@@ -17,13 +17,13 @@ const ID_BYTES = 16;
 /** The rows of a flush that are of one site, in the order of its feed. */
 export interface SiteRows {
   readonly storedId: string;
-  /** What people call the site. */
+  /** The site's public id. */
   readonly projectId: string;
   /** Where each row begins. */
   readonly starts: readonly number[];
 }
 
-/** The rows of one site while they are found. */
+/** The rows of one site while they are collected. */
 interface Found {
   readonly projectId: string;
   readonly starts: number[];

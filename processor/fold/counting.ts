@@ -1,17 +1,17 @@
 import { FLAG_REVENUE, FLAG_SCREEN_VIEW } from '../../ingest/event.ts';
 import type { EventView } from './event-view.ts';
+import { evictCounters } from './evict-sites.ts';
 import type { PartitionState } from './partition.ts';
 import { isBounce } from './session.ts';
 import {
   createSiteCounters,
   dropMinutesBefore,
   expireMinutes,
+  MINUTE_MS,
   minuteAt,
   type SiteCounters,
   seeDevice,
 } from './site-counters.ts';
-
-const MINUTE_MS = 60_000;
 
 /** What the minute counters need to know of a session. */
 export interface SessionSummary {
@@ -65,8 +65,12 @@ export function countSessionChange(
 /** The counters of a site, created when the site is first seen. */
 export function countersOf(state: PartitionState, site: string): SiteCounters {
   const known = state.counters.get(site);
-  if (known !== undefined) return known;
-  const created = createSiteCounters(state.clockMs);
+  if (known !== undefined) {
+    known.touchedMs = state.clockMs;
+    return known;
+  }
+  if (state.counters.size >= state.limits.sitesMax) evictCounters(state);
+  const created = createSiteCounters(state.clockMs, state.evictedMinutesBeforeMs);
   state.counters.set(site, created);
   return created;
 }

@@ -1,5 +1,5 @@
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import {
-  DecodeError,
   decodeMessageHead,
   FLAG_CREDIT,
   FLAG_EVENT_ID,
@@ -225,7 +225,7 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
 
 function siteOf(state: PartitionState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
-  // Sites are few, and each stays interned.
+  // Interned once, until `evictQuietSites` finds that nothing refers to it.
   return state.sites.idByText.get(text) ?? intern(state.sites, text);
 }
 

@@ -73,7 +73,7 @@ function liveDetails(state: PartitionState, projectId: string, nowMs: number): U
 function minutes(state: PartitionState, projectId: string, fromMs: number): Uint8Array {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
-  if (counters !== undefined && fromMs < counters.minutesFromMs) {
+  if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
     return encodeHotAnswer({ kind: 'unavailable', reason: 'not-held' });
   }
   const answered: HotMinute[] = [];

@@ -13,6 +13,8 @@ export interface PartitionLimits {
   readonly eventIdsMax: number;
   readonly publishersMax: number;
   readonly minuteVisitorsMax: number;
+  /** Sites with counters. */
+  readonly sitesMax: number;
   readonly grantsMax: number;
 }
 
@@ -67,6 +69,8 @@ export interface PartitionState {
   readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
   minuteVisitors: number;
+  /** Minutes before this may be missing in a site that has no counters, or got them later. */
+  evictedMinutesBeforeMs: number;
   readonly grants: Map<string, Grant>;
 }
 
@@ -90,6 +94,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     ended: new Map(),
     counters: new Map(),
     minuteVisitors: 0,
+    evictedMinutesBeforeMs: 0,
     grants: new Map(),
   };
 }

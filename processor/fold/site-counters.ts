@@ -3,8 +3,8 @@ import { NumberSet } from './number-set.ts';
 /** A device is live for this long after its last event. */
 export const LIVE_WINDOW_MS = 300_000;
 /** Minutes that are answered from memory: two hours, for a span of one hour and the one before it. */
-const MINUTES_KEPT_MS = 7_500_000;
-const MINUTE_MS = 60_000;
+export const MINUTES_KEPT_MS = 7_500_000;
+export const MINUTE_MS = 60_000;
 // The live window plus the minute by which an event may lie ahead of its receipt, rounded up to a power of two.
 const RING_SECONDS = 512;
 const LIVE_SPAN_SECONDS = 360;
@@ -35,15 +35,18 @@ export interface SiteCounters {
   readonly minutes: Map<number, Minute>;
   /** Minutes before this are not known any more. */
   minutesFromMs: number;
+  /** The partition's clock when something was last counted. */
+  touchedMs: number;
 }
 
-export function createSiteCounters(clockMs: number): SiteCounters {
+export function createSiteCounters(clockMs: number, minutesFromMs: number): SiteCounters {
   return {
     live: 0,
     floorSecond: Math.floor((clockMs - LIVE_WINDOW_MS) / 1000),
     liveBySecond: new Int32Array(RING_SECONDS),
     minutes: new Map(),
-    minutesFromMs: 0,
+    minutesFromMs,
+    touchedMs: clockMs,
   };
 }
 

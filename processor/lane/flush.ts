@@ -1,11 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
-import { BusError } from '../../infra/bus/bus-error.ts';
+import type { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
-import { type Backoff, backoffMs } from '../../infra/concurrency/backoff.ts';
+import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
-import { type KeyedInsert, type Store, StoreError } from '../../infra/store/store.ts';
+import type { KeyedInsert, Store } from '../../infra/store/store.ts';
 import { streamOf } from '../../ingest/event.ts';
+import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { PartitionFeed } from '../feed/partition-feed.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../rows.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
@@ -14,8 +17,7 @@ import type { Ownership } from './ownership.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 import type { CutBatch } from './worker-tasks.ts';
 
-export const RETRY_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 };
-const TRIES_WHILE_STOPPING = 3;
+const RETRIES_WHILE_STOPPING = 3;
 
 export interface FlushOptions {
   readonly partition: number;
@@ -30,12 +32,12 @@ export interface FlushOptions {
   readonly metrics: LaneMetrics;
   readonly gauges: LaneGauges;
   readonly crashPoint: (point: CrashPoint) => void;
-  /** How long to go on trying: for ever, a few times since the lane stops, or no more since it failed. */
+  /** How long to retry: until it succeeds, a few times since the lane stops, or not at all since it failed. */
   readonly hurry: () => 'no' | 'soon' | 'at once';
 }
 
 /**
- * Brings a batch to the store. Store, then checkpoint, then forget: a crash between two of them repeats work, which
+ * Brings a batch to the store. Store, then checkpoint, then trim: a crash between two of them repeats work, which
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
@@ -43,11 +45,11 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
-    if (!isDeclared) await persist(options, () => ownership.declare(checkpoint));
+    if (!isDeclared) await persist(options, 'flush intent', () => ownership.declare(checkpoint));
     crashPoint('flush:after-intent');
     const { flushNumber } = checkpoint;
-    // Before any row of the flush: a sum that lacks them must not be taken for whole.
-    await again(options, 'late_hours', () =>
+    // Before any row of the flush: a rollup that lacks them must not count as complete.
+    await insertUntilDone(options, 'late_hours', () =>
       markLateHours(options.store, {
         partition,
         flushNumber,
@@ -67,7 +69,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
         present: { sql: ofFlush, parameters },
       });
     crashPoint('flush:after-events');
-    // In front of the sessions: with these in the store a flush is complete and is never done again.
+    // Before the sessions: with these in the store a flush is complete and is never repeated.
     if (batch.eventRows > 0)
       await feed.publish({ flushNumber, events: Buffer.from(batch.events) }, (error, attempt) =>
         untilBusWorks(options, error, attempt),
@@ -78,78 +80,76 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
       table: SESSIONS_TABLE,
       columns: SESSIONS_COLUMNS,
       chunks: [new Uint8Array(batch.sessions)],
-      // The marker: of all rows of a flush it is found at once, and nothing merges it away before the next flush.
+      // The marker is found without a scan of the flush's rows, and no merge removes it before the next flush.
       present: { sql: `projectId = '' AND ${ofFlush} AND sign = 1`, parameters },
     });
     crashPoint('flush:after-sessions');
     metrics.flushes.add();
     metrics.flushRows.add(batch.eventRows + batch.sessionRows);
   }
-  await persist(options, () => ownership.complete(checkpoint));
+  await persist(options, 'checkpoint', () => ownership.complete(checkpoint));
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
   if (batch.hasRows) await worker.flushed(partition);
-  await persist(options, () => bus.forget(streamOf(partition), checkpoint.sequence));
+  await persist(options, 'stream trim', () => bus.trim(streamOf(partition), checkpoint.sequence));
   crashPoint('flush:after-ack');
 }
 
-/** Writes to the bus, again and again while it is away. A write that took effect unheard is recognised as ours. */
-export async function persist(options: FlushOptions, write: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await write();
-      return;
-    } catch (error) {
-      if (!(error instanceof BusError) || !error.retryable || isEnough(options, attempt)) throw error;
-      await pause(options, attempt);
-    }
-  }
+/** Writes to the bus until it succeeds. A write that took effect although its answer was lost is recognised as ours. */
+export function persist(options: FlushOptions, operation: string, write: () => Promise<void>): Promise<void> {
+  return retry({ ...retryOptions(options), operation, retries: options.metrics.busRetries }, write);
 }
 
 /** Waits after a failed write until the bus takes our record, which also says that the partition is still ours. */
 async function untilBusWorks(options: FlushOptions, error: BusError, attempt: number): Promise<void> {
   if (isEnough(options, attempt)) throw error;
-  await pause(options, attempt);
-  await persist(options, () => options.ownership.renew());
+  await sleep(backoffMs(LANE_RETRY, attempt, options.random()));
+  await persist(options, 'lease renewal', () => options.ownership.renew());
 }
 
 function insert(options: FlushOptions, rows: KeyedInsert): Promise<void> {
-  return again(options, rows.table, (attempt) =>
+  return insertUntilDone(options, rows.table, (attempt) =>
     options.store.insertOnce(attempt === 0 ? rows : { ...rows, isRepeat: true }),
   );
 }
 
-/** Inserts until it is done. While the store is away the bus keeps what comes, and the lease is kept up. */
-async function again(
+/** Inserts until it is done. While the store is away the bus retains what comes, and the lease is renewed. */
+function insertUntilDone(
   options: FlushOptions,
   table: string,
   insertNow: (attempt: number) => Promise<void>,
 ): Promise<void> {
-  const { metrics, log, partition, ownership } = options;
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await insertNow(attempt);
-      return;
-    } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'retryable' || isEnough(options, attempt))
-        throw error;
-      metrics.flushRetries.add();
-      const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
-      const reason = error.message;
-      log[level]({ partition, table, attempt, reason }, 'lane: the store did not take a flush; again');
-      await pause(options, attempt);
-      await persist(options, () => ownership.renew());
-    }
-  }
+  const { metrics, partition } = options;
+  return retry(
+    {
+      ...retryOptions(options),
+      operation: 'flush insert',
+      fields: { partition, table },
+      retries: metrics.flushRetries,
+      beforeRetry: () => persist(options, 'lease renewal', () => options.ownership.renew()),
+    },
+    insertNow,
+  );
 }
 
-/** The bus keeps what the store does not take, so a stop need not wait for either. */
-function isEnough({ hurry }: FlushOptions, attempt: number): boolean {
+/** How every call of a lane is retried. */
+export function retryOptions(
+  options: FlushOptions,
+): Pick<RetryOptions, 'backoff' | 'log' | 'fields' | 'random' | 'sleep' | 'isEnough'> {
+  const { log, partition, random } = options;
+  const fields = { partition };
+  return {
+    backoff: LANE_RETRY,
+    log,
+    fields,
+    random,
+    sleep,
+    isEnough: (retries) => isEnough(options, retries),
+  };
+}
+
+/** The bus retains what the store does not take, so a stop need not wait for either. */
+function isEnough({ hurry }: FlushOptions, retries: number): boolean {
   const how = hurry();
-  return how === 'at once' || (how === 'soon' && attempt >= TRIES_WHILE_STOPPING);
-}
-
-/** Waits before the next try. */
-export function pause({ random }: Pick<FlushOptions, 'random'>, attempt: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, backoffMs(RETRY_BACKOFF, attempt, random())));
+  return how === 'at once' || (how === 'soon' && retries >= RETRIES_WHILE_STOPPING);
 }

@@ -1,12 +1,14 @@
 import type { Counter, Gauge, Histogram, Metrics } from '../../infra/metrics.ts';
 
-/** What every lane of a process counts into. */
+/** Metrics that all lanes of a process share. */
 export interface LaneMetrics {
   readonly events: Counter;
   readonly repeats: Counter;
   readonly deadLetters: Counter;
   readonly flushes: Counter;
   readonly flushRetries: Counter;
+  readonly busRetries: Counter;
+  readonly readRetries: Counter;
   readonly flushRows: Counter;
   readonly flushSeconds: Histogram;
   readonly foldSeconds: Histogram;
@@ -19,44 +21,64 @@ export interface LaneMetrics {
 
 export function createLaneMetrics(metrics: Metrics): LaneMetrics {
   return {
-    events: metrics.counter('footfall_processor_events_total', 'Events folded.'),
+    events: metrics.counter('footfall_processor_events_total', 'Events that were folded.'),
     repeats: metrics.counter(
       'footfall_processor_repeats_total',
-      'Events that came again and changed nothing.',
+      'Events that were received again and changed nothing.',
     ),
-    deadLetters: metrics.counter('footfall_processor_dead_letters_total', 'Messages that could not be read.'),
-    flushes: metrics.counter('footfall_processor_flushes_total', 'Flushes that reached the store.'),
-    flushRetries: metrics.counter('footfall_processor_flush_retries_total', 'Inserts that were tried again.'),
-    flushRows: metrics.counter('footfall_processor_flush_rows_total', 'Rows that reached the store.'),
-    flushSeconds: metrics.seconds('footfall_processor_flush_seconds', 'From the intent to the checkpoint.'),
+    deadLetters: metrics.counter(
+      'footfall_processor_dead_letters_total',
+      'Messages of events that could not be read and were moved to the dead letters.',
+    ),
+    flushes: metrics.counter('footfall_processor_flushes_total', 'Flushes with rows that are in the store.'),
+    flushRetries: metrics.counter(
+      'footfall_processor_flush_retries_total',
+      'Inserts of flushes that were retried.',
+    ),
+    busRetries: metrics.counter(
+      'footfall_processor_bus_retries_total',
+      'Writes of intents, checkpoints, leases and stream trims that were retried.',
+    ),
+    readRetries: metrics.counter(
+      'footfall_processor_read_retries_total',
+      'Reads of event streams that were retried.',
+    ),
+    flushRows: metrics.counter(
+      'footfall_processor_flush_rows_total',
+      'Rows that were inserted into the store.',
+    ),
+    flushSeconds: metrics.seconds(
+      'footfall_processor_flush_seconds',
+      'Time of a flush, from its cut to the stream trim.',
+    ),
     foldSeconds: metrics.seconds(
       'footfall_processor_fold_seconds',
-      'One piece of messages through the thread.',
+      'Time that a worker thread takes to fold a group of messages.',
     ),
     sessionLoads: metrics.counter(
       'footfall_processor_session_loads_total',
-      'Times that ended sessions were loaded for what is credited to them.',
+      'Loads of ended sessions for payments that are credited to them.',
     ),
     sessionLoadRetries: metrics.counter(
       'footfall_processor_session_load_retries_total',
-      'Loads of ended sessions that were tried again.',
+      'Loads of ended sessions that were retried.',
     ),
     sessionQuestionFailures: metrics.counter(
       'footfall_processor_session_question_failures_total',
-      'Questions for ended sessions that the store did not answer in time.',
+      'Look-ups of ended sessions that the store did not answer in time.',
     ),
     failures: metrics.counter(
       'footfall_processor_lane_failures_total',
-      'Times that a lane stopped on an error.',
+      'Times that a partition lane failed and was restarted.',
     ),
     fencings: metrics.counter(
       'footfall_processor_fencings_total',
-      'Partitions that another process took over.',
+      'Times that another process took a partition over.',
     ),
   };
 }
 
-/** What one lane shows of itself when somebody looks. Partitions are a closed set. */
+/** Gauges of one lane. Partitions are a closed set. */
 export interface LaneGauges {
   readonly lagMessages: Gauge;
   readonly checkpointMs: Gauge;
@@ -68,7 +90,7 @@ export function createLaneGauges(metrics: Metrics, partition: number, nowMs: () 
   const labels = { partition: String(partition) };
   const checkpointMs = metrics.gauge(
     'footfall_processor_checkpoint_time_seconds',
-    'When the last checkpoint was written, as a Unix time.',
+    'Unix time of the last checkpoint.',
     labels,
   );
   metrics.gaugeOf(
@@ -78,9 +100,13 @@ export function createLaneGauges(metrics: Metrics, partition: number, nowMs: () 
     () => (checkpointMs.value === 0 ? 0 : Math.max(0, nowMs() / 1000 - checkpointMs.value)),
   );
   return {
-    lagMessages: metrics.gauge('footfall_processor_lag_messages', 'Messages of the bus that wait.', labels),
+    lagMessages: metrics.gauge(
+      'footfall_processor_lag_messages',
+      'Messages of the event stream that are not folded.',
+      labels,
+    ),
     checkpointMs,
-    sessions: metrics.gauge('footfall_processor_sessions', 'Sessions held.', labels),
-    inFlightRows: metrics.gauge('footfall_processor_open_batch_rows', 'Rows that wait for a flush.', labels),
+    sessions: metrics.gauge('footfall_processor_sessions', 'Sessions in memory.', labels),
+    inFlightRows: metrics.gauge('footfall_processor_open_batch_rows', 'Rows in the open batch.', labels),
   };
 }

@@ -67,7 +67,7 @@ async function storedViews(path: string): Promise<number> {
   return Number(rows[0]?.n);
 }
 
-test('law 6: a message that cannot be read goes to the dead letters, and the lane goes on', async () => {
+test('law 6: a message that cannot be read goes to the dead letters, and the lane continues', async () => {
   const lane = await start('one');
   await answering(lane);
   const broken = Buffer.from('this is no message of ours at all');
@@ -85,7 +85,7 @@ test('law 6: a message that cannot be read goes to the dead letters, and the lan
   await lane.stop();
 });
 
-test('a restart gives back the sessions, the event ids, the minutes and the live devices', async () => {
+test('a restart restores the sessions, the event ids, the minutes and the live devices', async () => {
   const first = await start('two');
   await answering(first);
   await publish(
@@ -113,13 +113,13 @@ test('a restart gives back the sessions, the event ids, the minutes and the live
     { projectId: 'demo', deviceId: 'e'.repeat(32), occurredAtMs: nowMs, eventId: 'once', credit: false },
   ];
   const bytes = await bus.ask(sessionLookupSubjectOf(PARTITION), encodeSessionQuestions(questions), 5_000);
-  expect(decodeSessionAnswers(bytes).map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
+  expect(decodeSessionAnswers(bytes)?.map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
     ['open', 'b'.repeat(32)],
     ['repeat', 'b'.repeat(32)],
   ]);
   await publish(eventOf('b', { eventId: 'once', path: '/restart' }), eventOf('b', { path: '/restart' }));
   await until('the third row', async () => ((await storedViews('/restart')) === 3 ? true : undefined));
-  // Sessions come behind events: only after the last flush are both there.
+  // Sessions are stored after events, so only the end of the last flush proves both.
   await second.stop();
   const sums = await store.query<{ views: number; sessions: number }>(
     "SELECT sum(sign * screenViews) AS views, sum(sign) AS sessions FROM sessions WHERE entryPath = '/restart'",
@@ -127,17 +127,17 @@ test('a restart gives back the sessions, the event ids, the minutes and the live
   expect(sums).toEqual([{ views: 3, sessions: 2 }]);
 });
 
-test('an owner who was deposed writes nothing more', async () => {
+test('a fenced owner writes nothing more', async () => {
   const lane = await start('three');
   await answering(lane);
   const records = await bus.keyed(LANES_BUCKET);
-  // Somebody of the same name takes over, as a restarted process would while the first one hangs.
+  // A second process of the same name takes over, as a restarted process would while the first one hangs.
   const usurper = await until('the record', () =>
     Ownership.take({ records, partition: PARTITION, owner: 'three', leaseMs: 1_000, clock: systemClock }),
   );
   await publish(eventOf('d', { path: '/deposed' }));
   await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));
-  // The same holds for the usurper, once the lane has taken the partition back.
+  // The second process is fenced in turn once the lane has taken the partition back.
   await until('the lane to be back', () => lane.supervisor.answering || undefined);
   await expect(usurper.renew()).rejects.toThrow(FencedError);
   await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
@@ -145,8 +145,10 @@ test('an owner who was deposed writes nothing more', async () => {
   expect(await storedViews('/deposed')).toBe(1);
 });
 
-test('two processors that want one partition never both have it', async () => {
-  const lanes = [await start('left'), await start('right')];
+test('of two processors that compete for a partition only one owns it', async () => {
+  // So long that a machine under load does not make the owner lose its lease.
+  const env = { LEASE_MS: '20000' };
+  const lanes = [await start('left', { env }), await start('right', { env })];
   await until(
     'one of them to answer',
     () => lanes.some(({ supervisor }) => supervisor.answering) || undefined,
@@ -164,7 +166,7 @@ test('two processors that want one partition never both have it', async () => {
   await lanes[1 - owner]?.stop();
 });
 
-test('a lane ends whichever call it was about to make when it was stopped, also with a flush to do again', async () => {
+test('a lane stops before each of its calls, also while it repeats a flush', async () => {
   const deadInFlush = (point: CrashPoint) => {
     if (point === 'flush:after-intent') throw new Error('dead in mid-flush');
   };
@@ -194,7 +196,7 @@ test('a lane ends whichever call it was about to make when it was stopped, also 
   await lane.stop();
 });
 
-test('law 2: store, then checkpoint, then forget: while the store is away nothing is forgotten and nothing is lost', async () => {
+test('law 2: store, then checkpoint, then trim: while the store is away nothing is trimmed and nothing is lost', async () => {
   const lane = await start('four');
   await answering(lane);
   const records = await bus.keyed(LANES_BUCKET);

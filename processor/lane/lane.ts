@@ -1,35 +1,30 @@
-import { BusError } from '../../infra/bus/bus-error.ts';
-import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
-import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Notify } from '../../infra/concurrency/notify.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { Config } from '../../infra/config.ts';
 import { streamOf } from '../../ingest/event.ts';
+import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { type FeedDeps, PartitionFeed } from '../feed/partition-feed.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
-import { type FlushOptions, persist, RETRY_BACKOFF, writeFlush } from './flush.ts';
+import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import type { FoldReport, SessionsReport } from './worker-tasks.ts';
 
-const READ_MESSAGES = 128;
-const READ_WAIT_MS = 15_000;
+const MESSAGES_PER_READ = 128;
 /**
  * Under load messages go to the thread at this distance: a task costs the main thread as much as folding ten events
- * costs the thread, and nobody sees five milliseconds in a live number.
+ * costs the thread, and five milliseconds do not show in a live number.
  */
 const FOLD_PACE_MS = 5;
-/** Messages between the bus and the thread; above it the lane reads no further. */
-const PENDING_BYTES_MAX = 16_777_216;
 /** A partition without rows to flush still moves its checkpoint this often. */
 const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
-/** Flushes that a question for more rows than fit a message waits for. */
+/** How often a question whose rows exceed one message waits for a flush. */
 const TOO_LARGE_TRIES = 3;
-const STOPPING = 'the lane is stopping';
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
   readonly config: Config;
@@ -37,58 +32,57 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
   readonly limits: PartitionLimits;
 }
 
-/** Somebody who waits for a sequence to be folded. */
-interface FoldWaiter {
-  readonly sequence: number;
-  /** With an error when the lane is over. */
-  readonly settle: (error: unknown) => void;
-}
-
 /**
  * One partition from the bus to the store, for as long as this process owns it. The thread holds the state; this is
  * everything that touches the world, and the order in which it does.
  *
- *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ forget
+ *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ trim
  *                                     └─▶ the next batch fills meanwhile
  */
 export class Lane {
   readonly #options: LaneOptions;
-  #reader: StreamReader | undefined;
-  #pending: StreamMessage[] = [];
-  #pendingBytes = 0;
-  #folding: Promise<void> | undefined;
-  #flushing: Promise<void> | undefined;
-  #foldedSequence = 0;
-  #lastFoldMs = 0;
+  readonly #consumer: StreamConsumer;
+  readonly #flushOptions: FlushOptions;
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
-  /** Doing again what a flush before held: nothing else is to be flushed meanwhile. */
+  /** When a partition without rows was last looked at. */
+  #lastIdleMs = 0;
+  /** True while an unfinished flush is repeated: nothing else may be flushed. */
   #restoring = true;
-  #stopping = false;
-  #flushRequested = false;
-  #failure: unknown;
-  /** Waits, unless something needs the lane sooner. */
-  readonly #notify = new Notify();
-  #foldWaiters: FoldWaiter[] = [];
-
-  readonly #flushOptions: FlushOptions;
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    const { partition, metrics, gauges } = options;
+    const consumer = new StreamConsumer({
+      ...options,
+      stream: streamOf(partition),
+      messagesPerRead: MESSAGES_PER_READ,
+      messagesPerApply: Number.POSITIVE_INFINITY,
+      applyEveryMs: FOLD_PACE_MS,
+      readRetries: metrics.readRetries,
+      lagMessages: gauges.lagMessages,
+      work: {
+        apply: (messages) => this.#fold(messages),
+        isFull: () => this.#isBatchFull(),
+        flushDueMs: () => Math.max(this.#lastFlushMs, this.#lastIdleMs) + options.config.FLUSH_INTERVAL_MS,
+        flush: (cause) => this.#flushOrIdle(cause),
+      },
+    });
+    this.#consumer = consumer;
     this.#flushOptions = {
       ...options,
       feed: new PartitionFeed(options),
-      hurry: () => (this.#failure !== undefined ? 'at once' : this.#stopping ? 'soon' : 'no'),
+      hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
   }
 
   /** Last sequence that was folded. */
   get foldedSequence(): number {
-    return this.#foldedSequence;
+    return this.#consumer.sequence;
   }
 
-  /** Puts the partition's state back and finishes a flush that was begun. Must end before anything else is called. */
+  /** Restores the partition's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
     const { ownership, store, worker, partition, limits, bus, crashPoint, log } = this.#options;
     const storedNumber = await storedFlushNumber(store, partition);
@@ -96,10 +90,10 @@ export class Lane {
     const { checkpoint, intent } = ownership;
     await worker.open({ partition, checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
     await loadState(store, worker, { partition, ...checkpoint, sessionRetainMs: limits.sessionRetainMs });
-    this.#foldedSequence = checkpoint.sequence;
+    this.#consumer.reached(checkpoint.sequence);
     crashPoint('lane:after-restore');
     if (intent !== null) {
-      log.info({ partition, flushNumber: intent.flushNumber }, 'lane: doing an unfinished flush again');
+      log.info({ partition, flushNumber: intent.flushNumber }, 'repeating an unfinished flush');
       await this.#foldUpTo(intent.sequence);
       await this.#flush(intent);
     }
@@ -108,49 +102,31 @@ export class Lane {
   }
 
   /** Reads, folds and flushes until `stop` or an error. Rejects with what stopped it. */
-  async run(): Promise<void> {
-    const flushing = this.#flushLoop();
-    try {
-      await this.#readLoop();
-    } catch (error) {
-      this.#fail(error);
-    }
-    await flushing;
-    if (this.#failure !== undefined) throw this.#failure;
+  run(): Promise<void> {
+    return this.#consumer.run();
   }
 
-  /** Resolves when everything that the bus has now is folded; rejects when that takes too long. */
-  async catchUp(maxMs: number = CATCH_UP_MAX_MS): Promise<void> {
-    const { last } = await this.#options.bus.streamBounds(streamOf(this.#options.partition));
-    this.#options.gauges.lagMessages.set(Math.max(0, last - this.#foldedSequence));
-    if (this.#foldedSequence >= last) return;
-    if (this.#stopping) throw new Error(STOPPING);
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('the lane is behind')), maxMs);
-      const settle = (error: unknown) => {
-        clearTimeout(timer);
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      this.#foldWaiters.push({ sequence: last, settle });
-    });
+  /** Reads no more, flushes what was folded, and returns. */
+  stop(): Promise<void> {
+    return this.#consumer.stop();
+  }
+
+  /** Resolves when everything that the bus has now is folded, or after `maxMs`; says whether it is folded. */
+  catchUp(maxMs: number): Promise<boolean> {
+    return this.#consumer.catchUp(maxMs);
   }
 
   /** Answers a question about what is in memory; for rows, after folding all that the bus has. */
   async hot(question: HotQuestion): Promise<Uint8Array> {
     const { worker, partition } = this.#options;
     if (question.kind === 'live' || question.kind === 'live-details') return worker.hot(partition, question);
-    try {
-      await this.catchUp();
-    } catch {
-      return encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' });
-    }
+    if (!(await this.#isCaughtUp())) return encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' });
     for (let attempt = 1; ; attempt += 1) {
       const answer = await worker.hot(partition, question);
       const { head } = decodeHotAnswer(answer);
       const tooLarge = head.kind === 'unavailable' && head.reason === 'too-large';
-      if (!tooLarge || attempt === TOO_LARGE_TRIES || this.#stopping) return answer;
-      await this.#flushNow();
+      if (!tooLarge || attempt === TOO_LARGE_TRIES || this.#consumer.stopping) return answer;
+      await this.#consumer.flushNow();
     }
   }
 
@@ -158,24 +134,22 @@ export class Lane {
    * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
    * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
    * folding takes too long.
+   * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
     let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
     if (report.kind === 'behind') {
-      try {
-        await this.catchUp();
-      } catch {
-        return undefined;
-      }
+      if (!(await this.#isCaughtUp())) return undefined;
       report = await this.#findSessions(questions, { caughtUp: true, ended: undefined });
     }
     if (report.kind === 'ended') {
-      const { questions: asked, unflushed } = report;
-      const flush = async () => (unflushed ? this.#flushNow() : undefined);
-      const ended = await findEnded(this.#flushOptions, asked, flush);
-      if (this.#stopping) return undefined;
+      const { questions: open, unflushed } = report;
+      const flush = async () => (unflushed ? this.#consumer.flushNow() : undefined);
+      const ended = await findEnded(this.#flushOptions, open, flush);
+      if (this.#consumer.stopping) return undefined;
       report = await this.#findSessions(questions, { caughtUp: true, ended });
     }
+    if (report.kind === 'unreadable') throw new DecodeError(report.message, report.reason);
     return report.kind === 'answers' ? report.answers : undefined;
   }
 
@@ -187,17 +161,14 @@ export class Lane {
     return worker.sessions(partition, { questions, nowMs: clock.nowMs(), ...known });
   }
 
-  /** Reads no more, flushes what was folded, and returns. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#notify.wake();
-    this.#settleWaiters(new Error(STOPPING));
-    await this.#reader?.close();
+  /** Whether everything that the bus has is folded within the time of a question; not while the bus is away. */
+  #isCaughtUp(): Promise<boolean> {
+    return this.#consumer.catchUp(CATCH_UP_MAX_MS).catch(() => false);
   }
 
   /**
-   * Brings record and store together before anything is restored. A flush whose sessions are in the store is complete,
-   * since they come last; a store that is ahead by more than the declared flush means that the bus has forgotten.
+   * Reconciles record and store before anything is restored. A flush whose sessions are in the store is complete, since
+   * they come last; a store that is ahead by more than the declared flush means that the bus has lost its record.
    */
   async #settleIntent(storedNumber: number): Promise<void> {
     const { ownership, partition, log } = this.#options;
@@ -207,13 +178,13 @@ export class Lane {
     } else if (storedNumber > checkpoint.flushNumber) {
       if (checkpoint.sequence !== 0 || intent !== null) {
         throw new Error(
-          `partition ${partition}: the store has flush ${storedNumber}, the bus knows of ${checkpoint.flushNumber}`,
+          `partition ${partition}: the store has flush ${storedNumber}, but the bus has only recorded ${checkpoint.flushNumber}`,
         );
       }
-      // A new bus in front of an old store: go on counting where the store stands.
+      // A new bus in front of an old store: continue with the store's flush numbers.
       log.warn(
         { partition, flushNumber: storedNumber },
-        'lane: the bus is new, the store is not; going on from it',
+        'the bus is new and the store is not, continuing from the store',
       );
       await ownership.complete({
         ...checkpoint,
@@ -223,87 +194,14 @@ export class Lane {
     } else if (storedNumber < checkpoint.flushNumber) {
       log.error(
         { partition, stored: storedNumber, flushNumber: checkpoint.flushNumber },
-        'lane: the store has lost flushes that were complete; going on without them',
+        'the store has lost flushes that were complete, continuing without them',
       );
     }
   }
 
-  async #readLoop(): Promise<void> {
-    for (let attempt = 0; !this.#stopping; ) {
-      const reader = this.#openReader();
-      try {
-        await reader.read(READ_MESSAGES, READ_WAIT_MS, (message) => this.#take(message));
-        attempt = 0;
-      } catch (error) {
-        if (this.#stopping) break;
-        if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
-          throw error;
-        await this.#notify.sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
-        attempt += 1;
-      }
-      await this.#room();
-      if (this.#failure !== undefined) return;
-    }
-    await this.#folding;
-  }
-
-  #openReader(): StreamReader {
-    const { bus, partition } = this.#options;
-    this.#reader ??= bus.reader(streamOf(partition), this.#foldedSequence + 1);
-    return this.#reader;
-  }
-
-  /** Takes a message from the reader; false when it should pause. */
-  #take(message: StreamMessage): boolean {
-    if (this.#stopping) return false;
-    this.#pending.push(message);
-    this.#pendingBytes += message.bytes.length;
-    this.#folding ??= this.#foldPending();
-    return this.#failure === undefined && this.#pendingBytes < PENDING_BYTES_MAX;
-  }
-
-  /** Waits while the thread or the store is behind: what is in memory has a cap. */
-  async #room(): Promise<void> {
-    while (this.#failure === undefined && this.#pendingBytes >= PENDING_BYTES_MAX / 2) await this.#folding;
-    while (this.#failure === undefined && !this.#stopping && this.#batchFull()) {
-      await (this.#flushing ?? this.#notify.sleep(20));
-    }
-  }
-
-  /** Ends the open batch early; resolves after the flush that brings it. */
-  async #flushNow(): Promise<void> {
-    await this.#flushing;
-    this.#flushRequested = true;
-    this.#notify.wake();
-    while (this.#flushRequested && !this.#stopping) await new Promise((resolve) => setTimeout(resolve, 5));
-    await this.#flushing;
-  }
-
-  #batchFull(): boolean {
-    if (this.#flushRequested) return true;
+  #isBatchFull(): boolean {
     const { FLUSH_ROWS_MAX, FLUSH_BYTES_MAX } = this.#options.config;
     return this.#batchRows >= FLUSH_ROWS_MAX || this.#batchBytes >= FLUSH_BYTES_MAX;
-  }
-
-  /** Folds what has arrived, again and again until nothing has arrived meanwhile. */
-  async #foldPending(): Promise<void> {
-    try {
-      while (this.#pending.length > 0 && this.#failure === undefined) {
-        const restMs = this.#lastFoldMs + FOLD_PACE_MS - performance.now();
-        if (restMs > 1) await new Promise((resolve) => setTimeout(resolve, restMs));
-        const messages = this.#pending;
-        this.#pending = [];
-        this.#pendingBytes = 0;
-        this.#lastFoldMs = performance.now();
-        if (await this.#fold(messages)) continue;
-        this.#pending = []; // The lane stops; the bus keeps what is not folded.
-        this.#pendingBytes = 0;
-      }
-    } catch (error) {
-      this.#fail(error);
-    } finally {
-      this.#folding = undefined;
-    }
   }
 
   /** Folds messages in their order; false when the lane stops before it has the ended sessions that they name. */
@@ -318,14 +216,14 @@ export class Lane {
     return true;
   }
 
-  /** Ends a flush behind what was forgotten, or in front of what is to be loaded from it. False when the lane stops. */
+  /** Ends a flush behind an erasure, or in front of sessions that have to be loaded from it. False when the lane stops. */
   async #flushHere({ isErasing }: FoldReport): Promise<boolean> {
-    // A flush that is done again ends where it ended at first: the same state says the same. So nothing follows a message
-    // that told to forget, and what the flush lets go itself is not wanted in it.
+    // A repeated flush ends at the same message, because the fold is deterministic: an erasure is the last message of its
+    // flush, and a session that a flush evicts is not loaded within it.
     if (this.#restoring && isErasing) return true;
-    if (this.#restoring) throw new Error('a flush that is done again wants what it lets go itself');
-    await this.#flushNow();
-    return !this.#stopping;
+    if (this.#restoring) throw new Error('a repeated flush names a session that it evicts itself');
+    await this.#consumer.flushNow();
+    return !this.#consumer.stopping;
   }
 
   async #foldSome(messages: readonly StreamMessage[]): Promise<FoldReport> {
@@ -333,7 +231,7 @@ export class Lane {
     const startMs = performance.now();
     const report = await worker.fold(partition, messages);
     metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
-    for (const { sequence, reason } of report.refused) {
+    for (const { sequence, reason } of report.rejected) {
       const message = messages.find((candidate) => candidate.sequence === sequence);
       if (message !== undefined)
         await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
@@ -345,95 +243,53 @@ export class Lane {
     gauges.inFlightRows.set(report.batchRows);
     this.#batchRows = report.batchRows;
     this.#batchBytes = report.batchBytes;
-    this.#foldedSequence = messages[report.messages - 1]?.sequence ?? this.#foldedSequence;
-    this.#foldWaiters = this.#foldWaiters.filter((waiter) => {
-      if (waiter.sequence > this.#foldedSequence) return true;
-      waiter.settle(undefined);
-      return false;
-    });
-    if (this.#batchFull()) this.#notify.wake();
+    this.#consumer.reached(messages[report.messages - 1]?.sequence ?? 0);
     return report;
   }
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
   async #foldUpTo(sequence: number): Promise<void> {
     const { bus, partition } = this.#options;
-    const reader = bus.reader(streamOf(partition), this.#foldedSequence + 1);
-    while (this.#foldedSequence < sequence) {
-      if (this.#stopping) throw new Error('stopped while a flush was done again');
+    const reader = bus.reader(streamOf(partition), this.foldedSequence + 1);
+    while (this.foldedSequence < sequence) {
+      if (this.#consumer.stopping) throw new Error('stopped while a flush was repeated');
       const messages: StreamMessage[] = [];
-      await reader.read(READ_MESSAGES, 1_000, (message) => {
+      await reader.read(MESSAGES_PER_READ, 1_000, (message) => {
         messages.push(message);
-        return message.sequence < sequence && messages.length < READ_MESSAGES;
+        return message.sequence < sequence && messages.length < MESSAGES_PER_READ;
       });
       await this.#fold(messages.filter((message) => message.sequence <= sequence));
     }
     await reader.close();
   }
 
-  async #flushLoop(): Promise<void> {
-    const { config, clock } = this.#options;
-    try {
-      for (;;) {
-        const dueMs = this.#lastFlushMs + config.FLUSH_INTERVAL_MS - clock.nowMs();
-        if (!this.#stopping && !this.#batchFull() && dueMs > 0) await this.#notify.sleep(dueMs);
-        if (this.#failure !== undefined) return;
-        const isLast = this.#stopping;
-        if (isLast) await this.#folding;
-        await this.#flushOnce();
-        // A flush that was under way at the stop does not hold what was folded meanwhile.
-        if (isLast) return;
-      }
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  async #flushOnce(): Promise<void> {
+  /** Flushes; a partition without rows does so only now and then, and otherwise renews its lease. */
+  async #flushOrIdle(cause: 'due' | 'requested' | 'last'): Promise<void> {
     const { clock, ownership, config } = this.#options;
-    const idle = this.#batchRows === 0 && !this.#flushRequested;
-    const idleMs = clock.nowMs() - this.#lastFlushMs;
-    if (idle && !this.#stopping && idleMs < IDLE_CHECKPOINT_MS) {
-      if (ownership.leaseUntilMs - clock.nowMs() < (config.LEASE_MS * 2) / 3) {
-        await persist(this.#flushOptions, () => ownership.renew());
-      }
-      await this.#notify.sleep(config.FLUSH_INTERVAL_MS);
+    const nowMs = clock.nowMs();
+    if (cause === 'due' && this.#batchRows === 0 && nowMs - this.#lastFlushMs < IDLE_CHECKPOINT_MS) {
+      if (ownership.leaseUntilMs - nowMs < (config.LEASE_MS * 2) / 3)
+        await persist(this.#flushOptions, 'lease renewal', () => ownership.renew());
+      this.#lastIdleMs = clock.nowMs();
       return;
     }
-    this.#flushRequested = false;
-    this.#flushing = this.#flush(undefined);
-    await this.#flushing.finally(() => {
-      this.#flushing = undefined;
-    });
+    await this.#flush(undefined);
     this.#lastFlushMs = clock.nowMs();
   }
 
   /** Cuts the open batch and brings it to the store. `declared` is the flush that was begun before a crash. */
   async #flush(declared: Checkpoint | undefined): Promise<void> {
-    const { worker, partition } = this.#options;
+    const { worker, partition, metrics } = this.#options;
     const startMs = performance.now();
     const batch = await worker.cut(partition);
     if (batch === undefined) {
-      if (declared !== undefined)
-        throw new Error(`partition ${partition}: the flush to do again has no messages`);
+      if (declared !== undefined) throw new Error(`partition ${partition}: a repeated flush has no messages`);
       return;
     }
     this.#batchRows = 0;
     this.#batchBytes = 0;
+    this.#consumer.reconsider();
     await writeFlush(this.#flushOptions, batch, declared !== undefined);
-    if (batch.hasRows) this.#options.metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
-  }
-
-  #settleWaiters(error: unknown): void {
-    for (const waiter of this.#foldWaiters) waiter.settle(error);
-    this.#foldWaiters = [];
-  }
-
-  #fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#stopping = true;
-    this.#notify.wake();
-    this.#settleWaiters(error);
-    void this.#reader?.close(); // It only stops waiting; the lane is over either way.
+    if (batch.hasRows) metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   }
 }

@@ -4,7 +4,7 @@ import type { SiteHour } from '../fold/finalized.ts';
 
 const BYTES_MAX = 67_108_864;
 
-/** A flush, and the hours that it changes after they may have been summed up. */
+/** A flush, and the finalized hours that it changes. */
 export interface LateFlush {
   readonly partition: number;
   readonly flushNumber: number;
@@ -12,7 +12,10 @@ export interface LateFlush {
   readonly nowMs: number;
 }
 
-/** Marks the hours of a flush. Again and again is the same; a flush that then brings nothing costs a sum made anew. */
+/**
+ * Marks the hours of a flush as changed. Idempotent; when the flush then brings no rows, the hours are rolled up once
+ * more than needed.
+ */
 export async function markLateHours(
   store: Store,
   { partition, flushNumber, lateHours, nowMs }: LateFlush,

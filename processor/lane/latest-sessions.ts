@@ -3,10 +3,10 @@ import { latestOf, type SessionSpan } from '../../ingest/session-lookup.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import { SESSIONS_TABLE } from '../rows.ts';
 
-/** The store gives up a question that takes longer: somebody waits for the answer. */
+/** The store gives up a query that takes longer: a collector waits for the answer. */
 const QUESTION_MAX_SECONDS = 1;
 
-/** What the store says about one question. */
+/** The store's answer to one question. */
 interface StoredSpan {
   readonly place: number;
   readonly sessionId: string;
@@ -15,8 +15,8 @@ interface StoredSpan {
 }
 
 /**
- * The latest session of each question's device (`latestOf`), of those that are held and those that the store has; where
- * there is none, the place is missing. All questions share one query.
+ * The latest session of each question's device (`latestOf`), of the retained and the stored ones; the place of a
+ * question without one is missing. All questions share one query.
  */
 export async function latestSessions(
   store: Store,
@@ -62,7 +62,7 @@ export async function latestSessions(
   return latestOfBoth(questions, stored);
 }
 
-/** The latest of what is held and of what is stored, by the places of the questions. */
+/** The latest of the retained and the stored session, by the places of the questions. */
 export function latestOfBoth(questions: readonly EndedQuestion[], stored: EndedByPlace): EndedByPlace {
   const ended = new Map<number, SessionSpan>();
   for (const { place, held, occurredAtMs } of questions) {

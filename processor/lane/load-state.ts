@@ -9,7 +9,7 @@ import type { WorkerHandle } from './worker-handle.ts';
 const MINUTES_LOADED_MS = 7_500_000;
 const IDS_A_TASK = 20_000;
 
-/** What a partition is restored to. */
+/** The flush and the clock that a partition is restored to. */
 export interface RestorePoint {
   readonly partition: number;
   readonly flushNumber: number;
@@ -17,9 +17,9 @@ export interface RestorePoint {
   readonly sessionRetainMs: number;
 }
 
-/** The number of the last flush of a partition that the store has whole; 0 when it has none. */
+/** The number of the last flush of a partition that is complete in the store; 0 when there is none. */
 export async function storedFlushNumber(store: Store, partition: number): Promise<number> {
-  // Sessions are inserted last, and the marker in one part with them.
+  // Sessions are inserted last, and the marker is in one part with them.
   const rows = await store.query<{ flushNumber: number }>(
     `SELECT max(flushNumber) AS flushNumber FROM ${SESSIONS_TABLE}
      WHERE projectId = '' AND partition = {partition:UInt16} AND sign = 1`,
@@ -29,8 +29,8 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
 }
 
 /**
- * Gives the worker what a partition knew at a flush: the sessions that it held, the event ids of the last day, the
- * minutes that are answered from memory, and which devices were just seen. A restart therefore equals no restart.
+ * Gives the worker what a partition knew at a flush: its retained sessions, the event ids of the last day, the minutes
+ * that are answered from memory, and which devices were seen lately. A restart therefore equals no restart.
  */
 export async function loadState(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0) return;
@@ -41,8 +41,8 @@ export async function loadState(store: Store, worker: WorkerHandle, point: Resto
 }
 
 /**
- * The newest states that the store has of these sessions, as rows with the columns of `SESSIONS_COLUMNS`; nothing of
- * those that it does not have. A state that is to come with a flush is not among them.
+ * The newest stored states of these sessions, as rows with the columns of `SESSIONS_COLUMNS`. A session that the store
+ * does not have is missing, and so is a state that is not flushed yet.
  */
 export async function storedSessions(
   store: Store,
@@ -148,7 +148,7 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
   await worker.restoreMinutes(point.partition, minutes);
 }
 
-/** When devices were last seen by what was paid: it may be credited to a session that ended before, whose end stays. */
+/** When devices were last seen by credited events, which leave the end of their session as it is. */
 async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
   const seen = await store.query<StoredSeen>(
     `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,

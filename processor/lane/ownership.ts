@@ -11,7 +11,7 @@ import {
   laneKeyOf,
 } from './lane-record.ts';
 
-/** Another process owns the partition now. Whoever sees this writes nothing more for it. */
+/** Another process owns the partition now. The fenced owner writes nothing more for it. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
@@ -25,8 +25,8 @@ export interface OwnershipOptions {
 }
 
 /**
- * One partition's record, as its owner holds it. Every write names the revision it follows, so two owners can never
- * both go on: the second writer of the same revision is refused, and stops.
+ * One partition's record, as its owner sees it. Every write names the revision that it follows, so two owners can never
+ * both continue: the bus rejects the second write of the same revision, and its owner stops.
  */
 export class Ownership {
   readonly #options: OwnershipOptions;
@@ -40,7 +40,7 @@ export class Ownership {
     this.#revision = revision;
   }
 
-  /** Takes the partition over. Undefined while somebody else's lease runs, or when somebody else was faster. */
+  /** Takes the partition over. Undefined while another process's lease runs, or when another process was faster. */
   static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
     const { records, partition, owner, leaseMs, clock } = options;
     const stored = await records.get(laneKeyOf(partition));
@@ -85,12 +85,12 @@ export class Ownership {
     return this.#write((record) => ({ ...record, checkpoint, intent: null }));
   }
 
-  /** Lets the lease run on. */
+  /** Renews the lease. */
   renew(): Promise<void> {
     return this.#write((record) => record);
   }
 
-  /** Gives the partition up: whoever wants it need not wait. */
+  /** Gives the partition up, so that the next owner need not wait for the lease to end. */
   giveUp(): Promise<void> {
     return this.#write((record) => ({ ...record, owner: '', leaseUntilMs: 0 }), 0);
   }
@@ -109,14 +109,14 @@ export class Ownership {
       }
       this.#record = record;
     });
-    // A failed write is its caller's; the next one starts from what is known to be written.
+    // A failed write is reported to its caller; the next one starts from what is known to be written.
     this.#queue = written.catch(() => {});
     return written;
   }
 
   /**
-   * A write whose answer was lost and that was tried again is refused, since the first try took effect. The record
-   * itself tells: if it is what we meant to write, it is ours.
+   * The bus rejects the retry of a write whose answer was lost, since the first attempt took effect. The record itself
+   * tells: if it is what we meant to write, it is ours.
    */
   async #adoptIfOurs(record: LaneRecord, cause: BusError): Promise<void> {
     const { records, partition } = this.#options;

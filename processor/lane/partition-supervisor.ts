@@ -1,10 +1,9 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { Notify } from '../../infra/concurrency/notify.ts';
+import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
-import { sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
+import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
@@ -24,21 +23,32 @@ export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership
   readonly entityGauges: EntityGauges;
 }
 
-/** Keeps one partition going: takes it over when it can, runs its lane, and starts again when the lane stops. */
+/** Keeps one partition going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
 export class PartitionSupervisor {
   readonly #options: PartitionSupervisorOptions;
+  readonly #supervisor: Supervisor;
   #lane: Lane | undefined;
   #answering = false;
-  #stopping = false;
-  #running: Promise<void> = Promise.resolve();
-  readonly #notify = new Notify();
-  #tickSequence = 0;
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
+  #tickSequence = 0;
+  #lastTickedSequence = 0;
 
   constructor(options: PartitionSupervisorOptions) {
     this.#options = options;
+    const { partition, metrics } = options;
     this.#tickPublisher = BigInt(Math.floor(options.random() * 2 ** 48));
+    this.#supervisor = new Supervisor({
+      ...options,
+      name: 'partition lane',
+      fields: { partition },
+      backoff: RESTART_BACKOFF,
+      healthyAfterMs: HEALTHY_AFTER_MS,
+      failures: metrics.failures,
+      run: () => this.#own(),
+      interrupt: async () => this.#lane?.stop(),
+      isExpected: (error) => this.#isFenced(error),
+    });
   }
 
   /** Whether the partition is ours and caught up. */
@@ -47,51 +57,24 @@ export class PartitionSupervisor {
   }
 
   start(): void {
-    this.#running = this.#keep();
+    this.#supervisor.start();
   }
 
-  /** Finishes what was folded, and gives the partition up. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#notify.wake();
-    await this.#lane?.stop();
-    await this.#running;
+  /** Flushes what was folded, and gives the partition up. */
+  stop(): Promise<void> {
+    return this.#supervisor.stop();
   }
 
-  async #keep(): Promise<void> {
-    const { partition, log, clock, metrics, random } = this.#options;
-    for (let attempt = 0; !this.#stopping; ) {
-      const startedMs = clock.nowMs();
-      try {
-        if (!(await this.#own())) await this.#notify.sleep(TAKE_EVERY_MS);
-        continue;
-      } catch (error) {
-        if (this.#stopping) {
-          log.info(
-            { partition, reason: reasonOf(error) },
-            'lane: stopped before its last flush; the bus keeps it',
-          );
-          return;
-        }
-        if (error instanceof FencedError) {
-          metrics.fencings.add();
-          log.warn({ partition }, 'lane: another process owns the partition now');
-        } else {
-          metrics.failures.add();
-          log.error(
-            { partition, reason: reasonOf(error) },
-            'lane: stopped; it will start again from its checkpoint',
-          );
-        }
-      }
-      if (clock.nowMs() - startedMs > HEALTHY_AFTER_MS) attempt = 0;
-      await this.#notify.sleep(backoffMs(RESTART_BACKOFF, attempt, random()));
-      attempt += 1;
-    }
+  #isFenced(error: unknown): boolean {
+    if (!(error instanceof FencedError)) return false;
+    const { partition, log, metrics } = this.#options;
+    metrics.fencings.add();
+    log.warn({ partition }, 'another process owns the partition now');
+    return true;
   }
 
-  /** Owns the partition until it is lost or given up. False when it is somebody else's. */
-  async #own(): Promise<boolean> {
+  /** Owns the partition until it is lost or given up; waits for a while when another process owns it. */
+  async #own(): Promise<void> {
     const { partition, config, clock, records, worker, log } = this.#options;
     const ownership = await Ownership.take({
       records,
@@ -100,11 +83,8 @@ export class PartitionSupervisor {
       leaseMs: config.LEASE_MS,
       clock,
     });
-    if (ownership === undefined) return false;
-    if (this.#stopping) {
-      await ownership.giveUp();
-      return true;
-    }
+    if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
+    if (this.#supervisor.stopping) return ownership.giveUp();
     const lane = new Lane({ ...this.#options, ownership });
     this.#lane = lane;
     const entitySupervisor = this.#entitySupervisor();
@@ -120,16 +100,15 @@ export class PartitionSupervisor {
         (await answering)();
       }
       await ownership.giveUp();
-      log.info({ partition }, 'lane: given up');
+      log.info({ partition }, 'partition given up');
     } finally {
       this.#lane = undefined;
       await entitySupervisor.stop();
       await worker.close(partition);
     }
-    return true;
   }
 
-  /** Profiles, groups and orders belong to whoever owns the partition's events. */
+  /** Profiles, groups and orders belong to the owner of the partition's events. */
   #entitySupervisor(): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
     return new EntitySupervisor({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
@@ -139,18 +118,28 @@ export class PartitionSupervisor {
   async #answerWhenCaughtUp(lane: Lane, startMs: number): Promise<() => void> {
     const { partition, bus, log } = this.#options;
     try {
-      await lane.catchUp(CATCH_UP_MAX_MS);
+      if (!(await lane.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
     } catch (error) {
-      log.warn({ partition, reason: reasonOf(error) }, 'lane: did not catch up');
+      log.warn({ partition, reason: reasonOf(error) }, 'lane did not catch up, not answering');
       return () => {};
     }
     const stops = [
-      bus.answer(sessionLookupSubjectOf(partition), (bytes) => lane.lookUp(bytes)),
-      bus.answer(hotSubjectOf(partition), (bytes) => this.#answerHot(lane, bytes)),
+      bus.answer(sessionLookupSubjectOf(partition), {
+        reply: (bytes) => lane.lookUp(bytes),
+        unavailable: encodeSessionsUnavailable,
+      }),
+      bus.answer(hotSubjectOf(partition), {
+        reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),
+        unavailable: (why) =>
+          encodeHotAnswer({
+            kind: 'unavailable',
+            reason: why === 'malformed' || why === 'version' ? 'unreadable' : 'failed',
+          }),
+      }),
     ];
     this.#answering = true;
     this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
-    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane: caught up');
+    log.info({ partition, ms: Math.round(performance.now() - startMs) }, 'lane caught up, answering');
     return () => {
       this.#answering = false;
       clearInterval(this.#ticker);
@@ -158,21 +147,7 @@ export class PartitionSupervisor {
     };
   }
 
-  async #answerHot(lane: Lane, bytes: Uint8Array): Promise<Uint8Array> {
-    try {
-      return await lane.hot(decodeHotQuestion(bytes));
-    } catch (error) {
-      this.#options.log.warn(
-        { partition: this.#options.partition, reason: reasonOf(error) },
-        'lane: a question failed',
-      );
-      return encodeHotAnswer({ kind: 'unavailable', reason: 'starting' });
-    }
-  }
-
-  #lastTickedSequence = 0;
-
-  /** A partition that gets no events gets its clock moved, so that its silent sessions end and its hours settle. */
+  /** Moves the clock of a partition without events, so that its silent sessions end and its hours are finalized. */
   async #tick(lane: Lane): Promise<void> {
     const { partition, bus, clock, config, log } = this.#options;
     const quiet = lane.foldedSequence === this.#lastTickedSequence;
@@ -190,7 +165,7 @@ export class PartitionSupervisor {
       const sequence = await bus.publish(subjectOf(partition), writer.bytes(), config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
     } catch (error) {
-      log.info({ partition, reason: reasonOf(error) }, 'lane: a tick was not published'); // The next one will do.
+      log.info({ partition, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
     }
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../../ingest/event.ts';
 import {
@@ -12,12 +13,12 @@ import { decodeHotAnswer, encodeHotQuestion, type HotHead, type HotQuestion, hot
 import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
 import { messageOf, TEST_LIMITS } from '../testing/run.ts';
 
-// What is paid after a session has ended, on a real bus and a real store. The receive clock runs ahead of the wall, so
-// that sessions are let go without waiting:
+// Payments after the end of their session, on a real bus and a real store. The receive clock runs ahead of the wall
+// clock, so that sessions are evicted without waiting:
 //
-//     START ── screen view ── hold ── let go ── LATER ── payment
+// START ── screen view ── retained ── evicted ── LATER ── payment
 const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
-/** No flush unless something wants it. */
+/** No flush unless one is requested. */
 const SELDOM = { FLUSH_INTERVAL_MS: '60000' };
 
 let world: LaneWorld;
@@ -58,7 +59,7 @@ async function publish(events: readonly Event[], sentAtMs = 0): Promise<void> {
 const deviceOf = (name: string) => `${name}-${partition}`.padEnd(32, '.');
 const idOf = (name: string) => Buffer.from(`${name}-${partition}`.padEnd(16, '.')).toString('hex');
 
-/** A screen view `atMs` after the start, of a session of its own name. */
+/** A screen view `atMs` after the start, in a session named by `name`. */
 function view(device: string, session: string, atMs = 0): Event {
   const occurredAtMs = startMs + atMs;
   return plainEvent({
@@ -83,7 +84,7 @@ function payment(device: string, session: string, overrides: Partial<Event> = {}
   });
 }
 
-/** Lets every session go that was not touched since the start. */
+/** Evicts every session that was not touched since the start. */
 const tick = (atMs = laterMs) => publish([], atMs);
 
 async function lookUp(...asked: readonly [device: string, atMs: number][]): Promise<SessionAnswer[]> {
@@ -95,7 +96,7 @@ async function lookUp(...asked: readonly [device: string, atMs: number][]): Prom
     encodeSessionQuestions(questions),
     10_000,
   );
-  return decodeSessionAnswers(bytes);
+  return must(decodeSessionAnswers(bytes), 'answers');
 }
 
 async function ask(question: HotQuestion): Promise<HotHead> {
@@ -109,7 +110,7 @@ async function folded(): Promise<void> {
   expect(head.kind).toBe('rows');
 }
 
-/** Resolves when everything on the bus is in the store, and known to be. */
+/** Resolves when everything on the bus is in the store and checkpointed. */
 async function flushed(): Promise<void> {
   await until('the flush', async () => {
     const head = await ask({ kind: 'rows', projectId: 'demo' });
@@ -141,8 +142,8 @@ const once = (euro: number, more: Record<string, unknown> = {}) => [
   { id: idOf('a'), sessions: 1, screenViews: 1, otherEvents: 1, euro, ended: 1, durationMs: 0, ...more },
 ];
 
-describe('the look-up for what is paid late', () => {
-  test('finds the session that began last before it, else the latest, of many devices in one question', async () => {
+describe('the look-up for a late payment', () => {
+  test('finds the last session that began before it, else the latest one, for many devices at once', async () => {
     await start();
     await publish([
       view('d', 'first', -10 * SESSION_GAP_MS),
@@ -182,7 +183,7 @@ describe('the look-up for what is paid late', () => {
     ]);
   });
 
-  test('finds a session that was let go and is not flushed yet', async () => {
+  test('finds an evicted session that is not flushed yet', async () => {
     await start(SELDOM);
     await publish([view('d', 'a')]);
     await tick();
@@ -191,7 +192,7 @@ describe('the look-up for what is paid late', () => {
     expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'ended', sessionId: idOf('a') }]);
   });
 
-  test('finds the latest of what is held and what is stored, whichever it is', async () => {
+  test('finds the latest of the retained and the stored sessions', async () => {
     await start();
     await publish([view('d', 'old', -5 * SESSION_GAP_MS), view('d', 'young')]);
     await tick();
@@ -203,7 +204,7 @@ describe('the look-up for what is paid late', () => {
     expect(await lookUp(['d', laterMs])).toMatchObject([{ kind: 'ended', sessionId: idOf('youngest') }]);
   });
 
-  test('answers the session that the event reaches, as ever', async () => {
+  test('answers the session that reaches the event', async () => {
     await start();
     await publish([view('d', 'a')]);
     expect(await lookUp(['d', startMs + SESSION_GAP_MS])).toMatchObject([
@@ -212,8 +213,8 @@ describe('the look-up for what is paid late', () => {
   });
 });
 
-describe('what is credited to a session that has ended', () => {
-  test('adds to it and nothing else, and it ends no second time', async () => {
+describe('a payment that is credited to an ended session', () => {
+  test('changes that session only, which does not end a second time', async () => {
     const lane = await start();
     await publish([view('d', 'a')]);
     await tick();
@@ -221,7 +222,7 @@ describe('what is credited to a session that has ended', () => {
     await publish([payment('d', 'a'), payment('d', 'a', { revenue: -200n, occurredAtMs: startMs })]);
     await flushed();
     expect(lane.metrics.sessionLoads.value).toBe(1);
-    // The refund lies within the session's reach and joins it as any event.
+    // The session reaches the refund, which joins it like any event.
     expect(await sessionsOf('d')).toEqual(once(300, { otherEvents: 2 }));
     await tick(laterMs + 9 * RETAIN_MS);
     await publish([view('e', 'b')]);
@@ -229,7 +230,7 @@ describe('what is credited to a session that has ended', () => {
     expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
   });
 
-  test('waits for no flush of its own but that of what was let go', async () => {
+  test('waits for a flush only if its session is not stored yet', async () => {
     const lane = await start(SELDOM);
     await publish([view('d', 'a')]);
     await tick();
@@ -242,7 +243,7 @@ describe('what is credited to a session that has ended', () => {
     expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
   });
 
-  test('is there after a restart as if there had been none, and the session still ends no second time', async () => {
+  test('survives a restart, and the session still does not end a second time', async () => {
     const first = await start();
     await publish([view('d', 'a')]);
     await tick();
@@ -275,7 +276,7 @@ describe('what is credited to a session that has ended', () => {
     expect(await namesOf('d')).toEqual(['revenue', 'revenue', 'screen_view', 'session_end', 'session_start']);
   });
 
-  test('waits while the store is away, and a question meanwhile is answered without it', async () => {
+  test('waits while the store is away, and look-ups are answered from memory meanwhile', async () => {
     const lane = await start();
     await publish([view('d', 'a')]);
     await tick();
@@ -291,7 +292,7 @@ describe('what is credited to a session that has ended', () => {
     expect(await sessionsOf('d')).toEqual(once(500));
   });
 
-  test('is left to the bus when the lane stops while the store is away', async () => {
+  test('stays on the bus when the lane stops while the store is away', async () => {
     const lane = await start();
     await publish([view('d', 'a')]);
     await tick();
@@ -322,7 +323,7 @@ describe('what is credited to a session that has ended', () => {
     });
     await publish([view('d', 'a'), view('e', 'b')]);
     await tick();
-    // The first payment wants a flush, which goes well; the second stands in the batch that the lane dies with.
+    // The first payment needs a flush, which succeeds; the second is in the batch that the lane dies with.
     await publish([payment('d', 'a')]);
     await folded();
     armed = true;

@@ -1,41 +1,44 @@
-import { StoreError } from '../../infra/store/store.ts';
+import { isRetryable, retry } from '../../infra/concurrency/retry.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
-import { type FlushOptions, pause, persist } from './flush.ts';
+import { type FlushOptions, persist, retryOptions } from './flush.ts';
 import { latestOfBoth, latestSessions } from './latest-sessions.ts';
 import { storedSessions } from './load-state.ts';
 
-/** Somebody waits for the answer to a payment, and a collector believes in silence soon after. */
+/** A collector waits for the answer, and takes silence for an absent owner soon after. */
 const ANSWER_MAX_MS = 1_500;
 const NOTHING_STORED: EndedByPlace = new Map();
 
 /**
- * Brings the sessions that the fold stopped for from the store to the worker, again and again while the store is away:
- * what was paid belongs to them and to no other, so the partition waits. False when the lane stops meanwhile.
+ * Brings the sessions that the fold stopped for from the store to the worker, however long the store is away: a payment
+ * belongs to the session that it names and to no other, so the partition waits. False when the lane stops meanwhile.
  */
 export async function loadEnded(options: FlushOptions, named: readonly NamedSession[]): Promise<boolean> {
-  const { store, worker, partition, metrics, log, ownership, hurry } = options;
-  for (let attempt = 0; hurry() === 'no'; attempt += 1) {
-    try {
-      await worker.ended(partition, named, await storedSessions(store, partition, named));
-      metrics.sessionLoads.add();
-      return true;
-    } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
-      metrics.sessionLoadRetries.add();
-      const level = attempt < 3 ? 'info' : attempt < 10 ? 'warn' : 'error';
-      const reason = error.message;
-      log[level]({ partition, attempt, reason }, 'lane: the store did not give ended sessions; again');
-      await pause(options, attempt);
-      await persist(options, () => ownership.renew());
-    }
+  const { store, worker, partition, metrics, ownership, hurry } = options;
+  const isStopping = () => hurry() !== 'no';
+  if (isStopping()) return false;
+  const load = {
+    ...retryOptions(options),
+    operation: 'load of ended sessions',
+    retries: metrics.sessionLoadRetries,
+    isEnough: isStopping,
+    beforeRetry: () => persist(options, 'lease renewal', () => ownership.renew()),
+  };
+  try {
+    await retry(load, async () =>
+      worker.ended(partition, named, await storedSessions(store, partition, named)),
+    );
+  } catch (error) {
+    if (isStopping() && isRetryable(error)) return false;
+    throw error;
   }
-  return false;
+  metrics.sessionLoads.add();
+  return true;
 }
 
 /**
- * The latest sessions for questions for credit, from the store and from what is held. When the store is away or slow,
- * what is held has to do. `flush` brings what was let go and not flushed yet to the store.
+ * The latest sessions for credit questions, of the stored and the retained ones. When the store is away or slow, the
+ * retained ones have to do. `flush` brings sessions that were evicted and not flushed yet to the store.
  */
 export async function findEnded(
   { store, partition, metrics, log }: FlushOptions,
@@ -50,10 +53,10 @@ export async function findEnded(
   try {
     return await Promise.race([found, late]);
   } catch (error) {
-    found.catch(() => {}); // Nobody waits for it any more, and its failure is counted here.
+    found.catch(() => {}); // The answer no longer waits for it, and its failure is counted here.
     metrics.sessionQuestionFailures.add();
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ partition, reason }, 'lane: ended sessions were not found in the store');
+    log.warn({ partition, reason }, 'the store did not look up ended sessions, answering from memory');
     return latestOfBoth(questions, NOTHING_STORED);
   } finally {
     clearTimeout(timer);

@@ -6,12 +6,12 @@ import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
 
-/** By then a thread that was told to end is over, whether that was heard or not. */
+/** A thread that was asked to end is over by then, whether its exit was reported or not. */
 const EXIT_WAIT_MAX_MS = 3_000;
 
 /**
- * The main thread's side of one worker thread: a pool of exactly one, since a partition's state lives in the thread
- * that opened it and a larger pool would hand the next task to any of its threads.
+ * The main thread's side of one worker thread: a pool of exactly one, because a partition's state lives in the thread
+ * that opened it, and a larger pool would give the next task to any of its threads.
  */
 export class WorkerHandle {
   readonly #pool: Piscina<WorkerTask, unknown>;
@@ -22,7 +22,7 @@ export class WorkerHandle {
       minThreads: 1,
       maxThreads: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // On one core a thread that spins for its next task takes the time from the one that would send it.
+      // On one core a thread that spins for its next task takes time from the one that would send it.
       atomics: availableParallelism() > 1 ? 'sync' : 'disabled',
     });
   }
@@ -63,9 +63,9 @@ export class WorkerHandle {
     return this.#run<FoldReport>({ kind: 'fold', partition, bytes, messages: index }, [bytes.buffer]);
   }
 
-  /** Brings what the store has of the sessions that a fold stopped for. */
-  ended(partition: number, asked: readonly NamedSession[], rows: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'ended', partition, asked, rows: Uint8Array.from(rows) });
+  /** Passes the stored states of the sessions that a fold stopped for. */
+  ended(partition: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', partition, named, rows: Uint8Array.from(rows) });
   }
 
   cut(partition: number): Promise<CutBatch | undefined> {
@@ -77,26 +77,26 @@ export class WorkerHandle {
   hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
     return this.#run<Uint8Array>({ kind: 'hot', partition, question });
   }
-  /** Answers, or says what they depend on: `caughtUp` and `ended` say that this is done. */
+  /** Answers, or says what has to be done first; `caughtUp` and `ended` say what has been done. */
   sessions(
     partition: number,
-    asked: {
+    request: {
       readonly questions: Uint8Array;
       readonly nowMs: number;
       readonly caughtUp: boolean;
       readonly ended: EndedByPlace | undefined;
     },
   ): Promise<SessionsReport> {
-    const questions = Uint8Array.from(asked.questions);
-    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...asked, questions });
+    const questions = Uint8Array.from(request.questions);
+    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...request, questions });
   }
   close(partition: number): Promise<void> {
     return this.#run<void>({ kind: 'close', partition });
   }
 
   /**
-   * Ends the thread. The pool waits for its exit, of which Node does not always tell when a thread is ended as it starts;
-   * nobody else waits for it.
+   * Ends the thread. The pool waits for its exit, which Node does not always report when a thread is ended as it
+   * starts.
    */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;

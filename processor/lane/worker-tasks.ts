@@ -1,3 +1,4 @@
+import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
@@ -23,11 +24,11 @@ export interface SessionsTask {
   readonly nowMs: number;
   /** Everything that the bus had when the question came is folded. */
   readonly caughtUp: boolean;
-  /** What the store and the partition together said of ended sessions; undefined when the store was not asked. */
+  /** Ended sessions, from the store and the partition together; undefined when the store was not asked. */
   readonly ended: EndedByPlace | undefined;
 }
 
-/** What a thread is asked to do with one of its partitions. */
+/** A task of a thread, for one of its partitions. */
 export type WorkerTask =
   | OpenTask
   | { readonly kind: 'restore-sessions'; readonly partition: number; readonly bytes: Uint8Array }
@@ -39,16 +40,16 @@ export type WorkerTask =
     }
   | { readonly kind: 'restore-seen'; readonly partition: number; readonly seen: readonly StoredSeen[] }
   | {
-      /** Sessions that a fold stopped for, as far as the store has them. */
+      /** The stored states of sessions that a fold stopped for. */
       readonly kind: 'ended';
       readonly partition: number;
-      readonly asked: readonly NamedSession[];
+      readonly named: readonly NamedSession[];
       readonly rows: Uint8Array;
     }
   | {
       readonly kind: 'fold';
       readonly partition: number;
-      /** Messages one behind the other. */
+      /** Messages in a row, without anything between them. */
       readonly bytes: Uint8Array;
       /** Sequence and length of each. */
       readonly messages: readonly (readonly [sequence: number, bytes: number])[];
@@ -61,26 +62,28 @@ export type WorkerTask =
 
 /** Result of `sessions`: the answers, or what is to be done first. */
 export type SessionsReport =
+  /** The questions cannot be read. As a value, since an error of the thread would arrive without its class. */
+  | { readonly kind: 'unreadable'; readonly message: string; readonly reason: DecodeFailure }
   | { readonly kind: 'answers'; readonly answers: Uint8Array }
   /** They depend on what is not folded yet. */
   | { readonly kind: 'behind' }
-  /** They depend on sessions that were let go; `unflushed`: some of those in a batch that is not in the store. */
+  /** They depend on evicted sessions; `unflushed`: some of them were evicted in a batch that is not in the store. */
   | { readonly kind: 'ended'; readonly questions: readonly EndedQuestion[]; readonly unflushed: boolean };
 
 /** Result of a `fold`: what happened, and how full the open batch is. */
 export interface FoldReport {
-  /** Messages that are done; less than were given when sessions are `missing`. */
+  /** Messages that are folded; fewer than were given when sessions are `missing`. */
   readonly messages: number;
-  /** Sessions to load before the next message can be folded, and some that later ones will want. */
+  /** Sessions to load before the next message can be folded, and some that later ones will name. */
   readonly missing: readonly NamedSession[];
-  /** The next message names a device of which a session was let go that is not in the store yet: a flush comes first. */
+  /** The next message names a device with an evicted session that is not in the store yet: a flush comes first. */
   readonly unflushed: boolean;
-  /** The last message that is done told to forget: a flush ends behind it, before the next one is folded. */
+  /** The last folded message was an erase command: a flush ends behind it, before the next message is folded. */
   readonly isErasing: boolean;
   readonly events: number;
   readonly repeats: number;
   /** Messages that could not be read. */
-  readonly refused: readonly { readonly sequence: number; readonly reason: string }[];
+  readonly rejected: readonly { readonly sequence: number; readonly reason: string }[];
   readonly batchRows: number;
   readonly batchBytes: number;
   readonly sessions: number;
@@ -96,6 +99,6 @@ export interface CutBatch {
   readonly sessions: SharedArrayBuffer;
   readonly eventRows: number;
   readonly sessionRows: number;
-  /** Hours that it changes after they may have been summed up. */
+  /** Hours that it changes although they may be finalized. */
   readonly lateHours: readonly SiteHour[];
 }

@@ -1,12 +1,19 @@
 import { must } from '../../infra/assert.ts';
-import { DecodeError, FLAG_CREDIT } from '../../ingest/event.ts';
-import { decodeSessionQuestions, encodeSessionAnswers } from '../../ingest/session-lookup.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { FLAG_CREDIT } from '../../ingest/event.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionQuestion,
+  sessionLookupVersionOf,
+} from '../../ingest/session-lookup.ts';
 import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/batch.ts';
 import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
 import { keepEnded, missingSessions, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
+import { evictQuietSites } from '../fold/evict-sites.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import { advanceClock, checkMessage, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
@@ -32,25 +39,24 @@ interface OwnedPartition {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
-  /** The begin of a stored row whose end is still to come. */
+  /** The first part of a stored row whose rest comes with the next piece. */
   restoreRest: Buffer;
-  /** The minute of the clock when old counters were last cleared. */
+  /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
 }
 
 const MINUTE_MS = 60_000;
-/** Sessions to load that one stop of the fold looks ahead for; what is named behind that stops it again. */
+/** Sessions that one stop of the fold looks ahead for; a message behind those stops it again. */
 const MISSING_AHEAD_MAX = 1_000;
-/** Messages to forget that a checkpoint names; whoever sent one looks for it within moments. */
+/** Erase commands that a checkpoint names; the purge that sent one looks for it within moments. */
 const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
-// The one place with state of its own outside of a function: this thread is the owner of its partitions, and the pool
-// hands it one task after the other.
+// The one place with module state: this thread owns its partitions, and the pool gives it one task after the other.
 const held = new Map<number, OwnedPartition>();
 const view = new EventView();
 
-/** The thread's side of a pool of one: does one task. Whoever asks decides the order. */
+/** The thread's side of a pool of one: does one task. The main thread decides the order. */
 export default function work(task: WorkerTask): unknown {
   switch (task.kind) {
     case 'open':
@@ -71,7 +77,7 @@ export default function work(task: WorkerTask): unknown {
     case 'ended':
       return keepEnded(
         partitionOf(task).state,
-        task.asked,
+        task.named,
         Buffer.from(task.rows.buffer, task.rows.byteOffset, task.rows.byteLength),
       );
     case 'cut':
@@ -122,7 +128,7 @@ function foldAll(
   messages: readonly (readonly [sequence: number, bytes: number])[],
 ): FoldReport {
   const { state, open: batch } = partition;
-  const refused: { sequence: number; reason: string }[] = [];
+  const rejected: { sequence: number; reason: string }[] = [];
   let missing: readonly NamedSession[] = [];
   let ahead: readonly NamedSession[] = [];
   let isErasing = false;
@@ -143,7 +149,7 @@ function foldAll(
       isErasing = folded.isErasing;
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      refused.push({ sequence, reason: error.message });
+      rejected.push({ sequence, reason: error.message });
       passOver(state, batch, sequence);
     }
     offset += length;
@@ -154,6 +160,7 @@ function foldAll(
   const minute = Math.floor(state.clockMs / MINUTE_MS);
   if (minute !== partition.clearedMinute) {
     expireCounters(state);
+    evictQuietSites(state, partition.inFlight === undefined ? [batch] : [partition.inFlight, batch]);
     partition.clearedMinute = minute;
   }
   return {
@@ -163,7 +170,7 @@ function foldAll(
     isErasing,
     events,
     repeats,
-    refused,
+    rejected,
     batchRows: batch.events.ends.length + batch.sessions.ends.length + batch.changed.length,
     batchBytes: batch.events.writer.length + batch.sessions.writer.length,
     sessions: state.sessions.count,
@@ -172,8 +179,9 @@ function foldAll(
 }
 
 /**
- * What the messages behind the one that the fold stopped for will want, as far as it can be told by now; without what
- * would have to be flushed first, since that may turn out not to be wanted, and a flush must end where it would anyway.
+ * The sessions that the messages behind the one that the fold stopped for will name, as far as that is known. Sessions
+ * that would need a flush first are left out: they may turn out not to be needed, and a flush must end where it would
+ * anyway.
  */
 function missingAhead(
   partition: OwnedPartition,
@@ -199,12 +207,12 @@ function namesEnded(message: Buffer): boolean {
   try {
     return (checkMessage(message, view).flags & FLAG_CREDIT) !== 0;
   } catch (error) {
-    if (error instanceof DecodeError) return false; // It is refused when its turn comes.
+    if (error instanceof DecodeError) return false; // The fold rejects it when it gets there.
     throw error;
   }
 }
 
-/** Whether the store may lack the last state of a session of the device that was let go. */
+/** Whether the store may lack the last state of an evicted session of the device. */
 function isUnflushed(
   { open: batch, inFlight }: OwnedPartition,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
@@ -256,14 +264,28 @@ function findSessions(
   { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
 ): SessionsReport {
   const { state } = partition;
-  const questions = decodeSessionQuestions(bytes);
+  const questions = readQuestions(bytes);
+  if (questions instanceof DecodeError) {
+    const { message, reason } = questions;
+    return { kind: 'unreadable', message, reason };
+  }
   if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
   const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
   if (asked.length > 0) {
     return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(partition, one)) };
   }
   const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
-  return { kind: 'answers', answers: encodeSessionAnswers(answers) };
+  const version = sessionLookupVersionOf(bytes);
+  return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
+}
+
+function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeError {
+  try {
+    return decodeSessionQuestions(bytes);
+  } catch (error) {
+    if (error instanceof DecodeError) return error;
+    throw error;
+  }
 }
 
 function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {

@@ -1,7 +1,7 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Alias, decodeAlias } from '../../ingest/entity-update.ts';
 
-/** A stored alias, and where it lies. */
+/** A stored alias and its key. */
 export interface AliasRecord extends Alias {
   readonly key: string;
 }
@@ -17,7 +17,7 @@ export async function aliasesOf(bucket: KeyedBytes, storedId: string): Promise<A
   return found;
 }
 
-/** All names of the person that one of them is: whatever stands for another is the same one. */
+/** All names of a person, given one of them. Names that stand for each other belong to one person. */
 export function namesOfPerson(
   aliases: readonly Pick<Alias, 'alias' | 'profileId'>[],
   name: string,
@@ -33,7 +33,7 @@ export function namesOfPerson(
   return [...names];
 }
 
-/** Removes aliases, and what is left of a key that was removed: the name itself. */
+/** Removes aliases, and then the tombstones of their keys, which would still show the names. */
 export async function removeAliases(bucket: KeyedBytes, aliases: readonly AliasRecord[]): Promise<void> {
   for (const { key } of aliases) await bucket.remove(key);
   if (aliases.length > 0) await bucket.trimTombstones();

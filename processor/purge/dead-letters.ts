@@ -2,8 +2,8 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { DEAD_LETTERS_STREAM, decodeDeadLetter } from '../dead-letters/dead-letter.ts';
 
 /**
- * Removes the dead letters in which all of these texts occur, as a value: nobody could read those letters, so their bytes
- * are searched. A text stands there with its length in front, or in quotes.
+ * Removes the dead letters that contain all of these texts as values. Dead letters cannot be decoded, so their bytes
+ * are searched: a text is preceded by its length, or in quotes.
  */
 export async function removeDeadLetters(bus: Bus, texts: readonly string[]): Promise<void> {
   const needles = texts.map((text) => {

@@ -2,23 +2,27 @@ import type { Store } from '../../infra/store/store.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
 import { partitionOf } from '../../ingest/event.ts';
 import type { Erasure } from '../erasure.ts';
+import type { LeaderJob } from '../leader-job/leader-job.ts';
 import type { RollupJob } from '../rollups/rollup-job.ts';
-import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
-import { type ErasedUpTo, type EraseEverywhereDeps, eraseEverywhere } from './erase-everywhere.ts';
-import { deleteRows, sumTables } from './tables.ts';
+import type { ErasedUpTo, PartitionEraser } from './partition-eraser.ts';
+import { deleteRows, rollupTables } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
 
-export interface EraseDeps extends EraseEverywhereDeps {
+export interface EraseDeps {
   readonly store: Store;
-  readonly rollupJob: Pick<RollupJob, 'withoutSums'>;
+  readonly partitions: number;
+  readonly eraser: Pick<PartitionEraser, 'erase'>;
+  readonly rollupJob: Pick<RollupJob, 'withoutRollups'>;
+  readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
 }
 
 /**
- * A restart of a lane between the forgetting and the deletion brings back to memory what is about to be deleted, and so
- * does what is credited to a visit of long ago. A second round finds neither in the store any more.
+ * A lane that restarts between the erase command and the deletion loads the rows that are about to be deleted, and so
+ * does a credit to an old session. A second round finds neither in the store.
  */
 const ROUNDS = 2;
 
@@ -28,28 +32,26 @@ const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UIn
 const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
 
 /**
- * Removes a person, known under all of `names`, from memory and store: the visits that are theirs (the last profile that a
- * visit names), with all of their events; other events that name them; what is known of them; and their part in sums. What
- * they do from now on is new. Doing it again is harmless.
+ * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with
+ * all of their events; other events that name them; their profile; and the rollups that count them. What they do from
+ * now on is new. A repetition is harmless.
  */
 export async function erasePerson(
-  parts: EraseDeps,
+  deps: EraseDeps,
   { id, storedId }: Pick<Erasure, 'id' | 'storedId'>,
   names: readonly string[],
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const upTo = await eraseEverywhere(
-      parts,
-      names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null })),
-    );
-    await noteErasing(parts, { id, storedId, names, upTo });
-    const touched = await touchedHours(parts.store, { id, storedId, upTo });
-    await parts.rollupJob.withoutSums(storedId, touched, async (block) => {
-      add(removed, await deleteRollups(parts.store, { storedId, touched, block }));
-      add(removed, await deletePerson(parts, { id, storedId, names, upTo }));
+    const commands = names.map((profileId) => ({ projectId: storedId, profileId, beforeMs: null }));
+    const upTo = await deps.eraser.erase(commands);
+    await noteErasing(deps, { id, storedId, names, upTo });
+    const touched = await touchedHours(deps.store, { id, storedId, upTo });
+    await deps.rollupJob.withoutRollups(storedId, touched, async (block) => {
+      add(removed, await deleteRollups(deps.store, { storedId, touched, block }));
+      add(removed, await deletePerson(deps, { id, storedId, names, upTo }));
     });
-    await deleteRows(parts.store, {
+    await deleteRows(deps.store, {
       table: 'erasing',
       condition: 'erasure = {erasure:String}',
       parameters: { erasure: id },
@@ -58,18 +60,18 @@ export async function erasePerson(
   return removed;
 }
 
-/** One round of an erasure: whom, and of which rows. */
-interface Round {
+/** One round of an erasure: the person, and up to which rows. */
+interface ErasureRound {
   readonly id: string;
   readonly storedId: string;
   readonly names: readonly string[];
   readonly upTo: ErasedUpTo;
 }
 
-/** Notes the person's names and visits where deletions look them up. */
+/** Notes the person's names and sessions in the table where deletions look them up. */
 async function noteErasing(
   { store, partitions }: EraseDeps,
-  { id, storedId, names, upTo }: Round,
+  { id, storedId, names, upTo }: ErasureRound,
 ): Promise<void> {
   await store.command(
     `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId)
@@ -93,8 +95,11 @@ async function noteErasing(
   );
 }
 
-/** The hours and days in which the person did something, or began a visit: their beginnings, in milliseconds since 1970. */
-async function touchedHours(store: Store, { id, storedId, upTo }: Omit<Round, 'names'>) {
+/**
+ * The hours and days with events of the person or the start of one of their sessions: their beginnings, in milliseconds
+ * since 1970.
+ */
+async function touchedHours(store: Store, { id, storedId, upTo }: Omit<ErasureRound, 'names'>) {
   const rows = await store.query<{ hour: number }>(
     `SELECT DISTINCT toUnixTimestamp(toStartOfHour(at)) AS hour FROM
      (
@@ -109,7 +114,7 @@ async function touchedHours(store: Store, { id, storedId, upTo }: Omit<Round, 'n
   return { hour, day };
 }
 
-/** Removes sums of before `block`, which hold the person's hash. */
+/** Removes rollups below `block`, which hold the person's hash. */
 async function deleteRollups(
   store: Store,
   {
@@ -118,12 +123,12 @@ async function deleteRollups(
     block,
   }: {
     readonly storedId: string;
-    readonly touched: Readonly<Record<SumUnit, readonly number[]>>;
+    readonly touched: Readonly<Record<RollupUnit, readonly number[]>>;
     readonly block: number;
   },
 ): Promise<RowsRemoved> {
   const removed: RowsRemoved = {};
-  for (const { table, column } of await sumTables(store)) {
+  for (const { table, column } of await rollupTables(store)) {
     removed[table] = await deleteRows(store, {
       table,
       condition: `projectId = {site:String} AND block < {block:UInt64} AND toUnixTimestamp(${column}) IN {starts:Array(UInt32)}`,
@@ -135,11 +140,11 @@ async function deleteRollups(
 
 async function deletePerson(
   { store, partitions }: EraseDeps,
-  { id, storedId, names, upTo }: Round,
+  { id, storedId, names, upTo }: ErasureRound,
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const removed: RowsRemoved = {};
-  // Events first: they are found by visits, which are noted, and by names.
+  // Events first: they are found by sessions, which are noted, and by names.
   removed[EVENTS_TABLE] = await deleteRows(store, {
     table: EVENTS_TABLE,
     condition: `${FLUSHED} AND ${ERASED_EVENTS}`,

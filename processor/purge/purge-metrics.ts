@@ -1,20 +1,39 @@
-import type { Counter, Metrics } from '../../infra/metrics.ts';
+import type { Counter, Gauge, Metrics } from '../../infra/metrics.ts';
+
+/** Why an erase command waits; see `PostponedError`. */
+export const POSTPONE_REASONS = ['partition-stuck', 'unanswered-max', 'answer-lost'] as const;
+export type PostponeReason = (typeof POSTPONE_REASONS)[number];
 
 export interface PurgeMetrics {
   readonly sites: Counter;
   readonly people: Counter;
   readonly retainedRows: Counter;
-  readonly failures: Counter;
+  readonly waitingSites: Gauge;
+  readonly waitingPeople: Gauge;
+  readonly stuckPartitions: Gauge;
+  readonly postponed: Readonly<Record<PostponeReason, Counter>>;
 }
 
 export function createPurgeMetrics(metrics: Metrics): PurgeMetrics {
+  const waiting = (kind: string) =>
+    metrics.gauge('footfall_purge_waiting', 'Deletions and erasures that are due and not done.', { kind });
   return {
-    sites: metrics.counter('footfall_purged_sites_total', 'deleted sites of which nothing is left'),
-    people: metrics.counter('footfall_erased_people_total', 'people who were erased'),
+    sites: metrics.counter('footfall_purged_sites_total', 'Deleted sites whose data was removed completely.'),
+    people: metrics.counter('footfall_erased_people_total', 'People who were erased.'),
     retainedRows: metrics.counter(
       'footfall_retention_rows_total',
-      'rows removed for being older than their site keeps them',
+      'Rows removed because they were older than the retention of their site.',
     ),
-    failures: metrics.counter('footfall_purge_failures_total', 'purges that were broken off and begun again'),
+    waitingSites: waiting('site'),
+    waitingPeople: waiting('person'),
+    stuckPartitions: metrics.gauge(
+      'footfall_purge_stuck_partitions',
+      'Partitions that did not erase in time. While there are any, no site is purged and no person erased.',
+    ),
+    postponed: metrics.reasons(
+      'footfall_purge_postponed_total',
+      'Times that an erasure had to wait for partitions, by reason.',
+      POSTPONE_REASONS,
+    ),
   };
 }

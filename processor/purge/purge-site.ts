@@ -1,36 +1,37 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
-import { eraseEverywhere } from './erase-everywhere.ts';
+import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
 import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
- * Collectors hear of a deletion within moments, and what they had accepted by then is on the bus within seconds. Before
- * this long after it nothing is called done.
+ * Collectors learn of a deletion within moments, and what they accepted before is on the bus within seconds. A purge is
+ * not done before this long after the request.
  */
 const STRAGGLERS_MS = 15_000;
+const STRAGGLERS_WAIT_MS = 1_000;
 const OF_SITE = 'projectId = {site:String}';
 
-/** Says what is being done, and how many rows went so far. */
-export type PurgeProgress = (step: string, rowsRemoved: RowsRemoved) => Promise<void>;
+/** Publishes the present step and the rows removed so far. */
+export type ReportPurgeStep = (step: string, rowsRemoved: RowsRemoved) => Promise<void>;
 
 /**
- * Removes everything of a site from the memory of all partitions and from every table, again and again until nothing is
- * left; returns how many rows went, by table. Whatever is done twice is harmless.
+ * Removes everything of a site from the memory of all partitions and from every table, in rounds until nothing is left;
+ * returns the removed rows by table. A repetition is harmless.
  */
 export async function purgeRows(
-  parts: EraseDeps,
+  deps: EraseDeps,
   { storedId, deletion }: Pick<Site, 'storedId' | 'deletion'>,
-  progress: PurgeProgress,
+  progress: ReportPurgeStep,
 ): Promise<RowsRemoved> {
-  const { store, clock } = parts;
+  const { store } = deps;
   const requestedMs = Date.parse(deletion?.requestedAt ?? '');
   const removed: RowsRemoved = { ...deletion?.rowsRemoved };
   const tables = await tablesOfSites(store);
   const parameters = { site: storedId };
   for (;;) {
-    await progress('forgetting what is in memory', removed);
-    await eraseEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs: null }]);
-    const isLate = clock.nowMs() - requestedMs >= STRAGGLERS_MS;
+    await progress('erasing from memory', removed);
+    const { sentAtMs } = await eraseFromMemory(deps, storedId, (step) => progress(step, removed));
+    const isLate = sentAtMs - requestedMs >= STRAGGLERS_MS;
     let found = 0;
     for (const table of tables) {
       await progress(`removing rows of ${table}`, removed);
@@ -38,9 +39,22 @@ export async function purgeRows(
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
       found += count;
     }
-    // Done when, late enough, there was nothing: in memory since the last round, nor in any table.
+    // Done when a round that began late enough found nothing in any table.
     if (found === 0 && isLate) return removed;
-    parts.throwIfStopping();
-    await new Promise((resolve) => setTimeout(resolve, isLate ? 0 : 1_000));
+    deps.job.throwIfOver();
+    if (!isLate) await deps.job.sleep(STRAGGLERS_WAIT_MS);
+  }
+}
+
+async function eraseFromMemory(
+  { eraser }: EraseDeps,
+  storedId: string,
+  showStep: (step: string) => Promise<void>,
+): Promise<ErasedUpTo> {
+  try {
+    return await eraser.erase([{ projectId: storedId, profileId: null, beforeMs: null }]);
+  } catch (error) {
+    if (error instanceof PostponedError) await showStep('waiting for a partition that does not answer');
+    throw error;
   }
 }

@@ -9,8 +9,6 @@ import {
 } from '../../infra/accounts/accounts.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../infra/bus/mirror.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityKeyOf } from '../../ingest/entity-lookup.ts';
@@ -37,6 +35,7 @@ import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../era
 import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { RollupJob } from '../rollups/rollup-job.ts';
 import { createRollupMetrics } from '../rollups/rollup-metrics.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
@@ -51,7 +50,6 @@ const PARTITIONS = 2;
 const DAY_MS = 24 * HOUR_MS;
 const NOW_MS = Date.now();
 const FIRST_MS = Math.floor(NOW_MS / DAY_MS) * DAY_MS - 3 * DAY_MS;
-const log = createLogger('purge-test', 'silent');
 
 let world: LaneWorld;
 let control: KeyedBytes;
@@ -76,7 +74,7 @@ afterEach(async () => {
 
 afterAll(() => world.stop());
 
-/** A purger as the processor runs it, over parts that a test may have changed. */
+/** A purger as the processor runs it, with dependencies that a test may replace. */
 async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger> {
   const lanes = await world.bus.keyed(LANES_BUCKET);
   const purger = await Purger.start({
@@ -86,11 +84,9 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
     control,
     aliases,
     partitions: PARTITIONS,
-    clock: systemClock,
     rollupJob: await rollupJob(),
-    log,
     metrics: createPurgeMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('purge'),
     ...changed,
   });
   running.push(purger);
@@ -100,26 +96,24 @@ async function startPurger(changed: Partial<PurgerOptions> = {}): Promise<Purger
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
     intervalMs: 1_000,
-    clock: systemClock,
-    log,
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
   });
 }
 
-interface Visit {
+interface PurgedVisit {
   readonly projectId: string;
   readonly device: string;
-  /** Since the first. */
+  /** Since the first hour of the test. */
   readonly hours: number;
   readonly profileId?: string;
 }
 
 /** A visit of three events a minute apart, the last two of which name the person. */
-async function visit({ projectId, device, hours, profileId = '' }: Visit): Promise<void> {
+async function visit({ projectId, device, hours, profileId = '' }: PurgedVisit): Promise<void> {
   const deviceId = Buffer.from(device).toString('hex').padEnd(32, '0');
   const startMs = FIRST_MS + hours * HOUR_MS;
   const base: Partial<Event> = {
@@ -155,7 +149,7 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   await world.bus.publish(entitySubjectOf(partition), writer.take(), 5_000);
 }
 
-/** Moves the clocks of all partitions to now, by visits of another site: what was before is settled then. */
+/** Moves the clocks of all partitions to now, by visits to another site: everything before is finalized then. */
 async function passTime(): Promise<void> {
   for (let device = 0; device < 8; device += 1)
     await visit({ projectId: 'clock', device: `c${device}`, hours: (NOW_MS - FIRST_MS) / HOUR_MS - 0.1 });
@@ -169,7 +163,7 @@ async function rowsOf(table: string, projectId: string): Promise<number> {
   return rows[0]?.rows ?? 0;
 }
 
-/** Resolves when the store has so many events of a site, without the synthetic ones. */
+/** Resolves when the store has this many events of a site, without the synthetic ones. */
 async function stored(projectId: string, events: number): Promise<void> {
   await until(`${events} events of ${projectId}`, async () => {
     const rows = await world.store.query<{ rows: number }>(
@@ -206,7 +200,7 @@ function purged(id: string): Promise<Site> {
   });
 }
 
-/** A site with something in every table, bucket and stream that has anything of sites. */
+/** A site with something in every table, bucket and stream that holds data of sites. */
 async function fill(projectId: string): Promise<void> {
   for (const hours of [1, 2, 30]) {
     await visit({ projectId, device: 'a', hours, profileId: `person-of-${projectId}` });
@@ -245,42 +239,42 @@ async function fill(projectId: string): Promise<void> {
   );
   const broken = messageOf([plainEvent({ projectId })], 1);
   await world.bus.publish(subjectOf(0), Buffer.concat([broken, Buffer.of(1)]), 5_000);
-  // With what was paid.
+  // The order's revenue is one more event.
   await stored(projectId, 19);
-  await until('the records', async () => ((await rowsOf('orders', projectId)) > 0 ? true : undefined));
+  await until('the entities', async () => ((await rowsOf('orders', projectId)) > 0 ? true : undefined));
 }
 
 function traces(texts: readonly string[]) {
   return tracesOf({ store: world.store, busUrl: world.busUrl }, texts);
 }
 
-test('a deleted site leaves nothing but the record that says so, and its neighbour keeps everything', async () => {
+test('a deleted site leaves nothing but its deletion record, and its neighbour loses nothing', async () => {
   await putSite({ id: 'gone', feed: true });
   await putSite({ id: 'stays', feed: true });
   await fill('gone');
   await fill('stays');
-  const sums = await rollupJob();
-  await until('sums of both sites', async () => {
-    await sums.pass();
+  const job = await rollupJob();
+  await until('rollups of both sites', async () => {
+    await job.pass();
     return (await rowsOf('daily_pages', 'gone')) * (await rowsOf('daily_pages', 'stays')) > 0
       ? true
       : undefined;
   });
   await until('a dead letter of each', async () =>
-    (await traces(['stays'])).some(({ place }) => place === DEAD_LETTERS_STREAM) ? true : undefined,
+    (await traces(['stays'])).some(({ location }) => location === DEAD_LETTERS_STREAM) ? true : undefined,
   );
-  // What cannot be read is forgotten with the flush behind it.
+  // An unreadable message is trimmed with the flush after it.
   await passTime();
   for (let partition = 0; partition < PARTITIONS; partition += 1)
-    await until('the bus to forget what is flushed', async () => {
+    await until('the bus to trim what is flushed', async () => {
       const { first, last } = await world.bus.streamBounds(streamOf(partition));
       return first > last || undefined;
     });
-  const placesOf = async (text: string) =>
-    [...new Set((await traces([text])).map(({ place }) => place))].sort();
-  const before = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
-  expect((await placesOf('gone')).length).toBeGreaterThan(14);
-  expect(await placesOf('gone')).toContain(FEED_STREAM);
+  const locationsOf = async (text: string) =>
+    [...new Set((await traces([text])).map(({ location }) => location))].sort();
+  const before = (await traces(['stays'])).map(({ location, text }) => `${location} ${text}`).sort();
+  expect((await locationsOf('gone')).length).toBeGreaterThan(14);
+  expect(await locationsOf('gone')).toContain(FEED_STREAM);
   await putSite({ id: 'gone', cors: ['https://gone.example'], deletion: deleted() });
 
   await startPurger();
@@ -294,17 +288,17 @@ test('a deleted site leaves nothing but the record that says so, and its neighbo
     search_console: 2,
   });
   expect(deletion?.rowsRemoved.events).toBeGreaterThanOrEqual(18);
-  const left = (await traces(['gone'])).filter(({ place }) => place !== 'mutations');
-  // Of a key that was removed its name is left, and nothing that it held.
+  const left = (await traces(['gone'])).filter(({ location }) => location !== 'mutations');
+  // A removed key leaves its name, and nothing of its value.
   const [emptied, record, ...more] = left.map(({ text }) => text).sort();
   expect([emptied, more]).toEqual(['$KV.control.gsc.gone ', []]);
   expect(record).toMatch(/^\$KV\.control\.site\.gone /);
   expect(record).not.toContain('gone.example');
-  const after = (await traces(['stays'])).map(({ place, text }) => `${place} ${text}`).sort();
+  const after = (await traces(['stays'])).map(({ location, text }) => `${location} ${text}`).sort();
   expect(after).toEqual(before);
 });
 
-test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the next one', async (call) => {
+test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the next one', async (call) => {
   const projectId = `cut-${call}`;
   await putSite({ id: projectId });
   await visit({ projectId, device: 'a', hours: 40 });
@@ -318,7 +312,7 @@ test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the
         if (typeof member !== 'function') return member;
         return (...args: unknown[]) => {
           left -= 1;
-          if (left === 0) throw new Error('broken off here');
+          if (left === 0) throw new Error('interrupted here');
           return member.apply(target, args);
         };
       },
@@ -326,8 +320,8 @@ test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the
   const first = await startPurger({
     store: breaking(world.store),
     control: breaking(control),
-    // Not before it is looked for work.
-    isOurs: () => left < Number.POSITIVE_INFINITY,
+    // Not before the purger looks for work.
+    isLeader: () => left < Number.POSITIVE_INFINITY,
   });
   left = call;
   await until('the break', () => (left <= 0 ? true : undefined));
@@ -338,29 +332,29 @@ test.each([2, 17, 45, 90])('a purge that is broken off at call %i is done by the
   for (const table of ['events', 'sessions']) expect(await rowsOf(table, projectId)).toBe(0);
 });
 
-test('an erased person is nowhere any more, under any name, and all figures are a recount of the rest', async () => {
+test('an erased person is found nowhere under any name, and all rollups equal a recount of the rest', async () => {
   const projectId = 'erasing';
   await putSite({ id: projectId, feed: true });
   const person = 'Ada Lovelace';
   for (const hours of [1, 2, 30]) {
     await visit({ projectId, device: 'a', hours, profileId: person });
-    await visit({ projectId, device: 'b', hours, profileId: 'somebody else' });
+    await visit({ projectId, device: 'b', hours, profileId: 'another person' });
     await visit({ projectId, device: 'c', hours });
   }
   await visit({ projectId, device: 'd', hours: 3, profileId: 'ada@old.example' });
   await update(identify({ projectId, id: person, email: 'ada@example.org' }), 'profile');
-  await update(identify({ projectId, id: 'somebody else' }), 'profile');
+  await update(identify({ projectId, id: 'another person' }), 'profile');
   const alias = { projectId, alias: 'ada@old.example', profileId: person };
   const aliasKey = [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.');
   await aliases.put(aliasKey, encodeJson(alias), 0);
   await stored(projectId, 30);
-  const sums = await rollupJob();
-  await until('sums', async () => {
-    await sums.pass();
+  const job = await rollupJob();
+  await until('rollups', async () => {
+    await job.pass();
     return (await rowsOf('daily_pages', projectId)) > 0 ? true : undefined;
   });
   const feedOf = async (text: string) =>
-    (await traces([text])).filter(({ place }) => place === FEED_STREAM).length;
+    (await traces([text])).filter(({ location }) => location === FEED_STREAM).length;
   expect(await feedOf(person)).toBeGreaterThan(0);
   const id = randomUUID();
   const erasure: Erasure = erasureSchema.parse({
@@ -375,7 +369,7 @@ test('an erased person is nowhere any more, under any name, and all figures are 
     updatedAt: new Date().toISOString(),
   });
   await control.put(erasureKeyOf(id), encodeJson(erasure), 0);
-  await startPurger({ rollupJob: sums });
+  await startPurger({ rollupJob: job });
   const receipt = await until('the receipt', async () => {
     const entry = await control.get(erasureKeyOf(id));
     const now = erasureSchema.parse(JSON.parse(Buffer.from(entry?.bytes ?? '').toString('utf8')));
@@ -387,44 +381,45 @@ test('an erased person is nowhere any more, under any name, and all figures are 
   expect(receipt.rowsRemoved.events).toBeGreaterThanOrEqual(16);
   expect(await traces([person, 'ada@old.example', 'ada@example.org'])).toEqual([]);
   await stored(projectId, 18);
-  await sums.pass();
+  await job.pass();
   for (const unit of ['hour', 'day'] as const) {
-    // Also of sites of other tests, where what came late was summed up once more.
+    // Also of sites of other tests, where late hours were rolled up again.
     const announced = (await announcedRollups(world.store, unit, [projectId])).filter(
-      (sum) => sum.block % 2 === 0 && sum.projectId === projectId,
+      ({ block, projectId: site }) => block % 2 === 0 && site === projectId,
     );
     const rows = await storedRows(world.store);
     const own = (all: typeof rows.events) => all.filter(({ values }) => values.projectId === projectId);
     const ofSite = { events: own(rows.events), sessions: own(rows.sessions) };
     const names = await namesOfHashes(world.store, [...ofSite.events, ...ofSite.sessions]);
     const starts = new Set(announced.map(({ startMs }) => startMs));
-    const recounted = Object.entries(recountRollups(unit, ofSite)).map(([table, sumsOf]) => [
+    const recounted = Object.entries(recountRollups(unit, ofSite)).map(([table, rowsOfTable]) => [
       table,
-      sumsOf.filter(({ start }) => starts.has(Number(start))),
+      rowsOfTable.filter(({ start }) => starts.has(Number(start))),
     ]);
     expect(await announcedRows(world.store, unit, announced, names)).toEqual(Object.fromEntries(recounted));
     expect(starts.size).toBeGreaterThan(1);
   }
-  // What they do now is new, and stays.
+  // What the person does now is new, and stays.
   await visit({ projectId, device: 'a', hours: 50, profileId: person });
   await stored(projectId, 21);
 });
 
-test('what is older than its site keeps it goes, with its sums, and nothing else does', async () => {
+test('retention removes rows and rollups that are too old, and nothing else', async () => {
   const projectId = 'short';
   await putSite({ id: projectId, retentionDays: null });
   for (const hours of [1, 26, 60]) await visit({ projectId, device: 'a', hours });
   await stored(projectId, 9);
-  const sums = await rollupJob();
-  await until('sums', async () => {
-    await sums.pass();
+  const job = await rollupJob();
+  await until('rollups', async () => {
+    await job.pass();
     return (await rowsOf('hourly_totals', projectId)) >= 2 ? true : undefined;
   });
-  await startPurger({ rollupJob: sums });
+  await startPurger({ rollupJob: job });
   await putSite({ id: projectId, retentionDays: 1 });
-  // Today less one day and the one that is on its way out: the visit of the first day goes, the second day's stays.
+  // Today less one day, and the day that is about to go: the visit of the first day is removed, that of the second day
+  // stays.
   await stored(projectId, 6);
-  await until('its session and its sums', async () => {
+  await until('its session and its rollups', async () => {
     const first = `startedAt < fromUnixTimestamp64Milli(${FIRST_MS + DAY_MS}, 'UTC')`;
     const rows = await world.store.query<{ rows: number }>(
       `SELECT count() AS rows FROM sessions WHERE projectId = {projectId:String} AND ${first}

@@ -1,24 +1,28 @@
 import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../infra/accounts/accounts.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
-import { Notify } from '../../infra/concurrency/notify.ts';
-import { type Logger, reasonOf } from '../../infra/log.ts';
+import { type Entry, encodeJson, followBucket, Mirror } from '../../infra/bus/mirror.ts';
+import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
+import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
+import { ANSWER_TIMEOUT_MS, PartitionEraser, PostponedError } from './partition-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
 import { enforceRetention, retainedFromMs } from './retention.ts';
 
-/** Nothing tells that a purge is due but the clock. */
+/** Purges fall due by the clock, which wakes nothing. */
 const LOOK_EVERY_MS = 1_000;
 const RETENTION_EVERY_MS = 3_600_000;
-const FAILED_WAIT_MS = 10_000;
-/** Records about a site, besides its own. */
+/** The wait until retention looks again at rows of stuck partitions. */
+const RETENTION_POSTPONED_MS = 60_000;
+const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
+/** Control records about a site, besides its own. */
 const OF_SITES = [
   'client.',
   'reference.',
@@ -29,35 +33,35 @@ const OF_SITES = [
   INTEGRATION_PREFIX,
 ] as const;
 
-export interface PurgerOptions extends Omit<EraseDeps, 'throwIfStopping'> {
+export interface PurgerOptions extends LeaderDeps, Omit<EraseDeps, 'eraser' | 'job'> {
+  readonly bus: Bus;
+  /** The bucket of lane records. */
+  readonly lanes: KeyedBytes;
   readonly control: KeyedBytes;
   readonly aliases: KeyedBytes;
-  readonly log: Logger;
   readonly metrics: PurgeMetrics;
-  /** Whether it is ours to do. Two that do it at once do no harm: all of it may be done twice. */
-  readonly isOurs: () => boolean;
-}
-
-/** Thrown where work is broken off because the process ends. */
-class StoppingError extends Error {
-  override readonly name = 'StoppingError';
+  /** How long a partition may take to erase before it is stuck. */
+  readonly answerTimeoutMs?: number;
 }
 
 /**
- * Removes what is not to be kept: sites that were deleted, people who are to be erased, and what is older than its site
- * wants. All of it can be broken off and done again.
+ * Removes deleted sites, people to be erased, and history that is older than its site retains. All of it can be
+ * interrupted anywhere and repeated.
+ *
+ * Sites and people need all partitions. While one is stuck they wait, and retention removes the rows of the others.
  */
 export class Purger {
   readonly #options: PurgerOptions;
-  readonly #parts: EraseDeps;
+  readonly #job: LeaderJob;
+  readonly #eraser: PartitionEraser;
+  readonly #deps: EraseDeps;
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
   readonly #stopFollowing: () => void;
-  #retainedAtMs = 0;
+  /** What retention enforced last, as JSON, and when it looks again. */
   #retained = '';
-  #isStopping = false;
-  readonly #notify = new Notify();
-  #running: Promise<void> = Promise.resolve();
+  #retentionDueMs = 0;
+  #isRetentionPostponed = false;
 
   private constructor(
     options: PurgerOptions,
@@ -69,63 +73,86 @@ export class Purger {
     this.#accounts = accounts;
     this.#erasures = erasures;
     this.#stopFollowing = stopFollowing;
-    this.#parts = {
+    this.#job = new LeaderJob({
       ...options,
-      throwIfStopping: () => {
-        if (this.#isStopping) throw new StoppingError();
-      },
-    };
+      name: 'purge',
+      intervalMs: LOOK_EVERY_MS,
+      backoff: BACKOFF,
+      pass: () => this.pass(),
+      standBy: () => this.#showWaiting({ sites: 0, people: 0, stuck: 0 }),
+    });
+    const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = options;
+    this.#eraser = new PartitionEraser({ ...options, job: this.#job, answerTimeoutMs });
+    this.#deps = { ...options, eraser: this.#eraser, job: this.#job };
   }
 
   /** Starts to look for work. */
   static async start(options: PurgerOptions): Promise<Purger> {
     const accounts = await Accounts.open(options.bus, options.log);
     const erasures = new Mirror<Erasure>(ERASURE_PREFIX, erasureSchema);
-    const stop = await followBucket(options.control, [erasures], options.log);
-    const purger = new Purger(options, accounts, erasures, stop);
-    purger.#running = purger.#run();
+    const stopFollowing = await followBucket(options.control, [erasures], options.log);
+    const purger = new Purger(options, accounts, erasures, stopFollowing);
+    purger.#job.start();
     return purger;
   }
 
   /** Ends after the statement that runs. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#notify.end();
-    await this.#running;
+    await this.#job.stop();
+    this.#eraser.stop();
     this.#stopFollowing();
     this.#accounts.stop();
   }
 
-  async #run(): Promise<void> {
-    const { log, metrics, isOurs } = this.#options;
-    while (!this.#isStopping) {
-      let waitMs = LOOK_EVERY_MS;
-      if (isOurs()) {
-        try {
-          await this.pass();
-        } catch (error) {
-          if (error instanceof StoppingError) return;
-          metrics.failures.add();
-          log.warn({ reason: reasonOf(error) }, 'purge: it failed; again');
-          waitMs = FAILED_WAIT_MS;
-        }
+  /**
+   * Does everything that is due. A failure of one site or person does not stop the others; the first error is thrown at
+   * the end.
+   * @throws the first error
+   */
+  async pass(): Promise<void> {
+    const errors: unknown[] = [];
+    const attempt = async (work: () => Promise<void>) => {
+      this.#job.throwIfOver();
+      try {
+        await work();
+      } catch (error) {
+        // Without the bus or the store the others would fail, too.
+        if (error instanceof JobOverError || isRetryable(error)) throw error;
+        if (!isStuck(error)) errors.push(error);
       }
-      await this.#notify.sleep(waitMs);
-    }
+    };
+    const sites = this.#dueSites();
+    const erasures = this.#dueErasures();
+    this.#showWaiting({ sites: sites.length, people: erasures.length, stuck: this.#eraser.stuck.length });
+    for (const key of sites) await attempt(() => this.#unlessStuck(() => this.#purgeSite(key)));
+    for (const { key, value } of erasures)
+      await attempt(() => this.#unlessStuck(() => this.#erase(key, value)));
+    await attempt(() => this.#retain());
+    if (errors.length > 0) throw errors[0];
   }
 
-  /** Does whatever is due by now. */
-  async pass(): Promise<void> {
-    const { clock } = this.#options;
-    for (const { key, value } of [...this.#accounts.sites.entries()]) {
-      const { deletion } = value;
-      if (deletion === null || deletion.status === 'purged') continue;
-      if (Date.parse(deletion.purgeAt) <= clock.nowMs()) await this.#purgeSite(key);
-    }
-    for (const { key, value } of [...this.#erasures.entries()]) {
-      if (value.status !== 'done') await this.#erase(key, value);
-    }
-    await this.#retain();
+  /** Leaves work that needs every partition to a later pass while one is stuck: no message, no record, no statement. */
+  async #unlessStuck(work: () => Promise<void>): Promise<void> {
+    if (this.#eraser.stuck.length === 0) await work();
+  }
+
+  /** The keys of sites whose deletion is due. */
+  #dueSites(): readonly string[] {
+    const nowMs = this.#options.clock.nowMs();
+    return [...this.#accounts.sites.entries()].flatMap(({ key, value: { deletion } }) =>
+      deletion !== null && deletion.status !== 'purged' && Date.parse(deletion.purgeAt) <= nowMs ? [key] : [],
+    );
+  }
+
+  #dueErasures(): readonly Entry<Erasure>[] {
+    return [...this.#erasures.entries()].filter(({ value }) => value.status !== 'done');
+  }
+
+  #showWaiting({ sites, people, stuck }: Readonly<Record<'sites' | 'people' | 'stuck', number>>): void {
+    const { metrics } = this.#options;
+    metrics.waitingSites.set(sites);
+    metrics.waitingPeople.set(people);
+    metrics.stuckPartitions.set(stuck);
   }
 
   async #purgeSite(key: string): Promise<void> {
@@ -138,8 +165,8 @@ export class Purger {
     }));
     if (begun === undefined) return;
     const { id, storedId } = begun;
-    log.info({ site: id }, 'purge: a deleted site goes');
-    const rowsRemoved = await purgeRows(this.#parts, begun, async (step, removed) => {
+    log.info({ site: id }, 'purge: removing a deleted site');
+    const rowsRemoved = await purgeRows(this.#deps, begun, async (step, removed) => {
       await this.#changeSite(key, (deletion) => ({ ...deletion, step, rowsRemoved: { ...removed } }));
     });
     await removeAliases(aliases, await aliasesOf(aliases, storedId));
@@ -158,7 +185,7 @@ export class Purger {
       rowsRemoved,
     }));
     metrics.sites.add();
-    log.info({ site: id, rowsRemoved }, 'purge: nothing is left of a deleted site');
+    log.info({ site: id, rowsRemoved }, 'purge: a deleted site was removed');
   }
 
   async #isOf(key: string, siteId: string): Promise<boolean> {
@@ -170,7 +197,7 @@ export class Purger {
     );
   }
 
-  /** Changes the deletion of a site; undefined when the site is not being deleted any more. */
+  /** Changes the deletion of a site; undefined when the site is no longer being deleted. */
   async #changeSite(
     key: string,
     change: (deletion: SiteDeletion) => SiteDeletion,
@@ -180,7 +207,7 @@ export class Purger {
       if (site.deletion === null || site.deletion.status === 'purged') return undefined;
       const deletion = change(site.deletion);
       if (deletion.status !== 'purged') return { ...site, deletion };
-      // What is left says that there was such a site, and nothing of what it was set to.
+      // The record goes on saying that there was such a site, without its settings.
       const { id, storedId, teamId, name, createdAt, updatedAt } = site;
       return siteSchema.parse({ id, storedId, teamId, name, createdAt, updatedAt, deletion });
     });
@@ -190,10 +217,11 @@ export class Purger {
     const { aliases, log, metrics, clock, bus } = this.#options;
     const { id, storedId, profileId } = erasure;
     if (profileId === null) return;
-    await this.#changeErasure(key, (current) => ({ ...current, status: 'erasing' }));
+    const begun = await this.#changeErasure(key, (current) => ({ ...current, status: 'erasing' }));
+    if (begun === undefined) return;
     const known = await aliasesOf(aliases, storedId);
     const names = namesOfPerson(known, profileId);
-    const removed = await erasePerson(this.#parts, erasure, names);
+    const removed = await erasePerson(this.#deps, erasure, names);
     const theirs: AliasRecord[] = known.filter(({ alias }) => names.includes(alias));
     await removeAliases(aliases, theirs);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
@@ -211,33 +239,54 @@ export class Purger {
     log.info({ erasure: id, rowsRemoved: removed }, 'purge: a person was erased');
   }
 
-  async #changeErasure(key: string, change: (erasure: Erasure) => Erasure): Promise<void> {
-    await changeRecord(this.#options.control, key, (stored) => change(erasureSchema.parse(stored)));
+  /** Changes an erasure; undefined when it is done or gone, which the mirror may learn later. */
+  async #changeErasure(key: string, change: (erasure: Erasure) => Erasure): Promise<Erasure | undefined> {
+    return changeRecord(this.#options.control, key, (stored) => {
+      const erasure = erasureSchema.parse(stored);
+      return erasure.status === 'done' ? undefined : change(erasure);
+    });
   }
 
-  /** Looks once an hour, and whenever somebody changed how long history is kept. */
+  /** Looks once an hour, and whenever the retention of a site changed. */
   async #retain(): Promise<void> {
     const { clock, metrics, log } = this.#options;
     const nowMs = clock.nowMs();
-    const sites = [...this.#accounts.sites.entries()].flatMap(({ value }) =>
+    const cuts = [...this.#accounts.sites.entries()].flatMap(({ value }) =>
       value.retentionDays === null || value.deletion !== null
         ? []
         : [{ storedId: value.storedId, beforeMs: retainedFromMs(value.retentionDays, nowMs) }],
     );
-    const asked = JSON.stringify(sites);
-    if (asked === this.#retained && nowMs - this.#retainedAtMs < RETENTION_EVERY_MS) return;
-    for (const site of sites) {
-      const removed = await enforceRetention(this.#parts, site);
-      const rows = Object.values(removed).reduce((sum, count) => sum + count, 0);
-      if (rows > 0) log.info({ site: site.storedId, rowsRemoved: removed }, 'purge: history was let go');
+    const wanted = JSON.stringify(cuts);
+    const isUnstuck = this.#isRetentionPostponed && this.#eraser.stuck.length === 0;
+    if (wanted === this.#retained && nowMs < this.#retentionDueMs && !isUnstuck) return;
+    let postponed = 0;
+    for (const cut of cuts) {
+      this.#job.throwIfOver();
+      const { rowsRemoved, isPostponed } = await enforceRetention(this.#deps, cut);
+      if (isPostponed) postponed += 1;
+      const rows = Object.values(rowsRemoved).reduce((sum, count) => sum + count, 0);
+      if (rows > 0) log.info({ site: cut.storedId, rowsRemoved }, 'purge: old history was removed');
       metrics.retainedRows.add(rows);
     }
-    this.#retained = asked;
-    this.#retainedAtMs = nowMs;
+    if (postponed > 0)
+      log.warn(
+        { sites: postponed, partitions: this.#eraser.stuck },
+        'purge: old history of stuck partitions stays',
+      );
+    this.#retained = wanted;
+    this.#isRetentionPostponed = postponed > 0;
+    this.#retentionDueMs = nowMs + (postponed > 0 ? RETENTION_POSTPONED_MS : RETENTION_EVERY_MS);
   }
 }
 
-/** Changes a record by compare-and-set until it is done; undefined when there is none, or `change` wants none. */
+/** Whether the error only says that partitions have to answer first, which is no failure of the pass. */
+function isStuck(error: unknown): boolean {
+  return error instanceof PostponedError && error.reason !== 'answer-lost';
+}
+
+/**
+ * Changes a record by compare-and-set, repeated on conflict; undefined when there is no record, or `change` wants none.
+ */
 async function changeRecord<Value>(
   bucket: KeyedBytes,
   key: string,

@@ -4,7 +4,7 @@ import { retainedFromMs } from './retention.ts';
 
 const DAY_MS = 86_400_000;
 
-test('what is younger than so many days stays, and what is two days older goes', () => {
+test('retention retains what is younger than the days of the site and removes what is two days older', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 36_500 }),
@@ -19,7 +19,7 @@ test('what is younger than so many days stays, and what is two days older goes',
   );
 });
 
-test('at midnight another day goes', () => {
+test('at midnight the next day is removed', () => {
   const midnight = Date.UTC(2026, 2, 1);
   expect(retainedFromMs(1, midnight - 1)).toBe(Date.UTC(2026, 1, 26));
   expect(retainedFromMs(1, midnight)).toBe(Date.UTC(2026, 1, 27));

@@ -1,64 +1,86 @@
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { EraseDeps, RowsRemoved } from './erase.ts';
-import { eraseEverywhere } from './erase-everywhere.ts';
-import { countRows, deleteRows, sumTables } from './tables.ts';
+import { type ErasedUpTo, PostponedError } from './partition-eraser.ts';
+import { countRows, deleteRows, type RowsOf, rollupTables } from './tables.ts';
 
 const DAY_MS = 86_400_000;
-/** As for erasures; a third round would find nothing but what came meanwhile. */
+/** Two, for the reason given in erase.ts; a third would find only what came in the meantime. */
 const ROUNDS = 2;
 
-/** A site, and before when its history goes, in milliseconds since 1970. */
-export interface Retained {
+/** A site, and the time before which its history is removed, in milliseconds since 1970. */
+export interface RetentionCut {
   readonly storedId: string;
   readonly beforeMs: number;
 }
 
 /**
- * The midnight (UTC) before which everything goes: whole days, so that sums of hours and days go or stay with their rows.
- * What is younger than `retentionDays` always stays, and nothing is more than two days older.
+ * The midnight (UTC) before which everything goes: whole days, so that rollups of hours and days go or stay with their
+ * rows. Everything younger than `retentionDays` stays, and nothing is more than two days older.
  */
 export function retainedFromMs(retentionDays: number, nowMs: number): number {
   return Math.floor(nowMs / DAY_MS - retentionDays - 1) * DAY_MS;
 }
 
-/** Removes what is older than it may be; returns how many rows went, by table. */
-export async function enforceRetention(
-  parts: EraseDeps,
-  { storedId, beforeMs }: Retained,
-): Promise<RowsRemoved> {
-  const { store } = parts;
-  const removed: RowsRemoved = {};
-  const site = { site: storedId, before: beforeMs };
-  const events = {
-    table: EVENTS_TABLE,
-    condition: "projectId = {site:String} AND createdAt < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
-    parameters: site,
+export interface RetentionResult {
+  /** By table. */
+  readonly rowsRemoved: RowsRemoved;
+  /** Rows of some partitions are still there, because these partitions have not erased. */
+  readonly isPostponed: boolean;
+}
+
+/**
+ * Removes what is older than the site retains. Partitions are independent, so rows of those that have erased are
+ * removed even while others are stuck. Rollups cover all partitions, so they go last.
+ */
+export async function enforceRetention(deps: EraseDeps, cut: RetentionCut): Promise<RetentionResult> {
+  const { store } = deps;
+  const rowsRemoved: RowsRemoved = {};
+  const remove = async (rows: RowsOf) => {
+    rowsRemoved[rows.table] = (rowsRemoved[rows.table] ?? 0) + (await deleteRows(store, rows));
   };
-  // A visit goes when it was over by then: one that goes on is still to change.
-  const sessions = {
-    table: SESSIONS_TABLE,
-    condition: "projectId = {site:String} AND endedAt < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
-    parameters: site,
-  };
+  const tables = oldRows(cut);
   for (let round = 1; round <= ROUNDS; round += 1) {
-    if ((await countRows(store, events)) + (await countRows(store, sessions)) === 0) break;
-    const { flushes } = await eraseEverywhere(parts, [{ projectId: storedId, profileId: null, beforeMs }]);
-    for (const rows of [events, sessions]) {
-      const count = await deleteRows(store, {
-        ...rows,
-        condition: `${rows.condition} AND flushNumber <= {flushes:Array(UInt32)}[partition + 1]`,
-        parameters: { ...rows.parameters, flushes },
-      });
-      removed[rows.table] = (removed[rows.table] ?? 0) + count;
+    const counts = await Promise.all(tables.map((rows) => countRows(store, rows)));
+    if (counts.every((count) => count === 0)) break;
+    const { flushes, isPostponed } = await eraseOld(deps, cut);
+    for (const rows of tables) {
+      const condition = `${rows.condition} AND flushNumber <= {flushes:Array(UInt32)}[partition + 1]`;
+      await remove({ ...rows, condition, parameters: { ...rows.parameters, flushes } });
     }
-    for (const { table, column } of await sumTables(store)) {
-      const count = await deleteRows(store, {
+    if (isPostponed) return { rowsRemoved, isPostponed };
+    for (const { table, column } of await rollupTables(store)) {
+      await remove({
         table,
         condition: `projectId = {site:String} AND ${column} < toDateTime({before:UInt32}, 'UTC')`,
-        parameters: { site: storedId, before: Math.max(0, beforeMs / 1000) },
+        parameters: { site: cut.storedId, before: Math.max(0, cut.beforeMs / 1000) },
       });
-      removed[table] = (removed[table] ?? 0) + count;
     }
   }
-  return removed;
+  return { rowsRemoved, isPostponed: false };
+}
+
+/** The rows that are too old. A session is, once it has ended by then: one that goes on will still change. */
+function oldRows({ storedId, beforeMs }: RetentionCut): readonly RowsOf[] {
+  const parameters = { site: storedId, before: beforeMs };
+  return [
+    { table: EVENTS_TABLE, time: 'createdAt' },
+    { table: SESSIONS_TABLE, time: 'endedAt' },
+  ].map(({ table, time }) => ({
+    table,
+    condition: `projectId = {site:String} AND ${time} < fromUnixTimestamp64Milli({before:Int64}, 'UTC')`,
+    parameters,
+  }));
+}
+
+async function eraseOld(
+  { eraser }: EraseDeps,
+  { storedId, beforeMs }: RetentionCut,
+): Promise<Pick<ErasedUpTo, 'flushes'> & { readonly isPostponed: boolean }> {
+  try {
+    const { flushes } = await eraser.erase([{ projectId: storedId, profileId: null, beforeMs }]);
+    return { flushes, isPostponed: false };
+  } catch (error) {
+    if (!(error instanceof PostponedError) || error.reason === 'answer-lost') throw error;
+    return { flushes: error.erased?.flushes ?? [], isPostponed: true };
+  }
 }

@@ -1,6 +1,6 @@
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 
-/** Deletions are done when the statement returns, on every replica. */
+/** Deletions are complete when the statement returns, on every replica. */
 const SYNC = { mutations_sync: 2 };
 
 /** The tables that hold rows of sites: all that have a column `projectId`, so that none is ever left out. */
@@ -11,14 +11,14 @@ export async function tablesOfSites(store: Store): Promise<readonly string[]> {
   return rows.map(({ table }) => table);
 }
 
-/** Tables with sums, by the column that says of which hour or day. */
-export interface SumTable {
+/** A rollup table, and the column that names the hour or day. */
+export interface RollupTable {
   readonly table: string;
   readonly column: 'hour' | 'day';
 }
 
-/** The tables of sums, which have blocks and are not announcements themselves. */
-export async function sumTables(store: Store): Promise<readonly SumTable[]> {
+/** The rollup tables: those that have blocks and are not announcements. */
+export async function rollupTables(store: Store): Promise<readonly RollupTable[]> {
   const rows = await store.query<{ table: string; columns: string[] }>(
     `SELECT table, groupArray(name) AS columns FROM system.columns
      WHERE database = currentDatabase() GROUP BY table
@@ -27,7 +27,7 @@ export async function sumTables(store: Store): Promise<readonly SumTable[]> {
   return rows.map(({ table, columns }) => ({ table, column: columns.includes('hour') ? 'hour' : 'day' }));
 }
 
-/** Which rows of a table. The condition is our own text; values are bound. */
+/** Rows of a table. The condition is constant text; values are bound. */
 export interface RowsOf {
   readonly table: string;
   readonly condition: string;

@@ -1,38 +1,40 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
 import { keepHourlyPages } from '../testing/rollups.ts';
 import { recountRollups } from '../testing/rollups-recount.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import {
-  type Announced,
+  type AnnouncedRollup,
   announcedRollups,
   announcedRows,
   namesOfHashes,
   ROLLUP_TABLES,
 } from '../testing/stored-rollups.ts';
-import { announceInvalidation, announceRollup, insertRollups, sumUp } from './rollup.ts';
+import { announceInvalidation, announceRollup, insertRollups, rollUp } from './rollup.ts';
 import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const FIRST_MS = Date.UTC(2026, 4, 10);
 const SITES = ['shop', 'blog'];
-/** Hours with events up to the partition's clock, which settles the first day; behind them one for each day. */
+/**
+ * Hours with events up to the partition's clock, which finalizes the first day; after them one hour with events a day.
+ */
 const HOURS = 28;
 const DAYS = 20;
 const NOW_MS = FIRST_MS + 3 * DAYS * UNITS.day.ms;
-/** The number of a summing up that was begun just before now, as a roller counts. */
+/** The block number of a rollup that began shortly before now, numbered as the job does. */
 const BLOCK = (NOW_MS - 5_000) * 2_048;
 
 let world: LaneWorld;
-const run = new FoldRun();
+const fold = new FoldRun();
 
 beforeAll(async () => {
   world = await startLaneWorld('announcements_test');
@@ -40,7 +42,7 @@ beforeAll(async () => {
   await keepHourlyPages(store);
   const hours = Array.from({ length: HOURS }, (_, hour) => hour);
   const days = Array.from({ length: DAYS }, (_, day) => (day + 2) * 24);
-  [...hours, ...days].forEach((hour, place) => {
+  [...hours, ...days].forEach((hour, index) => {
     const atMs = FIRST_MS + hour * HOUR_MS;
     const events = SITES.map((projectId, site) =>
       plainEvent({
@@ -52,12 +54,12 @@ beforeAll(async () => {
         path: `/p${hour % 5}`,
       }),
     );
-    run.take(messageOf(events, place + 1));
+    fold.take(messageOf(events, index + 1));
   });
-  run.flush();
+  fold.flush();
   const bytes = (rows: readonly { readonly bytes: Buffer }[]) => rows.map((row) => row.bytes);
-  await store.insertRowBinary('events', EVENTS_COLUMNS, bytes(run.events), undefined);
-  await store.insertRowBinary('sessions', SESSIONS_COLUMNS, bytes(run.sessions), undefined);
+  await store.insertRowBinary('events', EVENTS_COLUMNS, bytes(fold.events), undefined);
+  await store.insertRowBinary('sessions', SESSIONS_COLUMNS, bytes(fold.sessions), undefined);
   const record = {
     version: 1,
     owner: 'one',
@@ -78,49 +80,48 @@ beforeEach(async () => {
 async function newRollupJob(clock = new ManualClock(NOW_MS)): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: 1,
     intervalMs: 100,
-    clock,
-    log: createLogger('roller', 'silent'),
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
+    clock,
   });
 }
 
-/** Of the announced hours or days, all sums are there. Returns which those are. */
-async function announcedInFull(unit: SumUnit): Promise<readonly Announced[]> {
+/** Expects every announced hour or day to have all of its rows. Returns the announced ones. */
+async function announcedInFull(unit: RollupUnit): Promise<readonly AnnouncedRollup[]> {
   const announced = await announcedRollups(world.store, unit, SITES);
-  const names = await namesOfHashes(world.store, [...run.events, ...run.sessions]);
+  const names = await namesOfHashes(world.store, [...fold.events, ...fold.sessions]);
   const found = await announcedRows(world.store, unit, announced, names);
   const keys = new Set(announced.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
-  for (const [table, rows] of Object.entries(recountRollups(unit, run)))
+  for (const [table, rows] of Object.entries(recountRollups(unit, fold)))
     expect(found[table]).toEqual(rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`)));
   return announced;
 }
 
 const finalizedMs = FIRST_MS + (HOURS - 3) * HOUR_MS;
-const settledCount = (unit: SumUnit) =>
+const finalizedCount = (unit: RollupUnit) =>
   (SITES.length * (startOfUnit(unit, finalizedMs) - FIRST_MS)) / UNITS[unit].ms;
 
-test('what lacks its sums or its announcement does not count, and is summed up again', async () => {
-  const one = await newRollupJob();
-  await one.pass();
+test('a rollup without its rows or its announcement does not count, and is made again', async () => {
+  const job = await newRollupJob();
+  await job.pass();
   let block = (NOW_MS + 1_000) * 2_048;
-  for (const unit of SUM_UNITS) {
-    expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+  for (const unit of ROLLUP_UNITS) {
+    expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit));
     for (const projectId of [undefined, 'shop']) {
       for (const hasRollups of [false, true]) {
-        // Whoever died at it was another one; nothing is marked.
+        // A crash of another process: nothing is marked as late.
         block += 20 * 2_048;
         const died = { projectId, unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
         await announceInvalidation(world.store, died);
         if (hasRollups) await insertRollups(world.store, died);
         const lost = (projectId === undefined ? SITES : [projectId]).map((site) => `${site} ${FIRST_MS}`);
-        expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - lost.length);
-        await one.pass();
+        expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit) - lost.length);
+        await job.pass();
         const again = await announcedInFull(unit);
-        expect(again).toHaveLength(settledCount(unit));
+        expect(again).toHaveLength(finalizedCount(unit));
         const renewed = again.filter((announced) => announced.block > block);
         expect(renewed.map((announced) => `${announced.projectId} ${announced.startMs}`).sort()).toEqual(
           lost.sort(),
@@ -133,21 +134,24 @@ test('what lacks its sums or its announcement does not count, and is summed up a
 test.each([
   ['hour', 'hourly_pages'],
   ['day', 'daily_devices'],
-] as const)('sums of a %s of which some cannot be written do not count', async (unit, table) => {
-  const one = await newRollupJob();
-  await one.pass();
-  const block = (NOW_MS + 1_000) * 2_048;
-  const sums = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
-  await world.store.command(`RENAME TABLE ${table} TO away`);
-  await expect(sumUp(world.store, sums)).rejects.toThrow(table);
-  await world.store.command(`RENAME TABLE away TO ${table}`);
-  expect(await announcedInFull(unit)).toHaveLength(settledCount(unit) - 1);
-  await one.pass();
-  expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
-});
+] as const)(
+  'a rollup of a %s does not count when some of its rows cannot be written',
+  async (unit, table) => {
+    const job = await newRollupJob();
+    await job.pass();
+    const block = (NOW_MS + 1_000) * 2_048;
+    const run = { projectId: 'shop', unit, startsMs: [FIRST_MS], block, flushed: [1], nowMs: NOW_MS };
+    await world.store.command(`RENAME TABLE ${table} TO away`);
+    await expect(rollUp(world.store, run)).rejects.toThrow(table);
+    await world.store.command(`RENAME TABLE away TO ${table}`);
+    expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit) - 1);
+    await job.pass();
+    expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit));
+  },
+);
 
-test('the first summing up that dies leaves nothing that counts, and nothing out', async () => {
-  for (const unit of SUM_UNITS) {
+test('a crash in the first rollup leaves nothing that counts, and the next pass covers the same hours', async () => {
+  for (const unit of ROLLUP_UNITS) {
     const died = {
       projectId: undefined,
       unit,
@@ -161,10 +165,10 @@ test('the first summing up that dies leaves nothing that counts, and nothing out
     expect(await announcedInFull(unit)).toEqual([]);
   }
   await (await newRollupJob()).pass();
-  for (const unit of SUM_UNITS) expect(await announcedInFull(unit)).toHaveLength(settledCount(unit));
+  for (const unit of ROLLUP_UNITS) expect(await announcedInFull(unit)).toHaveLength(finalizedCount(unit));
 });
 
-test('numbers rise although the clock is behind', async () => {
+test('block numbers rise although the clock is behind', async () => {
   await (await newRollupJob()).pass();
   const before = await announcedRollups(world.store, 'hour', SITES);
   const behind = await newRollupJob(new ManualClock(NOW_MS - HOUR_MS));
@@ -181,7 +185,7 @@ test('numbers rise although the clock is behind', async () => {
   expect(await announcedInFull('hour')).toHaveLength(before.length);
 });
 
-/** Every order in which the steps of two can come. */
+/** Every order in which the steps of two runs can interleave. */
 function interleavings<Step>(one: readonly Step[], other: readonly Step[]): Step[][] {
   const [first, ...rest] = one;
   const [second, ...others] = other;
@@ -192,26 +196,26 @@ function interleavings<Step>(one: readonly Step[], other: readonly Step[]): Step
   ];
 }
 
-test.each(SUM_UNITS)(
-  'two that sum up at once leave no announced %s without its sums, whenever the store merges',
+test.each(ROLLUP_UNITS)(
+  'two rollups at once never leave an announced %s without its rows, whenever the store merges',
   async (unit) => {
     const { store } = world;
     const steps = [announceInvalidation, insertRollups, announceRollup];
-    const sums = [
+    const runs = [
       { projectId: undefined, block: BLOCK },
       { projectId: 'shop', block: BLOCK + 2 },
     ];
-    const [one, other] = sums.map((numbers) => steps.map((step) => ({ step, numbers })));
-    // Each order has an hour or day of its own, so all of them are gone through together.
+    const [one, other] = runs.map((numbers) => steps.map((step) => ({ step, numbers })));
+    // Each order has an hour or day of its own, so one pass over the steps covers all of them.
     const orders = interleavings(one ?? [], other ?? []);
     expect(orders).toHaveLength(20);
-    const startOf = (place: number) => FIRST_MS + place * UNITS[unit].ms;
+    const startOf = (index: number) => FIRST_MS + index * UNITS[unit].ms;
     let lower = 0;
     for (let round = 0; round < 6; round += 1) {
       for (const step of steps) {
-        for (const numbers of sums) {
-          const startsMs = orders.flatMap((order, place) =>
-            order[round]?.step === step && order[round]?.numbers === numbers ? [startOf(place)] : [],
+        for (const numbers of runs) {
+          const startsMs = orders.flatMap((order, index) =>
+            order[round]?.step === step && order[round]?.numbers === numbers ? [startOf(index)] : [],
           );
           if (startsMs.length > 0)
             await step(store, { ...numbers, unit, startsMs, flushed: [1], nowMs: NOW_MS });
@@ -221,11 +225,11 @@ test.each(SUM_UNITS)(
       const announced = await announcedInFull(unit);
       lower += announced.filter(({ projectId, block }) => projectId === 'shop' && block === BLOCK).length;
     }
-    // In some orders the lower one counts for a while, and at last the higher one does in all.
+    // In some orders the lower block counts for a while, and in the end the higher one counts in all.
     expect(lower).toBeGreaterThan(0);
     const last = (await announcedInFull(unit)).filter(({ projectId }) => projectId === 'shop');
     expect(
       last.map(({ startMs, block }) => ({ startMs, block })).sort((a, b) => a.startMs - b.startMs),
-    ).toEqual(orders.map((_, place) => ({ startMs: startOf(place), block: BLOCK + 2 })));
+    ).toEqual(orders.map((_, index) => ({ startMs: startOf(index), block: BLOCK + 2 })));
   },
 );

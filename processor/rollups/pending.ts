@@ -1,17 +1,17 @@
 import type { Store } from '../../infra/store/store.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
-import { type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
-/** Times of before are read from rows. */
+/** Older times are never rolled up; questions read their rows. */
 const YEARS_MAX_MS = 20 * 365 * 24 * HOUR_MS;
 
 /**
- * The hours or days that are settled before `endMs` and not summed up for all sites, ascending: those whose summing up
- * did not come to its end, and those behind the last one; at first, from where there is anything.
+ * The hours or days that are finalized before `endMs` and not rolled up for all sites, ascending: those whose rollup
+ * was interrupted, and those after the last one. Without any rollup it begins at the oldest row.
  */
 export async function unrolledStarts(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   { endMs, nowMs }: { readonly endMs: number; readonly nowMs: number },
 ): Promise<readonly number[]> {
   const { announced, column, ms } = UNITS[unit];
@@ -34,7 +34,7 @@ export async function unrolledStarts(
 }
 
 /** The hour or day of the oldest row; undefined when there is none. */
-async function firstStart(store: Store, unit: SumUnit, nowMs: number): Promise<number | undefined> {
+async function firstStart(store: Store, unit: RollupUnit, nowMs: number): Promise<number | undefined> {
   const rows = await store.query<{ rows: number; first: number }>(
     `SELECT count() AS rows, min(toUnixTimestamp64Milli(startedAt)) AS first FROM sessions WHERE projectId != ''
      UNION ALL
@@ -45,13 +45,12 @@ async function firstStart(store: Store, unit: SumUnit, nowMs: number): Promise<n
   return startOfUnit(unit, Math.max(nowMs - YEARS_MAX_MS, Math.min(...firsts)));
 }
 
-/** What late hours or days are looked for. */
 export interface LateQuestion {
-  /** Marks of before were seen. */
+  /** All marks from before this time are known to be rolled up. */
   readonly sinceMs: number;
-  /** Nothing was marked from then on. */
+  /** Only hours and days without a mark since this time. */
   readonly quietSinceMs: number;
-  /** The end of what is settled. */
+  /** The end of what is finalized. */
   readonly endMs: number;
   readonly max: number;
 }
@@ -63,12 +62,12 @@ export interface LateStarts {
 }
 
 /**
- * The hours or days of single sites that are to be summed up again, `max` at the most: marked by a flush that their sums
- * do not hold, or begun to be summed up and left so.
+ * The hours or days of single sites that are to be rolled up again, at most `max`: marked by a flush that their rollup
+ * does not contain, or invalidated by a rollup that was interrupted.
  */
 export async function lateStarts(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   { sinceMs, quietSinceMs, endMs, max }: LateQuestion,
 ): Promise<readonly LateStarts[]> {
   const rows = await store.query<{ projectId: string; starts: number[] }>(lateStatement(unit), {
@@ -83,8 +82,11 @@ export async function lateStarts(
   }));
 }
 
-/** Of a void, `flushed` is 0 for every partition, so each mark exceeds it; but its mark may have been seen long ago. */
-function lateStatement(unit: SumUnit): string {
+/**
+ * An invalidation has a `flushed` of 0 for every partition, so every mark exceeds it; but its mark may be from before
+ * `sinceMs`.
+ */
+function lateStatement(unit: RollupUnit): string {
   const { announced, column, startOf } = UNITS[unit];
   return `
 WITH marks AS

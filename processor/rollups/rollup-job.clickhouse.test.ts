@@ -1,21 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Event, NO_SETTING, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
+import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, storedRows } from '../testing/stored-rollups.ts';
 import { RollupJob } from './rollup-job.ts';
 import { createRollupMetrics } from './rollup-metrics.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const PARTITIONS = 2;
-// Hours by page are kept by the clock on the wall, so the traffic is of the weeks before.
+// The store drops hours by page by the wall clock, so the traffic lies in the weeks before now.
 const FIRST_MS = startOfUnit('day', Date.now() - 30 * UNITS.day.ms) + 20.3 * HOUR_MS;
 const INTERVAL_MS = 100;
 const SITES = ['shop', 'blog'];
@@ -26,7 +25,7 @@ let world: LaneWorld;
 let published = 0;
 
 beforeAll(async () => {
-  world = await startLaneWorld('roller_test');
+  world = await startLaneWorld('rollup_job_test');
   for (let partition = 0; partition < PARTITIONS; partition += 1) await world.open(partition);
   for (let partition = 0; partition < PARTITIONS; partition += 1)
     await answering(await world.start({ partition, instance: 'one' }));
@@ -34,8 +33,8 @@ beforeAll(async () => {
 
 afterAll(() => world.stop());
 
-/** Sends an event and waits until its partition's checkpoint holds it, so that each has a flush of its own. */
-async function bring(partition: number, event: Event): Promise<void> {
+/** Sends an event and waits until its partition's checkpoint contains it, so that each event has a flush of its own. */
+async function record(partition: number, event: Event): Promise<void> {
   published += 1;
   const sequence = await world.bus.publish(subjectOf(partition), messageOf([event], published), 5_000);
   const records = await world.bus.keyed(LANES_BUCKET);
@@ -65,24 +64,22 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
 async function rollupJob(): Promise<RollupJob> {
   return new RollupJob({
     store: world.store,
-    records: await world.bus.keyed(LANES_BUCKET),
+    lanes: await world.bus.keyed(LANES_BUCKET),
     partitions: PARTITIONS,
     intervalMs: INTERVAL_MS,
-    clock: systemClock,
-    log: createLogger('roller', 'silent'),
     metrics: createRollupMetrics(new Metrics()),
-    isOurs: () => true,
+    ...testLeader('rollup'),
   });
 }
 
-interface Sums {
-  /** By site and beginning. */
+interface FoundRollups {
+  /** Block numbers by site and beginning. */
   readonly blocks: ReadonlyMap<string, number>;
   readonly tables: RollupsByTable;
 }
 
-/** What is announced, and its sums. */
-async function sums(unit: SumUnit): Promise<Sums> {
+/** The announced rollups and their rows. */
+async function foundRollups(unit: RollupUnit): Promise<FoundRollups> {
   const announced = await announcedRollups(world.store, unit, SITES);
   const rows = await storedRows(world.store);
   const names = await namesOfHashes(world.store, [...rows.events, ...rows.sessions]);
@@ -92,19 +89,19 @@ async function sums(unit: SumUnit): Promise<Sums> {
   };
 }
 
-/** The same, recounted row by row. */
-async function recount(unit: SumUnit, endMs: number): Promise<RollupsByTable> {
+/** The same rollups, recounted row by row. */
+async function recount(unit: RollupUnit, endMs: number): Promise<RollupsByTable> {
   const tables = recountRollups(unit, await storedRows(world.store));
   return Object.fromEntries(
     Object.entries(tables).map(([table, rows]) => [table, rows.filter(({ start }) => Number(start) < endMs)]),
   );
 }
 
-test('what is settled is summed up once every partition has passed it, and what is late again', async () => {
-  const one = await rollupJob();
+test('finalized hours and days are rolled up once every partition has passed them, and late ones again', async () => {
+  const job = await rollupJob();
   for (let minutes = 0; minutes < LAST_MINUTES; minutes += STEP_MINUTES) {
     const step = minutes / STEP_MINUTES;
-    await bring(
+    await record(
       0,
       eventAt(minutes, step % 4, {
         ...(step % 5 === 0
@@ -114,40 +111,40 @@ test('what is settled is summed up once every partition has passed it, and what 
       }),
     );
   }
-  await one.pass();
-  for (const unit of SUM_UNITS) expect((await sums(unit)).blocks.size).toBe(0);
+  await job.pass();
+  for (const unit of ROLLUP_UNITS) expect((await foundRollups(unit)).blocks.size).toBe(0);
 
-  // The other partition's clock stands before the end: what ended three hours before it is settled.
+  // The other partition's clock is before the end: everything that ended three hours before that clock is finalized.
   const clockMinutes = LAST_MINUTES - 100;
-  await bring(1, eventAt(clockMinutes, 5));
-  await one.pass();
+  await record(1, eventAt(clockMinutes, 5));
+  await job.pass();
   const finalizedMs = FIRST_MS + clockMinutes * 60_000 - 3 * HOUR_MS;
-  const before = { hour: await sums('hour'), day: await sums('day') };
-  for (const unit of SUM_UNITS) {
+  const before = { hour: await foundRollups('hour'), day: await foundRollups('day') };
+  for (const unit of ROLLUP_UNITS) {
     const [fromMs, endMs] = [startOfUnit(unit, FIRST_MS), startOfUnit(unit, finalizedMs)];
     expect(before[unit].blocks.size).toBe((SITES.length * (endMs - fromMs)) / UNITS[unit].ms);
     expect(before[unit].tables).toEqual(await recount(unit, endMs));
     for (const rows of Object.values(before[unit].tables)) expect(rows.length).toBeGreaterThan(3);
   }
 
-  // One event for a time that is summed up, whose session gets a profile by it, and one for a day before all.
+  // One late event in a rolled-up hour, which gives its session a profile, and one on a day before all others.
   const receivedAtMs = FIRST_MS + (LAST_MINUTES + 1) * 60_000;
   const lateMinutes = 2 * STEP_MINUTES + 0.5;
-  await bring(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
-  await bring(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
-  const startAt = (unit: SumUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
-  for (const unit of SUM_UNITS) {
+  await record(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
+  await record(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
+  const startAt = (unit: RollupUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
+  for (const unit of ROLLUP_UNITS) {
     const early = `blog ${startAt(unit, -2_000)}`;
     await until('what is late', async () => {
-      await one.pass();
-      return (await sums(unit)).blocks.has(early) ? true : undefined;
+      await job.pass();
+      return (await foundRollups(unit)).blocks.has(early) ? true : undefined;
     });
-    const after = await sums(unit);
+    const after = await foundRollups(unit);
     expect(after.tables).toEqual(await recount(unit, startOfUnit(unit, finalizedMs)));
     const renewed = [...after.blocks].filter(([key, block]) => before[unit].blocks.get(key) !== block);
     expect(renewed.map(([key]) => key).sort()).toEqual([early, `shop ${startAt(unit, lateMinutes)}`].sort());
-    // Nothing is left to do.
-    await one.pass();
-    expect((await sums(unit)).blocks).toEqual(after.blocks);
+    // A further pass finds nothing to do.
+    await job.pass();
+    expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }
 }, 60_000);

@@ -1,56 +1,50 @@
 import type { Counter, Gauge, Histogram, Metrics } from '../../infra/metrics.ts';
-import type { SumUnit } from './units.ts';
+import type { RollupUnit } from './units.ts';
 
-type ByUnit<Metric> = Readonly<Record<SumUnit, Metric>>;
+type ByUnit<Metric> = Readonly<Record<RollupUnit, Metric>>;
 
-/** What the sums of hours and days say of themselves. */
 export interface RollupMetrics {
-  readonly summed: ByUnit<Counter>;
+  readonly rolledUp: ByUnit<Counter>;
   readonly late: ByUnit<Counter>;
-  readonly failures: Counter;
   readonly seconds: ByUnit<Histogram>;
-  /** Since 1970. */
+  /** Unix times. */
   readonly endSeconds: ByUnit<Gauge>;
 }
 
 export function createRollupMetrics(metrics: Metrics): RollupMetrics {
   return {
-    summed: {
-      hour: metrics.counter(
-        'footfall_processor_rollup_hours_total',
-        'hours that were summed up for the first time',
-      ),
-      day: metrics.counter(
-        'footfall_processor_rollup_days_total',
-        'days that were summed up for the first time',
-      ),
+    rolledUp: {
+      hour: metrics.counter('footfall_processor_rollup_hours_total', 'Hours rolled up for the first time.'),
+      day: metrics.counter('footfall_processor_rollup_days_total', 'Days rolled up for the first time.'),
     },
     late: {
       hour: metrics.counter(
         'footfall_processor_rollup_late_hours_total',
-        'hours of a site that were summed up again',
+        'Hours of one site that changed later and were rolled up again.',
       ),
       day: metrics.counter(
         'footfall_processor_rollup_late_days_total',
-        'days of a site that were summed up again',
+        'Days of one site that changed later and were rolled up again.',
       ),
     },
-    failures: metrics.counter(
-      'footfall_processor_rollup_failures_total',
-      'passes that failed and are tried again',
-    ),
     seconds: {
-      hour: metrics.seconds('footfall_processor_rollup_seconds', 'time to sum up some hours'),
-      day: metrics.seconds('footfall_processor_rollup_day_seconds', 'time to sum up some days'),
+      hour: metrics.seconds(
+        'footfall_processor_rollup_seconds',
+        'Time to roll up a batch of finalized hours of all sites.',
+      ),
+      day: metrics.seconds(
+        'footfall_processor_rollup_day_seconds',
+        'Time to roll up a batch of finalized days of all sites.',
+      ),
     },
     endSeconds: {
       hour: metrics.gauge(
         'footfall_processor_rollup_end_seconds',
-        'end of the last hour that was summed up first',
+        'End of the last hour that was rolled up for the first time, as a Unix time.',
       ),
       day: metrics.gauge(
         'footfall_processor_rollup_day_end_seconds',
-        'end of the last day that was summed up first',
+        'End of the last day that was rolled up for the first time, as a Unix time.',
       ),
     },
   };

@@ -1,9 +1,9 @@
 import { hashText, ROLLUP_DIMENSIONS } from '../rows.ts';
-import { type SumUnit, UNITS } from './units.ts';
+import { type RollupUnit, UNITS } from './units.ts';
 
-/** What the statements are about: one site (`site`), or all. */
+/** Which rows a statement covers: those of one site (parameter `site`), or of all. */
 export interface RollupStatement {
-  readonly unit: SumUnit;
+  readonly unit: RollupUnit;
   readonly isOneSite: boolean;
 }
 
@@ -11,14 +11,17 @@ const VISITOR = "if(profileId != '', profileId, deviceId)";
 const NO_AMOUNTS = "CAST(map(), 'Map(String, Int64)')";
 const AMOUNTS = 'sumMapIf(map(toString(currency), revenue), revenue != 0)';
 const EARNED = 'mapFilter((currency, amount) -> amount != 0, sumMap(amounts)) AS revenue';
-/** A session may have moved elsewhere since, and what is left of it sums up to nothing. */
+/** A session may have changed its values since; its states then add up to nothing, and such rows are left out. */
 const SAYS_SOMETHING =
   'sum(viewed) != 0 OR sum(begun) != 0 OR sum(bounced) != 0 OR sum(lastedMs) != 0 OR notEmpty(revenue)';
 const LASTED =
   'sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS lastedMs';
 const ENTERED = `sum(sign) AS begun, sumIf(sign, screenViews <= 1) AS bounced, ${LASTED}`;
 
-/** What happened in an hour, and the sessions that began in it. Days need none: a year has few hours. */
+/**
+ * Totals of an hour: its events, and the sessions that began in it. Days need no table of their own, because a year has
+ * few hours.
+ */
 export function totalsStatement({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): string {
   return `
 INSERT INTO hourly_totals (projectId, hour, block, screenViews, begun, bounced, lastedMs, revenue, visitors)
@@ -49,9 +52,11 @@ HAVING ${SAYS_SOMETHING} OR notEmpty(visitors)`;
 }
 
 /**
- * The same by page, of hours or days. A session that lies within one hour or day with all its events is in no other, so
- * it is enough to count it; of those that reach beyond, few, there are hashes. An event that carries a session on changes
- * the hour in which that began, too (`noteChange` in batch.ts), so both are summed up again.
+ * The same by page, of hours or days. A session that lies within one hour or day with all of its events is in no other,
+ * so a count is enough; the few that reach further need hashes.
+ *
+ * An event that extends a session also changes the hour in which that began (`noteChange` in batch.ts), so both are
+ * rolled up again.
  */
 export function pagesStatement({ unit, isOneSite }: RollupStatement): string {
   const { column, startOf, pages } = UNITS[unit];
@@ -100,9 +105,8 @@ HAVING ${SAYS_SOMETHING}`;
 }
 
 /**
- * The sessions that began on a day, by each group of dimensions. A session's visitor and values may become other ones
- * later, so a visitor counts where sessions of theirs are left over once all states are summed up. Without a visitor the
- * hash is 0.
+ * The sessions that began on a day, by each group of dimensions. A session's visitor and values may change later, so a
+ * visitor counts where sessions of theirs remain after all states are added up. Without a visitor the hash is 0.
  */
 export function dimensionStatements({ isOneSite }: Pick<RollupStatement, 'isOneSite'>): readonly string[] {
   return Object.entries(ROLLUP_DIMENSIONS).map(([table, dimensions]) => {
@@ -130,7 +134,7 @@ HAVING ${SAYS_SOMETHING}`;
   });
 }
 
-/** Rows of the hours that are listed, a day being 24 of them: the tables are sorted by the hour. */
+/** Rows of the listed hours, a day being 24 of them: the tables are sorted by the hour. */
 function isMeant(column: string, isOneSite: boolean): string {
   const site = isOneSite ? 'projectId = {site:String}' : "projectId != ''";
   return `${site} AND toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))`;

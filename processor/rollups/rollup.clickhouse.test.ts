@@ -16,22 +16,22 @@ import { recountRollups } from '../testing/rollups-recount.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { announcedRollups, announcedRows, namesOfHashes, ROLLUP_TABLES } from '../testing/stored-rollups.ts';
 import type { StoredRow } from '../testing/stored-rows.ts';
-import { sumUp } from './rollup.ts';
-import { SUM_UNITS, type SumUnit, startOfUnit, UNITS } from './units.ts';
+import { rollUp } from './rollup.ts';
+import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 const RUNS = 6;
-/** Long lists: each costs a store's time, and short ones hold nothing that a long one does not. */
+/** Long lists: each costs the store time, and short ones cover nothing that a long one does not. */
 const EVENTS = { minLength: 30, maxLength: 50 };
 
 const KNOWN = 'known';
 
 let server: StoreServer;
 let store: Store;
-const folder = mkdtempSync(join(tmpdir(), 'footfall-sums-'));
+const folder = mkdtempSync(join(tmpdir(), 'footfall-rollups-'));
 
 beforeAll(async () => {
   server = await startStoreServer({ dataDir: folder });
-  store = new Store({ url: server.url, database: 'sums_test', requestTimeoutMs: 30_000 });
+  store = new Store({ url: server.url, database: 'rollup_test', requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await keepHourlyPages(store);
 });
@@ -48,9 +48,9 @@ async function empty(): Promise<void> {
 }
 
 /** A partition whose flushes reach the store. */
-class Landing {
+class StoredPartition {
   readonly run = new FoldRun();
-  /** How many rows were there after each flush; one that replaces a state has the number of the flush that brought it. */
+  /** The number of rows after each flush. A row that replaces a state has the number of the flush that wrote it. */
   readonly #ends = [{ events: 0, sessions: 0 }];
 
   get flushes(): number {
@@ -74,8 +74,8 @@ class Landing {
     return { events: this.run.events.slice(0, events), sessions: this.run.sessions.slice(0, sessions) };
   }
 
-  /** The hours or days that have anything, and the ones around them. */
-  starts(unit: SumUnit): readonly number[] {
+  /** The hours or days with any rows, and the ones next to them. */
+  starts(unit: RollupUnit): readonly number[] {
     const times = [
       ...this.run.events.map(({ values }) => Number(values.createdAt)),
       ...this.run.sessions.flatMap(({ values }) =>
@@ -87,7 +87,7 @@ class Landing {
   }
 }
 
-/** Every tenth event is followed by one of the same device, which says who that is. */
+/** Every tenth event is followed by one of the same device that names its profile. */
 function withProfiles(events: readonly Event[]): readonly Event[] {
   return events.flatMap((event, index) => {
     const { occurredAtMs, receivedAtMs } = event;
@@ -96,22 +96,22 @@ function withProfiles(events: readonly Event[]): readonly Event[] {
   });
 }
 
-/** What a test does behind an event. */
+/** What a test does after an event. */
 const step = fc.oneof(
   { weight: 40, arbitrary: fc.constant({ kind: 'nothing' } as const) },
   { weight: 6, arbitrary: fc.constant({ kind: 'flush' } as const) },
-  { weight: 1, arbitrary: fc.constant({ kind: 'sum up', site: undefined, chosen: 0 } as const) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'roll up', site: undefined, chosen: 0 } as const) },
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constant('sum up' as const),
+      kind: fc.constant('roll up' as const),
       site: fc.constantFrom('demo', 'shop', 'größe'),
       chosen: fc.integer({ min: 0, max: 3 }),
     }),
   },
 );
 
-test('sums are what a recount of the rows gives that were in the store', async () => {
+test('a rollup equals a recount of the rows that were in the store', async () => {
   let block = 0;
   const seen = { rows: 0, changed: 0 };
   await fc.assert(
@@ -120,53 +120,53 @@ test('sums are what a recount of the rows gives that were in the store', async (
       fc.array(step, { minLength: EVENTS.maxLength, maxLength: EVENTS.maxLength }),
       async (events, steps) => {
         await empty();
-        const landing = new Landing();
+        const partition = new StoredPartition();
         const all = withProfiles(events);
         for (const [index, event] of all.entries()) {
-          // No two sessions have one id.
+          // No two sessions have the same id.
           const sessionId = event.sessionId === '' ? '' : `${index + 1}`.padStart(32, '0');
-          landing.run.take(messageOf([{ ...event, sessionId }], index + 1));
+          partition.run.take(messageOf([{ ...event, sessionId }], index + 1));
           const next = steps[index] ?? { kind: 'nothing' };
           const isLast = index === all.length - 1;
           const isBeforeProfile = event.profileId === '' && all[index + 1]?.profileId === KNOWN;
-          if (next.kind !== 'nothing' || isLast || isBeforeProfile) await landing.flush();
-          if (next.kind !== 'sum up' && !isLast) continue;
-          const site = next.kind === 'sum up' ? next.site : undefined;
-          const chosen = next.kind === 'sum up' ? next.chosen : 0;
+          if (next.kind !== 'nothing' || isLast || isBeforeProfile) await partition.flush();
+          if (next.kind !== 'roll up' && !isLast) continue;
+          const site = next.kind === 'roll up' ? next.site : undefined;
+          const chosen = next.kind === 'roll up' ? next.chosen : 0;
           block += 2;
-          for (const unit of SUM_UNITS) {
-            const starts = landing
+          for (const unit of ROLLUP_UNITS) {
+            const starts = partition
               .starts(unit)
-              .filter((_, place) => site === undefined || place % 4 !== chosen);
-            const flushed = [landing.flushes];
-            await sumUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
+              .filter((_, index) => site === undefined || index % 4 !== chosen);
+            const flushed = [partition.flushes];
+            await rollUp(store, { projectId: site, unit, startsMs: starts, block, flushed, nowMs: 0 });
           }
         }
-        seen.changed += changedVisitors(landing.run.sessions);
-        seen.rows += await compare(landing);
+        seen.changed += changedVisitors(partition.run.sessions);
+        seen.rows += await compare(partition);
       },
     ),
-    // To shrink takes minutes.
+    // Shrinking takes minutes.
     { numRuns: RUNS, endOnFailure: true },
   );
-  // Otherwise there was nothing to be wrong about.
+  // Guards against a run without anything to compare.
   expect(seen.rows).toBeGreaterThan(RUNS * 50);
   expect(seen.changed).toBeGreaterThan(RUNS);
 }, 120_000);
 
-/** Sums against recounts, for each flush that some of them go by. Returns how many rows of sums there were. */
-async function compare(landing: Landing): Promise<number> {
+/** Compares rollups with recounts, for each flush that some of them reach up to. Returns the number of rollup rows. */
+async function compare(partition: StoredPartition): Promise<number> {
   const sites = ['demo', 'shop', 'größe'];
-  const all = landing.rows(landing.flushes);
+  const all = partition.rows(partition.flushes);
   const names = await namesOfHashes(store, [...all.events, ...all.sessions]);
   let count = 0;
-  for (const unit of SUM_UNITS) {
+  for (const unit of ROLLUP_UNITS) {
     const announced = await announcedRollups(store, unit, sites);
     for (const flush of new Set(announced.map(({ flushed }) => flushed[0] ?? 0))) {
       const meant = announced.filter(({ flushed }) => flushed[0] === flush);
       const keys = new Set(meant.map(({ projectId, startMs }) => `${projectId} ${startMs}`));
       const found = await announcedRows(store, unit, meant, names);
-      for (const [table, rows] of Object.entries(recountRollups(unit, landing.rows(flush)))) {
+      for (const [table, rows] of Object.entries(recountRollups(unit, partition.rows(flush)))) {
         const wanted = rows.filter(({ projectId, start }) => keys.has(`${projectId} ${start}`));
         expect(found[table], `${table} up to flush ${flush}`).toEqual(wanted);
         count += wanted.length;
@@ -176,7 +176,7 @@ async function compare(landing: Landing): Promise<number> {
   return count;
 }
 
-/** How many states of sessions were replaced by one of another visitor. */
+/** The number of states of sessions that were replaced by one of another visitor. */
 function changedVisitors(sessions: readonly StoredRow[]): number {
   const visitors = new Map<unknown, Set<unknown>>();
   for (const { values } of sessions) {

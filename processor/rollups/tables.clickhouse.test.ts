@@ -12,12 +12,12 @@ import { EVENTS_COLUMNS, HOURLY_PAGES_DAYS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS 
 import { keepHourlyPages } from '../testing/rollups.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
 import { ROLLUP_TABLES } from '../testing/stored-rollups.ts';
-import { sumUp } from './rollup.ts';
+import { rollUp } from './rollup.ts';
 import { startOfUnit, UNITS } from './units.ts';
 
 const DATABASE = 'tables_test';
 const DAY_MS = UNITS.day.ms;
-// By the clock on the wall, as the store lets hours go by it.
+// The store drops old hours by the wall clock.
 const NOW_MS = startOfUnit('hour', Date.now());
 const RECENT_MS = NOW_MS - 5 * DAY_MS;
 const OLD_MS = NOW_MS - (HOURLY_PAGES_DAYS + 40) * DAY_MS;
@@ -64,12 +64,12 @@ test.each(Object.entries(ROLLUP_DIMENSIONS))(
     expect(names.slice(-6)).toEqual(['begun', 'viewed', 'bounced', 'lastedMs', 'revenue', 'visitors']);
     const between = columns.slice(3, -6);
     expect(between.map(({ name }) => name)).toEqual([...dimensions]);
-    // A row for each combination: what is not part of the key would be lost when rows are merged.
+    // A row for each combination: a column outside the key would lose rows when the store merges.
     for (const { name, isKey } of between) expect(`${name} ${isKey}`).toBe(`${name} 1`);
   },
 );
 
-test('every column of the sums says how it is kept', async () => {
+test('every column of the rollup tables names its codec', async () => {
   const bare = await store.query(
     `SELECT table, name FROM system.columns
      WHERE database = {database:String} AND table IN {tables:Array(String)} AND compression_codec = ''`,
@@ -78,9 +78,9 @@ test('every column of the sums says how it is kept', async () => {
   expect(bare).toEqual([]);
 });
 
-async function sumUpBoth(nowMs: number, block: number): Promise<void> {
+async function rollUpBoth(nowMs: number, block: number): Promise<void> {
   const startsMs = [OLD_MS, RECENT_MS];
-  await sumUp(store, { projectId: undefined, unit: 'hour', startsMs, block, flushed: [1], nowMs });
+  await rollUp(store, { projectId: undefined, unit: 'hour', startsMs, block, flushed: [1], nowMs });
 }
 
 async function hoursOf(table: string): Promise<readonly number[]> {
@@ -96,18 +96,18 @@ async function ttlOfPages(): Promise<string> {
     { database: DATABASE, table: 'hourly_pages' },
   );
   expect(table?.text).toContain('ttl_only_drop_parts = 1');
-  return must(/ TTL (.*) SETTINGS /.exec(table?.text ?? '')?.[1], 'hours by page have an end');
+  return must(/ TTL (.*) SETTINGS /.exec(table?.text ?? '')?.[1], 'hours by page have a TTL');
 }
 
-test('old hours have totals and no pages, nor are pages kept that grow old', async () => {
+test('old hours have totals and no pages, and pages are removed when they grow old', async () => {
   const ttl = await ttlOfPages();
   expect(ttl).toBe(`hour + toIntervalDay(${HOURLY_PAGES_DAYS})`);
   await keepHourlyPages(store);
-  await sumUpBoth(NOW_MS, 2);
+  await rollUpBoth(NOW_MS, 2);
   expect(await hoursOf('hourly_totals')).toEqual([OLD_MS, RECENT_MS]);
   expect(await hoursOf('hourly_pages')).toEqual([RECENT_MS]);
-  // As if they had been summed up when they were young.
-  await sumUpBoth(OLD_MS + DAY_MS, 4);
+  // As if they had been rolled up when they were recent.
+  await rollUpBoth(OLD_MS + DAY_MS, 4);
   expect(await hoursOf('hourly_pages')).toEqual([OLD_MS, RECENT_MS]);
   await store.command(`ALTER TABLE hourly_pages MODIFY TTL ${ttl} SETTINGS mutations_sync = 1`);
   await store.command('OPTIMIZE TABLE hourly_pages FINAL');

@@ -1,21 +1,21 @@
 import { HOUR_MS } from '../fold/finalized.ts';
 
-/** What is summed up as a whole: an hour, or a day in UTC. */
-export const SUM_UNITS = ['hour', 'day'] as const;
-export type SumUnit = (typeof SUM_UNITS)[number];
+/** What is rolled up as a whole: an hour, or a day in UTC. */
+export const ROLLUP_UNITS = ['hour', 'day'] as const;
+export type RollupUnit = (typeof ROLLUP_UNITS)[number];
 
-export interface RollupUnit {
+export interface UnitTables {
   readonly ms: number;
-  /** The column that holds the beginning of one, in all of its tables. */
+  /** The column that holds the beginning of the hour or day, in all of its tables. */
   readonly column: string;
-  /** The store's function that finds it. */
+  /** The store's function that computes the beginning. */
   readonly startOf: string;
-  /** The table that says which of them are summed up. */
+  /** The table of announcements: which hours or days are rolled up. */
   readonly announced: string;
   readonly pages: string;
 }
 
-export const UNITS: Readonly<Record<SumUnit, RollupUnit>> = {
+export const UNITS: Readonly<Record<RollupUnit, UnitTables>> = {
   hour: {
     ms: HOUR_MS,
     column: 'hour',
@@ -32,7 +32,7 @@ export const UNITS: Readonly<Record<SumUnit, RollupUnit>> = {
   },
 };
 
-/** The beginning of the hour or day that holds a time, in milliseconds since 1970. */
-export function startOfUnit(unit: SumUnit, ms: number): number {
+/** The beginning of the hour or day that contains a time, in milliseconds since 1970. */
+export function startOfUnit(unit: RollupUnit, ms: number): number {
   return Math.floor(ms / UNITS[unit].ms) * UNITS[unit].ms;
 }

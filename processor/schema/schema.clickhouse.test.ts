@@ -53,7 +53,7 @@ test.each([
   expect(stored.map(({ name, type }) => ({ name, type: bare(type) }))).toEqual(wanted);
 });
 
-test('what the fold writes is read back by the store as it was meant', async () => {
+test('the store reads back what the fold wrote', async () => {
   const run = new FoldRun();
   const event = plainEvent({
     sessionId: 'ab'.repeat(16),
@@ -118,13 +118,13 @@ test('hot rows are read by the format function with the structure of rows.ts', a
 
 describe('ids of events', () => {
   const DAY_MS = 86_400_000;
-  // Each sender, nine days ago and six: on both sides of the start of any day that may begin meanwhile.
+  // Each sender, nine days ago and six days ago: on both sides of the eight days, whatever the time of day.
   const senders = ['web', 'node', ''].flatMap((sdkName) =>
     [9, 6].map((days) => ({ sdkName, days, eventId: `${sdkName}-${days}` })),
   );
-  const kept = senders.map(({ eventId }) => eventId).filter((eventId) => eventId !== 'web-9');
+  const retained = senders.map(({ eventId }) => eventId).filter((eventId) => eventId !== 'web-9');
 
-  /** One message of every sender's event, as it came. */
+  /** One message with an event of every sender, as a collector sends it. */
   function sent(): FoldRun {
     const run = new FoldRun();
     const nowMs = Date.now();
@@ -141,7 +141,7 @@ describe('ids of events', () => {
     return run;
   }
 
-  /** A database of its own, with the columns as they are or as they were before ids expired. */
+  /** A database of its own, with the present columns or with those from before ids expired. */
   async function storeOf(database: string, files: string): Promise<Store> {
     const own = new Store({ url: server.url, database, requestTimeoutMs: 30_000 });
     await migrate(own, files);
@@ -167,26 +167,26 @@ describe('ids of events', () => {
       await insert(own, run);
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE} FINAL`);
     }
-    expect(await idsIn(before)).toEqual([...kept, 'web-9'].sort());
-    expect(await idsIn(now)).toEqual([...kept].sort());
+    expect(await idsIn(before)).toEqual([...retained, 'web-9'].sort());
+    expect(await idsIn(now)).toEqual([...retained].sort());
     const rest = (own: Store) => own.query(`SELECT * EXCEPT eventId FROM ${EVENTS_TABLE} ORDER BY id, name`);
     expect(await rest(now)).toEqual(await rest(before));
-    // What was stored before ids expired is no exception.
+    // Rows from before ids expired are no exception.
     await migrate(before, schema);
-    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...kept].sort());
+    await expect.poll(() => idsIn(before), { timeout: 20_000 }).toEqual([...retained].sort());
     expect(await rest(before)).toEqual(await rest(now));
     for (const own of [before, now]) await own.close();
   });
 
   test('expire with any merge', async () => {
     const own = await storeOf('ids_merged', schema);
-    // Of two parts the store looks at one by itself, once a day.
+    // With a single part the store looks for expired ids once a day only; two parts can be merged at once.
     for (const key of ['one', 'two']) await insert(own, sent(), key);
     const merged = async () => {
       await own.command(`OPTIMIZE TABLE ${EVENTS_TABLE}`);
       return idsIn(own);
     };
-    await expect.poll(merged, { timeout: 20_000 }).toEqual([...kept, ...kept].sort());
+    await expect.poll(merged, { timeout: 20_000 }).toEqual([...retained, ...retained].sort());
     await own.close();
   });
 });

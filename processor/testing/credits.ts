@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { type Event, REVENUE, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
-import { type Reference, type ReferenceSession, reference } from './reference.ts';
+import { type ReferenceResult, type ReferenceSession, reference } from './reference.ts';
 
-/** When a payment happened, seen from the session that it is for: on both sides of its reach, or when it arrived. */
+/** When a payment happened, relative to the session that it is for: on both sides of its reach, or at its receipt. */
 const PLACES = [
   'received',
   'before reach',
@@ -14,17 +14,17 @@ const PLACES = [
 ] as const;
 
 interface Payment {
-  /** Stands before this event of the list, and is for that session of those so far. */
+  /** Precedes this event of the list, and is for that session of those so far. */
   readonly before: number;
   readonly session: number;
   readonly place: (typeof PLACES)[number];
-  /** How long after the arrival before it: at once, or after any hold. */
+  /** The time after the arrival before it: at once, or longer than any retention. */
   readonly waitMs: number;
   readonly minorUnits: bigint;
   readonly profileId: string;
   readonly withEventId: boolean;
   readonly again: boolean;
-  /** It was answered a session that nobody has opened yet. */
+  /** It was answered the id of a session that does not exist yet. */
   readonly ofNone: boolean;
 }
 
@@ -47,8 +47,8 @@ const payment: fc.Arbitrary<Payment> = fc.record({
 });
 
 /**
- * Lists of events with payments among them that are credited to sessions, most of which have ended by then, as an
- * owner would answer: the id of a session that there is.
+ * Lists of events with payments among them that are credited to sessions, most of which have ended by then. Each
+ * carries a session id as an owner would answer it: that of an existing session.
  */
 export function creditLists(
   size: { readonly maxLength: number } = { maxLength: 40 },
@@ -56,7 +56,7 @@ export function creditLists(
   return fc
     .tuple(eventLists(size), fc.array(payment, { minLength: 1, maxLength: 8 }))
     .map(([events, payments]) => payments.reduce(withPayment, events))
-    .filter(hasNoSameTimestampEvents);
+    .filter(hasUniqueSessionIds);
 }
 
 function withPayment(events: readonly Event[], drawn: Payment, index: number): readonly Event[] {
@@ -104,14 +104,14 @@ function timeOf({ place }: Payment, session: ReferenceSession, receivedAtMs: num
 }
 
 /**
- * Whether every session has an id of its own. A list may answer the id of a session that was let go, so that another
- * one opens under it; a collector does not, since it knows a session for a shorter time than that is held.
+ * Whether every session has an id of its own. A drawn list may answer the id of a session to an event that comes after
+ * that session was evicted, so that a second session opens under it; a collector remembers an answer for a shorter time.
  */
-export function hasNoSameTimestampEvents(events: readonly Event[]): boolean {
+export function hasUniqueSessionIds(events: readonly Event[]): boolean {
   const ids = referenceOf(events).sessions.map(({ id }) => id);
   return new Set(ids).size === ids.length;
 }
 
-function referenceOf(events: readonly Event[]): Reference {
+function referenceOf(events: readonly Event[]): ReferenceResult {
   return reference(events, { retainMs: 2 * SESSION_GAP_MS });
 }

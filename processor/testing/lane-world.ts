@@ -15,7 +15,7 @@ import { type StoreServer, startStoreServer } from '../../infra/testing/store-se
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
-import { createEntityGauges, createEntityMetrics } from '../entities/entity-metrics.ts';
+import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../entities/entity-metrics.ts';
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
@@ -27,10 +27,11 @@ import { TEST_LIMITS } from './run.ts';
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
 
-/** A keeper as the processor runs it, with a thread of its own. */
+/** A supervisor as the processor runs it, with a thread of its own. */
 export interface RunningLane {
   readonly supervisor: PartitionSupervisor;
   readonly metrics: LaneMetrics;
+  readonly entityMetrics: EntityMetrics;
   stop(): Promise<void>;
 }
 
@@ -38,20 +39,22 @@ export interface LaneStart {
   readonly partition: number;
   readonly instance: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** May throw, as a death at that point would end the lane. */
+  /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
-  /** Called before each call that the lane makes of its bus, its records, its store and its thread. */
+  /** Called before each call that the lane makes to its bus, its records, its store and its thread. */
   readonly beforeCall?: (supervisor: PartitionSupervisor) => void;
 }
 
 /** A bus and a store of one test file, and the lanes that run on them. */
 export interface LaneWorld {
   readonly bus: Bus;
+  /** What the bus counts. */
+  readonly busMetrics: Metrics;
   readonly busUrl: string;
   readonly store: Store;
   readonly feeds: Feeds;
   readonly server: StoreServer;
-  /** Makes the streams of a partition. */
+  /** Creates the streams of a partition. */
   open(partition: number): Promise<void>;
   start(options: LaneStart): Promise<RunningLane>;
   /** Stops the lanes that still run. */
@@ -65,7 +68,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
   const server = await startStoreServer({ dataDir: folder });
-  const bus = await Bus.connect({ url: nats.url, name }, log);
+  const busMetrics = new Metrics();
+  const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
   const store = new Store({ url: server.url, database: name, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
@@ -81,6 +85,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   };
   return {
     bus,
+    busMetrics,
     busUrl: nats.url,
     store,
     feeds,
@@ -93,6 +98,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       const metrics = new Metrics();
       const worker = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
       const laneMetrics = createLaneMetrics(metrics);
+      const entityMetrics = createEntityMetrics(metrics);
       const beforeEach = () => beforeCall(supervisor);
       const supervisor: PartitionSupervisor = new PartitionSupervisor({
         partition,
@@ -108,12 +114,13 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         random: Math.random,
         metrics: laneMetrics,
         gauges: createLaneGauges(metrics, partition, () => Date.now()),
-        entityMetrics: createEntityMetrics(metrics),
+        entityMetrics,
         entityGauges: createEntityGauges(metrics, partition),
         crashPoint: crashPoint ?? (() => {}),
       });
       supervisor.start();
-      const lane = { supervisor, metrics: laneMetrics, stop: once(() => stopSupervisor(supervisor, worker)) };
+      const stop = once(() => stopSupervisor(supervisor, worker));
+      const lane = { supervisor, metrics: laneMetrics, entityMetrics, stop };
       running.push(lane);
       return lane;
     },
@@ -130,18 +137,18 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   };
 }
 
-/** Looks again and again until there is something; fails after half a minute. */
+/** Polls until `look` returns something; fails after half a minute. */
 export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const endMs = Date.now() + WAIT_MAX_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > endMs) throw new Error(`timed out waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Resolves when the lane has caught up and answers. */
+/** Resolves when the lane has caught up and answers questions. */
 export async function answering({ supervisor }: RunningLane): Promise<void> {
   await until('the lane to answer', () => supervisor.answering || undefined);
 }
@@ -151,7 +158,7 @@ async function stopSupervisor(supervisor: PartitionSupervisor, worker: WorkerHan
   await worker.stop();
 }
 
-/** The same object, each of whose methods says first that it is called. */
+/** The same object, with a callback before each call of a method. */
 function watched<T extends object>(part: T, beforeCall: () => void): T {
   return new Proxy(part, {
     get: (target, name) => {

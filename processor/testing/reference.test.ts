@@ -55,13 +55,13 @@ test('a late event between two sessions joins the earlier one and merges nothing
   ]);
 });
 
-test('of two sessions that hold a time, the one that starts later takes it', () => {
-  // The first reaches from 0 to 25 + 30, the second starts at 50: both could take 52.
+test('of two sessions that contain a time, the one that starts later takes the event', () => {
+  // The first session reaches from 0 to 25 + 30, the second starts at 50: both could take 52.
   const all = reference([event(0), event(50), event(25), event(54), event(52)], { retainMs: RETAIN_MS });
   expect(all.events.at(-1)?.sessionId).toBe(sessionIdOf('demo', 'd', event(50).occurredAtMs, START_MS));
 });
 
-test('a session that was let go is not joined, and ends once', () => {
+test('an evicted session is not joined, and ends once', () => {
   const late = event(1, { receivedAtMs: START_MS + RETAIN_MS + 1 });
   const all = reference([event(0), { tickAtMs: START_MS + RETAIN_MS }, late], { retainMs: RETAIN_MS });
   expect(all.sessions).toHaveLength(2);

@@ -5,15 +5,15 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  *
  * 1. Order is arrival. Each partition has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
- * 3. A session whose last event arrived more than `retainMs` ago by that clock is let go: nothing joins it any more.
- * 4. Among the sessions of the event's (site, device) that are not let go, an event at time t joins
+ * 3. A session whose last event arrived more than `retainMs` ago by that clock is evicted: nothing joins it any more.
+ * 4. Among the sessions of the event's (site, device) that are not evicted, an event at time t joins
  *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
  *    d. the one whose id it was answered, however far: the event has overtaken what lies between; otherwise
  *    e. it opens one, whose id is the id that the event was answered, or the derived one.
  *    The gap is inclusive. Of equal starts the greater id is the later. Sessions never merge, even if a late event closes
- *    the space between two: their ids have been given out.
+ *    the gap between two: their ids have been given out.
  *
  *        session A          session B
  *        |--*---*--|        |---*---|          gap = the dotted reach of each, on both sides
@@ -22,12 +22,12 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  * 5. A session's entry is its earliest event, its exit the latest; a screen view beats anything else; of equal times
  *    the first arrival is the entry, the last arrival the exit. Its profile is the last one given.
  * 6. A session writes `session_start` when it opens, with the time of the event that opened it, and `session_end` when
- *    it is let go, with the time of its end. These rows never count in any figure.
+ *    it is evicted, with the time of its end. These rows never count in any figure.
  * 7. Events without device or answered with an empty session have no session.
- * 8. An event for credit goes to the session of its (site, device) whose id it was answered, also when that was let go:
- *    that session is held again, and its end is not written again. If it reaches the event by rule 4a, the event joins
+ * 8. An event for credit goes to the session of its (site, device) whose id it was answered, even if that was evicted:
+ *    the session is reopened, and its end is not written again. If it reaches the event by rule 4a, the event joins
  *    it as any other. Otherwise the event is credited: it counts among the session's other events and its revenue, and
- *    renews the hold; start, end, entry, exit and profile stay. Where there is no such session, rule 4 holds.
+ *    renews the retention; start, end, entry, exit and profile stay. Where there is no such session, rule 4 holds.
  */
 export interface ReferenceEvent {
   readonly projectId: string;
@@ -39,7 +39,7 @@ export interface ReferenceEvent {
   readonly receivedAtMs: number;
   /** As answered; undefined where the answer is not known, and the id is derived. */
   readonly sessionId: string | undefined;
-  /** Rule 8 holds; left out where nothing is paid late. */
+  /** Rule 8 applies; absent where nothing is paid late. */
   readonly credit?: boolean;
   readonly revenue: bigint | undefined;
   readonly currency: string;
@@ -56,11 +56,11 @@ export interface Tick {
 
 export interface ReferenceOptions {
   readonly retainMs: number;
-  /** How many receive clocks there are; 1 when not said. */
+  /** The number of receive clocks; 1 by default. */
   readonly partitions?: number;
 }
 
-/** An event that counts, and the session that it is in; empty: in none. */
+/** An event that counts, and its session; empty without one. */
 export interface PlacedEvent {
   readonly event: ReferenceEvent;
   readonly sessionId: string;
@@ -93,7 +93,7 @@ export interface ReferenceSession {
   readonly reopened: boolean;
 }
 
-export interface Reference {
+export interface ReferenceResult {
   /** In the order of arrival, without repeats. */
   readonly events: readonly PlacedEvent[];
   /** By site, device, start and id. */
@@ -103,11 +103,11 @@ export interface Reference {
 
 const DAY_MS = 86_400_000;
 
-/** Computes everything from the list of arrivals; see the rules on top. */
+/** Computes everything from the list of arrivals; see the rules at the top. */
 export function reference(
   arrivals: readonly (ReferenceEvent | Tick)[],
   options: ReferenceOptions,
-): Reference {
+): ReferenceResult {
   const partitions = Array.from({ length: options.partitions ?? 1 }, () => new Partition(options.retainMs));
   const events: PlacedEvent[] = [];
   for (const arrival of arrivals) {
@@ -133,7 +133,7 @@ export function reference(
 interface SessionLog {
   readonly id: string;
   readonly arrivals: ReferenceEvent[];
-  /** What was only credited to it. */
+  /** Events that were only credited to it. */
   readonly credits: ReferenceEvent[];
   touchedAtMs: number;
   evicted: boolean;
@@ -201,7 +201,7 @@ class Partition {
     );
   }
 
-  /** The session that an event for credit was answered, whether it is held or not. */
+  /** The session that an event for credit was answered, evicted or not. */
   #named(event: ReferenceEvent): SessionLog | undefined {
     return this.sessions.findLast((session) => session.id === event.sessionId && isOf(session, event));
   }
@@ -242,7 +242,7 @@ export interface Figures {
 
 /** One site's figures from `fromMs` up to and not including `untilMs`. */
 export function figures(
-  all: Reference,
+  all: ReferenceResult,
   span: { readonly projectId: string; readonly fromMs: number; readonly untilMs: number },
 ): Figures {
   const within = (ms: number) => ms >= span.fromMs && ms < span.untilMs;
@@ -266,7 +266,7 @@ export function figures(
 }
 
 /** Devices of a site with an event, credited or not, in the five minutes up to `nowMs`. */
-export function liveVisitors(all: Reference, projectId: string, nowMs: number): number {
+export function liveVisitors(all: ReferenceResult, projectId: string, nowMs: number): number {
   const live = all.events
     .map(({ event }) => event)
     .filter((event) => event.projectId === projectId && event.deviceId !== '')

@@ -1,23 +1,23 @@
-import { type SumUnit, startOfUnit } from '../rollups/units.ts';
+import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { ROLLUP_DIMENSIONS } from '../rows.ts';
 import { currentSessions } from './run.ts';
 import type { StoredRow } from './stored-rows.ts';
 
-/** A row of sums as a test compares it: keys, figures, and who was counted, by name and not by hash. */
-export type PlainRollups = Readonly<Record<string, unknown>>;
+/** A rollup row as a test compares it: keys and figures, with names in place of hashes. */
+export type PlainRollup = Readonly<Record<string, unknown>>;
 
-/** Rows of sums by table. */
-export type RollupsByTable = Readonly<Record<string, readonly PlainRollups[]>>;
+/** Rollup rows by table. */
+export type RollupsByTable = Readonly<Record<string, readonly PlainRollup[]>>;
 
 const NO_SESSION = '0'.repeat(32);
 const DAILY_TABLES = Object.entries(ROLLUP_DIMENSIONS);
 
 /**
- * What all sums of hours or of days have to say about rows, recounted one by one. Shares nothing with the statements but
- * the lists of columns. `start` is in milliseconds; amounts are texts, and those of zero are left out.
+ * What all rollups of hours or of days have to contain for these rows, recounted one by one. Shares only the lists of
+ * columns with the statements. `start` is in milliseconds; amounts are texts, and zero amounts are left out.
  */
 export function recountRollups(
-  unit: SumUnit,
+  unit: RollupUnit,
   rows: { readonly events: readonly StoredRow[]; readonly sessions: readonly StoredRow[] },
 ): RollupsByTable {
   const spans = new Map(
@@ -83,7 +83,7 @@ export function recountRollups(
   return { daily_pages: ofPages, ...Object.fromEntries(daily) };
 }
 
-interface Counted {
+interface RollupCounts {
   screenViews: number;
   begun: number;
   viewed: number;
@@ -93,34 +93,34 @@ interface Counted {
   titleShownAt: string;
   readonly revenue: Map<string, bigint>;
   readonly visitors: Set<string>;
-  /** Those that lie in the hour or day as a whole, and the others. */
+  /** Sessions that lie completely in the hour or day, and the others. */
   readonly sessionsWithin: Set<string>;
   readonly sessions: Set<string>;
 }
 
 class Groups {
-  readonly #groups = new Map<string, { readonly key: PlainRollups; readonly counted: Counted }>();
+  readonly #groups = new Map<string, { readonly key: PlainRollup; readonly counts: RollupCounts }>();
 
-  at(key: PlainRollups): Counted {
+  at(key: PlainRollup): RollupCounts {
     const text = JSON.stringify(key);
-    const found = this.#groups.get(text) ?? { key, counted: nothing() };
+    const found = this.#groups.get(text) ?? { key, counts: nothing() };
     this.#groups.set(text, found);
-    return found.counted;
+    return found.counts;
   }
 
-  rows(figures: readonly (keyof Counted)[]): readonly PlainRollups[] {
+  rows(figures: readonly (keyof RollupCounts)[]): readonly PlainRollup[] {
     return inOrder(
       [...this.#groups.values()]
-        .filter(({ counted }) => saysSomething(counted))
-        .map(({ key, counted }) => ({
+        .filter(({ counts }) => saysSomething(counts))
+        .map(({ key, counts }) => ({
           ...key,
-          ...Object.fromEntries(figures.map((figure) => [figure, figureOf(counted, figure)])),
+          ...Object.fromEntries(figures.map((figure) => [figure, figureOf(counts, figure)])),
         })),
     );
   }
 }
 
-function nothing(): Counted {
+function nothing(): RollupCounts {
   return {
     screenViews: 0,
     begun: 0,
@@ -136,27 +136,27 @@ function nothing(): Counted {
   };
 }
 
-/** A session may have moved elsewhere, and amounts may add up to nothing. */
-function saysSomething({ screenViews, begun, revenue, visitors }: Counted): boolean {
+/** A session may have changed its values, and amounts may add up to nothing. */
+function saysSomething({ screenViews, begun, revenue, visitors }: RollupCounts): boolean {
   return screenViews + begun + visitors.size > 0 || [...revenue.values()].some((amount) => amount !== 0n);
 }
 
-function figureOf(counted: Counted, figure: keyof Counted): unknown {
-  return figure === 'sessionsWithin' ? counted.sessionsWithin.size : plain(counted[figure]);
+function figureOf(counts: RollupCounts, figure: keyof RollupCounts): unknown {
+  return figure === 'sessionsWithin' ? counts.sessionsWithin.size : plain(counts[figure]);
 }
 
-function plain(figure: Counted[keyof Counted]): unknown {
+function plain(figure: RollupCounts[keyof RollupCounts]): unknown {
   if (figure instanceof Set) return [...figure].sort();
   if (!(figure instanceof Map)) return figure;
   const amounts = [...figure].filter(([, amount]) => amount !== 0n).sort();
   return Object.fromEntries(amounts.map(([currency, amount]) => [currency, String(amount)]));
 }
 
-function addVisitor({ visitors }: Counted, { profileId, deviceId }: PlainRollups): void {
+function addVisitor({ visitors }: RollupCounts, { profileId, deviceId }: PlainRollup): void {
   if (profileId !== '' || deviceId !== '') visitors.add(String(profileId) || String(deviceId));
 }
 
-function addAmount({ revenue }: Counted, currency: unknown, amount: unknown): void {
+function addAmount({ revenue }: RollupCounts, currency: unknown, amount: unknown): void {
   if (amount !== 0n)
     revenue.set(String(currency), (revenue.get(String(currency)) ?? 0n) + BigInt(String(amount)));
 }
@@ -174,8 +174,8 @@ const FIGURES = [
   'sessions',
 ];
 
-/** In an order of which only the rows' keys decide, so that a difference is shown where it is. */
-export function inOrder(rows: readonly PlainRollups[]): readonly PlainRollups[] {
+/** Sorts by the keys of the rows only, so that a difference shows at the row where it is. */
+export function inOrder(rows: readonly PlainRollup[]): readonly PlainRollup[] {
   return rows
     .map((row) => {
       const key = Object.entries(row).filter(([column]) => !FIGURES.includes(column));

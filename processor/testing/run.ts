@@ -1,10 +1,12 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, type Event, encodeEvent, endMessage } from '../../ingest/event.ts';
 import { type Batch, openBatch } from '../fold/batch.ts';
+import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
 import { keepEnded, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
+import { evictQuietSites } from '../fold/evict-sites.ts';
 import { foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
@@ -18,11 +20,12 @@ export const TEST_LIMITS: PartitionLimits = {
   eventIdsMax: 100_000,
   publishersMax: 100,
   minuteVisitorsMax: 100_000,
+  sitesMax: 1_000,
   grantsMax: 1_000,
 };
 
 const MESSAGE_MAX_BYTES = 67_108_864;
-/** Messages that come to the worker together. */
+/** Messages that reach the worker together. */
 const GROUP_MESSAGES = 3;
 
 /** One message of these events; without events, a tick at `sentAtMs`. */
@@ -35,14 +38,14 @@ export function messageOf(events: readonly Event[], publisherSequence: number, s
 }
 
 /**
- * A partition and a store in memory: folds messages, flushes, and starts again from what was flushed, by the very
+ * A partition and a store in memory: folds messages, flushes, and restarts from what was flushed, with the same
  * functions that the lane and the worker call. The store keeps rows as they were written.
  */
 export class FoldRun {
   readonly limits: PartitionLimits;
   readonly events: StoredRow[] = [];
   readonly sessions: StoredRow[] = [];
-  /** What was flushed, also when it held nothing. */
+  /** All flushed batches, also empty ones. */
   readonly batches: Batch[] = [];
   readonly messages: Buffer[] = [];
   /** How often the fold stopped for sessions that had ended. */
@@ -74,6 +77,12 @@ export class FoldRun {
     this.#store();
   }
 
+  /** Does what the worker does once a minute of the partition's clock. */
+  tick(): void {
+    expireCounters(this.state);
+    evictQuietSites(this.state, [this.#open]);
+  }
+
   #cutRows(): string[] {
     const batch = this.#open;
     closeBatch(this.state, batch);
@@ -99,7 +108,7 @@ export class FoldRun {
     this.#checkpoint = { sequence: this.state.sequence, clockMs: this.state.clockMs, publishers };
   }
 
-  /** Forgets everything that is not in the store, restores, and reads on from the checkpoint. */
+  /** Drops everything that is not in the store, restores, and reads on from the checkpoint. */
   crash(): void {
     this.#restore();
     const { sequence } = this.#checkpoint;
@@ -109,8 +118,8 @@ export class FoldRun {
   }
 
   /**
-   * Dies while the open batch is flushed, and does that flush again from the same messages. Returns the rows of both
-   * tries: the store may have taken some of the first.
+   * Crashes while the open batch is flushed, and repeats that flush from the same messages. Returns the rows of both
+   * attempts: the store may have taken some of the first.
    */
   tear(): { readonly first: readonly string[]; readonly again: readonly string[] } {
     const first = this.#cutRows();
@@ -118,9 +127,9 @@ export class FoldRun {
     this.#restore();
     for (let next = this.#checkpoint.sequence + 1; next <= sequence; next += 1) {
       this.#foldOnce(this.messages[next - 1] ?? Buffer.of(), next, () => {
-        throw new Error('a flush that is done again wants another one first');
+        throw new Error('a repeated flush must not need another flush first');
       });
-      // They need not come in the same groups as at first.
+      // A repetition need not group the messages as the first attempt did.
       this.state.ended.clear();
     }
     const again = this.#cutRows();
@@ -134,8 +143,8 @@ export class FoldRun {
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
     this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
-    const bytes = Buffer.concat(this.#heldSessions().map((row) => row.bytes));
-    // In two pieces that split a row, as the store's answer would be.
+    const bytes = Buffer.concat(this.#retainedSessions().map((row) => row.bytes));
+    // In two pieces that split a row, as an answer of the store may be.
     const half = Math.floor(bytes.length / 2);
     const read = restoreSessions(this.state, bytes.subarray(0, half));
     restoreSessions(this.state, bytes.subarray(read));
@@ -143,7 +152,7 @@ export class FoldRun {
     restoreSeen(this.state, this.#storedSeen());
   }
 
-  /** The last flush that is in the store. */
+  /** The last flush in the store. */
   get flushNumber(): number {
     return this.#flushNumber;
   }
@@ -151,12 +160,12 @@ export class FoldRun {
   /** Removes rows from the store, of flushes up to this one, as a purge does. */
   remove(upTo: number, isMeant: (values: StoredRow['values']) => boolean): void {
     for (const rows of [this.events, this.sessions]) {
-      const kept = rows.filter(({ values }) => Number(values.flushNumber) > upTo || !isMeant(values));
-      rows.splice(0, rows.length, ...kept);
+      const rest = rows.filter(({ values }) => Number(values.flushNumber) > upTo || !isMeant(values));
+      rows.splice(0, rows.length, ...rest);
     }
   }
 
-  /** Puts rows into the store as they are. */
+  /** Adds rows to the store as they are. */
   addRows(events: Uint8Array, sessions: Uint8Array): void {
     this.events.push(...readRows('events', events));
     this.sessions.push(...readRows('sessions', sessions));
@@ -196,7 +205,7 @@ export class FoldRun {
     return Buffer.concat(newest.flatMap((row) => (row === undefined ? [] : [row.bytes])));
   }
 
-  #heldSessions(): StoredRow[] {
+  #retainedSessions(): StoredRow[] {
     const newest = new Map<string, StoredRow>();
     const fromMs = this.#checkpoint.clockMs - this.limits.sessionRetainMs;
     for (const row of this.sessions) {

@@ -1,7 +1,7 @@
 import type { Store } from '../../infra/store/store.ts';
-import { type SumUnit, UNITS } from '../rollups/units.ts';
+import { type RollupUnit, UNITS } from '../rollups/units.ts';
 import { EVENTS_COLUMNS, ROLLUP_DIMENSIONS, SESSIONS_COLUMNS } from '../rows.ts';
-import { inOrder, type PlainRollups, type RollupsByTable } from './rollups-recount.ts';
+import { inOrder, type PlainRollup, type RollupsByTable } from './rollups-recount.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
 const PAGES = ['origin', 'path', 'title', 'screenViews', 'sessionsWithin', 'sessions'];
@@ -10,8 +10,10 @@ const DAILY = Object.entries(ROLLUP_DIMENSIONS).map(
   ([table, columns]) => [table, [...columns, 'viewed']] as const,
 );
 
-/** All tables of sums, and the columns that are compared. */
-const TABLES: Readonly<Record<SumUnit, readonly (readonly [table: string, columns: readonly string[]])[]>> = {
+/** All rollup tables, and the columns that are compared. */
+const TABLES: Readonly<
+  Record<RollupUnit, readonly (readonly [table: string, columns: readonly string[]])[]>
+> = {
   hour: [
     ['hourly_totals', ['screenViews', ...FIGURES]],
     ['hourly_pages', [...PAGES, ...FIGURES]],
@@ -22,49 +24,49 @@ const TABLES: Readonly<Record<SumUnit, readonly (readonly [table: string, column
   ],
 };
 
-/** The tables that hold sums, and what is said of them. */
+/** The rollup tables and the tables of announcements. */
 export const ROLLUP_TABLES: readonly string[] = [
   ...Object.values(UNITS).map(({ announced }) => announced),
   ...Object.values(TABLES).flatMap((tables) => tables.map(([table]) => table)),
 ];
 
-/** What is announced of the hours or days of a site. */
-export interface Announced {
+/** The last announcement of an hour or day of a site. */
+export interface AnnouncedRollup {
   readonly projectId: string;
   readonly startMs: number;
   readonly block: number;
   readonly flushed: readonly number[];
 }
 
-/** The last word on each hour or day of these sites, voids left out. */
+/** The last announcement of each hour or day of these sites, without invalidations. */
 export async function announcedRollups(
   store: Store,
-  unit: SumUnit,
+  unit: RollupUnit,
   sites: readonly string[],
-): Promise<readonly Announced[]> {
+): Promise<readonly AnnouncedRollup[]> {
   const { announced, column } = UNITS[unit];
   const rows = await store.query<{ projectId: string; start: number; block: number; flushed: number[] }>(
     `SELECT projectId, toUnixTimestamp(${column}) AS start, block, flushed FROM ${announced} ORDER BY block`,
   );
-  const last = new Map<string, Announced>();
+  const last = new Map<string, AnnouncedRollup>();
   for (const { projectId, start, block, flushed } of rows)
     for (const site of projectId === '' ? sites : [projectId])
       last.set(`${site} ${start}`, { projectId: site, startMs: start * 1000, block, flushed });
   return [...last.values()].filter(({ flushed }) => flushed.length > 0);
 }
 
-/** The sums that are announced, by table, with names in place of hashes. */
+/** The rows of announced rollups by table, with names in place of hashes. */
 export async function announcedRows(
   store: Store,
-  unit: SumUnit,
-  announced: readonly Announced[],
+  unit: RollupUnit,
+  announced: readonly AnnouncedRollup[],
   names: ReadonlyMap<string, string>,
 ): Promise<RollupsByTable> {
   const blocks = new Map(
     announced.map(({ projectId, startMs, block }) => [`${projectId} ${startMs}`, block]),
   );
   const { column } = UNITS[unit];
-  const found: Record<string, readonly PlainRollups[]> = {};
+  const found: Record<string, readonly PlainRollup[]> = {};
   for (const [table, columns] of TABLES[unit]) {
     const rows = await store.query<Record<string, unknown>>(
       `SELECT projectId, toUnixTimestamp(${column}) * 1000 AS start, block, ${columns.map(selected).join(', ')} FROM ${table}`,
@@ -85,9 +87,9 @@ function selected(column: string): string {
   return 'mapApply((currency, amount) -> (currency, toString(amount)), revenue) AS revenue';
 }
 
-function named(row: PlainRollups, names: ReadonlyMap<string, string>): PlainRollups {
+function named(row: PlainRollup, names: ReadonlyMap<string, string>): PlainRollup {
   const namesOf = (hashes: unknown) =>
-    (hashes as string[]).map((hash) => names.get(hash) ?? `nobody has ${hash}`).sort();
+    (hashes as string[]).map((hash) => names.get(hash) ?? `no row has ${hash}`).sort();
   const amounts = Object.entries(row.revenue as Record<string, string>).filter(
     ([, amount]) => amount !== '0',
   );
@@ -98,7 +100,7 @@ function named(row: PlainRollups, names: ReadonlyMap<string, string>): PlainRoll
   };
 }
 
-/** Whom a hash of the sums means: every visitor and session of these rows by the hash that they are to have. */
+/** The visitor or session of each hash in the rollups, for all visitors and sessions of these rows. */
 export async function namesOfHashes(
   store: Store,
   rows: readonly StoredRow[],

@@ -1,12 +1,12 @@
 import { COLUMN_TYPES, EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 
-/** A row as the store would give it back: texts, numbers, bigints for 64 bits, and its own bytes. */
+/** A row as the store would return it: texts, numbers, bigints for 64 bits, and its own bytes. */
 export interface StoredRow {
   readonly values: Readonly<Record<string, unknown>>;
   readonly bytes: Buffer;
 }
 
-/** Reads RowBinary rows with a plain decoder of its own, which shares nothing with the writer but the column lists. */
+/** Reads RowBinary rows with a decoder of its own, which shares only the column lists with the writer. */
 export function readRows(table: 'events' | 'sessions', bytes: Uint8Array): StoredRow[] {
   const columns: readonly string[] = table === 'events' ? EVENTS_COLUMNS : SESSIONS_COLUMNS;
   const reader = new RowReader(bytes);

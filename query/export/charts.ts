@@ -3,8 +3,7 @@ import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
 import type { History } from '../snapshot/history.ts';
-import { listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range } from '../time/range.ts';
@@ -33,14 +32,14 @@ interface ChartSpans {
 /** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
-  asked: Asked,
+  scope: QuestionScope,
   query: ChartsQuery,
 ): Promise<ChartsAnswer> {
   const formula = formulaOf(query);
-  const spans = spansOf(query, asked);
+  const spans = spansOf(query, scope);
   const rowsMax = rowsMaxOf(query, spans);
-  const seam = await listSeam(sources, asked, query);
-  const question = { site: asked.site.storedId, query, spans, rowsMax };
+  const seam = await openSeam(sources, scope, query);
+  const question = { site: scope.site.storedId, query, spans, rowsMax };
   const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
   const dates = spans.buckets.map(({ label }) => label);
   const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
@@ -73,14 +72,14 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
   }
 }
 
-function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
+function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
   const { range, startDate, endDate, interval } = query;
   const isDated = startDate !== undefined || endDate !== undefined;
-  const found = listRange(
+  const found = requestedRange(
     { range: range ?? (isDated ? undefined : '30d'), startDate, endDate, interval },
-    asked,
+    scope,
   );
-  const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
+  const previous = query.previous ? bucketsOf(found.previous, found.interval, scope.zone) : [];
   if (previous === undefined) {
     const message = `interval: the previous period has too many buckets of one ${found.interval}`;
     throw new RejectError('invalid', message);
@@ -142,11 +141,8 @@ async function askSeries(
     synthetic: [SESSION_START, SESSION_END],
     rows: isWhole ? rowsMax + 1 : rowsMax,
   };
-  const rows = await history.ask<CombinationRow>('export-charts', bound, seam, {
-    ...statement,
-    events: condition,
-    hotEvents: condition,
-  });
+  const texts = { ...statement, events: condition, hotEvents: condition };
+  const rows = await history.ask<CombinationRow>({ name: 'export-charts', parameters: bound, texts }, seam);
   if (rows.length > rowsMax) {
     const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;
     throw new RejectError('too-large', message);

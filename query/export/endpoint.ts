@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { ExportQuery } from '../api.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
-import type { About, Answered, Endpoint, ScopeOf } from '../http/endpoint.ts';
+import type { About, Endpoint, EndpointAnswer, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import type { Asked } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 
 /** The two parameters that may name the site of an export. */
 export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;
@@ -13,7 +13,7 @@ export interface ExportQuestion<Parameters extends NamedSite> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters) => Promise<Answered>;
+  readonly answer: (scope: QuestionScope, parameters: Parameters) => Promise<EndpointAnswer>;
 }
 
 /** Adds the access rules of exports. */

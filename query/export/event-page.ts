@@ -1,6 +1,5 @@
-import type { StoreParameters } from '../../infra/store/store.ts';
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, Pieces } from '../snapshot/history.ts';
+import type { History, SiteParameters, StatementTexts } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
@@ -11,13 +10,10 @@ export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
-  /**
-   * Bound besides the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and the parameters of
-   * `held`.
-   */
-  readonly conditions: StoreParameters;
-  readonly held: Pieces;
-  /** The columns of the rows; our own SQL text. */
+  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `held`. */
+  readonly conditions: SiteParameters;
+  readonly held: StatementTexts;
+  /** The columns of the rows; our own text. */
   readonly columns: string;
 }
 
@@ -46,7 +42,10 @@ export async function readEventPage(
   for (;;) {
     const edges = edgesOf(within);
     const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
-    const pieces = await history.ask<PieceRow>('event-list-pieces', counted, seam, held);
+    const pieces = await history.ask<PieceRow>(
+      { name: 'event-list-pieces', parameters: counted, texts: held },
+      seam,
+    );
     const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
     total ??= rowsIn(pieces, within);
     const part = pageSpanOf(within, edges, rowsByEdge, { cursor: from, limit });
@@ -59,7 +58,10 @@ export async function readEventPage(
     }
     const { fromMs, toMs, offset } = part;
     const bound = { ...conditions, ...cursorBounds(from, toMs), from: fromMs, to: toMs, offset, limit };
-    const rows = await history.ask<ExportRow>('event-list', bound, seam, { ...held, columns });
+    const rows = await history.ask<ExportRow>(
+      { name: 'event-list', parameters: bound, texts: { ...held, columns } },
+      seam,
+    );
     return { rows, total };
   }
 }

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
@@ -102,7 +100,7 @@ function ask(query: string, hotRows = fewHotRows) {
       },
       events,
     );
-  const hot = new HotView({ bus: { ask }, partitions: 1, clock: systemClock, metrics: new Metrics() });
+  const hot = hotViewOver(ask, 1);
   const asked = { site: modelSite('site'), zone, nowMs: DAY };
   return answerExport({ history: historyStore.history, hot }, asked, readParameters(query, exportQuery));
 }

@@ -2,7 +2,7 @@ import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import { RejectError } from '../reject.ts';
-import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
@@ -16,7 +16,7 @@ const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) 
 /** `GET /export/events`. */
 export async function answerExport(
   { history, hot }: Sources,
-  { site, zone }: Asked,
+  { site, zone }: QuestionScope,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
@@ -51,7 +51,7 @@ export async function answerExport(
 /** The selected events, in a form that pages and streams share. */
 export function selectionOf(
   query: Omit<ExportSelection, 'partial'>,
-  { site, zone }: Pick<Asked, 'site' | 'zone'>,
+  { site, zone }: Pick<QuestionScope, 'site' | 'zone'>,
 ): Pick<EventPage, 'span' | 'conditions' | 'held'> {
   const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
   return {

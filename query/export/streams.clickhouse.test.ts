@@ -2,8 +2,6 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
@@ -11,8 +9,8 @@ import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { type ExportedEvent, exportedEvent, exportQuery, streamQuery } from '../api.ts';
 import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
@@ -65,12 +63,7 @@ function sources() {
     },
     bytes,
   );
-  const view = new HotView({
-    bus: { ask: async () => answer },
-    partitions: 1,
-    clock: systemClock,
-    metrics: new Metrics(),
-  });
+  const view = hotViewOver(async () => answer, 1);
   return { history: historyStore.history, hot: view };
 }
 

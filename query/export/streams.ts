@@ -10,7 +10,7 @@ import {
 import type { StreamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
-import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
@@ -92,7 +92,7 @@ const STREAM_SETTINGS: StoreSettings = {
  */
 export async function streamExport(
   { history, hot }: Sources,
-  { site, zone }: Asked,
+  { site, zone }: QuestionScope,
   query: StreamQuery,
   form: StreamForm,
   rowsPerPart: number = ROWS_PER_PART,
@@ -118,7 +118,7 @@ export async function streamExport(
     behindId: cursor?.id ?? FIRST_ID,
     limit: query.limit ?? ALL_ROWS,
   };
-  const pieces = {
+  const texts = {
     ...held,
     columns: exportColumns(form.shape, query.includes),
     sources: exportSources(query.includes).join(', '),
@@ -128,7 +128,7 @@ export async function streamExport(
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
     seam: hotWithin(seam, part),
-    pieces: { ...pieces, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
+    texts: { ...texts, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
   const chunks = history.stream('export-stream', site.storedId, statements);
   return {
@@ -148,7 +148,7 @@ async function partsOf(
   rowsPerPart: number,
 ): Promise<Span[]> {
   const bound = { site, from: span.fromMs, to: span.toMs };
-  const [extent] = await history.ask<Extent>('export-extent', bound, seam);
+  const [extent] = await history.ask<Extent>({ name: 'export-extent', parameters: bound }, seam);
   return streamParts(span, must(extent, 'a statement without groups has one row'), rowsPerPart);
 }
 

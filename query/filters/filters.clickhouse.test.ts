@@ -1,15 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
@@ -77,12 +75,7 @@ function ask(filters: unknown, more = {}) {
     hours: [],
   };
   const answer = encodeHotAnswer({ kind: 'rows', ...head, eventRows: hot.length }, bytes);
-  const view = new HotView({
-    bus: { ask: async () => answer },
-    partitions: 1,
-    clock: systemClock,
-    metrics: new Metrics(),
-  });
+  const view = hotViewOver(async () => answer, 1);
   const query = new URLSearchParams({ filters: JSON.stringify(filters), limit: '1000', ...more }).toString();
   const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
   return answerExport({ history: held.history, hot: view }, asked, readParameters(query, exportQuery));

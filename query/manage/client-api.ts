@@ -20,7 +20,6 @@ export const clientCreation = z
         : typeof projectId !== 'string' && 'missing; only a root client has no site';
     if (message) context.addIssue({ code: 'custom', path: ['projectId'], message });
   });
-export type ClientCreation = z.output<typeof clientCreation>;
 
 /** `PATCH /manage/clients/{clientId}` */
 export const clientChange = z.strictObject({ name: nameField.optional() });

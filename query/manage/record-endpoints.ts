@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { About, Answered, Call } from '../http/endpoint.ts';
+import type { About, EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
@@ -14,7 +14,7 @@ import {
 } from './record-kind.ts';
 
 /** A request for one record. */
-export type RecordCall<Body = unknown> = Call<Record<string, never>, Body>;
+export type RecordCall<Body = unknown> = EndpointCall<Record<string, never>, Body>;
 
 /** The endpoints of a single record: read, change and delete. */
 export interface OneRecord<Value extends Stamp, Change> {
@@ -28,7 +28,7 @@ export interface OneRecord<Value extends Stamp, Change> {
   /** Applies a change to the record; may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;
   /** Replaces the default removal. */
-  readonly remove?: (call: RecordCall) => Promise<Answered>;
+  readonly remove?: (call: RecordCall) => Promise<EndpointAnswer>;
 }
 
 /** `GET`, `PATCH` and `DELETE` of one record. */

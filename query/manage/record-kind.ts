@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered, Call } from '../http/endpoint.ts';
+import type { EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
 import { tagged } from './records.ts';
@@ -13,7 +13,7 @@ export interface Stamp {
 }
 
 /** The parts of a request that identify a record and the client. */
-export type RecordRequest = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
+export type RecordRequest = Pick<EndpointCall<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
 /** A kind of control record: its mirror, its owner, and its returned form. */
 export interface ControlRecordKind<Value extends Stamp> {
@@ -91,7 +91,7 @@ export async function createRecord<Value extends Stamp>(
 export function answerEntry<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   entry: Entry<Value>,
-): Answered {
+): EndpointAnswer {
   return tagged(entry, { data: kind.shown(entry.value) });
 }
 
@@ -113,7 +113,7 @@ export async function removeRecord<Value extends Stamp>(
   { records }: ManageDeps,
   kind: ControlRecordKind<Value>,
   request: RecordRequest,
-): Promise<Answered> {
+): Promise<EndpointAnswer> {
   const { key } = entryOf(kind, request);
   const removed = await records.remove(kind.mirror, key, request.ifMatch, () => unknownRecord(kind, request));
   return { json: { data: kind.shown(removed) } };

@@ -1,7 +1,7 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered } from '../http/endpoint.ts';
+import type { EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 
 /** How often a write is attempted while others change the same record. */
@@ -132,7 +132,7 @@ export interface Change<Value> {
 }
 
 /** A record as a response with its ETag. */
-export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): Answered {
+export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): EndpointAnswer {
   return { json, headers: [['etag', `"${entry.revision}"`]] };
 }
 

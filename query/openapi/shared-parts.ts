@@ -51,7 +51,8 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
 /** The response headers by name. */
 export const HEADERS = {
   'RateLimit-Limit': {
-    description: 'Requests that the client may send in 10 seconds. Also sent as `x-ratelimit-limit`.',
+    description:
+      'Requests that the client may send in 10 seconds. The limit is approximate: 10 seconds that span two windows can allow more, and processes of the service share their counts with a delay of a fraction of a second. Also sent as `x-ratelimit-limit`.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
@@ -142,14 +143,14 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
     description: 'The rate limit is exceeded. Wait for the seconds in `Retry-After`.',
     headers: ['RateLimit', 'Retry-After'],
     error: 'Too Many Requests',
-    message: 'too many requests; wait as long as Retry-After says',
+    message: 'too many requests; retry after the time in Retry-After',
   },
   500: {
     name: 'InternalServerError',
     description: 'An internal error. The details are in the log of the service.',
     headers: [],
     error: 'Internal Server Error',
-    message: 'the service failed; it has been logged',
+    message: 'the service failed; the error has been logged',
   },
   503: {
     name: 'Unavailable',

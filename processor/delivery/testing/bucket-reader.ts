@@ -5,7 +5,7 @@ import { compressors } from 'hyparquet-compressors';
 import type { Manifest, ManifestFile } from '../manifest.ts';
 import type { ReadEvent } from './stored-events.ts';
 
-/** What somebody finds who reads a bucket as the README says. */
+/** What a reader finds who follows the README. */
 export interface FoundInBucket {
   readonly manifests: readonly Manifest[];
   readonly events: readonly ReadEvent[];
@@ -30,8 +30,8 @@ const FIELDS = [
 ] as const satisfies readonly (keyof ReadEvent)[];
 
 /**
- * Reads the manifests of an integration one after the other, from 1 on, and the files that they name, and nothing else.
- * Throws where anything is not as the README says.
+ * Reads the manifests of an integration in order, from 1 on, and the files that they name, and nothing else. Throws
+ * where anything differs from the README.
  */
 export async function readBucket(
   objects: ReadonlyMap<string, Buffer>,
@@ -91,7 +91,7 @@ async function readParquet(bytes: Buffer): Promise<ReadEvent[]> {
     return eventFrom({
       ...row,
       createdAt: createdAt.toISOString(),
-      // The reader multiplies in doubles, which is off by the last digit.
+      // The Parquet reader multiplies in doubles, which is off by the last digit.
       revenue: typeof revenue === 'number' ? Math.round(revenue * 10_000) / 10_000 : (revenue ?? null),
       properties: Array.isArray(properties) ? Object.fromEntries(pairsOf(properties)) : properties,
     });
@@ -115,6 +115,6 @@ function eventFrom(row: Readonly<Record<string, unknown>>): ReadEvent {
   return Object.fromEntries(FIELDS.map((name) => [name, row[name]])) as unknown as ReadEvent;
 }
 
-function check(holds: boolean, problem: string): void {
-  if (!holds) throw new Error(problem);
+function check(isTrue: boolean, problem: string): void {
+  if (!isTrue) throw new Error(problem);
 }

@@ -10,7 +10,7 @@ import { HOUR_MS } from '../delivered-rows.ts';
 import { OvertakenError, readDelivery } from '../delivery-records.ts';
 import type { DeliveryLimits } from '../limits.ts';
 import { type FoundInBucket, readBucket } from './bucket-reader.ts';
-import { type DeliveryWorld, integrationOf, openBucket, PARTITIONS, partsOf } from './delivery-world.ts';
+import { type DeliveryWorld, depsOf, integrationOf, openBucket, PARTITIONS } from './delivery-world.ts';
 import { eventOf, purgeEvents, storeEvents, type WrittenEvent, writeCheckpoint } from './stored-events.ts';
 
 const DAY_MS = 24 * HOUR_MS;
@@ -18,12 +18,12 @@ export const FIRST_DAY_MS: number = Date.UTC(2026, 1, 27);
 export const MOVES_MAX = 400;
 export const POINTS: readonly CrashPoint[] = CRASH_POINTS.filter((point) => point.startsWith('delivery:'));
 
-/** Thrown where a process dies. */
-class Death extends Error {}
+/** Thrown where a process crashes. */
+class CrashError extends Error {}
 
-/** A process that brings events of one integration, move by move, and dies where it is told to. */
+/** A process that delivers the events of one integration, move by move, and crashes on demand. */
 export interface Process {
-  readonly parts: DeliveryDeps;
+  readonly deps: DeliveryDeps;
   tries: Tries;
   dieAt: { readonly point: CrashPoint; left: number } | undefined;
 }
@@ -56,19 +56,19 @@ export function processOf(
     dieAt.left -= 1;
     if (dieAt.left >= 0) return;
     process.dieAt = undefined;
-    throw new Death(point);
+    throw new CrashError(point);
   };
-  const parts = partsOf(scene.world, {
+  const deps = depsOf(scene.world, {
     lanes: scene.lanes,
     crashPoint,
     ...(limits === undefined ? {} : { limits }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
-  const process: Process = { parts, tries: { clean: undefined }, dieAt: undefined };
+  const process: Process = { deps, tries: { clean: undefined }, dieAt: undefined };
   return process;
 }
 
-/** The same process, each of whose writes to the bucket waits for something first. */
+/** The same process, with a wait before each write to the bucket. */
 export function slowed(process: Process, beforePut: (key: string) => Promise<void>): Process {
   const open = (integration: Integration) => {
     const bucket = must(openBucket(integration), 'the secret is known');
@@ -83,10 +83,10 @@ export function slowed(process: Process, beforePut: (key: string) => Promise<voi
       close: () => bucket.close(),
     };
   };
-  return { ...process, parts: { ...process.parts, openBucket: open } };
+  return { ...process, deps: { ...process.deps, openBucket: open } };
 }
 
-/** A flush of events at these times; until it is complete no one may count on it. */
+/** A flush of events at these times. Unless it is complete, no checkpoint names it. */
 export async function flush(
   scene: Scene,
   partition: number,
@@ -110,34 +110,34 @@ export function timesIn(hour: number, count: number): number[] {
 
 export async function move(scene: Scene, process: Process, isDue: boolean): Promise<Moved | 'failed'> {
   try {
-    return await advance(process.parts, scene.integration, process.tries, isDue);
+    return await advance(process.deps, scene.integration, process.tries, isDue);
   } catch (error) {
-    if (error instanceof Death) process.tries = { clean: undefined };
+    if (error instanceof CrashError) process.tries = { clean: undefined };
     else if (!(error instanceof BucketError) && !(error instanceof OvertakenError)) throw error;
     return 'failed';
   }
 }
 
-/** Moves on until everything is brought, backfills as well. */
-export async function settle(scene: Scene, process = processOf(scene)): Promise<void> {
+/** Makes moves until everything is delivered, backfills as well. */
+export async function deliverAll(scene: Scene, process = processOf(scene)): Promise<void> {
   let isCaughtUp = false;
   for (let moves = 0; moves < MOVES_MAX; moves += 1) {
     const moved = await move(scene, process, !isCaughtUp);
     if (moved === 'caught-up') isCaughtUp = true;
     if (moved === 'idle' && isCaughtUp) return;
   }
-  throw new Error('there is no end to it');
+  throw new Error('the delivery does not come to an end');
 }
 
 export function backfill(scene: Scene, fromDay: number, days: number): void {
   const dayOf = (day: number) => new Date(FIRST_DAY_MS + day * DAY_MS).toISOString().slice(0, 10);
-  const asked = {
+  const requested = {
     id: randomUUID(),
     from: dayOf(fromDay),
     to: dayOf(fromDay + days - 1),
     requestedAt: new Date(FIRST_DAY_MS + scene.integration.backfills.length).toISOString(),
   };
-  scene.integration = { ...scene.integration, backfills: [...scene.integration.backfills, asked] };
+  scene.integration = { ...scene.integration, backfills: [...scene.integration.backfills, requested] };
 }
 
 export async function purge(scene: Scene, isMeant: (number: number) => boolean): Promise<void> {
@@ -157,21 +157,23 @@ export async function found({ world, integration }: Scene): Promise<FoundInBucke
   return readBucket(await world.s3.objects(), integration);
 }
 
-/** Holds what is in the bucket against what was written; everything is brought. */
+/** Compares the bucket with the events that were written, once everything is delivered. */
 export async function expectAllOnce(scene: Scene): Promise<FoundInBucket> {
   const { first, flushed, backfilledDays, ...delivery } = await deliveryOf(scene);
-  const isAsked = (atMs: number) =>
+  const isRequested = (atMs: number) =>
     scene.integration.backfills.some(
       ({ from, to }) => Date.parse(from) <= atMs && atMs < Date.parse(to) + DAY_MS,
     );
   const isMeant = ({ partition, flushNumber, createdAtMs }: WrittenEvent) =>
-    flushNumber > (first[partition] ?? 0) ? flushNumber <= (flushed[partition] ?? 0) : isAsked(createdAtMs);
+    flushNumber > (first[partition] ?? 0)
+      ? flushNumber <= (flushed[partition] ?? 0)
+      : isRequested(createdAtMs);
   const bucket = await found(scene);
   const ids = bucket.events.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   const { projectId } = scene.integration;
   const meant = scene.written.filter(isMeant);
-  // What was purged may have been brought before.
+  // Purged events may have been delivered before.
   const expected = meant
     .map((event) => ({ event: eventOf(event, projectId), isPurged: scene.purged.has(event.number) }))
     .filter(({ event, isPurged }) => !isPurged || ids.includes(event.id))

@@ -12,17 +12,17 @@ import { type LaneWorld, startLaneWorld } from '../../testing/lane-world.ts';
 import type { DeliveryDeps } from '../advance.ts';
 import { createDeliveryMetrics } from '../delivery-metrics.ts';
 import type { DeliveryLimits } from '../limits.ts';
-import type { Bucket } from '../step-files.ts';
+import type { DeliveryBucket } from '../step-files.ts';
 
 export const BUCKET = 'events-of-customers';
 export const PARTITIONS = 3;
 /** Longer than a busy machine takes. */
 const TIMEOUT_MS = 10_000;
 
-/** So low that few events make several files of an hour, and several steps. */
+/** So low that few events need several files an hour, and several steps. */
 export const LOW_LIMITS: DeliveryLimits = { stepRows: 6, stepHours: 2, fileRows: 3, fileBytes: 1_000_000 };
 
-/** A bus, a store, and a storage behind a proxy that fails at will. */
+/** A bus, a store, and an object storage behind a proxy that fails on demand. */
 export interface DeliveryWorld {
   readonly lane: LaneWorld;
   readonly s3: S3Server;
@@ -48,7 +48,7 @@ export async function startDeliveryWorld(name: string): Promise<DeliveryWorld> {
   };
 }
 
-/** An integration of a site of its own, with the storage's key as what was sealed. */
+/** An integration of a site of its own, whose sealed secret is the key of the storage in plain text. */
 export function integrationOf(world: DeliveryWorld, fields: Partial<Integration> = {}): Integration {
   const id = randomUUID();
   const projectId = fields.projectId ?? `site-${id.slice(0, 8)}`;
@@ -76,8 +76,11 @@ export function integrationOf(world: DeliveryWorld, fields: Partial<Integration>
   };
 }
 
-/** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be opened. */
-export function openBucket(integration: Integration, timeoutMs: number = TIMEOUT_MS): Bucket | undefined {
+/** The bucket of an integration of `integrationOf`; an empty secret is one that cannot be decrypted. */
+export function openBucket(
+  integration: Integration,
+  timeoutMs: number = TIMEOUT_MS,
+): DeliveryBucket | undefined {
   const { endpoint, region, bucket, pathStyle, accessKeyId, sealed } = integration;
   if (sealed === '') return undefined;
   return new ObjectStore({
@@ -87,8 +90,8 @@ export function openBucket(integration: Integration, timeoutMs: number = TIMEOUT
   });
 }
 
-/** What a process has for deliveries; it dies where `crashPoint` throws. */
-export function partsOf(
+/** The dependencies of a process that crashes where `crashPoint` throws. */
+export function depsOf(
   { lane, deliveries }: DeliveryWorld,
   {
     lanes,
@@ -99,7 +102,7 @@ export function partsOf(
     readonly lanes: KeyedBytes;
     readonly crashPoint?: (point: CrashPoint) => void;
     readonly limits?: DeliveryLimits;
-    /** Of a request to the storage. */
+    /** Timeout of a request to the storage. */
     readonly timeoutMs?: number;
   },
 ): DeliveryDeps {

@@ -5,7 +5,7 @@ import type { Store } from '../../../infra/store/store.ts';
 import { encodeLaneRecord, FIRST_CHECKPOINT, type LaneRecord, laneKeyOf } from '../../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../../rows.ts';
 
-/** What a test says of an event; the rest follows from its number. */
+/** What a test specifies of an event; the other fields follow from its number. */
 export interface WrittenEvent {
   readonly number: number;
   readonly partition: number;
@@ -13,7 +13,7 @@ export interface WrittenEvent {
   readonly createdAtMs: number;
 }
 
-/** An event as whoever reads the bucket gets it: the fields that differ between the events of a test. */
+/** An event as a reader of the bucket gets it: the fields that differ between the events of a test. */
 export interface ReadEvent {
   readonly id: string;
   readonly name: string;
@@ -70,7 +70,7 @@ export function eventOf({ number, createdAtMs }: WrittenEvent, projectId: string
   };
 }
 
-/** Brings events to the store, as a flush does before its checkpoint. */
+/** Inserts events into the store, as a flush does before its checkpoint. */
 export async function storeEvents(
   store: Store,
   storedId: string,
@@ -95,7 +95,7 @@ export async function storeEvents(
   await store.insertRowBinary(EVENTS_TABLE, COLUMNS, [writer.take()], undefined);
 }
 
-/** Says that a partition's flushes up to this one are in the store. */
+/** Writes a checkpoint: the partition's flushes up to this one are in the store. */
 export async function writeCheckpoint(
   lanes: KeyedBytes,
   partition: number,
@@ -113,7 +113,7 @@ export async function writeCheckpoint(
   await lanes.put(laneKeyOf(partition), encodeLaneRecord(record), before?.revision ?? 0);
 }
 
-/** Writes a record, whatever it was. */
+/** Writes a record over any present one. */
 export async function putRecord(bucket: KeyedBytes, key: string, value: unknown): Promise<void> {
   const before = await bucket.get(key);
   await bucket.put(key, encodeJson(value), before?.revision ?? 0);

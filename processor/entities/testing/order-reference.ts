@@ -1,16 +1,16 @@
 import type { OrderUpdate } from '../../../ingest/entity-update.ts';
 
 /**
- * The oracle of orders, as slow and plain as possible: a ledger that is made anew from everything that was taken,
- * whenever something comes. The rules:
+ * The oracle of orders, as slow and plain as possible: a ledger that is made anew from all applied updates whenever one
+ * comes. The rules:
  *
- * 1. What was taken is a list of updates in the order of arrival. An update whose id is in it is a repeat, and so is a
+ * 1. What was applied is a list of updates in the order of arrival. An update whose id is in it is a repeat, and so is a
  *    second order.
  * 2. The ledger has the order first, then the refunds as they arrived. A refund without a currency is in the order's;
- *    one in another currency takes nothing. The others take what they want, all if they name no amount, but no more
+ *    one in another currency takes nothing. The others take the amount that they name, all if they name none, but no more
  *    than the ones before left.
  * 3. Without an order there is no ledger. At most 100 refunds wait for one.
- * 4. An order is taken. A refund is taken when it waits, or when it takes something.
+ * 4. An order is applied. A refund is applied when it waits, or when it takes something.
  */
 export interface ReferenceOrder {
   readonly currency: string;
@@ -20,11 +20,11 @@ export interface ReferenceOrder {
   /** Refunds that wait for the order. */
   readonly waiting: readonly OrderUpdate[];
   readonly outcomes: readonly string[];
-  /** What each update makes to be recorded. */
-  readonly recorded: readonly (readonly Entry[])[];
+  /** The revenue that each update records. */
+  readonly recorded: readonly (readonly LedgerEntry[])[];
 }
 
-export interface Entry {
+export interface LedgerEntry {
   readonly update: OrderUpdate;
   readonly minorUnits: bigint;
   readonly currency: string;
@@ -32,11 +32,11 @@ export interface Entry {
 
 const DECIMALS: Readonly<Record<string, number>> = { EUR: 2, JPY: 0, BHD: 3 };
 
-/** What the updates of one order come to. */
+/** The result of the updates of one order. */
 export function referenceOrder(updates: readonly OrderUpdate[]): ReferenceOrder {
   let taken: readonly OrderUpdate[] = [];
   const outcomes: string[] = [];
-  const recorded: Entry[][] = [];
+  const recorded: LedgerEntry[][] = [];
   for (const update of updates) {
     const outcome = outcomeOf(taken, update);
     const before = ledgerOf(taken);
@@ -69,15 +69,15 @@ function outcomeOf(taken: readonly OrderUpdate[], update: OrderUpdate): string {
   if (ledgerOf([...taken, update]).at(-1)?.minorUnits !== 0n) return 'taken';
   const isWhole = update.amount === '' && update.minorUnits === '';
   if (isWhole) return 'repeat';
-  // Nothing was wanted, and that was done.
+  // A refund of nothing, which is done.
   return minorUnitsOf(update, currency) === 0n ? 'applied' : 'exceeded';
 }
 
-function ledgerOf(taken: readonly OrderUpdate[]): Entry[] {
+function ledgerOf(taken: readonly OrderUpdate[]): LedgerEntry[] {
   const order = taken.find(({ isRefund }) => !isRefund);
   if (order === undefined) return [];
   const { currency } = order;
-  const ledger: Entry[] = [{ update: order, minorUnits: minorUnitsOf(order, currency), currency }];
+  const ledger: LedgerEntry[] = [{ update: order, minorUnits: minorUnitsOf(order, currency), currency }];
   for (const update of taken.filter(({ isRefund }) => isRefund)) {
     const left = sum(ledger);
     const isForeign = update.currency !== '' && update.currency !== currency;
@@ -88,7 +88,7 @@ function ledgerOf(taken: readonly OrderUpdate[]): Entry[] {
   return ledger;
 }
 
-function sum(entries: readonly Entry[]): bigint {
+function sum(entries: readonly LedgerEntry[]): bigint {
   return entries.reduce((total, { minorUnits }) => total + minorUnits, 0n);
 }
 

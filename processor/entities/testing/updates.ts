@@ -9,12 +9,12 @@ import type {
   TallyUpdate,
 } from '../../../ingest/entity-update.ts';
 
-/** When the updates of tests begin. */
+/** The time of the first update in tests. */
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 
 const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
 
-/** An identify that says nothing; tests say what it says. */
+/** An identify without content; tests add some. */
 export function identify(given: Partial<IdentifyUpdate> = {}): IdentifyUpdate {
   return { kind: 'identify', ...HEAD, properties: [], ...given };
 }
@@ -47,7 +47,7 @@ export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
   };
 }
 
-/** A refund of all that is left. */
+/** A refund of everything that is left. */
 export function refund(given: Partial<OrderUpdate> = {}): OrderUpdate {
   return order({ isRefund: true, minorUnits: '', currency: '', partition: 2, ...given });
 }
@@ -57,7 +57,7 @@ export function tally(given: Partial<TallyUpdate> = {}): TallyUpdate {
   return { kind: 'tally', ...HEAD, hourMs, reason: 'bot', name: 'Googlebot', count: 1, ...given };
 }
 
-/** Texts of every kind that a collector lets through. */
+/** Texts of every kind that a collector accepts. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     '',
@@ -74,7 +74,7 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 12 }).filter((text) => !text.includes('\0')),
 );
 
-// Few names, so that they meet, above and below each other.
+// Few names, so that they collide, above and below each other.
 const keys = fc.oneof(
   {
     weight: 6,
@@ -107,7 +107,7 @@ const numbers = fc.constantFrom(
 );
 const values = fc.oneof(numbers, anyText);
 const pairs = fc.array(fc.tuple(keys, values), { maxLength: 6 }).map((list) => list.flat());
-/** Now and then so many that a record is full. */
+/** Sometimes so many that an entity is full. */
 const properties = fc.oneof(
   { weight: 20, arbitrary: pairs },
   {
@@ -166,7 +166,7 @@ const assigns: fc.Arbitrary<AssignUpdate> = fc.record({
   ),
 });
 
-/** Whatever can happen to a profile. */
+/** Every kind of update of a profile. */
 export const profileUpdates = fc.oneof(identifies, steps, assigns);
 
 export const groupUpdates: fc.Arbitrary<GroupUpdate> = fc.record({
@@ -180,7 +180,7 @@ export const groupUpdates: fc.Arbitrary<GroupUpdate> = fc.record({
 const amounts = fc.constantFrom('0', '5', '0.01', '3.333', '10.005', '19.9', '20', '1000000');
 const minorUnits = fc.constantFrom('0', '1', '500', '1999', '2000', '9007199254740991');
 
-/** Orders and refunds; an order of no amount does not come from a collector. */
+/** Orders and refunds; a collector sends no order without an amount. */
 export const orderUpdates: fc.Arbitrary<OrderUpdate> = fc
   .record({
     kind: fc.constant('order' as const),
@@ -211,7 +211,7 @@ const tallyUpdates: fc.Arbitrary<TallyUpdate> = fc.record({
   count: fc.integer({ min: 1, max: 1_000_000 }),
 });
 
-/** Whatever can happen to records of every kind. */
+/** Every kind of update of entities of every kind. */
 export const entityUpdates: fc.Arbitrary<EntityUpdate> = fc.oneof(
   profileUpdates,
   groupUpdates,

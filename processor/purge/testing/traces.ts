@@ -7,15 +7,15 @@ export interface Searched {
   readonly busUrl: string;
 }
 
-/** Where a text was found: a table's row, or a message's subject or bytes. */
+/** Where a text was found: in a table's row, or in a message's subject or bytes. */
 export interface Trace {
-  readonly place: string;
+  readonly location: string;
   readonly text: string;
 }
 
 /**
- * Everything that still says one of `texts`, as text anywhere in it: rows that are alive, mutations that the store
- * remembers, messages, and names of keys, which may be in base64url.
+ * Everything that still contains one of `texts`: rows that are alive, mutations that the store remembers, messages, and
+ * names of keys, which may be in base64url.
  */
 export async function tracesOf({ store, busUrl }: Searched, texts: readonly string[]): Promise<Trace[]> {
   const needles = texts.flatMap((text) => [text, Buffer.from(text).toString('base64url')]);
@@ -28,23 +28,23 @@ export async function tracesOf({ store, busUrl }: Searched, texts: readonly stri
     for await (const group of store.stream<Record<string, unknown>>(`SELECT * FROM ${name}`)) {
       for (const row of group) {
         const text = JSON.stringify(row);
-        if (says(text)) traces.push({ place: name, text });
+        if (says(text)) traces.push({ location: name, text });
       }
     }
   }
   for (const { command } of await store.query<{ command: string }>('SELECT command FROM system.mutations'))
-    if (says(command)) traces.push({ place: 'mutations', text: command });
+    if (says(command)) traces.push({ location: 'mutations', text: command });
   const { hostname, port } = new URL(busUrl);
   const connection = await connect({ servers: `${hostname}:${port}` });
   const manager = await connection.jetstreamManager();
   for await (const { config, state } of manager.streams.list()) {
     for (let sequence = state.first_seq; sequence <= state.last_seq; sequence += 1) {
-      // A message that was removed leaves its number.
+      // A removed message leaves a gap in the sequence.
       const message = await manager.streams.getMessage(config.name, { seq: sequence }).catch(() => undefined);
       if (message === undefined) continue;
       const bytes = Buffer.from(message.data);
       if (says(message.subject) || says(bytes))
-        traces.push({ place: config.name, text: `${message.subject} ${bytes.toString('latin1')}` });
+        traces.push({ location: config.name, text: `${message.subject} ${bytes.toString('latin1')}` });
     }
   }
   await connection.close();

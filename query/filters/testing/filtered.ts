@@ -1,4 +1,4 @@
-import type { Visit, VisitEvent } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
@@ -6,7 +6,7 @@ import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 /** All data of one site. */
 export interface FilteredScene {
   readonly events: readonly VisitEvent[];
-  readonly visits: readonly Visit[];
+  readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -29,7 +29,11 @@ export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredS
 }
 
 /** The sessions that began in a span and pass the filters, one at a time. */
-export function heldVisits(filters: readonly RequestedFilter[], scene: FilteredScene, span: Span): Visit[] {
+export function heldVisits(
+  filters: readonly RequestedFilter[],
+  scene: FilteredScene,
+  span: Span,
+): ModelVisit[] {
   const { aboutEvent, aboutSession } = split(filters);
   const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
   return scene.visits.filter(

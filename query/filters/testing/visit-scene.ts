@@ -1,7 +1,7 @@
 import { must } from '../../../infra/assert.ts';
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
-import type { Visit, VisitEvent, Visits } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent, Visits } from '../../testing/visits.ts';
 
 /** Values of events, sessions and filters: few, so that they match often. */
 export const WORDS = ['', 'one', 'One', "it's", '10', '9.5', '☂ \\n'] as const;
@@ -71,10 +71,10 @@ function randomVisitEvent(seeded: SeededRandom, named: Named): VisitEvent {
   };
 }
 
-function visitAfter(seeded: SeededRandom, known: Visit | undefined, event: VisitEvent): Visit {
+function visitAfter(seeded: SeededRandom, known: ModelVisit | undefined, event: VisitEvent): ModelVisit {
   const { sessionId, projectId, deviceId, atMs, path, origin } = event;
   const entry = { ...randomSource(seeded), entryOrigin: origin, entryPath: path };
-  const before: Visit = known ?? {
+  const before: ModelVisit = known ?? {
     id: sessionId,
     projectId,
     deviceId,
@@ -117,7 +117,7 @@ export function rowOfEvent({ columns, atMs, ...own }: VisitEvent): Row<EventColu
 }
 
 /** The source and environment of a session, as an event row. */
-export function rowOfVisit(visit: Visit): Row<EventColumn> {
+export function rowOfVisit(visit: ModelVisit): Row<EventColumn> {
   return Object.fromEntries(
     [...TEXTS, 'longitude', 'latitude'].map((column) => [
       column,

@@ -34,7 +34,6 @@ const siteUrl = filledText(ADDRESS_MAX).refine(
 );
 
 export const AUTH_TYPES = ['service_account', 'oauth'] as const;
-export type AuthType = (typeof AUTH_TYPES)[number];
 
 const serviceAccount = z.strictObject({
   type: z.literal('service_account'),

@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto';
+import { must } from '../../infra/assert.ts';
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
+import type { Clock } from '../../infra/clock.ts';
+import { type Logger, reasonOf } from '../../infra/log.ts';
+import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
+import { subjectOf } from '../../ingest/event.ts';
+import { decodeEntityCheckpoint, entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
+import { entityVersionOf } from '../entities/erased.ts';
+import { type EraseCommand, encodeEraseCommands, eraseCommandIdOf } from '../fold/erase-command.ts';
+import { type Checkpoint, decodeLaneRecord, FIRST_CHECKPOINT, laneKeyOf } from '../lane/lane-record.ts';
+import type { LeaderJob } from '../leader-job/leader-job.ts';
+import type { PostponeReason, PurgeMetrics } from './purge-metrics.ts';
+
+const PUBLISH_TIMEOUT_MS = 10_000;
+/**
+ * A partition that takes longer is stuck: its owner is paused, or it has none. A take-over needs a lease and a restore.
+ */
+export const ANSWER_TIMEOUT_MS = 60_000;
+const PROGRESS_EVERY_MS = 10_000;
+/**
+ * The most messages without all of their answers. Fewer than a checkpoint names (`ERASE_COMMANDS_MAX`), so that a
+ * partition that catches up on all of them at once still names each.
+ */
+const UNANSWERED_MAX = 50;
+
+/**
+ * How far the rows reach that may be about what was erased. All of these rows are in the store, and no later ones
+ * exist.
+ */
+export interface ErasedUpTo {
+  /** When the commands were sent. What reached a partition later may be in its memory. */
+  readonly sentAtMs: number;
+  /** The last flush of each partition that may hold such rows; 0 for a partition that is missing. */
+  readonly flushes: readonly number[];
+  /** The version of the last document of each partition that may; 0 for a partition that is missing. */
+  readonly entityVersions: readonly bigint[];
+}
+
+/** An erase command waits for partitions. The caller does other work and repeats the call later. */
+export class PostponedError extends Error {
+  override readonly name = 'PostponedError';
+  readonly reason: PostponeReason;
+  /** The partitions that have not answered. */
+  readonly missing: readonly number[];
+  /** What holds for the other partitions. */
+  readonly erased: ErasedUpTo | undefined;
+
+  constructor(reason: PostponeReason, missing: readonly number[], erased: ErasedUpTo | undefined) {
+    super(`${reason}: partitions ${missing.join(', ')} have not erased`);
+    this.reason = reason;
+    this.missing = missing;
+    this.erased = erased;
+  }
+}
+
+/** The sequences of the message in the streams of one partition, and what its checkpoints say about it. */
+interface PartitionAnswer {
+  entitySequence: number | undefined;
+  eventSequence: number | undefined;
+  /** The last flush before the message, once that is in the store. */
+  flush: number | undefined;
+  /** Whether the entities before the message are in the store. */
+  areEntitiesStored: boolean;
+}
+
+/** The newest checkpoints of one partition. */
+interface PartitionReached {
+  checkpoint: Pick<Checkpoint, 'sequence' | 'forgettings'>;
+  /** Everything up to this sequence of the partition's entity stream is in the store. */
+  entities: number;
+}
+
+/** Commands that were sent to every partition, and their answers. */
+interface SentCommands {
+  readonly publisherId: bigint;
+  readonly sentAtMs: number;
+  readonly bytes: Uint8Array;
+  readonly answers: readonly PartitionAnswer[];
+  /** A checkpoint has passed the message and no longer names it. */
+  isLost: boolean;
+}
+
+export interface PartitionEraserOptions {
+  readonly bus: Bus;
+  /** The bucket of lane records and of the checkpoints of entities. */
+  readonly lanes: KeyedBytes;
+  readonly partitions: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: PurgeMetrics;
+  readonly job: Pick<LeaderJob, 'sleep' | 'wake' | 'throwIfOver'>;
+  readonly answerTimeoutMs: number;
+}
+
+/**
+ * Makes every partition erase, and waits until what it knew before is in the store. Answers are read from lane records
+ * as they change. Commands without all of their answers stay remembered, so that a repeated call sends nothing again:
+ *
+ * erase ──▶ sent ──▶ answered by all ──▶ returned
+ *             └──▶ a partition is stuck ──▶ PostponedError ··· erase ──▶ the missing answers
+ *
+ * No call waits for a stuck partition. Its next answer, to any commands, makes it count as healthy again.
+ */
+export class PartitionEraser {
+  readonly #options: PartitionEraserOptions;
+  /** By the commands as JSON. */
+  readonly #sent = new Map<string, SentCommands>();
+  readonly #stuck = new Set<number>();
+  readonly #reached: readonly PartitionReached[];
+  #stopWatching: (() => void) | undefined;
+
+  constructor(options: PartitionEraserOptions) {
+    this.#options = options;
+    this.#reached = Array.from({ length: options.partitions }, () => ({
+      checkpoint: FIRST_CHECKPOINT,
+      entities: 0,
+    }));
+  }
+
+  /** Partitions that did not answer in time, and have not answered anything since. */
+  get stuck(): readonly number[] {
+    return [...this.#stuck].sort((a, b) => a - b);
+  }
+
+  /** Ends the watch of the lanes. */
+  stop(): void {
+    this.#stopWatching?.();
+    this.#stopWatching = undefined;
+  }
+
+  /**
+   * Resolves once all partitions have erased: all rows about what was erased are in the store then, in flushes up to
+   * the returned ones, and no later flush holds any.
+   * @throws {PostponedError} when partitions are stuck
+   * @throws {JobOverError}
+   * @throws {BusError}
+   */
+  async erase(commands: readonly EraseCommand[]): Promise<ErasedUpTo> {
+    const key = JSON.stringify(commands);
+    const sent = this.#sent.get(key) ?? this.#add(key, commands);
+    this.#stopWatching ??= await this.#options.lanes.watch((record) => this.#note(record));
+    await this.#publish(sent);
+    this.#match(sent);
+    await this.#wait(sent);
+    const missing = this.#missingOf(sent);
+    const erased = await this.#erasedUpTo(sent);
+    if (missing.length === 0 || sent.isLost) this.#remove(key);
+    if (sent.isLost) throw this.#postponed('answer-lost', missing, erased);
+    if (missing.length > 0) throw this.#postponed('partition-stuck', missing, erased);
+    return erased;
+  }
+
+  #add(key: string, commands: readonly EraseCommand[]): SentCommands {
+    for (const [other, sent] of this.#sent) {
+      // Answered after it was postponed, and not requested again since. Sending it once more is harmless.
+      const isIdle = sent.isLost || this.#missingOf(sent).length === 0;
+      if (this.#sent.size >= UNANSWERED_MAX && isIdle) this.#remove(other);
+    }
+    if (this.#sent.size >= UNANSWERED_MAX) throw this.#postponed('unanswered-max', this.stuck, undefined);
+    const publisherId = randomBytes(8).readBigUInt64LE();
+    const sentAtMs = this.#options.clock.nowMs();
+    const bytes = encodeEraseCommands({ publisherId, sentAtMs }, commands);
+    const answers = Array.from({ length: this.#options.partitions }, () => ({
+      entitySequence: undefined,
+      eventSequence: undefined,
+      flush: undefined,
+      areEntitiesStored: false,
+    }));
+    const sent = { publisherId, sentAtMs, bytes, answers, isLost: false };
+    this.#sent.set(key, sent);
+    return sent;
+  }
+
+  #remove(key: string): void {
+    this.#sent.delete(key);
+    const missing = new Set([...this.#sent.values()].flatMap((sent) => this.#missingOf(sent)));
+    for (const partition of this.stuck) if (!missing.has(partition)) this.#stuck.delete(partition);
+    this.#options.metrics.stuckPartitions.set(this.#stuck.size);
+    if (this.#sent.size === 0) this.stop();
+  }
+
+  /**
+   * Publishes what an earlier attempt could not. A message that is published twice counts once, by its publisher and
+   * number.
+   */
+  async #publish({ answers, bytes }: SentCommands): Promise<void> {
+    const { bus } = this.#options;
+    await Promise.all(
+      answers.map(async (answer, partition) => {
+        answer.entitySequence ??= await bus.publish(entitySubjectOf(partition), bytes, PUBLISH_TIMEOUT_MS);
+        answer.eventSequence ??= await bus.publish(subjectOf(partition), bytes, PUBLISH_TIMEOUT_MS);
+      }),
+    );
+  }
+
+  /** Waits for the partitions that are not stuck. Those that take too long are stuck from then on. */
+  async #wait(sent: SentCommands): Promise<void> {
+    const { job, log, metrics, answerTimeoutMs } = this.#options;
+    const startMs = performance.now();
+    let loggedMs = startMs;
+    for (;;) {
+      job.throwIfOver();
+      const missing = this.#missingOf(sent).filter((partition) => !this.#stuck.has(partition));
+      if (missing.length === 0 || sent.isLost) return;
+      const nowMs = performance.now();
+      const waitedMs = Math.round(nowMs - startMs);
+      if (waitedMs >= answerTimeoutMs) {
+        for (const partition of missing) this.#stuck.add(partition);
+        metrics.stuckPartitions.set(this.#stuck.size);
+        log.warn({ partitions: missing, waitedMs }, 'purge: partitions do not erase, going on without them');
+        return;
+      }
+      if (nowMs - loggedMs >= PROGRESS_EVERY_MS) {
+        loggedMs = nowMs;
+        log.info({ partitions: missing, waitedMs }, 'purge: waiting for partitions to erase');
+      }
+      await job.sleep(Math.min(PROGRESS_EVERY_MS, answerTimeoutMs - waitedMs));
+    }
+  }
+
+  #note({ key, bytes }: KeyedValue): void {
+    if (bytes === undefined) return;
+    try {
+      for (const [partition, reached] of this.#reached.entries()) {
+        if (key === laneKeyOf(partition)) reached.checkpoint = decodeLaneRecord(bytes).checkpoint;
+        if (key === entityCheckpointKeyOf(partition))
+          reached.entities = decodeEntityCheckpoint(bytes).sequence;
+      }
+    } catch (error) {
+      this.#options.log.error({ key, reason: reasonOf(error) }, 'purge: a lane record cannot be read');
+    }
+    for (const sent of this.#sent.values()) this.#match(sent);
+  }
+
+  /** Reads the answers to a message from the newest records. */
+  #match(sent: SentCommands): void {
+    const id = eraseCommandIdOf(sent.publisherId);
+    for (const [partition, answer] of sent.answers.entries()) {
+      if (isAnswered(answer)) continue;
+      const { checkpoint, entities } = must(this.#reached[partition], 'every partition has a state');
+      const { entitySequence, eventSequence } = answer;
+      answer.flush ??= checkpoint.forgettings.find(([known]) => known === id)?.[1];
+      answer.areEntitiesStored ||= entitySequence !== undefined && entities >= entitySequence;
+      if (answer.flush === undefined && eventSequence !== undefined && checkpoint.sequence >= eventSequence)
+        sent.isLost = true;
+      if (!isAnswered(answer) && !sent.isLost) continue;
+      this.#stuck.delete(partition);
+      this.#options.metrics.stuckPartitions.set(this.#stuck.size);
+      this.#options.job.wake();
+    }
+  }
+
+  #missingOf({ answers }: SentCommands): readonly number[] {
+    return answers.flatMap((answer, partition) => (isAnswered(answer) ? [] : [partition]));
+  }
+
+  async #erasedUpTo({ sentAtMs, answers }: SentCommands): Promise<ErasedUpTo> {
+    const { bus } = this.#options;
+    const entityVersions = answers.map(async (answer, partition) => {
+      if (!isAnswered(answer) || answer.entitySequence === undefined) return 0n;
+      return entityVersionOf(await bus.streamCreatedMs(entityStreamOf(partition)), answer.entitySequence);
+    });
+    return {
+      sentAtMs,
+      flushes: answers.map((answer) => (isAnswered(answer) ? (answer.flush ?? 0) : 0)),
+      entityVersions: await Promise.all(entityVersions),
+    };
+  }
+
+  #postponed(
+    reason: PostponeReason,
+    missing: readonly number[],
+    erased: ErasedUpTo | undefined,
+  ): PostponedError {
+    this.#options.metrics.postponed[reason].add();
+    return new PostponedError(reason, missing, erased);
+  }
+}
+
+function isAnswered({ flush, areEntitiesStored }: PartitionAnswer): boolean {
+  return flush !== undefined && areEntitiesStored;
+}
