@@ -106,7 +106,7 @@ function anySeries(segment: (typeof SEGMENTS)[number]): RequestedSeries {
   };
 }
 
-function anyChart(index: number): { readonly asked: RequestedChart; readonly time: Time } {
+function anyChart(index: number): { readonly chart: RequestedChart; readonly time: Time } {
   const time = seeded.one(TIMES);
   const isFine = time.interval === 'minute';
   const withFormula = !isFine && seeded.chance(0.3);
@@ -114,9 +114,9 @@ function anyChart(index: number): { readonly asked: RequestedChart; readonly tim
   const names = [seeded.one(BREAKDOWNS), seeded.one(BREAKDOWNS), seeded.one(BREAKDOWNS)];
   return {
     time,
-    asked: {
-      series: Array.from({ length: count }, (_, place) =>
-        anySeries(must(SEGMENTS[(index + 3 * place) % SEGMENTS.length], 'a segment')),
+    chart: {
+      series: Array.from({ length: count }, (_, position) =>
+        anySeries(must(SEGMENTS[(index + 3 * position) % SEGMENTS.length], 'a segment')),
       ),
       breakdowns: [...new Set(names.slice(0, seeded.one([0, 1, 1, 2, 3])))],
       filters: filtersOf(0.3),
@@ -145,18 +145,18 @@ function textOf(
 }
 
 function ask(text: string, zoneName: string, sources = sourcesNow()) {
-  const asked = { site: modelSite('site', zoneName), zone: zones.of(zoneName), nowMs: NOW_MS };
-  return answerCharts(sources, asked, readParameters(text, chartsQuery));
+  const scope = { site: modelSite('site', zoneName), zone: zones.of(zoneName), nowMs: NOW_MS };
+  return answerCharts(sources, scope, readParameters(text, chartsQuery));
 }
 
-function expected(asked: RequestedChart, time: Time, zoneName: string) {
+function expected(chart: RequestedChart, time: Time, zoneName: string) {
   const zone = zones.of(zoneName);
   const text = new URLSearchParams(Object.keys(time).length === 0 ? { range: '30d' } : time).toString();
   const range = rangeOf(readParameters(text, metricsQuery), NOW_MS, zone);
   if ('kind' in range) throw new Error(range.message);
   const before = must(bucketsOf(range.previous, range.interval, zone), 'few buckets');
   return recountChart(
-    asked,
+    chart,
     { ...records, events: visits.events('site') },
     {
       current: { ...range.span, buckets: range.buckets },
@@ -180,18 +180,18 @@ test('charts of every kind equal a recount of every event, whatever is hot', {
       if (seeded.chance(0.6)) visits.complete(partition);
     }
     for (let question = 0; question < QUESTIONS_A_ROUND; question += 1) {
-      const { asked, time } = anyChart(index);
+      const { chart, time } = anyChart(index);
       index += 1;
       const zone = seeded.one(ZONES);
-      const text = textOf(asked, time);
+      const text = textOf(chart, time);
       const answer = await ask(text, zone);
       expect(answer, `seed ${seed}, ${zone}: ${decodeURIComponent(text)}`).toEqual(
-        expected(asked, time, zone),
+        expected(chart, time, zone),
       );
       expect(chartsAnswer.parse(answer)).toEqual(answer);
       const some = answer.series.filter(({ metrics }) => metrics.sum !== 0);
       for (const { event } of some) nonZero.add(event.segment ?? event.id);
-      if (asked.breakdowns.length > 0) rows += some.length;
+      if (chart.breakdowns.length > 0) rows += some.length;
     }
   }
   expect([...nonZero].sort()).toEqual([...SEGMENTS, 'formula'].sort());
@@ -212,8 +212,8 @@ test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] a
     ]);
     const sources = sourcesNow();
     const chart = await ask(`${time}&previous=1&series=${encodeURIComponent(series)}`, zone, sources);
-    const asked = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
-    const metrics = await answerMetrics(sources, asked, readParameters(time, metricsQuery));
+    const scope = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
+    const metrics = await answerMetrics(sources, scope, readParameters(time, metricsQuery));
     for (const [index, figure] of (
       ['total_screen_views', 'unique_visitors', 'total_revenue'] as const
     ).entries()) {
@@ -229,8 +229,8 @@ test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] a
 );
 
 test('an unknown site has a row of zeros, and no rows with breakdowns', async () => {
-  const asked = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const answer = (text: string) => answerCharts(sourcesNow(), asked, readParameters(text, chartsQuery));
+  const scope = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const answer = (text: string) => answerCharts(sourcesNow(), scope, readParameters(text, chartsQuery));
   const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };
   for (const segment of SEGMENTS) {
     const series = encodeURIComponent(JSON.stringify([{ name: '*', segment, property: 'k' }]));
@@ -244,9 +244,9 @@ test('an unknown site has a row of zeros, and no rows with breakdowns', async ()
 });
 
 test.each([
-  ['range=7d&startDate=2026-01-01', 'range: 7d contradicts'],
+  ['range=7d&startDate=2026-01-01', 'range: 7d cannot be combined'],
   ['range=7d&interval=minute', 'interval: the range has too many buckets'],
-  ['startDate=2026-02-01&endDate=2026-01-01', 'endDate: it lies before'],
+  ['startDate=2026-02-01&endDate=2026-01-01', 'endDate: expected a time after startDate'],
   ['formula=A/B', 'formula: character 3: unknown series B'],
   [
     'startDate=2026-10-24&endDate=2026-10-25&interval=minute&limit=500&breakdowns=[{"name":"path"}]',

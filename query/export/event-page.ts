@@ -10,9 +10,9 @@ export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
-  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `held`. */
+  /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `filterTexts`. */
   readonly conditions: SiteParameters;
-  readonly held: StatementTexts;
+  readonly filterTexts: StatementTexts;
   /** The columns of the rows; our own text. */
   readonly columns: string;
 }
@@ -33,7 +33,7 @@ interface PieceRow {
 export async function readEventPage(
   history: Pick<History, 'ask'>,
   seam: Seam,
-  { span, cursor, limit, conditions, held, columns }: EventPage,
+  { span, cursor, limit, conditions, filterTexts, columns }: EventPage,
 ): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
   let total: number | undefined;
   // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
@@ -43,7 +43,7 @@ export async function readEventPage(
     const edges = edgesOf(within);
     const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
     const pieces = await history.ask<PieceRow>(
-      { name: 'event-list-pieces', parameters: counted, texts: held },
+      { name: 'event-list-pieces', parameters: counted, texts: filterTexts },
       seam,
     );
     const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
@@ -59,7 +59,7 @@ export async function readEventPage(
     const { fromMs, toMs, offset } = part;
     const bound = { ...conditions, ...cursorBounds(from, toMs), from: fromMs, to: toMs, offset, limit };
     const rows = await history.ask<ExportRow>(
-      { name: 'event-list', parameters: bound, texts: { ...held, columns } },
+      { name: 'event-list', parameters: bound, texts: { ...filterTexts, columns } },
       seam,
     );
     return { rows, total };

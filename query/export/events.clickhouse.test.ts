@@ -101,8 +101,8 @@ function ask(query: string, hotRows = fewHotRows) {
       events,
     );
   const hot = hotViewOver(ask, 1);
-  const asked = { site: modelSite('site'), zone, nowMs: DAY };
-  return answerExport({ history: historyStore.history, hot }, asked, readParameters(query, exportQuery));
+  const scope = { site: modelSite('site'), zone, nowMs: DAY };
+  return answerExport({ history: historyStore.history, hot }, scope, readParameters(query, exportQuery));
 }
 
 async function ids(query: string): Promise<string> {

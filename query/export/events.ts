@@ -52,7 +52,7 @@ export async function answerExport(
 export function selectionOf(
   query: Omit<ExportSelection, 'partial'>,
   { site, zone }: Pick<QuestionScope, 'site' | 'zone'>,
-): Pick<EventPage, 'span' | 'conditions' | 'held'> {
+): Pick<EventPage, 'span' | 'conditions' | 'filterTexts'> {
   const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
   return {
     span: spanOf(query, zone),
@@ -65,7 +65,7 @@ export function selectionOf(
       profileId: query.profileId ?? '',
       sessionId: '',
     },
-    held: { events: condition, hotEvents: condition },
+    filterTexts: { events: condition, hotEvents: condition },
   };
 }
 

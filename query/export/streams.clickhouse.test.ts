@@ -23,7 +23,7 @@ const FEW = 50;
 const HOUR_MS = 3_600_000;
 const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
 const zone = new Zones().of('Asia/Kolkata');
-const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
+const scope = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
 
 // A few hours with several rows of the same millisecond, of the same session, and of both.
 const seeded = new SeededRandom(11);
@@ -80,7 +80,7 @@ async function streamedInParts(extension: string, query: string, rowsPerPart: nu
     `no form ${extension}`,
   );
   const parameters = readParameters(query, streamQuery);
-  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsPerPart);
+  const { chunks } = await streamExport(sources(), scope, parameters, form, rowsPerPart);
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);
@@ -96,7 +96,7 @@ async function lines(query: string): Promise<ExportedEvent[]> {
 
 /** The rows of all pages of `/export/events`, in the order of a stream. */
 async function paged(query: string): Promise<ExportedEvent[]> {
-  const { data } = await answerExport(sources(), asked, readParameters(`${query}&limit=1000`, exportQuery));
+  const { data } = await answerExport(sources(), scope, readParameters(`${query}&limit=1000`, exportQuery));
   return data.sort((a, b) => compare(placeOf(a), placeOf(b)));
 }
 

@@ -97,7 +97,7 @@ export async function streamExport(
   form: StreamForm,
   rowsPerPart: number = ROWS_PER_PART,
 ): Promise<StreamedAnswer> {
-  const { span, conditions, held } = selectionOf(query, { site, zone });
+  const { span, conditions, filterTexts } = selectionOf(query, { site, zone });
   const { cursor } = query;
   const hourMs = cursor === undefined ? span.fromMs : Math.floor(cursor.atMs / HOUR_MS) * HOUR_MS;
   history.rejectAway();
@@ -119,7 +119,7 @@ export async function streamExport(
     limit: query.limit ?? ALL_ROWS,
   };
   const texts = {
-    ...held,
+    ...filterTexts,
     columns: exportColumns(form.shape, query.includes),
     sources: exportSources(query.includes).join(', '),
     order: isOrdered ? `ORDER BY ${EXPORT_ORDER}` : '',

@@ -115,11 +115,11 @@ test('a body rejects filters at the same path with the same message, and keeps v
     const issue = filterList.safeParse(JSON.parse(text)).error?.issues[0];
     expect(`${['filters', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`).toMatch(startOf(message));
   }
-  const kept = [
+  const valid = [
     { ...path, id: 'A' },
     { name: 'revenue', operator: 'gt', value: [7] },
   ];
-  expect(filterList.parse(kept)).toEqual(kept);
+  expect(filterList.parse(valid)).toEqual(valid);
 });
 
 function startOf(message: string): RegExp {

@@ -43,25 +43,28 @@ const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'ot
 const records = () => ['p1', 'p2', 'p3', "p'4"].map((id) => randomRecord(seeded, id));
 const known = { profiles: records(), groups: records() };
 
-let held: HistoryStore;
+let historyStore: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
+  historyStore = await startHistoryStore();
   const bytes = eventBytes([...stored, ...hot.slice(0, 30), ...elsewhere]);
-  await held.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
+  await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
   for (const table of ['profiles', 'groups'] as const) {
     // Outdated versions and records of another site must not count; a merge would drop the outdated versions.
-    await held.store.command(`SYSTEM STOP MERGES ${table}`);
+    await historyStore.store.command(`SYSTEM STOP MERGES ${table}`);
     for (const record of records())
-      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+      await insertRecord(historyStore.store, table, record, { site: 'site', version: 1 });
     for (const record of known[table])
-      await insertRecord(held.store, table, record, { site: 'site', version: 2 });
+      await insertRecord(historyStore.store, table, record, { site: 'site', version: 2 });
     for (const record of records())
-      await insertRecord(held.store, table, record, { site: 'other', version: 3 });
-    await insertRecord(held.store, table, randomRecord(seeded, 'unknown'), { site: 'other', version: 1 });
+      await insertRecord(historyStore.store, table, record, { site: 'other', version: 3 });
+    await insertRecord(historyStore.store, table, randomRecord(seeded, 'unknown'), {
+      site: 'other',
+      version: 1,
+    });
   }
 });
 afterAll(async () => {
-  await held.stop();
+  await historyStore.stop();
 });
 
 function ask(filters: unknown, more = {}) {
@@ -77,8 +80,12 @@ function ask(filters: unknown, more = {}) {
   const answer = encodeHotAnswer({ kind: 'rows', ...head, eventRows: hot.length }, bytes);
   const view = hotViewOver(async () => answer, 1);
   const query = new URLSearchParams({ filters: JSON.stringify(filters), limit: '1000', ...more }).toString();
-  const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
-  return answerExport({ history: held.history, hot: view }, asked, readParameters(query, exportQuery));
+  const scope = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
+  return answerExport(
+    { history: historyStore.history, hot: view },
+    scope,
+    readParameters(query, exportQuery),
+  );
 }
 
 async function idsOf(filters: unknown): Promise<string[]> {

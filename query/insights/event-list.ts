@@ -46,7 +46,7 @@ export async function answerEventList(
       profileId: query.profileId ?? '',
       sessionId: query.sessionId ?? '',
     },
-    held: filtered,
+    filterTexts: filtered,
     columns: columnsText(LISTED_INCLUDES),
   });
   const includes = new Set(LISTED_INCLUDES);

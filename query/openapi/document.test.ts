@@ -103,7 +103,7 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
     expect(inPath.map(({ name }) => name)).toEqual(ofPath);
     expect(inPath.every(({ required }) => required)).toBe(true);
     expect(path).not.toContain(':');
-    const keys = operation.parameters.map(({ name, in: place }) => `${place} ${name}`);
+    const keys = operation.parameters.map(({ name, in: location }) => `${location} ${name}`);
     expect(new Set(keys).size).toBe(keys.length);
     for (const { name, schema, content, description } of operation.parameters) {
       expect([schema, content].filter((one) => one !== undefined).length, name).toBe(1);

@@ -54,7 +54,7 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function saltsIn(contents: ReadonlyMap<string, string>): string[] {
-  return [...contents].filter(([place]) => place.startsWith('control/salt.')).map(([, salt]) => salt);
+  return [...contents].filter(([path]) => path.startsWith('control/salt.')).map(([, salt]) => salt);
 }
 
 test('a backup restores records, aliases and secrets on another bus, but no salts', async () => {
@@ -116,8 +116,8 @@ test('a backup restores records, aliases and secrets on another bus, but no salt
 
 test('a bus with teams is changed only with --replace, which keeps the salts', async () => {
   const old = await clientEntry('root', 'team', null);
-  const kept = [teamEntry('team'), siteEntry('demo', 'team'), aliasEntry('demo', 'a', 'ada'), old.entry];
-  await store(source, kept);
+  const entries = [teamEntry('team'), siteEntry('demo', 'team'), aliasEntry('demo', 'a', 'ada'), old.entry];
+  await store(source, entries);
   expect((await runAdmin(from.url, ['backup', file])).code).toBe(0);
 
   const later = await clientEntry('root', 'team', null);

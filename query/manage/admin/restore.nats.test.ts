@@ -138,7 +138,7 @@ test('a killed restore has written no team and is completed by repeating it', as
   const half = await contentsOf(bus);
   expect(half.size).toBeGreaterThanOrEqual(300);
   expect(half.size).toBeLessThan(entries.length);
-  expect([...half.keys()].filter((place) => place.startsWith('control/team.'))).toEqual([]);
+  expect([...half.keys()].filter((path) => path.startsWith('control/team.'))).toEqual([]);
 
   const again = await runAdmin(nats.url, ['restore', file]);
   expect(again.code).toBe(0);

@@ -133,13 +133,13 @@ test('rows survive a disconnect, and a lost sealing key is reported', async () =
   const imported = { lastImportAt: nowText(), firstDate: row.date, lastDate: row.date, rows: 1 };
   expect(await statusOf(id)).toEqual({ connected: true, state: 'connected', ...connection, ...imported });
 
-  const place = `gsc.${id}`;
-  const stored = must(await service.control.get(place), 'it is stored');
+  const recordKey = `gsc.${id}`;
+  const stored = must(await service.control.get(recordKey), 'it is stored');
   const record = JSON.parse(Buffer.from(stored.bytes ?? '').toString('utf8'));
-  const lost = [seal('f'.repeat(64), place, '{}'), seal(SECRETS_KEY, 'gsc.other', '{}'), '', 'damaged'];
+  const lost = [seal('f'.repeat(64), recordKey, '{}'), seal(SECRETS_KEY, 'gsc.other', '{}'), '', 'damaged'];
   let { revision } = stored;
   for (const sealed of lost) {
-    revision = await service.control.put(place, encodeJson({ ...record, sealed }), revision);
+    revision = await service.control.put(recordKey, encodeJson({ ...record, sealed }), revision);
     const tagOf = async () => (await service.ask(root, 'GET', pathOf(id))).etag;
     await expect.poll(tagOf, { timeout: 2_000 }).toBe(`"${revision}"`);
     const unreadable = { connected: false, state: 'unreadable', ...connection, ...imported };

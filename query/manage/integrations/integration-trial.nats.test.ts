@@ -62,10 +62,10 @@ test('a test of a working bucket leaves nothing behind', async () => {
     ['read', true],
     ['remove', true],
   ]);
-  const asked = proxy.log.slice(before);
-  expect(asked.map(({ method }) => method)).toEqual(['PUT', 'GET', 'DELETE']);
-  const [url = ''] = new Set(asked.map((request) => request.url));
-  expect(asked.every((request) => request.url === url)).toBe(true);
+  const requests = proxy.log.slice(before);
+  expect(requests.map(({ method }) => method)).toEqual(['PUT', 'GET', 'DELETE']);
+  const [url = ''] = new Set(requests.map((request) => request.url));
+  expect(requests.every((request) => request.url === url)).toBe(true);
   expect(url).toMatch(/^\/shop-events\/raw\/footfall\//);
   expect(url).toMatch(TEST_OBJECT);
   expect(await s3.objects()).toEqual(new Map());

@@ -52,5 +52,5 @@ export async function contentsOf(bus: Bus): Promise<Map<string, string>> {
 /** The same without salts, as an object for comparison. */
 export async function managedOf(bus: Bus): Promise<Record<string, string>> {
   const contents = await contentsOf(bus);
-  return Object.fromEntries([...contents].filter(([place]) => !place.startsWith('control/salt.')));
+  return Object.fromEntries([...contents].filter(([path]) => !path.startsWith('control/salt.')));
 }
