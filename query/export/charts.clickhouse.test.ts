@@ -35,15 +35,15 @@ const records = {
   groups: GROUPS.slice(0, 1).map((id) => randomRecord(seeded, id)),
 };
 
-let held: HistoryStore;
+let historyStore: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
+  historyStore = await startHistoryStore();
   for (const table of ['profiles', 'groups'] as const)
     for (const record of records[table])
-      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+      await insertRecord(historyStore.store, table, record, { site: 'site', version: 1 });
 });
 afterAll(async () => {
-  await held.stop();
+  await historyStore.stop();
 });
 
 type Time = Readonly<Record<string, string>>;
@@ -88,7 +88,7 @@ const FORMULAS: readonly [
 ];
 
 function sourcesNow(): Sources {
-  return { history: held.history, hot: visits.hotView() };
+  return { history: historyStore.history, hot: visits.hotView() };
 }
 
 function filtersOf(share: number): RequestedChart['filters'] {
@@ -165,18 +165,18 @@ function expected(asked: RequestedChart, time: Time, zoneName: string) {
   );
 }
 
-test('charts of every kind are what a look at every event gives, whatever is hot', {
+test('charts of every kind equal a recount of every event, whatever is hot', {
   timeout: 120_000,
 }, async () => {
   let index = 0;
   let rows = 0;
-  const told = new Set<string>();
+  const nonZero = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const fromMs = NOW_MS - (round % 2 === 0 ? 100 * 24 : 50) * HOUR_MS;
     addFilteredTraffic(visits, seeded, { steps: 300, fromMs, toMs: NOW_MS });
     for (const partition of [0, 1]) {
       if (seeded.chance(0.8)) visits.cut(partition);
-      if (seeded.chance(0.8)) await visits.land(partition, held.store);
+      if (seeded.chance(0.8)) await visits.land(partition, historyStore.store);
       if (seeded.chance(0.6)) visits.complete(partition);
     }
     for (let question = 0; question < QUESTIONS_A_ROUND; question += 1) {
@@ -190,16 +190,16 @@ test('charts of every kind are what a look at every event gives, whatever is hot
       );
       expect(chartsAnswer.parse(answer)).toEqual(answer);
       const some = answer.series.filter(({ metrics }) => metrics.sum !== 0);
-      for (const { event } of some) told.add(event.segment ?? event.id);
+      for (const { event } of some) nonZero.add(event.segment ?? event.id);
       if (asked.breakdowns.length > 0) rows += some.length;
     }
   }
-  expect([...told].sort()).toEqual([...SEGMENTS, 'formula'].sort());
+  expect([...nonZero].sort()).toEqual([...SEGMENTS, 'formula'].sort());
   expect(rows).toBeGreaterThan(100);
 });
 
 test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] as const)))(
-  'by %s in %s charts are what metrics says where both mean the same',
+  'by %s in %s charts equal metrics where both mean the same',
   async (interval, zone) => {
     const dates =
       interval === 'minute' ? { startDate: '2026-10-25', endDate: '2026-10-25' } : { range: '30d' };
@@ -228,7 +228,7 @@ test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] a
   },
 );
 
-test('a site of which nothing is known has a row of zeros, and no rows where they are told apart', async () => {
+test('an unknown site has a row of zeros, and no rows with breakdowns', async () => {
   const asked = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const answer = (text: string) => answerCharts(sourcesNow(), asked, readParameters(text, chartsQuery));
   const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };
@@ -238,8 +238,8 @@ test('a site of which nothing is known has a row of zeros, and no rows where the
     expect(rows).toMatchObject([{ id: 'A', names: ['*'], metrics: none }]);
     expect(rows[0]?.data.map(({ count }) => count)).toEqual([0, 0, 0, 0, 0, 0, 0]);
     expect(metrics).toEqual(none);
-    const told = await answer(`range=7d&series=${series}&breakdowns=[{"name":"country"}]`);
-    expect(told).toEqual({ series: [], metrics: none });
+    const brokenDown = await answer(`range=7d&series=${series}&breakdowns=[{"name":"country"}]`);
+    expect(brokenDown).toEqual({ series: [], metrics: none });
   }
 });
 
@@ -260,7 +260,7 @@ test.each([
   });
 });
 
-test('a formula is refused where there are more rows than can be looked at', async () => {
+test('a formula over too many combinations is rejected', async () => {
   const time = 'startDate=2026-10-24&endDate=2026-10-25&interval=minute&previous=1';
   const text = `${time}&formula=A&limit=1&breakdowns=[{"name":"id"}]&series=[{"name":"*"}]`;
   await expect(ask(text, 'UTC')).rejects.toMatchObject({
@@ -270,17 +270,17 @@ test('a formula is refused where there are more rows than can be looked at', asy
   });
 });
 
-test('without an owner charts are refused, or answered in part when that was asked for', {
+test('without an owner charts are rejected, or partial on request', {
   timeout: 30_000,
 }, async () => {
-  const away = () => ({ history: held.history, hot: visits.hotView([1]) });
+  const away = () => ({ history: historyStore.history, hot: visits.hotView([1]) });
   const text = 'series=[{"name":"*"}]';
   await expect(ask(text, 'UTC', away())).rejects.toMatchObject({ status: 503, reason: 'partition-away' });
   expect(await ask(`${text}&partial=true`, 'UTC', away())).toHaveProperty('partial', true);
   expect(await ask(text, 'UTC')).not.toHaveProperty('partial');
 });
 
-test('nothing of a question is part of a statement', async () => {
+test('no text of a request becomes part of a statement', async () => {
   const text = "') UNION ALL SELECT $FILTER$ {event:String} \\' --";
   const series = [
     { name: text, segment: 'user' },

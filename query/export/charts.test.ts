@@ -95,7 +95,7 @@ test.each([
   ['properties.path', { owner: 'event', kind: 'property', key: 'path' }],
   ['cart.total', { owner: 'event', kind: 'property', key: 'cart.total' }],
   ['revenue', { owner: 'event', kind: 'amount', column: 'revenue' }],
-])('what is measured of %s is read from %j', (property, field) => {
+])('the property %s is read from %j', (property, field) => {
   const series = [{ name: '*', segment: 'property_sum', property }];
   const [read] = readParameters(query({ series }), chartsQuery).series;
   expect(read).toMatchObject({ property, measured: field, filters: [] });
@@ -117,7 +117,7 @@ const traits = {
   showsPrevious: true,
 };
 
-test('rows are the greatest sums, ties by the bytes of their names, unknown ones named null', () => {
+test('rows are sorted by sum, ties by the bytes of their names, and unknown values are null', () => {
   const combinations = [
     combination(['é', ''], [1, 1, 1]),
     combination(['z', 'b'], [3, 0, 0]),
@@ -150,7 +150,7 @@ test('rows are the greatest sums, ties by the bytes of their names, unknown ones
   });
 });
 
-test('of no rows all figures are 0, and the span before is shown where it is asked for alone', () => {
+test('without rows all figures are 0, and the previous period is shown only on request', () => {
   const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };
   expect(totalMetrics([], false)).toEqual(none);
   expect(totalMetrics([], true)).toEqual({ ...none, previous: none });
@@ -160,7 +160,7 @@ test('of no rows all figures are 0, and the span before is shown where it is ask
   expect(row?.data).toEqual(traits.dates.map((date, index) => ({ date, count: index + 1 })));
 });
 
-test('a formula is computed for each row that any series has, the others being 0 there', () => {
+test('a formula is computed for each row of any series; a series without the row is 0', () => {
   const a = [combination(['x'], [4, 6, 0]), combination(['y'], [1, 1, 1], false)];
   const b = [combination(['x'], [2, 0, 3]), combination(['z'], [1, 2, 3])];
   const computed = computedCombinations(parseFormula('A / B + 1', 2), [a, b], { current: 3, previous: 2 });

@@ -75,13 +75,13 @@ const fewHotRows: Row<EventColumn>[] = [
   { ...plain, id: '6', createdAt: DAY + 6, flushNumber: 3, profileId: '007' },
 ];
 
-let held: HistoryStore;
+let historyStore: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
-  await held.store.insertRowBinary('events', EVENTS_COLUMNS, [eventBytes(stored)], undefined);
+  historyStore = await startHistoryStore();
+  await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [eventBytes(stored)], undefined);
 });
 afterAll(async () => {
-  await held.stop();
+  await historyStore.stop();
 });
 
 function ask(query: string, hotRows = fewHotRows) {
@@ -102,7 +102,7 @@ function ask(query: string, hotRows = fewHotRows) {
     );
   const hot = hotViewOver(ask, 1);
   const asked = { site: modelSite('site'), zone, nowMs: DAY };
-  return answerExport({ history: held.history, hot }, asked, readParameters(query, exportQuery));
+  return answerExport({ history: historyStore.history, hot }, asked, readParameters(query, exportQuery));
 }
 
 async function ids(query: string): Promise<string> {
@@ -126,11 +126,11 @@ test.each([
   ['start=2026-06-11', '3'],
   ['end=2026-06-09', '1 2'],
   ["event='); DROP TABLE events --&profileId={site:String}", ''],
-])('export?%s is the events %s', async (query, expected) => {
+])('export?%s returns the events %s', async (query, expected) => {
   expect(await ids(query)).toBe(expected);
 });
 
-test('pages follow each other, and one beyond the last is empty', async () => {
+test('pages are consecutive, and one beyond the last is empty', async () => {
   const { data, meta } = await ask('page=2&limit=4');
   expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
   expect(meta).toEqual({ count: 2, totalCount: 6, pages: 2, current: 2, nextCursor: null });
@@ -138,7 +138,7 @@ test('pages follow each other, and one beyond the last is empty', async () => {
   expect((await ask('page=3&limit=4')).meta).toEqual(beyond);
 });
 
-test('pages that follow the cursor hold every event that was there once, whatever arrives meanwhile', async () => {
+test('cursor pages contain every event of the start exactly once, whatever arrives meanwhile', async () => {
   const arriving: Row<EventColumn>[] = [];
   const seen: string[] = [];
   let cursor: string | null = '';
@@ -155,7 +155,7 @@ test('pages that follow the cursor hold every event that was there once, whateve
   expect(seen.join(' ')).toBe('3 6 4 ab 1 2');
 });
 
-test('a number is a cursor, too; beside a page either is refused', async () => {
+test('a number is also a cursor, and no cursor can be combined with page', async () => {
   const { data, meta } = await ask('cursor=4&limit=4');
   expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
   expect(meta).toMatchObject({ current: 2, nextCursor: null });
@@ -163,7 +163,7 @@ test('a number is a cursor, too; beside a page either is refused', async () => {
   expect(() => ask('cursor=next')).toThrow(/^cursor: /);
 });
 
-test('an event has the fields that are always there, and no others unless included', async () => {
+test('an event has the default fields, and others only if included', async () => {
   const { data } = await ask('event=revenue');
   expect(data).toEqual([
     {
@@ -187,7 +187,7 @@ test('an event has the fields that are always there, and no others unless includ
   ]);
 });
 
-test('everything that can be included is as it was stored', async () => {
+test('all included fields are returned as stored', async () => {
   const answer = await ask(`event=revenue&includes=${EXPORT_GROUPS.join(',')}`);
   expect(exportAnswer.parse(answer)).toEqual(answer);
   expect(Object.keys(answer.data[0] ?? {}).sort()).toEqual(Object.keys(exportedEvent.shape).sort());
@@ -207,7 +207,7 @@ test('everything that can be included is as it was stored', async () => {
   });
 });
 
-test('what an event has not is empty or null', async () => {
+test('missing values are empty or null', async () => {
   const { data } = await ask('event=click&includes=revenue,geo,profile');
   expect(data[0]).toMatchObject({
     sessionId: '',
@@ -218,7 +218,7 @@ test('what an event has not is empty or null', async () => {
   });
 });
 
-test('many megabytes of hot rows are answered like few', async () => {
+test('many megabytes of hot rows are exported', async () => {
   const many = Array.from({ length: 40_000 }, (_, index) => ({
     ...full,
     id: (index + 256).toString(16),

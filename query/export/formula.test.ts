@@ -75,7 +75,7 @@ function meantBy(of: Tree): number {
   }
 }
 
-test('a formula means what its tree means, however it is written', () => {
+test('a formula evaluates to the value of its tree, however it is written', () => {
   fc.assert(
     fc.property(tree, fc.integer({ min: 1 }), (of, oddness) => {
       let count = oddness;
@@ -138,7 +138,7 @@ test.each([
   ['process.exit()', 1],
   ['constructor', 1],
   ['А', 1],
-])('%j is refused at character %d', (text, position) => {
+])('%j is rejected at character %d', (text, position) => {
   expect(() => parseFormula(text, VALUES.length)).toThrow(
     expect.objectContaining({ position, message: expect.stringContaining(`character ${position}: `) }),
   );
@@ -160,7 +160,7 @@ function isFormula(text: string): boolean {
   return rest === 'x';
 }
 
-test('any text is read or refused at one of its characters, and only formulas are read', () => {
+test('exactly the valid formulas parse; all other text is rejected at a position within it', () => {
   let read = 0;
   const letters = fc.constantFrom(...'ABD12.+-*/(() ))  e');
   fc.assert(
@@ -182,7 +182,7 @@ test('any text is read or refused at one of its characters, and only formulas ar
   expect(read).toBeGreaterThan(200);
 });
 
-test('whatever is typed is read or refused, and nothing else happens', () => {
+test('arbitrary strings parse or throw a FormulaError', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
       try {
@@ -195,7 +195,7 @@ test('whatever is typed is read or refused, and nothing else happens', () => {
   );
 });
 
-test('the deepest formula there can be is read', () => {
+test('the most deeply nested formula parses', () => {
   expect(parseFormula(`${'('.repeat(99)}A${')'.repeat(99)}`, 1)([3])).toBe(3);
   expect(parseFormula(`${'-'.repeat(199)}A`, 1)([3])).toBe(-3);
 });

@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 const at = (text: string) => Date.parse(`2026-03-01T${text}Z`);
 const SPAN = { fromMs: at('00:30:00'), toMs: at('20:10:00') };
 
-test('a million a part: parts begin with an hour, but for the first and the last end', () => {
+test('parts of a million rows begin at whole hours, except at both ends of the span', () => {
   const extent = { firstMs: at('01:59:00'), lastMs: at('09:00:00'), rows: 2_500_000 };
   expect(streamParts(SPAN, extent, 1_000_000)).toEqual([
     { fromMs: SPAN.fromMs, toMs: at('04:00:00') },
@@ -15,7 +15,7 @@ test('a million a part: parts begin with an hour, but for the first and the last
   ]);
 });
 
-test('few rows, none, and those of one hour are one part', () => {
+test('few rows, no rows, and rows of one hour are one part', () => {
   const extent = { firstMs: at('01:59:00'), lastMs: at('09:00:00'), rows: 1_000_000 };
   expect(streamParts(SPAN, extent, 1_000_000)).toEqual([SPAN]);
   expect(streamParts(SPAN, { firstMs: 0, lastMs: 0, rows: 0 }, 1_000_000)).toEqual([SPAN]);
@@ -24,7 +24,7 @@ test('few rows, none, and those of one hour are one part', () => {
   ]);
 });
 
-test('parts follow each other without a gap, and there are no more than there are hours and rows for', () => {
+test('parts are contiguous, and no more than hours and rows require', () => {
   const extents = fc.tuple(fc.nat(500 * HOUR_MS), fc.nat(9_000 * HOUR_MS), fc.nat(50_000_000));
   fc.assert(
     fc.property(extents, ([begin, length, rows]) => {

@@ -36,15 +36,15 @@ const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumb
 // The first of these are also in the store, but not yet known to be complete.
 const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 }));
 
-let held: HistoryStore;
+let historyStore: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
+  historyStore = await startHistoryStore();
   const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
   const bytes = eventBytes([...stored, ...hot.slice(0, 70), ...elsewhere]);
-  await held.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
+  await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
 });
 afterAll(async () => {
-  await held.stop();
+  await historyStore.stop();
 });
 
 function sources() {
@@ -64,7 +64,7 @@ function sources() {
     bytes,
   );
   const view = hotViewOver(async () => answer, 1);
-  return { history: held.history, hot: view };
+  return { history: historyStore.history, hot: view };
 }
 
 /** The bytes of a stream; they are the same for any number of parts. */
@@ -117,14 +117,14 @@ test.each([
   `start=2026-06-10T01:00:00Z&end=2026-06-10T03:00:00Z&${ALL}`,
   `filters=${encodeURIComponent('[{"name":"path","operator":"contains","value":["a"]}]')}&${ALL}`,
   'event=nothing',
-])('the lines of %s are the rows of the pages, field by field', async (query) => {
+])('the lines of %s equal the rows of the pages, field by field', async (query) => {
   const rows = await lines(query);
   expect(rows).toEqual(await paged(query));
   for (const row of rows) exportedEvent.strict().parse(row);
   if (query === ALL) expect(rows).toHaveLength(EVENTS);
 });
 
-test('a stream goes on behind whatever row it ended with', async () => {
+test('a stream continues after any row by cursor', async () => {
   const all = await lines(ALL);
   for (const [index, { createdAt, sessionId, id }] of all.entries()) {
     if (index % 13 !== 0 && index !== all.length - 1) continue;
@@ -133,7 +133,7 @@ test('a stream goes on behind whatever row it ended with', async () => {
   }
 });
 
-test('with a limit it ends early, and the next begins there', async () => {
+test('a stream with a limit ends early, and the next one continues there', async () => {
   const all = await lines('');
   const found: ExportedEvent[] = [];
   for (let cursor = ''; ; ) {
@@ -147,7 +147,7 @@ test('with a limit it ends early, and the next begins there', async () => {
   expect(found).toEqual(all);
 });
 
-test('the lines of the CSV say the same, by the names in its first line', async () => {
+test('CSV has the same rows, by the names in its header', async () => {
   const [names = [], ...rows] = csvRows((await streamed('csv', ALL)).toString('utf8'));
   const expected = (await lines(ALL)).map((row) => textsOf(flattened(row)));
   const found = rows.map((row) =>
@@ -156,7 +156,7 @@ test('the lines of the CSV say the same, by the names in its first line', async 
   expect(found.map((row) => textsOf(row))).toEqual(expected);
 });
 
-test('an independent reader finds the same in the Parquet file, with the types of the values', async () => {
+test('an independent reader finds the same rows in Parquet, with typed values', async () => {
   const bytes = await streamed('parquet', ALL);
   const file = new Uint8Array(bytes).buffer;
   const rows = await parquetRows(bytes);
@@ -184,7 +184,7 @@ test('an independent reader finds the same in the Parquet file, with the types o
   });
 });
 
-test('nothing at all is no lines, a line of names, and a Parquet file without rows', async () => {
+test('an empty result is no lines, a CSV header, and a Parquet file without rows', async () => {
   expect((await streamed('ndjson', 'event=nothing')).length).toBe(0);
   expect((await streamed('csv', 'event=nothing')).toString()).toMatch(/^"id","name",.*"groups"\n$/);
   const file = new Uint8Array(await streamed('parquet', 'event=nothing')).buffer;
@@ -197,8 +197,8 @@ test.each([
   ['limit=0', 'limit'],
   ['includes=everything', 'includes'],
   ['start=yesterdayish', 'start'],
-])('%s is refused, and the place named', async (query, place) => {
-  await expect(streamed('ndjson', query)).rejects.toThrow(new RegExp(`^${place}`));
+])('%s is rejected with the name of the parameter', async (query, parameter) => {
+  await expect(streamed('ndjson', query)).rejects.toThrow(new RegExp(`^${parameter}`));
 });
 
 async function parquetRows(bytes: Buffer): Promise<Record<string, string>[]> {

@@ -135,7 +135,7 @@ test('the fields id and type of a filter have no effect', () => {
   expect(compileFilters(readFilters(one({ id: 'A', type: 'event' })), EVENT_ROWS)).toEqual(compiled);
 });
 
-test('every column of an event has a name in camel case and one in snake case', () => {
+test('every event column has a camel-case and a snake-case name', () => {
   for (const column of [...EVENT_COLUMNS, 'id', 'sessionId']) {
     if (column === 'properties') continue;
     const snakeCase = column.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -156,7 +156,7 @@ test.each([
 const NAMES = ['path', 'session_id', 'groups', 'profile.email', 'group.name', 'profile.groups'];
 const OWNERS = ['properties.', 'profile.properties.', 'group.properties.'];
 
-test('the text of a condition is the same for all values and keys, which are only bound', () => {
+test('the SQL of a condition is the same for all values and keys, which are bound', () => {
   const texts = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
   const operators = OPERATORS.filter((operator) => !/^(gt|lt|isN?o?t?Null)/.test(operator));
   const names = fc.oneof(

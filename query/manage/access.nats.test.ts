@@ -103,7 +103,7 @@ const UNKNOWN: SiteIds = {
   integrationId: randomUUID(),
 };
 /** Longer than the window in which failed authentications are counted. */
-const FAILURES_FORGOTTEN_MS = 11_000;
+const FAILURE_WINDOW_MS = 11_000;
 
 const calls = (['get', 'put', 'remove', 'keys'] as const).map((name) => vi.spyOn(KeyedBytes.prototype, name));
 const busCalls = () => calls.reduce((sum, { mock }) => sum + mock.calls.length, 0);
@@ -115,11 +115,15 @@ let foreign: SiteWithAll;
 beforeAll(async () => {
   service = await startManageService(['team', 'others']);
   root = must(service.roots.team, 'the team has a root client');
-  foreign = await makeSiteWithAll(service, must(service.roots.others, 'so have the others'), 'Foreign');
+  foreign = await makeSiteWithAll(
+    service,
+    must(service.roots.others, 'the other team has a root client'),
+    'Foreign',
+  );
 });
 afterAll(() => service.stop());
 
-test('every endpoint is in the table', async () => {
+test('the table has every endpoint', async () => {
   const log = createLogger('test', 'silent');
   const accounts = await Accounts.open(service.bus, log);
   const catalog = await Catalog.open(service.bus, log);
@@ -146,12 +150,12 @@ test('every endpoint is in the table', async () => {
 test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   const { ids: own, read, write } = await makeSiteWithAll(service, root, 'Own');
   const wrong = { id: root.id, secret: createSecret() };
-  const places = foreignIdsOf(endpoint, known, own);
+  const variants = foreignIdsOf(endpoint, known, own);
   const send = (key: ClientKey | undefined, ids: SiteIds) => sendTo(endpoint, known, key, ids);
   const before = await stored(foreign);
 
-  service.clock.advance(FAILURES_FORGOTTEN_MS);
-  const everywhere = [own, ...places.flatMap((place) => [place.foreign, place.unknown])];
+  service.clock.advance(FAILURE_WINDOW_MS);
+  const everywhere = [own, ...variants.flatMap((variant) => [variant.foreign, variant.unknown])];
   for (const [key, status] of [
     [undefined, 401],
     [wrong, 401],
@@ -166,14 +170,14 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
     expect(bus).toBe(0);
   }
 
-  for (const place of places) {
-    const foreignly = await observed(async () => [await send(root, place.foreign)]);
-    const unknownly = await observed(async () => [await send(root, place.unknown)]);
-    expect(foreignly.answers.map(({ status }) => status)).toEqual([404]);
-    expect(foreignly.answers.map((answer) => anonymous(answer, place.foreign))).toEqual(
-      unknownly.answers.map((answer) => anonymous(answer, place.unknown)),
+  for (const variant of variants) {
+    const toForeign = await observed(async () => [await send(root, variant.foreign)]);
+    const toUnknown = await observed(async () => [await send(root, variant.unknown)]);
+    expect(toForeign.answers.map(({ status }) => status)).toEqual([404]);
+    expect(toForeign.answers.map((answer) => anonymous(answer, variant.foreign))).toEqual(
+      toUnknown.answers.map((answer) => anonymous(answer, variant.unknown)),
     );
-    expect([foreignly.bus, unknownly.bus]).toEqual([0, 0]);
+    expect([toForeign.bus, toUnknown.bus]).toEqual([0, 0]);
   }
   expect(await stored(foreign)).toEqual(before);
 
@@ -184,7 +188,7 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
 });
 
-test('no answer had a hash in it, and each secret was in one answer', () => {
+test('no response contained a hash, and each secret was in exactly one', () => {
   const secrets: string[] = [];
   for (const text of service.answers) {
     expect(text).not.toMatch(/secretHash|scrypt|storedId|"sealed"/);
@@ -194,14 +198,14 @@ test('no answer had a hash in it, and each secret was in one answer', () => {
   expect(new Set(secrets).size).toBe(secrets.length);
 });
 
-test('a client may manage twenty times in ten seconds', async () => {
+test('a client may send 20 manage requests in 10 seconds', async () => {
   const limited = await startManageService(['team'], { MANAGE_LIMIT_PER_10_S: '20' });
   const ask = () => limited.ask(limited.roots.team, 'GET', '/manage/projects');
   for (let request = 1; request <= 20; request += 1) expect((await ask()).status).toBe(200);
-  const refused = await ask();
-  expect(refused.status).toBe(429);
-  expect(refused.headers.get('ratelimit-limit')).toBe('20');
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  const rejected = await ask();
+  expect(rejected.status).toBe(429);
+  expect(rejected.headers.get('ratelimit-limit')).toBe('20');
+  expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
   limited.clock.advance(10_001);
   expect((await ask()).status).toBe(200);
   await limited.stop();

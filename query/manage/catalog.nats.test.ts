@@ -33,7 +33,7 @@ afterAll(() => service.stop());
 
 const statusOf = async (method: string, path: string) => (await service.ask(root, method, path)).status;
 
-async function refused(method: string, path: string, body: unknown): Promise<unknown> {
+async function rejected(method: string, path: string, body: unknown): Promise<unknown> {
   const { status, json } = await service.ask(root, method, path, { body });
   expect(status).toBe(400);
   return json;
@@ -121,9 +121,9 @@ describe('references', () => {
     [{ projectId: undefined }, 'projectId'],
     [{ id: randomUUID() }, 'id'],
     [{ storedId: 'site' }, 'storedId'],
-  ])('are not made with %j', async (change, field) => {
+  ])('cannot be created with %j', async (change, field) => {
     const body = { projectId: 'site', title: 'Launch', date: '2026-03-01', ...change };
-    expect(await refused('POST', REFERENCES, body)).toMatchObject(naming(field));
+    expect(await rejected('POST', REFERENCES, body)).toMatchObject(naming(field));
   });
 
   test.each([
@@ -131,12 +131,12 @@ describe('references', () => {
     [{ date: '' }, 'date'],
     [{ description: null }, 'description'],
     [{ projectId: 'sister' }, 'projectId'],
-  ])('are not changed by %j', async (body, field) => {
+  ])('cannot be changed to %j', async (body, field) => {
     const { id } = await make({});
-    expect(await refused('PATCH', `${REFERENCES}/${id}`, body)).toMatchObject(naming(field));
+    expect(await rejected('PATCH', `${REFERENCES}/${id}`, body)).toMatchObject(naming(field));
   });
 
-  test('are at most a thousand for a site', async () => {
+  test('are limited to 1,000 per site', async () => {
     await service.makeSite(root, 'Full of references');
     const projectId = 'full-of-references';
     const at = new Date(service.clock.nowMs()).toISOString();
@@ -151,12 +151,12 @@ describe('references', () => {
       (await service.read(referencesAnswer, root, 'GET', `${REFERENCES}?projectId=${projectId}`)).data;
     await expect.poll(async () => (await list()).length).toBe(1_000);
     const body = { projectId, title: 'one more', date: '2026-03-01' };
-    expect(await refused('POST', REFERENCES, body)).toMatchObject(naming('body'));
+    expect(await rejected('POST', REFERENCES, body)).toMatchObject(naming('body'));
     expect(await statusOf('DELETE', `${REFERENCES}/${ids[0]}`)).toBe(200);
     await make({ projectId });
   });
 
-  test('are listed newest first, of all sites or of one', async () => {
+  test('are listed newest first, for all sites or for one', async () => {
     await service.makeSite(root, 'Third');
     await service.makeSite(root, 'Fourth');
     const ids: string[] = [];
@@ -189,8 +189,8 @@ describe('dashboards', () => {
     [{ name: 'x'.repeat(101) }, 'name'],
     [{ name: 'a', reports: [] }, 'reports'],
     [{ name: 'a', projectId: 'sister' }, 'projectId'],
-  ])('are not made with %j', async (body, field) => {
-    expect(await refused('POST', DASHBOARDS, body)).toMatchObject(naming(field));
+  ])('cannot be created with %j', async (body, field) => {
+    expect(await rejected('POST', DASHBOARDS, body)).toMatchObject(naming(field));
   });
 
   test('are listed newest first, each with its site', async () => {
@@ -208,7 +208,7 @@ describe('dashboards', () => {
     expect(await statusOf('GET', `${path}/${ids[0]}`)).toBe(200);
   });
 
-  test('take their reports with them', async () => {
+  test('are deleted together with their reports', async () => {
     const { ids } = await makeSiteWithAll(service, root, 'Cleared');
     const path = `/manage/projects/${ids.projectId}/dashboards/${ids.dashboardId}`;
     const more = { body: { name: 'More', series: [{ name: '*' }] } };
@@ -225,11 +225,11 @@ describe('dashboards', () => {
     expect(await statusOf('GET', `${path}/reports/${ids.reportId}`)).toBe(404);
   });
 
-  test('are at most two hundred for a site', async () => {
+  test('are limited to 200 per site', async () => {
     await service.makeSite(root, 'Full');
     const path = '/manage/projects/full/dashboards';
     for (let made = 0; made < 200; made += 1) await make({ name: String(made) }, path);
-    expect(await refused('POST', path, { name: 'one more' })).toMatchObject(naming('body'));
+    expect(await rejected('POST', path, { name: 'one more' })).toMatchObject(naming('body'));
     const [newest] = await service.read(dashboardsAnswer, root, 'GET', path);
     expect(newest).toBeDefined();
     expect(await statusOf('DELETE', `${path}/${newest?.id}`)).toBe(200);
@@ -251,7 +251,7 @@ describe('reports', () => {
   const change = async (id: string, body: object) =>
     (await service.read(reportAnswer, root, 'PATCH', `${path}/${id}`, { body })).data;
 
-  test('have defaults for all but a name and a series', async () => {
+  test('need only a name and a series', async () => {
     const report = await make({});
     const { id, dashboardId, createdAt, updatedAt } = report;
     expect(path).toContain(dashboardId);
@@ -279,7 +279,7 @@ describe('reports', () => {
     ]);
   });
 
-  test('keep filters as they came', async () => {
+  test('store filters unchanged', async () => {
     const filters = [
       { name: 'path', operator: 'startsWith', value: ['/blog', '/news'] },
       { id: 'x', name: 'revenue', operator: 'gt', value: [10], type: 'number' },
@@ -291,13 +291,13 @@ describe('reports', () => {
     expect(data.series).toEqual(series);
   });
 
-  test('can be of every kind and count in every way', async () => {
+  test('can have every chart type and segment', async () => {
     for (const chartType of CHART_TYPES) expect((await make({ chartType })).chartType).toBe(chartType);
     const series = SEGMENTS.map((segment) => ({ name: 'sale', segment, property: 'price' }));
     expect((await make({ series })).series).toEqual(series);
   });
 
-  test('are about dates where these are given, and not any more when a range is', async () => {
+  test('have a custom range with dates, and lose the dates with a named range', async () => {
     const { id, ...report } = await make({ startDate: '2026-01-01', endDate: '2026-01-31' });
     expect(report).toMatchObject({ range: 'custom', startDate: '2026-01-01', endDate: '2026-01-31' });
     expect(await change(id, { endDate: '2026-02-28' })).toMatchObject({
@@ -310,13 +310,13 @@ describe('reports', () => {
     expect(named).not.toHaveProperty('startDate');
     expect(named).not.toHaveProperty('endDate');
     const item = `${path}/${id}`;
-    expect(await refused('PATCH', item, { range: 'custom' })).toMatchObject(naming('startDate'));
-    expect(await refused('PATCH', item, { interval: 'minute' })).toMatchObject(naming('interval'));
+    expect(await rejected('PATCH', item, { range: 'custom' })).toMatchObject(naming('startDate'));
+    expect(await rejected('PATCH', item, { interval: 'minute' })).toMatchObject(naming('interval'));
     const contradiction = { range: '7d', startDate: '2026-01-01', endDate: '2026-01-31' };
-    expect(await refused('PATCH', item, contradiction)).toMatchObject(naming('range'));
+    expect(await rejected('PATCH', item, contradiction)).toMatchObject(naming('range'));
   });
 
-  test('lose their formula when it is null', async () => {
+  test('lose their formula when it is set to null', async () => {
     const { id, formula } = await make({ formula: ' A*2 ' });
     expect(formula).toBe('A*2');
     expect((await change(id, { name: 'Same' })).formula).toBe('A*2');
@@ -360,17 +360,17 @@ describe('reports', () => {
     [{ formula: 'A * (B + 1' }, 'formula'],
     [{ projectId: 'sister' }, 'projectId'],
     [{ dashboardId: randomUUID() }, 'dashboardId'],
-  ])('are not made with %j', async (body, field) => {
-    expect(await refused('POST', path, { ...plain, ...body })).toMatchObject(naming(field));
+  ])('cannot be created with %j', async (body, field) => {
+    expect(await rejected('POST', path, { ...plain, ...body })).toMatchObject(naming(field));
   });
 
-  test('are at most two hundred for a dashboard', async () => {
+  test('are limited to 200 per dashboard', async () => {
     const body = { name: 'Full' };
     const { data } = await service.read(dashboardAnswer, root, 'POST', DASHBOARDS, { body });
     const full = `${DASHBOARDS}/${data.id}/reports`;
     for (let made = 0; made < 200; made += 1)
       await service.read(reportAnswer, root, 'POST', full, { body: plain });
-    expect(await refused('POST', full, plain)).toMatchObject(naming('body'));
+    expect(await rejected('POST', full, plain)).toMatchObject(naming('body'));
     expect(await service.read(reportsAnswer, root, 'GET', full)).toHaveLength(200);
     await make({});
   });

@@ -29,7 +29,7 @@ const make = (body: unknown, key = root) => service.read(clientWithSecret, key, 
 const statusOf = async (key: ClientKey, baseUrl?: string) =>
   (await service.ask(key, 'GET', SITES, baseUrl === undefined ? {} : { baseUrl })).status;
 
-test('a new client works at once, and its secret is shown once', async () => {
+test('a new client works at once, and its secret is returned once', async () => {
   const { data } = await make({ name: ' Reader ', type: 'read', projectId: 'site' });
   const { secret, ...shown } = data;
   expect(secret).toMatch(/^sec_[0-9a-f]{40}$/);
@@ -63,13 +63,13 @@ test.each([
   [{ name: 'a', projectId: 7 }, 'projectId'],
   [{ name: 'a', projectId: 'site', teamId: 'others' }, 'teamId'],
   [{ name: 'a', projectId: 'site', secret: 'mine' }, 'secret'],
-])('a client cannot be made of %j', async (body, field) => {
+])('a client cannot be created with %j', async (body, field) => {
   const { status, json } = await service.ask(root, 'POST', ALL, { body });
   expect(status).toBe(400);
   expect(json).toMatchObject({ message: expect.stringMatching(`^${field}: `) });
 });
 
-test('the list has the clients of the team, or of one of its sites, newest first', async () => {
+test('the list contains the clients of the team, or of one site, newest first', async () => {
   await service.makeSite(root, 'Listed');
   const ids: string[] = [];
   for (const name of ['first', 'second', 'third']) {
@@ -84,7 +84,7 @@ test('the list has the clients of the team, or of one of its sites, newest first
   expect(ofTeam.map(({ id }) => id)).toContain(root.id);
 });
 
-test('a client is renamed, by its tag if one is given, and nothing else of it can be changed', async () => {
+test('only the name of a client can be changed, and If-Match is honored', async () => {
   const { data } = await make({ name: 'Before', projectId: 'site' });
   const { etag } = await service.ask(root, 'GET', one(data.id));
   const rename = (name: string) =>
@@ -102,15 +102,15 @@ test('a client is renamed, by its tag if one is given, and nothing else of it ca
     ['name', { name: '' }],
     ['secretHash', { secretHash: '' }],
   ] as const) {
-    const refused = await service.ask(root, 'PATCH', one(data.id), { body });
-    expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(`^${field}: `) });
+    const rejected = await service.ask(root, 'PATCH', one(data.id), { body });
+    expect(rejected.json).toMatchObject({ status: 400, message: expect.stringMatching(`^${field}: `) });
   }
   expect((await service.ask(root, 'GET', one(data.id))).etag).toBe(renamed.etag);
   // Renaming does not change the secret.
   expect(await statusOf(data)).toBe(403);
 });
 
-test('a secret that was replaced stops working, and the next one works, on every server', async () => {
+test('after a rotation the old secret stops working and the new one works, on every server', async () => {
   const { data: before } = await make({ name: 'Rotated', type: 'root' });
   await expect.poll(() => statusOf(before, secondUrl), { timeout: 2_000 }).toBe(200);
   const rotate = `${one(before.id)}/rotate`;
@@ -122,7 +122,7 @@ test('a secret that was replaced stops working, and the next one works, on every
   expect(await statusOf(after, secondUrl)).toBe(200);
 });
 
-test('a client that was deleted is unknown, on every server', async () => {
+test('a deleted client is unknown on every server', async () => {
   const { data } = await make({ name: 'Gone', type: 'root' });
   await expect.poll(() => statusOf(data, secondUrl), { timeout: 2_000 }).toBe(200);
   const removed = await service.read(clientAnswer, root, 'DELETE', one(data.id));
@@ -141,18 +141,18 @@ test('a client that was deleted is unknown, on every server', async () => {
   }
 });
 
-test('the write client of a new site is one of its team, and goes as others do', async () => {
+test('the write client of a new site belongs to the team and can be deleted', async () => {
   const { data } = await service.read(projectCreated, root, 'POST', SITES, { body: { name: 'Withdrawn' } });
   expect(await statusOf(data.client)).toBe(403);
   await service.read(clientAnswer, root, 'DELETE', one(data.client.id));
   expect(await statusOf(data.client)).toBe(401);
 });
 
-test('the last root client of a team stays', async () => {
+test('the last root client of a team cannot be deleted', async () => {
   const single = must(service.roots.single, 'the team has a root client');
   const before = await service.ask(single, 'GET', one(single.id));
-  const refused = await service.ask(single, 'DELETE', one(single.id));
-  expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(/^clientId: the last/) });
+  const rejected = await service.ask(single, 'DELETE', one(single.id));
+  expect(rejected.json).toMatchObject({ status: 400, message: expect.stringMatching(/^clientId: the last/) });
   // The client was never gone, not even briefly.
   expect((await service.ask(single, 'GET', one(single.id))).etag).toBe(before.etag);
   const { data: second } = await make({ name: 'Second', type: 'root' }, single);
@@ -161,7 +161,7 @@ test('the last root client of a team stays', async () => {
   expect((await service.ask(second, 'DELETE', one(second.id))).status).toBe(400);
 });
 
-test('one root client stays also when two servers delete both in the same moment', async () => {
+test('one root client remains when two servers delete both at the same time', async () => {
   let supervisor = must(service.roots.pairs, 'the team has a root client');
   for (let round = 0; round < 10; round += 1) {
     service.clock.advance(11_000); // Advances past the window of failed authentications.
@@ -173,12 +173,12 @@ test('one root client stays also when two servers delete both in the same moment
       service.ask(second, 'DELETE', one(second.id), { baseUrl: secondUrl }),
     ]);
     // The first server may lag behind the second one, which restored its client.
-    const kept = async () => {
+    const remaining = async () => {
       const statuses = await Promise.all(pair.map((key) => statusOf(key)));
       return pair.find((_, index) => statuses[index] === 200);
     };
-    await expect.poll(kept, { timeout: 2_000 }).toBeDefined();
-    supervisor = must(await kept(), 'nobody is left who may manage');
+    await expect.poll(remaining, { timeout: 2_000 }).toBeDefined();
+    supervisor = must(await remaining(), 'a root client remains');
     const other = pair.find(({ id }) => id !== supervisor.id);
     if (other !== undefined) await service.ask(supervisor, 'DELETE', one(other.id));
   }

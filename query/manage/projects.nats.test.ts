@@ -40,7 +40,7 @@ const knownElsewhere = (id: string) =>
     .toBe(200);
 
 describe('a new site', () => {
-  test('has what was said, defaults for the rest, and a first write client', async () => {
+  test('has the given fields, defaults for the rest, and a write client', async () => {
     const { data } = await make({ name: '  Plain  ' });
     const { client, ...shown } = data;
     expect(shown).toMatchObject({
@@ -79,21 +79,21 @@ describe('a new site', () => {
     expect((await make({ ...full, cors })).data).toMatchObject({ id: 'full-2', cors });
   });
 
-  test('is called by its name, and by a number where the name is taken, also by another team', async () => {
+  test('has the slug of its name as id, with a number if another site of any team has it', async () => {
     expect((await make({ name: 'Café Ünïcode' })).data.id).toBe('cafe-unicode');
     expect((await make({ name: 'cafe unicode!' }, others)).data.id).toBe('cafe-unicode-2');
     expect((await make({ name: '北京' })).data.id).toBe('site');
-    const sameNamed = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
+    const sameNamed = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Shoe shop' })));
     expect(sameNamed.map(({ data }) => data.id).toSorted()).toEqual([
-      'twin',
-      'twin-2',
-      'twin-3',
-      'twin-4',
-      'twin-5',
+      'shoe-shop',
+      'shoe-shop-2',
+      'shoe-shop-3',
+      'shoe-shop-4',
+      'shoe-shop-5',
     ]);
   });
 
-  test('is first in the list of its team, and in no other', async () => {
+  test('is first in the list of its team and absent from those of others', async () => {
     const listing = must(service.roots.listing, 'the team has a root client');
     for (const name of ['Eldest', 'Middle', 'Youngest']) {
       await make({ name }, listing);
@@ -112,7 +112,7 @@ describe('a new site', () => {
   });
 });
 
-describe('a body that is wrong is refused, and its field is named', () => {
+describe('an invalid body is rejected with the name of the field', () => {
   beforeAll(() => make({ name: 'Wrong' }));
 
   test.each([
@@ -134,7 +134,7 @@ describe('a body that is wrong is refused, and its field is named', () => {
     [[], 'body'],
     [null, 'body'],
     ['{"name":', 'body'],
-  ])('when a site is made of %j', async (body, field) => {
+  ])('when a site is created with %j', async (body, field) => {
     const { status, json } = await service.ask(root, 'POST', ALL, { body });
     expect(status).toBe(400);
     expect(json).toMatchObject({ status: 400, message: expect.stringMatching(`^${field}: `) });
@@ -162,7 +162,7 @@ describe('a body that is wrong is refused, and its field is named', () => {
     [{ teamId: 'others' }, 'teamId'],
     [{ deletion: null }, 'deletion'],
     [{ createdAt: '2026-01-01T00:00:00.000Z' }, 'createdAt'],
-  ])('when a site is changed by %j', async (body, field) => {
+  ])('when a site is changed to %j', async (body, field) => {
     const before = await site('wrong');
     const { status, json } = await patch('wrong', body);
     expect(status).toBe(400);
@@ -170,7 +170,7 @@ describe('a body that is wrong is refused, and its field is named', () => {
     expect(await site('wrong')).toEqual(before);
   });
 
-  test('also when it is not JSON, or too long', async () => {
+  test('also when it is not JSON or too long', async () => {
     const typed = (type: string, body: string) =>
       service.ask(root, 'POST', ALL, { body, headers: { 'content-type': type } });
     expect((await typed('application/xml', '<name/>')).status).toBe(415);
@@ -180,7 +180,7 @@ describe('a body that is wrong is refused, and its field is named', () => {
 });
 
 describe('a change', () => {
-  test('replaces what it names, of filters list by list, and nothing else', async () => {
+  test('replaces only the given fields, and within filters only the given lists', async () => {
     await make({ name: 'Changing', domain: 'a.example' });
     const changes = {
       domain: null,
@@ -208,7 +208,7 @@ describe('a change', () => {
     });
   });
 
-  test('is made if its tag is that of what there is', async () => {
+  test('applies only if If-Match names the current version', async () => {
     await make({ name: 'Tagged' });
     const { etag } = await service.ask(root, 'GET', one('tagged'));
     const tagged = (tag: string) => patch('tagged', { name: 'Tagged' }, { headers: { 'if-match': tag } });
@@ -228,7 +228,7 @@ describe('a change', () => {
     expect((await service.ask(root, 'DELETE', one('tagged'), removal)).status).toBe(412);
   });
 
-  test('of twenty fields by twenty at once on two servers, none is lost', async () => {
+  test('is not lost among twenty concurrent ones on two servers', async () => {
     await make({ name: 'Busy' });
     await knownElsewhere('busy');
     const changes = {
@@ -265,7 +265,7 @@ describe('a change', () => {
     expect((await site('busy')).data.feedSubject).toBe('feed.busy.>');
   });
 
-  test('of several at once that name one tag, exactly one is made each time', async () => {
+  test('wins alone among concurrent ones with the same If-Match', async () => {
     await make({ name: 'Contended' });
     await knownElsewhere('contended');
     for (let round = 0; round < 10; round += 1) {
@@ -289,7 +289,7 @@ describe('a change', () => {
 });
 
 describe('a site that is deleted', () => {
-  test('is hidden and refused at once, and says when it will be purged', async () => {
+  test('is hidden and rejects events at once, and states when it will be purged', async () => {
     const { ids } = await makeSiteWithAll(service, root, 'Doomed');
     const statusOf = async (method: string, path: string, body?: unknown) =>
       (await service.ask(root, method, path, body === undefined ? {} : { body })).status;
@@ -328,7 +328,7 @@ describe('a site that is deleted', () => {
     expect(references.map(({ projectId }) => projectId)).not.toContain('doomed');
   });
 
-  test('can be purged at once, also later, but never later than was said', async () => {
+  test('can be purged at once or earlier than planned, but never later', async () => {
     await make({ name: 'Hurried' });
     const purgeAt = async (query: string) => {
       const { data } = await service.read(projectAnswer, root, 'DELETE', `${one('hurried')}${query}`);
@@ -348,7 +348,7 @@ describe('a site that is deleted', () => {
     });
   });
 
-  test('leaves its id to the next one once it is purged, with another name in the store', async () => {
+  test('frees its id once it is purged, and the next site has another storedId', async () => {
     const storedId = async () => {
       const stored = must(await service.control.get(siteKeyOf('reused')), 'there is such a site');
       return siteSchema.parse(JSON.parse(Buffer.from(must(stored.bytes, 'not removed')).toString('utf8')))

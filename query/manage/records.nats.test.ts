@@ -56,7 +56,7 @@ function leftBehind({ key, value, revision }: Entry<Steps>): Mirror<Steps> {
   return mirror;
 }
 
-test('whoever is answered finds his record in the mirror', async () => {
+test('the mirror has a record when its write resolves', async () => {
   const entry = await made();
   expect(followed.entry(entry.key)).toEqual(entry);
   const next = await change(entry, 'a');
@@ -66,7 +66,7 @@ test('whoever is answered finds his record in the mirror', async () => {
   expect(followed.entry(entry.key)).toBeUndefined();
 });
 
-test('a key is taken once', async () => {
+test('a key can be created once', async () => {
   const entry = await made();
   expect(await records.create(followed, entry.key, { steps: ['second'] })).toBeUndefined();
   await records.remove(followed, entry.key, '', missing);
@@ -75,7 +75,7 @@ test('a key is taken once', async () => {
   });
 });
 
-test('a record is replaced if it is still what it was', async () => {
+test('a record is replaced only if it is unchanged', async () => {
   const entry = await made();
   await change(entry, 'a');
   expect(await records.replace(followed, entry, { steps: ['mine'] })).toBeUndefined();
@@ -86,7 +86,7 @@ test('a record is replaced if it is still what it was', async () => {
   });
 });
 
-test('a change that comes second is made of what the first one left', async () => {
+test('a second change is applied to the result of the first', async () => {
   const entry = await made();
   const behind = leftBehind(entry);
   await change(entry, 'first');
@@ -102,27 +102,27 @@ test('a change that comes second is made of what the first one left', async () =
   expect(second.value).toEqual({ steps: ['first', 'second'] });
 });
 
-test('as many changes at once as are tried lose none', async () => {
+test('no concurrent change is lost, up to the number of attempts', async () => {
   const entry = await made();
   const names = Array.from({ length: 20 }, (_, index) => String(index));
   await Promise.all(names.map((name) => change(entry, name)));
   expect(followed.get(entry.key)?.steps.toSorted()).toEqual(names.toSorted());
 });
 
-test('what `change` throws leaves the record alone', async () => {
+test('an error thrown by `change` leaves the record unchanged', async () => {
   const entry = await made();
   const reject = new RejectError('invalid', 'no');
-  const refused = records.change(followed, entry.key, '', {
+  const rejected = records.change(followed, entry.key, '', {
     change: () => {
       throw reject;
     },
     missing,
   });
-  await expect(refused).rejects.toBe(reject);
+  await expect(rejected).rejects.toBe(reject);
   expect((await bucket.get(entry.key))?.revision).toBe(entry.revision);
 });
 
-test('a record that is not there, or not any more, is missing', async () => {
+test('a record that does not exist, or no longer exists, is missing', async () => {
   const entry = await made();
   const behind = leftBehind(entry);
   await records.remove(followed, entry.key, '', missing);
@@ -135,7 +135,7 @@ test('a record that is not there, or not any more, is missing', async () => {
   await expect(records.remove(followed, 'steps.none', '', missing)).rejects.toMatchObject(reason);
 });
 
-test('of changes that name the same state one is made', async () => {
+test('one of several changes with the same If-Match is applied', async () => {
   const entry = await made();
   const names = Array.from({ length: 10 }, (_, index) => String(index));
   const changes = await Promise.allSettled(names.map((name) => change(entry, name, tagOf(entry))));
@@ -160,7 +160,7 @@ test.each([
   else await expect(changed).rejects.toMatchObject({ reason });
 });
 
-test('a tag that was answered elsewhere is right although the mirror is yet to be told', async () => {
+test('an ETag of another process is accepted before the mirror has received the change', async () => {
   const entry = await made();
   const behind = leftBehind(entry);
   const next = await change(entry, 'elsewhere');

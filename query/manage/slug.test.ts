@@ -16,11 +16,11 @@ test.each([
   ['a/b?c#d~2', 'a-b-c-d-2'],
   [`${'x'.repeat(47)} y`, 'x'.repeat(47)],
   ['x'.repeat(100), 'x'.repeat(48)],
-])('%j is called %s in paths', (name, slug) => {
+])('the slug of %j is %s', (name, slug) => {
   expect(slugOf(name)).toBe(slug);
 });
 
-test('a slug of whatever name is letters and digits with single dashes between them', () => {
+test('every slug consists of letters and digits with single hyphens between them', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 120 }), (name) => {
       const slug = slugOf(name);
@@ -31,14 +31,14 @@ test('a slug of whatever name is letters and digits with single dashes between t
   );
 });
 
-test('those of the same name are numbered from two on, and end somewhere', () => {
+test('sites of the same name are numbered from 2, up to a limit', () => {
   const ids = [...slugsFor('shop')];
   expect(ids.slice(0, 3)).toEqual(['shop', 'shop-2', 'shop-3']);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.at(-1)).toBe('shop-1000');
 });
 
-test('each site that takes an id over is stored under another name, which is no slug', () => {
+test('each site that takes over an id gets another storedId, which is not a slug', () => {
   expect(reusedStoredId({ id: 'shop', storedId: 'shop' })).toBe('shop~2');
   expect(reusedStoredId({ id: 'shop', storedId: 'shop~2' })).toBe('shop~3');
   expect(reusedStoredId({ id: 'shop-2', storedId: 'shop-2~10' })).toBe('shop-2~11');

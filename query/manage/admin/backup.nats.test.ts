@@ -57,7 +57,7 @@ function saltsIn(contents: ReadonlyMap<string, string>): string[] {
   return [...contents].filter(([place]) => place.startsWith('control/salt.')).map(([, salt]) => salt);
 }
 
-test('what a backup has is, on another bus, what it was: records, aliases, secrets, and no salt', async () => {
+test('a backup restores records, aliases and secrets on another bus, but no salts', async () => {
   const root = await clientEntry('root', 'team', null);
   const write = await clientEntry('write', 'team', 'demo');
   await store(source, [
@@ -138,9 +138,9 @@ test('a bus with teams is changed only with --replace, which keeps the salts', a
   expect(saltsIn(before).length).toBeGreaterThan(0);
   expect(await service.status(later.key)).toBe(200);
 
-  const refused = await runAdmin(to.url, ['restore', file]);
-  expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('this bus already has 2 teams; nothing was written; use --replace');
+  const rejected = await runAdmin(to.url, ['restore', file]);
+  expect(rejected).toMatchObject({ code: 1, stdout: '' });
+  expect(rejected.stderr).toContain('this bus already has 2 teams; nothing was written; use --replace');
   expect(await contentsOf(target)).toEqual(before);
 
   const replaced = await runAdmin(to.url, ['restore', file, '--replace', '--json']);
@@ -188,7 +188,7 @@ test('a bus without a team gives no backup', async () => {
   expect(readFileSync(file).equals(before)).toBe(true);
 });
 
-test('every kind of record that the service reads is checked before it is restored', async () => {
+test('every kind of record that the service reads is checked on restore', async () => {
   const accounts = await Accounts.open(source, log);
   const catalog = await Catalog.open(source, log);
   const mirrors = [...Object.values(accounts), ...Object.values(catalog)].filter(

@@ -152,8 +152,8 @@ test('the last root client of a team cannot be deleted, but one of two can', asy
       ({ type }: { type: string }) => type === 'root',
     );
   const [last] = await roots();
-  const refused = await admin('client', 'delete', last.id);
-  expect(refused).toMatchObject({
+  const rejected = await admin('client', 'delete', last.id);
+  expect(rejected).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringContaining('last root client of team team'),

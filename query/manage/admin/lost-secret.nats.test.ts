@@ -36,7 +36,7 @@ async function firstRoot(): Promise<ClientKey> {
   return JSON.parse(stdout).credentials.clients.root;
 }
 
-test('whoever lost the secret of the only root client gets another, and the lost one opens nothing', async () => {
+test('rotating the lost secret of the only root client gives a new one and invalidates the old one', async () => {
   const lost = await firstRoot();
   await expect.poll(() => service.status(lost)).toBe(200);
 
@@ -51,7 +51,7 @@ test('whoever lost the secret of the only root client gets another, and the lost
   expect(await service.status(found)).toBe(200);
 });
 
-test('a client that was deleted or made is known to a running service', async () => {
+test('a running service follows the creation and deletion of a client', async () => {
   const args = ['client', 'create', '--team', 'team', '--type', 'root', '--json'];
   const made = JSON.parse((await runAdmin(nats.url, args)).stdout).data;
   await expect.poll(() => service.status(made), { timeout: IN_FORCE_MAX_MS }).toBe(200);

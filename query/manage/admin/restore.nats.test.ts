@@ -61,7 +61,7 @@ test('a damaged or invalid file is rejected and changes nothing', async () => {
       'is damaged',
     ],
     [
-      'it was cut off',
+      'it is truncated',
       () => {
         writeBackup(file, good, AT);
         truncateSync(file, 500);
@@ -108,15 +108,19 @@ test('a damaged or invalid file is rejected and changes nothing', async () => {
       expect(await contentsOf(bus), name).toEqual(before);
     }
   }
-  const refused = await runAdmin(nats.url, ['restore', file]);
-  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`admin: ${file}: `) });
+  const rejected = await runAdmin(nats.url, ['restore', file]);
+  expect(rejected).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining(`admin: ${file}: `),
+  });
   rmSync(file, { force: true });
   writeBackup(file, good, AT);
   expect((await runAdmin(nats.url, ['restore', file])).code).toBe(0);
   expect(Object.fromEntries(await contentsOf(bus))).toEqual(asContents(good));
 });
 
-test('a restore that is killed on its way has made no team, and is finished by saying it again', async () => {
+test('a killed restore has written no team and is completed by repeating it', async () => {
   const { entry: client } = await clientEntry('root', 'team', null);
   const aliases = Array.from({ length: MANY }, (_, index) => aliasEntry('demo', `anon-${index}`, 'ada'));
   const entries = [teamEntry('team'), teamEntry('sister'), ...aliases, siteEntry('demo', 'team'), client];
@@ -148,7 +152,7 @@ test('a restore that is killed on its way has made no team, and is finished by s
   expect(Object.fromEntries(await contentsOf(bus))).toEqual(asContents(entries));
 });
 
-test('a bus that goes away on the way is said in one line, and the rest is done once it is back', async () => {
+test('a bus that fails during a restore is reported in one line, and a repeated restore completes it', async () => {
   const { entry: client } = await clientEntry('root', 'team', null);
   const aliases = Array.from({ length: MANY }, (_, index) => aliasEntry('demo', `anon-${index}`, 'ada'));
   const entries = [...aliases, teamEntry('team'), client];
@@ -169,7 +173,7 @@ test('a bus that goes away on the way is said in one line, and the rest is done 
   expect(Object.fromEntries(await contentsOf(bus))).toEqual(asContents(entries));
 });
 
-test('what a start that was broken off left behind is gone after a restore', async () => {
+test('a restore removes what an interrupted first start left behind', async () => {
   const { entry: stale } = await clientEntry('root', 'team', null);
   const { entry: client } = await clientEntry('root', 'team', null);
   await store(bus, [siteEntry('demo', 'team'), stale]);

@@ -59,7 +59,7 @@ function rowsOf(site: string): Promise<unknown[]> {
   );
 }
 
-test('rows are stored as they were sent, to the bounds of what may be said', async () => {
+test('rows are stored as sent, up to the limits of each field', async () => {
   const { id } = await service.makeSite(root, 'Whole');
   expect(await statusOf(id)).toMatchObject({ state: 'not-connected', connected: false, ...NOTHING });
   const most = 4_294_967_295;
@@ -88,7 +88,7 @@ test('rows are stored as they were sent, to the bounds of what may be said', asy
   });
 });
 
-test('a row that comes again replaces what was, and others stay, whatever the store has merged', async () => {
+test('a repeated row replaces the earlier one and no other, merged or not', async () => {
   const { id } = await service.makeSite(root, 'Again');
   await service.makeSite(root, 'Sister');
   const german = { ...row, country: 'deu', device: 'mobile' };
@@ -112,7 +112,7 @@ test('a row that comes again replaces what was, and others stay, whatever the st
   expect((await rowsOf('sister')).length).toBe(2);
 });
 
-test('of ten thousand rows one that is wrong keeps all others out', async () => {
+test('one invalid row among 10,000 rejects all of them', async () => {
   const { id } = await service.makeSite(root, 'Many');
   const many = Array.from({ length: 10_000 }, (_, index) => ({ ...row, query: `query ${index}` }));
   const wrong = many.map((one, index) => (index === 9_999 ? { ...one, impressions: -1 } : one));
@@ -124,7 +124,7 @@ test('of ten thousand rows one that is wrong keeps all others out', async () => 
   expect(await statusOf(id)).toMatchObject({ rows: 10_000 });
 });
 
-test('who disconnects a site keeps its rows, and a key that was lost is said', async () => {
+test('rows survive a disconnect, and a lost sealing key is reported', async () => {
   const { id } = await service.makeSite(root, 'Connected');
   await send(id, [row]);
   const body = { siteUrl, auth: OAUTH };
@@ -157,12 +157,12 @@ test('who disconnects a site keeps its rows, and a key that was lost is said', a
   });
 });
 
-test('rows that were answered are there after the store was killed, and rows are taken again', async () => {
+test('acknowledged rows survive a kill of the store, and imports work again after it', async () => {
   const { id } = await service.makeSite(root, 'Killed');
   await send(id, [row]);
   await server.kill();
-  const refused = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows: [row] } });
-  expect(refused.status).toBe(503);
+  const rejected = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows: [row] } });
+  expect(rejected.status).toBe(503);
   expect((await service.ask(root, 'GET', pathOf(id))).status).toBe(503);
   await server.restart();
   const answered = async () => (await service.ask(root, 'GET', pathOf(id))).status;

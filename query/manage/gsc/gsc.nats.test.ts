@@ -52,7 +52,7 @@ test.each([
   ['oauth', OAUTH, OAUTH.clientId, { clientSecret: 'secret-of-client', refreshToken: 'secret-to-refresh' }],
   ['service_account', ACCOUNT, ACCOUNT.clientEmail, { privateKey: ACCOUNT.privateKey.trim() }],
 ])(
-  'a connection by %s is answered without its secrets, which are kept sealed',
+  'a connection by %s is returned without its secrets, which are stored sealed',
   async (authType, auth, account, secrets) => {
     const { data } = await service.read(connectionAnswer, root, 'PUT', AT, { body: { siteUrl, auth } });
     expect(data).toEqual({ connected: true, siteUrl, authType, account, state: 'connected' });
@@ -67,7 +67,7 @@ test.each([
   },
 );
 
-test('a connection is replaced as a whole, by its tag if one is given, and goes once', async () => {
+test('a connection is replaced as a whole, If-Match is honored, and deletion succeeds once', async () => {
   expect((await put({ siteUrl, auth: OAUTH })).status).toBe(200);
   const { etag, json } = await put({ siteUrl: 'sc-domain:site.example', auth: ACCOUNT });
   expect(json).toMatchObject({ data: { siteUrl: 'sc-domain:site.example', authType: 'service_account' } });
@@ -85,7 +85,7 @@ test('a connection is replaced as a whole, by its tag if one is given, and goes 
   expect((await put({ siteUrl, auth: OAUTH })).status).toBe(200);
 });
 
-test('of connections that are made at once one is kept, and nobody is told otherwise', async () => {
+test('of concurrent connections one is stored, and all responses agree with it', async () => {
   await service.makeSite(root, 'Raced');
   const urls = Array.from({ length: 8 }, (_, index) => `https://site-${index}.example/`);
   const answers = await Promise.all(
@@ -100,7 +100,7 @@ test('of connections that are made at once one is kept, and nobody is told other
   expect(last.json).toMatchObject({ data: { siteUrl: JSON.parse(await storedText('raced')).siteUrl } });
 });
 
-test('the site that takes over the id of a purged one is not connected', async () => {
+test('a site that takes over the id of a purged one is not connected', async () => {
   const { id } = await service.makeSite(root, 'Twice');
   const at = `/manage/projects/${id}/gsc`;
   expect((await service.ask(root, 'PUT', at, { body: { siteUrl, auth: OAUTH } })).status).toBe(200);
@@ -112,7 +112,7 @@ test('the site that takes over the id of a purged one is not connected', async (
   expect(JSON.parse(await storedText('twice')).authType).toBe('oauth');
 });
 
-test('without a key nothing is connected', async () => {
+test('without a sealing key connections are rejected', async () => {
   const keyless = await startManageService(['team'], { SECRETS_KEY: '' });
   const key = must(keyless.roots.team, 'the team has a root client');
   await keyless.makeSite(key, 'Site');
@@ -139,7 +139,7 @@ test.each([
   [{ siteUrl, auth: { ...ACCOUNT, privateKey: PEM_LINES.join('\\n') } }, 'auth.privateKey'],
   [{ siteUrl, auth: { ...ACCOUNT, privateKey: 'secret-to-refresh' } }, 'auth.privateKey'],
   [{ siteUrl, auth: OAUTH, projectId: 'site' }, 'projectId'],
-])('a connection cannot be made of %j', async (body, field) => {
+])('a connection cannot be created with %j', async (body, field) => {
   const { status, json } = await put(body);
   expect([status, json]).toEqual([
     400,
@@ -170,11 +170,11 @@ test.each([
   ['two letters for a country', { rows: [{ ...row, country: 'DE' }] }, 'rows.0.country'],
   ['a device of its own', { rows: [{ ...row, device: 'watch' }] }, 'rows.0.device'],
   [
-    'a row that another one of the request would replace',
+    'a row with the same key as another row',
     { rows: [{ ...row, country: 'DEU' }, row, { ...row, country: 'deu', clicks: 5 }] },
     'rows.2',
   ],
-])('rows with %s are refused, and the first wrong row is named', async (_name, body, field) => {
+])('rows with %s are rejected, and the first invalid row is named', async (_name, body, field) => {
   const { status, json } = await service.ask(root, 'POST', ROWS, { body });
   expect([status, json]).toEqual([
     400,
@@ -182,7 +182,7 @@ test.each([
   ]);
 });
 
-test('ten thousand rows are one request, eight megabytes of them too, and not one byte more', async () => {
+test('a request takes 10,000 rows and 8 MiB, and not one byte more', async () => {
   const full = JSON.stringify({ rows: manyRows(10_000) });
   const statusOf = async (body: string) => (await service.ask(root, 'POST', ROWS, { body })).status;
   // Accepted, except that the store is absent.
@@ -191,7 +191,7 @@ test('ten thousand rows are one request, eight megabytes of them too, and not on
   expect(await statusOf(full.padEnd(8_388_609))).toBe(413);
 });
 
-test('without the store rows are refused with 503, and it says when to come again', async () => {
+test('without the store rows are rejected with 503 and Retry-After', async () => {
   for (const [method, path, sent] of [
     ['POST', ROWS, { body: { rows: [row] } }],
     ['GET', AT, {}],
@@ -201,7 +201,7 @@ test('without the store rows are refused with 503, and it says when to come agai
   }
 });
 
-test('no answer had a secret in it', () => {
+test('no response contained a secret', () => {
   expect(service.answers.length).toBeGreaterThan(30);
   for (const text of service.answers) for (const secret of SECRETS) expect(text).not.toContain(secret);
 });

@@ -49,7 +49,7 @@ const backfill = (id: string, body: unknown) => service.ask(root, 'POST', `${ALL
 /** The time that many seconds ago. */
 const ago = (seconds: number) => new Date(service.clock.nowMs() - seconds * 1_000).toISOString();
 
-test('the status says what the processor noted, and how long ago everything was brought', async () => {
+test('the status shows the delivery record of the processor, and the lag', async () => {
   const id = await make();
   expect(await statusOf(id)).toMatchObject({ state: 'starting', lagSeconds: null });
   await deliver(id, { first: [4, 0] });
@@ -72,7 +72,7 @@ test('the status says what the processor noted, and how long ago everything was 
 
   const failure = {
     reason: 'denied' as const,
-    message: 'the bucket refuses the key',
+    message: 'the bucket denies the key',
     since: ago(30),
     attempts: 4,
     nextTryAt: ago(-8),
@@ -90,7 +90,7 @@ test('the status says what the processor noted, and how long ago everything was 
   await expect.poll(() => statusOf(id)).toMatchObject({ state: 'starting', sequence: 0, files: 0 });
 });
 
-test('a backfill is a wish in the record, shown with what became of it', async () => {
+test('a backfill is stored in the record and shown with its progress', async () => {
   const id = await make();
   const requestedAt = ago(0);
   const wishes = [
@@ -148,17 +148,17 @@ test.each([
   [{ from: '2026-03-01', to: '2026-03-02' }, 'to'],
   [{ from: '2016-02-22', to: '2026-03-01' }, 'to'],
   [{ from: '2026-02-01', to: '2026-02-02', id: randomUUID() }, 'id'],
-])('a backfill of %j is refused', async (body, field) => {
+])('a backfill of %j is rejected', async (body, field) => {
   const { status, json } = await backfill(one, body);
   const message = expect.stringMatching(`^${field}: `);
   expect([status, json]).toEqual([400, expect.objectContaining({ message })]);
 });
 
-test('a backfill has at most 3,660 days, of which the last may be today', async () => {
+test('a backfill has at most 3,660 days and may end today', async () => {
   expect((await backfill(one, { from: '2016-02-23', to: '2026-03-01' })).status).toBe(200);
 });
 
-test('twenty backfills may wait, and done ones are forgotten beyond fifty', async () => {
+test('at most 20 backfills wait, and completed ones are removed beyond 50', async () => {
   const id = await make();
   const wish = { from: '2026-02-01', to: '2026-02-02' };
   const ask = async (times: number) => {

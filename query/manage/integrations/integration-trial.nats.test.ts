@@ -53,7 +53,7 @@ function fail(method: string, fault: Parameters<FaultProxy['fail']>[0]['fault'])
   rules.push(proxy.fail({ when: (request) => request.method === method, fault }));
 }
 
-test('a bucket that does what it should is written, read, and as it was afterwards', async () => {
+test('a test of a working bucket leaves nothing behind', async () => {
   const before = proxy.log.length;
   const trial = await tryOut(await make({ prefix: 'raw/footfall' }));
   expect(trial).toMatchObject({ ok: true, failure: null });
@@ -71,7 +71,7 @@ test('a bucket that does what it should is written, read, and as it was afterwar
   expect(await s3.objects()).toEqual(new Map());
 });
 
-test('an object that cannot be removed lies below the prefix, and is said to', async () => {
+test('an object that cannot be removed stays below the prefix and is reported', async () => {
   fail('DELETE', { kind: 'answer', status: 403, code: 'AccessDenied' });
   const trial = await tryOut(await make({ prefix: 'raw' }));
   expect(trial).toMatchObject({ ok: false, failure: 'denied', message: expect.stringMatching(/^remove: /) });
@@ -89,14 +89,14 @@ test.each([
   ['an unknown key', { accessKeyId: 'nobody' }, 'denied', { write: false }],
   ['a bucket that there is not', { bucket: 'no-events' }, 'no-bucket', { write: false }],
   [
-    'nobody who listens',
+    'a closed port',
     { endpoint: 'http://127.0.0.1:1' },
     'unreachable',
     // A request without a response may still have had its effect.
     { write: false, remove: false },
   ],
   ['an address of the inside', { endpoint: 'http://127.0.0.2:9000' }, 'address-refused', { write: false }],
-])('%s is an answer, not an error', async (_name, body, failure, steps) => {
+])('%s is a result, not an error', async (_name, body, failure, steps) => {
   const trial = await tryOut(await make(body));
   expect(trial).toMatchObject({ ok: false, failure, message: expect.stringMatching(/^write: ./) });
   expect(stepsOf(trial)).toEqual(steps);
@@ -116,7 +116,7 @@ test.each([
   ['GET', { kind: 'answer', status: 200 }, 'failed', { write: true, read: false, remove: true }],
   ['GET', { kind: 'lose' }, 'unreachable', { write: true, read: false, remove: true }],
 ] as const)(
-  'when a %s meets %j, that is said, and nothing is left',
+  'a %s that meets %j is reported, and nothing is left behind',
   async (method, fault, failure, steps) => {
     fail(method, fault);
     const trial = await tryOut(await make());
@@ -126,7 +126,7 @@ test.each([
   },
 );
 
-test('an integration is tried once at a time, and four in all; a bucket that hangs is given up', async () => {
+test('one test per integration and four in all run at a time, and a hanging bucket times out', async () => {
   const ids = await Promise.all([1, 2, 3, 4, 5].map(() => make()));
   const [first = '', fifth = ''] = [ids[0], ids[4]];
   fail('PUT', { kind: 'hang' });
@@ -134,12 +134,12 @@ test('an integration is tried once at a time, and four in all; a bucket that han
   const before = proxy.log.length;
   const hanging = ids.slice(0, 4).map(tryOut);
   await expect.poll(() => proxy.log.length - before).toBe(4);
-  const refused = (id: string) => service.ask(root, 'POST', `${ALL}/${id}/test`);
+  const rejected = (id: string) => service.ask(root, 'POST', `${ALL}/${id}/test`);
   for (const [id, words] of [
     [first, /this integration is being tested/],
     [fifth, /4 integrations are being tested/],
   ] as const) {
-    const { status, headers, json } = await refused(id);
+    const { status, headers, json } = await rejected(id);
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
     expect(json).toMatchObject({ message: expect.stringMatching(words) });
   }
@@ -151,7 +151,7 @@ test('an integration is tried once at a time, and four in all; a bucket that han
   for (const id of [first, fifth]) expect(await tryOut(id)).toMatchObject({ ok: true });
 });
 
-test('a secret that was sealed with another key is said to be unreadable, until it is given again', async () => {
+test('a secret sealed with another key is unreadable until it is set again', async () => {
   const id = await make();
   const key = integrationKeyOf(id);
   const stored = must(await service.control.get(key), 'it is stored');
@@ -162,7 +162,7 @@ test('a secret that was sealed with another key is said to be unreadable, until 
   expect(await tryOut(id)).toMatchObject({ ok: true });
 });
 
-test('inner addresses are refused unless they are allowed', async () => {
+test('internal addresses are refused unless they are allowed', async () => {
   const closed = await startManageService(['team']);
   const key = must(closed.roots.team, 'the team has a root client');
   await closed.makeSite(key, 'Site');
@@ -178,7 +178,7 @@ test('inner addresses are refused unless they are allowed', async () => {
   await closed.stop();
 });
 
-test('no answer had a secret in it', () => {
+test('no response contained a secret', () => {
   expect(service.answers.length).toBeGreaterThan(30);
   for (const text of service.answers) expect(text).not.toContain(BUCKET.secretAccessKey);
 });

@@ -64,7 +64,7 @@ const reject = (field: string) => [
   expect.objectContaining({ message: expect.stringMatching(`^${field}: `) }),
 ];
 
-test('an integration is answered without its secret, which is kept sealed', async () => {
+test('an integration is returned without its secret, which is stored sealed', async () => {
   const { type, bucket, accessKeyId, secretAccessKey } = BUCKET;
   const { status, json, etag } = await service.ask(root, 'POST', ALL, {
     body: { projectId: 'site', type, bucket, accessKeyId, secretAccessKey },
@@ -124,7 +124,7 @@ test.each([
     { format: 'ndjson_gzip', region: 'eu-central-1' },
     { format: 'ndjson_gzip', region: 'eu-central-1' },
   ],
-])('of %j is made %j', async (body, shown) => {
+])('%j creates %j', async (body, shown) => {
   expect(await make(body)).toMatchObject(shown);
 });
 
@@ -180,7 +180,7 @@ test.each([
   [{ paused: true }, 'paused'],
   [{ sealed: 'AAAA' }, 'sealed'],
   [{ storedId: 'site' }, 'storedId'],
-])('an integration cannot be made with %j', async (change, field) => {
+])('an integration cannot be created with %j', async (change, field) => {
   const body = { projectId: 'site', ...BUCKET, ...change };
   const { status, json } = await service.ask(root, 'POST', ALL, { body });
   expect([status, json]).toEqual(reject(field));
@@ -193,7 +193,7 @@ test.each([
   ['prefix', ''],
   ['endpoint', null],
   ['format', 'ndjson_gzip'],
-])('%s is fixed, and a change of it is told to make another integration', async (field, value) => {
+])('%s is fixed, and the error says to create another integration', async (field, value) => {
   const { id, updatedAt } = await make();
   const { status, json } = await patch(id, { name: 'Renamed', [field]: value });
   const message = expect.stringMatching(`^${field}: cannot be changed; create another integration$`);
@@ -201,7 +201,7 @@ test.each([
   expect(JSON.parse(await storedText(id))).toMatchObject({ name: BUCKET.bucket, updatedAt });
 });
 
-describe('one that is there', () => {
+describe('an integration', () => {
   let id: string;
   beforeAll(async () => {
     id = (await make()).id;
@@ -219,13 +219,13 @@ describe('one that is there', () => {
     [{ id: randomUUID() }, 'id'],
     [[], 'body'],
     ['no JSON', 'body'],
-  ])('is not changed by %j', async (body, field) => {
+  ])('cannot be changed to %j', async (body, field) => {
     const { status, json } = await patch(id, body);
     expect([status, json]).toEqual(reject(field));
   });
 });
 
-test('a change is made of the version that its tag names, changes at once are all made, and it goes once', async () => {
+test('If-Match is honored, concurrent changes are all applied, and deletion succeeds once', async () => {
   const { id } = await make();
   const path = `${ALL}/${id}`;
   const { etag, json: before } = await service.ask(root, 'GET', path);
@@ -257,7 +257,7 @@ test('a change is made of the version that its tag names, changes at once are al
     expect((await service.ask(root, 'POST', `${path}/${action}`)).status).toBe(404);
 });
 
-test('another key is sealed in the place of the one before, and nothing else touches that', async () => {
+test('a new access key replaces the sealed one, and no other change does', async () => {
   const { id } = await make();
   const sealedNow = async () => JSON.parse(await storedText(id)).sealed as string;
   const before = await sealedNow();
@@ -268,7 +268,7 @@ test('another key is sealed in the place of the one before, and nothing else tou
   expect(unseal(SECRETS_KEY, `integration.${id}`, await sealedNow())).toBe('secret-of-later');
 });
 
-test('what is paused is resumed, and doing either twice is no error', async () => {
+test('an integration is paused and resumed, and repeating either has no effect', async () => {
   const { id } = await make();
   for (const [action, paused, state] of [
     ['resume', false, 'starting'],
@@ -282,7 +282,7 @@ test('what is paused is resumed, and doing either twice is no error', async () =
   }
 });
 
-test('they are listed newest first, of all sites or of one, as they are read one by one', async () => {
+test('the list has all integrations of the team or of one site, newest first', async () => {
   const { id: projectId } = await service.makeSite(root, 'Listed');
   const ids: string[] = [];
   for (const site of [projectId, 'site', projectId]) {
@@ -300,7 +300,7 @@ test('they are listed newest first, of all sites or of one, as they are read one
   expect(all).toMatchObject({ data: [Object(json).data, {}] });
 });
 
-test('they are hidden with their site, and the next site of its id has none of them', async () => {
+test('integrations are hidden with their site, and the next site of its id has none', async () => {
   const { id, projectId } = await make();
   await service.purge(root, projectId);
   expect((await service.ask(root, 'GET', `${ALL}/${id}`)).status).toBe(404);
@@ -310,7 +310,7 @@ test('they are hidden with their site, and the next site of its id has none of t
   expect(data).toEqual([]);
 });
 
-test('a site has at most ten, a team fifty', async () => {
+test('a site has at most 10 integrations, a team 50', async () => {
   const key = must(service.roots.full, 'the other team has a root client');
   const sites: string[] = [];
   for (let index = 0; index < 6; index += 1) sites.push((await service.makeSite(key, 'Full')).id);
@@ -325,7 +325,7 @@ test('a site has at most ten, a team fifty', async () => {
   expect([status, text]).toEqual([400, expect.stringMatching(/body: limit of 50 .*of the team/)]);
 });
 
-test('without a key to seal with no secret is taken', async () => {
+test('without a sealing key secrets are rejected', async () => {
   const keyless = await startManageService(['team'], { SECRETS_KEY: '' });
   const key = must(keyless.roots.team, 'the team has a root client');
   await keyless.makeSite(key, 'Site');
@@ -348,7 +348,7 @@ test('without a key to seal with no secret is taken', async () => {
   await keyless.stop();
 });
 
-test('no answer and no line of the log had a secret in it', async () => {
+test('no response and no log line contained a secret', async () => {
   // The log names the problem of a record, not its contents.
   const damaged = { id: 'damaged', secretAccessKey: BUCKET.secretAccessKey };
   await service.control.put(integrationKeyOf(randomUUID()), encodeJson(damaged), 0);
