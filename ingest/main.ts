@@ -13,7 +13,7 @@ import { Sessions } from './collect/sessions.ts';
 import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
 import { Enrichment } from './enrich/enrichment.ts';
-import { Places } from './enrich/places.ts';
+import { LocationLookup } from './enrich/location-lookup.ts';
 import { EntityQuestions } from './entity-lookup.ts';
 import {
   ENTITY_UPDATE_MAX_BYTES,
@@ -43,7 +43,7 @@ import { addScriptRoutes } from './tracker/script-route.ts';
 
 const EVICT_ADDRESSES_MS = 60_000;
 const TALLY_EVERY_MS = 1_000;
-const LOOK_FOR_PLACES_MS = 10_000;
+const REFRESH_LOCATIONS_MS = 10_000;
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -60,7 +60,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const publisher = publisherOf(context, EVENT_CARGO);
   const records = publisherOf(context, ENTITY_CARGO);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
-  const tallying = setInterval(() => tallies.turn(), TALLY_EVERY_MS).unref();
+  const tallying = setInterval(() => tallies.publish(), TALLY_EVERY_MS).unref();
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
   accounts.sites.onChange((after, before) => {
@@ -69,13 +69,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
     recent.evictSite(before.value.storedId);
   });
   const aliases = await Aliases.open(bus, log);
-  const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
-  showPlaces(places, metrics);
-  const looking = setInterval(() => void places.refresh(), LOOK_FOR_PLACES_MS).unref(); // Reports its own failures.
+  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
+  addLocationMetrics(locations, metrics);
+  const looking = setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_MS).unref(); // Reports its own failures.
   const forgetting = setInterval(() => {
     deviceIds.turn(clock.nowMs());
     verifier.turn(clock.nowMs());
-    places.forget();
+    locations.evict();
   }, EVICT_ADDRESSES_MS).unref();
   const collector = new Collector({
     accounts,
@@ -86,11 +86,11 @@ export async function mount(context: HostContext): Promise<Mounted> {
     filters: new SiteFilters(),
     tallies,
     sessions,
-    questions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
-    publisher,
-    records,
-    recent,
-    enrichment: new Enrichment(places),
+    entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
+    eventPublisher: publisher,
+    entityPublisher: records,
+    recentAnswers: recent,
+    enrichment: new Enrichment(locations),
     clock,
     partitions: config.PARTITIONS,
   });
@@ -116,7 +116,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   return {
     dependencies: () => [busState.read()],
     stop: async () => {
-      tallies.turn();
+      tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of [forgetting, tallying, looking]) clearInterval(timer);
       sessions.stop();
@@ -156,24 +156,24 @@ function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publishe
   });
 }
 
-function showPlaces(places: Places, metrics: Metrics): void {
+function addLocationMetrics(locations: LocationLookup, metrics: Metrics): void {
   metrics.gaugeOf(
     'ingest_place_database_built_seconds',
     'when the oldest database of places in use was built, as a Unix time; 0 without any',
     {},
-    () => places.builtAtMs / 1000,
+    () => locations.builtAtMs / 1000,
   );
   metrics.gaugeOf(
     'ingest_place_database_failing',
     '1 while a database of places is away or broken, and older data or none is in use',
     {},
-    () => (places.isFailing ? 1 : 0),
+    () => (locations.isFailing ? 1 : 0),
   );
   metrics.gaugeOf(
     'ingest_place_records_unreadable',
     'records of places that could not be read',
     {},
-    () => places.unreadable,
+    () => locations.unreadable,
   );
 }
 

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { decimalText } from '../infra/money.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
+import { AVATAR_MAX, ENTITY_TEXT_MAX, GROUP_IDS_MAX, STEP_MAX } from './request/entity-payload.ts';
 import { KEY_MAX } from './request/properties.ts';
 import { identity, propertiesSchema, revenueSchema, wholeText } from './request/properties-schema.ts';
-import { AVATAR_MAX, GROUP_IDS_MAX, RECORD_TEXT_MAX, STEP_MAX } from './request/record-payload.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
@@ -15,7 +15,7 @@ import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from
 const optionalText = (max: number) => wholeText.max(max).nullish();
 const optionalIdentity = z.union([wholeText.max(IDENTITY_MAX), z.number().transform(String)]).nullish();
 const eventId = wholeText.min(1).max(EVENT_ID_MAX).nullish();
-const groupText = wholeText.min(1).max(RECORD_TEXT_MAX);
+const groupText = wholeText.min(1).max(ENTITY_TEXT_MAX);
 
 const trackPayload = z
   .object({
@@ -37,9 +37,9 @@ const trackPayload = z
 
 const identifyPayload = z.object({
   profileId: identity,
-  firstName: optionalText(RECORD_TEXT_MAX),
-  lastName: optionalText(RECORD_TEXT_MAX),
-  email: optionalText(RECORD_TEXT_MAX),
+  firstName: optionalText(ENTITY_TEXT_MAX),
+  lastName: optionalText(ENTITY_TEXT_MAX),
+  email: optionalText(ENTITY_TEXT_MAX),
   avatar: optionalText(AVATAR_MAX),
   properties: propertiesSchema.nullish(),
   eventId,
@@ -134,9 +134,9 @@ function acceptedBody(sent: SentBody): AcceptedBody {
 }
 
 const NO_ORIGIN = { deviceId: '', address: '' };
-type Properties = z.output<typeof propertiesSchema> | null | undefined;
+type ParsedProperties = z.output<typeof propertiesSchema> | null | undefined;
 
-function originAndFree(properties: Properties) {
+function originAndFree(properties: ParsedProperties) {
   return {
     deviceId: properties?.reserved?.__deviceId ?? '',
     address: properties?.reserved?.__ip ?? '',

@@ -36,7 +36,7 @@ interface Message {
   readonly deadlineMs: number;
 }
 
-interface Lane {
+interface PartitionQueue {
   readonly subject: string;
   readonly spareWriters: RowBinaryWriter[];
   /** Full messages that wait for their turn. */
@@ -81,15 +81,15 @@ export interface PublisherOptions<Value> {
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
   readonly #publisherId = randomBytes(8).readBigUInt64LE();
-  readonly #lanes: readonly Lane[];
+  readonly #queues: readonly PartitionQueue[];
   readonly #values: Counter;
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #seconds: Histogram;
   #inFlightBytes = 0;
-  #turnScheduled = false;
-  #valuesSinceTurn = 0;
-  #valuesInTurn = 0;
+  #sendScheduled = false;
+  #valuesSinceSend = 0;
+  #valuesInLastSend = 0;
   #draining = false;
   /** A message's time ran out, and none was confirmed since. */
   #failing = false;
@@ -97,7 +97,7 @@ export class Publisher<Value> {
 
   constructor(options: PublisherOptions<Value>) {
     this.#options = options;
-    this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
+    this.#queues = Array.from({ length: options.partitions }, (_, partition) => ({
       subject: options.cargo.subjectOf(partition),
       spareWriters: [],
       full: [],
@@ -129,7 +129,7 @@ export class Publisher<Value> {
   }
 
   /** Why no value can be taken now; to be asked before `add`. */
-  reject(): PublishReject | undefined {
+  rejectReason(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
     // A short loss is waited out; after a long one it is kinder to say so at once.
@@ -139,18 +139,18 @@ export class Publisher<Value> {
 
   /** Encodes `value` into its partition's next message. */
   add(partition: number, value: Value, waiter: PublishWaiter): void {
-    const lane = this.#lanes[partition];
-    if (lane === undefined) throw new Error(`no partition ${partition}`);
-    lane.open ??= this.#begin(lane);
-    const { writer } = lane.open;
+    const queue = this.#queues[partition];
+    if (queue === undefined) throw new Error(`no partition ${partition}`);
+    queue.open ??= this.#begin(queue);
+    const { writer } = queue.open;
     const start = writer.length;
     this.#options.cargo.encode(writer, value);
     this.#inFlightBytes += writer.length - start;
-    if (writer.length > this.#options.messageBytesMax && lane.open.waiters.length > 0)
-      lane.open = this.#split(lane, lane.open, start);
-    lane.open.waiters.push(waiter);
-    this.#valuesSinceTurn += 1;
-    if (!lane.sending) this.#scheduleTurn();
+    if (writer.length > this.#options.messageBytesMax && queue.open.waiters.length > 0)
+      queue.open = this.#split(queue, queue.open, start);
+    queue.open.waiters.push(waiter);
+    this.#valuesSinceSend += 1;
+    if (!queue.sending) this.#scheduleSend();
   }
 
   /** Resolves when every value taken so far was confirmed or given up; none is taken any more. */
@@ -162,58 +162,58 @@ export class Publisher<Value> {
     });
   }
 
-  #begin(lane: Lane): Message {
+  #begin(queue: PartitionQueue): Message {
     const nowMs = this.#options.clock.nowMs();
     // One value may be larger than a message should be; it then travels alone.
     const writer =
-      lane.spareWriters.pop() ??
+      queue.spareWriters.pop() ??
       new RowBinaryWriter(this.#options.messageBytesMax + 2 * this.#options.cargo.bytesMax);
-    lane.sequence += 1;
+    queue.sequence += 1;
     beginMessage(writer, {
       publisherId: this.#publisherId,
-      publisherSequence: lane.sequence,
+      publisherSequence: queue.sequence,
       sentAtMs: nowMs,
     });
     return { writer, waiters: [], deadlineMs: nowMs + this.#options.timeoutMs };
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
-  #split(lane: Lane, message: Message, start: number): Message {
-    const next = this.#begin(lane);
+  #split(queue: PartitionQueue, message: Message, start: number): Message {
+    const next = this.#begin(queue);
     next.writer.raw(message.writer.bytes(), start);
     message.writer.truncate(start);
-    lane.full.push(message);
+    queue.full.push(message);
     return next;
   }
 
-  #scheduleTurn(): void {
-    if (this.#turnScheduled) return;
-    this.#turnScheduled = true;
-    const isLoaded = this.#valuesSinceTurn >= LOAD_VALUES || this.#valuesInTurn >= LOAD_VALUES;
+  #scheduleSend(): void {
+    if (this.#sendScheduled) return;
+    this.#sendScheduled = true;
+    const isLoaded = this.#valuesSinceSend >= LOAD_VALUES || this.#valuesInLastSend >= LOAD_VALUES;
     if (isLoaded) setTimeout(this.#sendAll, PACE_MS);
     else setImmediate(this.#sendAll);
   }
 
   readonly #sendAll = (): void => {
-    this.#turnScheduled = false;
-    this.#valuesInTurn = this.#valuesSinceTurn;
-    this.#valuesSinceTurn = 0;
-    for (const lane of this.#lanes) {
-      const message = lane.sending ? undefined : (lane.full.shift() ?? lane.open);
+    this.#sendScheduled = false;
+    this.#valuesInLastSend = this.#valuesSinceSend;
+    this.#valuesSinceSend = 0;
+    for (const queue of this.#queues) {
+      const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
       if (message === undefined) continue;
-      if (message === lane.open) lane.open = undefined;
-      lane.sending = true;
-      void this.#send(lane, message); // Cannot reject.
+      if (message === queue.open) queue.open = undefined;
+      queue.sending = true;
+      void this.#send(queue, message); // Cannot reject.
     }
   };
 
-  async #send(lane: Lane, message: Message): Promise<void> {
+  async #send(queue: PartitionQueue, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
-    const reject = await this.#publish(lane.subject, message);
+    const reject = await this.#publish(queue.subject, message);
     if (reject === undefined) this.#options.crashPoint('publish:before-ack');
-    lane.sending = false;
-    if (lane.open !== undefined || lane.full.length > 0) this.#scheduleTurn();
-    this.#settle(lane, message, reject);
+    queue.sending = false;
+    if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend();
+    this.#confirm(queue, message, reject);
     if (this.#isIdle()) this.#idle?.();
   }
 
@@ -242,21 +242,23 @@ export class Publisher<Value> {
     return 'bus-away';
   }
 
-  #settle(lane: Lane, { writer, waiters }: Message, reject: PublishReject | undefined): void {
+  #confirm(queue: PartitionQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (reject === undefined) {
       this.#messages.add();
       this.#values.add(waiters.length);
     }
     // Bytes that were given up may still wait in the connection's buffer: their memory must not change any more.
-    if (reject !== 'bus-away' && lane.spareWriters.length < SPARE_WRITERS_MAX) {
+    if (reject !== 'bus-away' && queue.spareWriters.length < SPARE_WRITERS_MAX) {
       writer.reset();
-      lane.spareWriters.push(writer);
+      queue.spareWriters.push(writer);
     }
     for (let index = 0; index < waiters.length; index += 1) waiters[index]?.published(reject);
   }
 
   #isIdle(): boolean {
-    return this.#lanes.every((lane) => !lane.sending && lane.open === undefined && lane.full.length === 0);
+    return this.#queues.every(
+      (queue) => !queue.sending && queue.open === undefined && queue.full.length === 0,
+    );
   }
 }

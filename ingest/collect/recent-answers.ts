@@ -5,15 +5,15 @@ const KNOWN_MAX = 100_000;
 const KNOWN_MS = 86_400_000;
 
 /** What the first event with an id was answered with. */
-export interface Answer {
+export interface TrackAnswer {
   readonly deviceId: string;
   readonly sessionId: string;
 }
 
 /** Somebody who sent an id that is on its way already. */
-export interface Follower {
+export interface AnswerWaiter {
   /** Called once, with undefined when the first event was not stored. */
-  answered(answer: Answer | undefined): void;
+  answered(answer: TrackAnswer | undefined): void;
 }
 
 /**
@@ -22,15 +22,20 @@ export interface Follower {
  */
 export class RecentAnswers {
   /** Ids whose first event is on its way; as many as there are open requests. */
-  readonly #pending = new Map<string, Follower[]>();
-  readonly #answers = new LRUCache<string, Answer & { readonly atMs: number }>({ max: KNOWN_MAX });
+  readonly #pending = new Map<string, AnswerWaiter[]>();
+  readonly #answers = new LRUCache<string, TrackAnswer & { readonly atMs: number }>({ max: KNOWN_MAX });
 
   /** The answer, `waits` when `follower` will get it later, or `first`: the caller goes ahead and calls `end`. */
-  begin(siteId: string, eventId: string, nowMs: number, follower: Follower): Answer | 'first' | 'waits' {
+  begin(
+    siteId: string,
+    eventId: string,
+    nowMs: number,
+    waiter: AnswerWaiter,
+  ): TrackAnswer | 'first' | 'waits' {
     const key = keyOf(siteId, eventId);
-    const followers = this.#pending.get(key);
-    if (followers !== undefined) {
-      followers.push(follower);
+    const waiters = this.#pending.get(key);
+    if (waiters !== undefined) {
+      waiters.push(waiter);
       return 'waits';
     }
     const answer = this.#answers.get(key);
@@ -45,13 +50,13 @@ export class RecentAnswers {
   }
 
   /** Ends what `begin` called the first; without an answer the id is free again. */
-  end(siteId: string, eventId: string, nowMs: number, answer: Answer | undefined): void {
+  end(siteId: string, eventId: string, nowMs: number, answer: TrackAnswer | undefined): void {
     const key = keyOf(siteId, eventId);
-    const followers = this.#pending.get(key) ?? [];
+    const waiters = this.#pending.get(key) ?? [];
     this.#pending.delete(key);
     if (answer !== undefined)
       this.#answers.set(key, { deviceId: answer.deviceId, sessionId: answer.sessionId, atMs: nowMs });
-    for (const follower of followers) follower.answered(answer);
+    for (const waiter of waiters) waiter.answered(answer);
   }
 }
 

@@ -48,16 +48,16 @@ afterEach(() => {
   questions.stop();
 });
 
-interface Asked {
+interface SeekCase {
   readonly device?: string;
   readonly earlier?: string;
   readonly atMs?: number;
   readonly eventId?: string;
   readonly credit?: boolean;
-  readonly onlyAsks?: boolean;
+  readonly readOnly?: boolean;
 }
 
-function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: Asked) {
+function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: SeekCase) {
   return new Promise<FoundSession>((resolve) => {
     const found = sessions.seek({
       siteId: 's',
@@ -66,7 +66,7 @@ function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: Asked) {
       occurredAtMs: atMs,
       eventId: asked.eventId ?? '',
       credit: asked.credit ?? false,
-      onlyAsks: asked.onlyAsks ?? false,
+      readOnly: asked.readOnly ?? false,
       found: resolve,
     });
     if (found !== undefined) resolve(found);
@@ -116,7 +116,7 @@ test('the device of yesterday is kept while its session is open, and not longer'
 });
 
 test('asking alone leaves no trace', async () => {
-  await seek({ onlyAsks: true });
+  await seek({ readOnly: true });
   expect(await seek({})).toMatchObject({ kind: 'granted' });
 });
 
@@ -250,6 +250,6 @@ test('an id is derived from when the event came, however long the owner was wait
 
 test('a session whose event was not stored is unlearned', async () => {
   const found = await seek({});
-  sessions.forget('s', found);
+  sessions.evict('s', found);
   expect((await seek({})).kind).toBe('granted');
 });

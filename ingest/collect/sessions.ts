@@ -32,7 +32,7 @@ export interface SessionSeeker {
   /** True for what is paid late: a session that has ended will do, where none reaches the event. */
   readonly credit: boolean;
   /** True when no event follows: nothing is noted down. */
-  readonly onlyAsks: boolean;
+  readonly readOnly: boolean;
   /** Called once, unless `seek` returned the session. */
   found(session: FoundSession): void;
 }
@@ -91,14 +91,14 @@ export class Sessions {
       if (seeker.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
     const inquiry = new Inquiry(seeker, this.#clock.nowMs(), (done) => seeker.found(this.#resolve(done)));
-    const asked = this.#ask(inquiry, seeker.deviceId, 'current') + this.#askEarlier(inquiry);
-    if (asked === 0) return this.#resolve(inquiry);
-    inquiry.outstanding = asked;
+    const questionCount = this.#ask(inquiry, seeker.deviceId, 'current') + this.#askEarlier(inquiry);
+    if (questionCount === 0) return this.#resolve(inquiry);
+    inquiry.outstanding = questionCount;
     return undefined;
   }
 
   /** Unlearns a session whose event was not stored after all. */
-  forget(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
+  evict(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
     const key = keyOf(siteId, deviceId);
     if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
   }
@@ -157,7 +157,7 @@ export class Sessions {
     if (known === undefined || !known.certain || nowMs - known.touchedMs >= SESSION_GAP_MS) return undefined;
     const { occurredAtMs } = seeker;
     if (occurredAtMs < known.firstMs || occurredAtMs > known.lastMs + SESSION_GAP_MS) return undefined;
-    if (!seeker.onlyAsks) {
+    if (!seeker.readOnly) {
       if (occurredAtMs > known.lastMs) known.lastMs = occurredAtMs;
       known.touchedMs = nowMs;
     }
@@ -198,7 +198,7 @@ export class Sessions {
     const known = this.#joinable(seeker, answer, nowMs);
     if (known !== undefined) {
       // An event that came late belongs to the session that begins soon after it and is on its way to the owner.
-      if (!seeker.onlyAsks) {
+      if (!seeker.readOnly) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
         known.lastMs = Math.max(known.lastMs, occurredAtMs);
         known.touchedMs = nowMs;
@@ -212,8 +212,8 @@ export class Sessions {
     return { kind: certain ? 'granted' : 'derived', deviceId, sessionId };
   }
 
-  #note({ siteId, onlyAsks }: SessionSeeker, deviceId: string, session: KnownSession): void {
-    if (onlyAsks) return;
+  #note({ siteId, readOnly }: SessionSeeker, deviceId: string, session: KnownSession): void {
+    if (readOnly) return;
     const key = keyOf(siteId, deviceId);
     const current = this.#known.peek(key);
     // An old session that a late event joined must not hide the one that goes on.

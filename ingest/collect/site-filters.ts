@@ -7,7 +7,7 @@ export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
 export type FilterKind = (typeof FILTER_KINDS)[number];
 
 /** What a filter looks at. Texts; empty when a request says nothing of it. */
-export interface Filtered {
+export interface FilterSubject {
   readonly address: string;
   readonly profileId: string;
   readonly name: string;
@@ -19,25 +19,25 @@ export interface Filtered {
  * paths: as they are, or with `*` for any run of characters; names and profile ids: as they are.
  */
 export class SiteFilters {
-  readonly #ready = new WeakMap<Site['filters'], ReadyFilter>();
+  readonly #compiled = new WeakMap<Site['filters'], CompiledFilters>();
 
   /** Whether the site filters anything. */
-  filters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
+  hasFilters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
     return addresses.length + profileIds.length + names.length + paths.length > 0;
   }
 
   /** Why the site does not want this; undefined when it does. */
-  excluded({ filters }: Site, filtered: Filtered): FilterKind | undefined {
-    let ready = this.#ready.get(filters);
-    if (ready === undefined) {
-      ready = new ReadyFilter(filters);
-      this.#ready.set(filters, ready);
+  excludedBy({ filters }: Site, subject: FilterSubject): FilterKind | undefined {
+    let compiled = this.#compiled.get(filters);
+    if (compiled === undefined) {
+      compiled = new CompiledFilters(filters);
+      this.#compiled.set(filters, compiled);
     }
-    return ready.excluded(filtered);
+    return compiled.excludedBy(subject);
   }
 }
 
-class ReadyFilter {
+class CompiledFilters {
   readonly #addresses = new BlockList();
   readonly #profileIds: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;
@@ -50,7 +50,7 @@ class ReadyFilter {
     this.#paths = filters.paths.map((path) => new PathPattern(path));
   }
 
-  excluded({ address, profileId, name, path }: Filtered): FilterKind | undefined {
+  excludedBy({ address, profileId, name, path }: FilterSubject): FilterKind | undefined {
     if (address !== '' && this.#addresses.check(address, address.includes(':') ? 'ipv6' : 'ipv4'))
       return 'address';
     if (profileId !== '' && this.#profileIds.has(profileId)) return 'profile';

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const COUNTS_MAX = 10_000;
 const NAME_MAX = 80;
 
-interface Count {
+interface Tally {
   readonly projectId: string;
   readonly hourMs: number;
   readonly reason: string;
@@ -25,7 +25,7 @@ export class Tallies implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
   readonly #clock: Clock;
   readonly #partitions: number;
-  #counts = new Map<string, Count>();
+  #tallies = new Map<string, Tally>();
 
   constructor(publisher: Publisher<EntityUpdate>, clock: Clock, partitions: number) {
     this.#publisher = publisher;
@@ -36,19 +36,19 @@ export class Tallies implements PublishWaiter {
   /** `reason` is from a closed set; `name` says more, and may be what a stranger sent. */
   count(projectId: string, reason: string, name: string): void {
     const hourMs = Math.floor(this.#clock.nowMs() / HOUR_MS) * HOUR_MS;
-    const shown = this.#counts.size >= COUNTS_MAX ? '' : name.slice(0, NAME_MAX);
+    const shown = this.#tallies.size >= COUNTS_MAX ? '' : name.slice(0, NAME_MAX);
     const key = `${hourMs}:${reason}:${shown}:${projectId}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { projectId, hourMs, reason, name: shown, count: 1 });
+    const known = this.#tallies.get(key);
+    if (known === undefined) this.#tallies.set(key, { projectId, hourMs, reason, name: shown, count: 1 });
     else known.count += 1;
   }
 
   /** Sends what was counted since the last turn, unless the bus takes nothing now. */
-  turn(): void {
-    if (this.#counts.size === 0 || this.#publisher.reject() !== undefined) return;
-    const counts = this.#counts;
-    this.#counts = new Map();
-    for (const count of counts.values()) {
+  publish(): void {
+    if (this.#tallies.size === 0 || this.#publisher.rejectReason() !== undefined) return;
+    const tallies = this.#tallies;
+    this.#tallies = new Map();
+    for (const count of tallies.values()) {
       const id = `${count.hourMs}:${count.reason}:${count.name}`;
       const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...count };
       const partition = partitionOf(count.projectId, entityKeyOf('tally', id), this.#partitions);

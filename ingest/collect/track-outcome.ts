@@ -1,15 +1,15 @@
 import type { Bot } from '../enrich/bot.ts';
 import type { Reject } from '../request/reject.ts';
-import type { Answer } from './recent-answers.ts';
+import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
 /** Who is told what became of a body. One of the three is called, once. */
 export interface TrackOutcome {
   /** It is durable. */
-  stored(answer: Answer): void;
+  stored(answer: TrackAnswer): void;
   /** Understood, and not to be recorded. `bot` is undefined where the site's filters exclude it. */
   excluded(bot: Bot | undefined): void;
-  refused(rejection: Reject): void;
+  rejected(reject: Reject): void;
 }
 
 /** Who is told which device and session are the visitor's. Called once. */

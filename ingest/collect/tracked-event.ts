@@ -1,8 +1,10 @@
+import type { Clock } from '../../infra/clock.ts';
 import { minorUnitsOf } from '../../infra/money.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Enrichment } from '../enrich/enrichment.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
-import type { OrderUpdate } from '../entity-update.ts';
+import type { EntityUpdate, OrderUpdate } from '../entity-update.ts';
 import {
   type Environment,
   EVENT_MAX_BYTES,
@@ -17,13 +19,23 @@ import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
-import type { CollectorDeps } from './collector-deps.ts';
-import type { PublishWaiter } from './publisher.ts';
-import type { Answer, Follower } from './recent-answers.ts';
-import type { FoundSession, SessionSeeker } from './sessions.ts';
+import type { Publisher, PublishWaiter } from './publisher.ts';
+import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
+import type { FoundSession, SessionSeeker, Sessions } from './sessions.ts';
 import type { TrackOutcome } from './track-outcome.ts';
 
 const SDK_TEXT_MAX = 64;
+
+export interface TrackedEventDeps {
+  readonly recentAnswers: RecentAnswers;
+  readonly sessions: Sessions;
+  readonly enrichment: Enrichment;
+  readonly eventPublisher: Publisher<Event>;
+  /** Takes events with an order number, inside an update of the order. */
+  readonly entityPublisher: Publisher<EntityUpdate>;
+  readonly clock: Clock;
+  readonly partitions: number;
+}
 
 /** An event that may be recorded, and everything that is known of it. */
 export interface TrackedEventOptions {
@@ -33,28 +45,28 @@ export interface TrackedEventOptions {
   /** The body's profile, or the one that it stands for. */
   readonly profileId: string;
   readonly devices: Devices;
-  readonly setting: Environment;
+  readonly environment: Environment;
   readonly occurredAtMs: number;
   readonly nowMs: number;
-  readonly receipt: TrackOutcome;
+  readonly outcome: TrackOutcome;
 }
 
 /** One event on its way. It is its own callback at every step, so that a step costs no closure. */
-export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
-  readonly #parts: CollectorDeps;
+export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter {
+  readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
   readonly siteId: string;
   readonly deviceId: string;
   readonly earlierDeviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
-  readonly onlyAsks = false;
+  readonly readOnly = false;
   /** Revenue goes to the device's latest session, though that may have ended. */
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
-  constructor(parts: CollectorDeps, options: TrackedEventOptions) {
-    this.#parts = parts;
+  constructor(deps: TrackedEventDeps, options: TrackedEventOptions) {
+    this.#deps = deps;
     this.#options = options;
     this.siteId = options.caller.site.storedId;
     this.deviceId = options.devices.deviceId;
@@ -66,14 +78,14 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
 
   begin(): void {
     if (this.eventId !== '') {
-      const known = this.#parts.recent.begin(this.siteId, this.eventId, this.#options.nowMs, this);
+      const known = this.#deps.recentAnswers.begin(this.siteId, this.eventId, this.#options.nowMs, this);
       if (known === 'waits') return;
       if (known !== 'first') {
-        this.#options.receipt.stored(known);
+        this.#options.outcome.stored(known);
         return;
       }
     }
-    const session = this.#parts.sessions.seek(this);
+    const session = this.#deps.sessions.seek(this);
     if (session !== undefined) this.found(session);
   }
 
@@ -84,11 +96,11 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       this.#end(session, undefined);
       return;
     }
-    const { partitions, publisher } = this.#parts;
+    const { partitions, eventPublisher } = this.#deps;
     const event = this.#event(session);
     const partition = partitionOf(this.siteId, partitionKeyOf(event), partitions);
     const { revenue } = this.#options.body;
-    if (revenue === undefined || revenue.orderId === '') publisher.add(partition, event, this);
+    if (revenue === undefined || revenue.orderId === '') eventPublisher.add(partition, event, this);
     else this.#order(revenue, event, partition);
   }
 
@@ -99,28 +111,28 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       this.#end(session, undefined);
       return;
     }
-    this.#parts.sessions.forget(this.siteId, session);
+    this.#deps.sessions.evict(this.siteId, session);
     this.#end(undefined, busy(reject));
   }
 
   /** The event that had this id first came to its end. */
-  answered(answer: Answer | undefined): void {
-    const { receipt } = this.#options;
-    if (answer === undefined) receipt.refused(busy('bus-away'));
-    else receipt.stored(answer);
+  answered(answer: TrackAnswer | undefined): void {
+    const { outcome } = this.#options;
+    if (answer === undefined) outcome.rejected(busy('bus-away'));
+    else outcome.stored(answer);
   }
 
-  #end(answer: Answer | undefined, rejection: Reject | undefined): void {
-    const { receipt } = this.#options;
-    if (answer !== undefined) receipt.stored(answer);
-    else if (rejection !== undefined) receipt.refused(rejection);
+  #end(answer: TrackAnswer | undefined, reject: Reject | undefined): void {
+    const { outcome } = this.#options;
+    if (answer !== undefined) outcome.stored(answer);
+    else if (reject !== undefined) outcome.rejected(reject);
     if (this.eventId !== '')
-      this.#parts.recent.end(this.siteId, this.eventId, this.#parts.clock.nowMs(), answer);
+      this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), answer);
   }
 
   /** An order counts once for ever, and a refund never exceeds it: its record decides what the event is worth. */
   #order(revenue: RevenueClaim, event: Event, partition: number): void {
-    const { partitions, records } = this.#parts;
+    const { partitions, entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;
     const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
     encodeEvent(writer, event);
@@ -140,12 +152,12 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       partition,
       event: writer.take(),
     };
-    records.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
+    entityPublisher.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {
-    const { caller, facts, body, nowMs, profileId, setting } = this.#options;
-    const { enrichment } = this.#parts;
+    const { caller, facts, body, nowMs, profileId, environment } = this.#options;
+    const { enrichment } = this.#deps;
     const { revenue } = body;
     const page = enrichment.page(body.path);
     const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
@@ -170,7 +182,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       hash: page.hash,
       title: cut(body.title, PAGE_LIMITS.title),
       source: enrichment.source(body.referrer, page, facts.origin),
-      setting,
+      environment,
       groups: body.groups,
       properties: body.properties,
       sdkName: cut(facts.client.sdkName, SDK_TEXT_MAX),

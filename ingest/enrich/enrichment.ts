@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { type Environment, NO_SETTING, type Source } from '../event.ts';
+import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
+import type { LocationLookup } from './location-lookup.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
-import type { Places } from './places.ts';
 import { sourceOf } from './referrer.ts';
 import { type Software, softwareOf } from './user-agent.ts';
 import type { ClientHints } from './user-agent-hints.ts';
@@ -25,15 +25,15 @@ interface LastSource {
 
 /** Derives what an event says about its page, its source and its setting; the same texts are worked out once. */
 export class Enrichment {
-  readonly #places: Places;
+  readonly #locations: LocationLookup;
   readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
   readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
   /** Of each page the source that was asked for last: a page is mostly reached in one way. */
   readonly #sources = new WeakMap<Page, LastSource>();
   readonly #agents = new LRUCache<string, Agent>({ max: CACHED_MAX });
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(locations: LocationLookup) {
+    this.#locations = locations;
   }
 
   page(text: string): Page {
@@ -62,9 +62,9 @@ export class Enrichment {
   }
 
   /** With what and from where somebody visits. An address that is not known is the empty text. */
-  setting(userAgent: string, hints: ClientHints, address: string): Environment {
+  environment(userAgent: string, hints: ClientHints, address: string): Environment {
     const { software } = this.#agent(userAgent, hints);
-    const { country, region, city, longitude, latitude } = this.#places.of(address);
+    const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
     return {
       country,
@@ -83,8 +83,8 @@ export class Enrichment {
   }
 
   /** The same for a program of the site's own; the address is that of whom it speaks for. */
-  serverSetting(address: string): Environment {
-    return { ...NO_SETTING, ...this.#places.of(address), device: 'server' };
+  serverEnvironment(address: string): Environment {
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: 'server' };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {

@@ -28,7 +28,7 @@ export interface ReferrerService {
 
 /** A service with where it lives: hosts, `name.*` for a name under every country's domain, and `host/section`. */
 export interface ListedService extends ReferrerService {
-  readonly places: readonly string[];
+  readonly hostPatterns: readonly string[];
 }
 
 /** Texts by the name of their service, several of them with spaces between. */
@@ -43,7 +43,11 @@ const LISTS = z
 
 /** Every service that is known. No place occurs twice, no name either; of two places that fit, the narrower counts. */
 export const REFERRER_SERVICES: readonly ListedService[] = REFERRER_TYPES.flatMap((type) =>
-  Object.entries(LISTS.services[type]).map(([name, places]) => ({ name, type, places: places.split(' ') })),
+  Object.entries(LISTS.services[type]).map(([name, hostPatterns]) => ({
+    name,
+    type,
+    hostPatterns: hostPatterns.split(' '),
+  })),
 );
 
 /**
@@ -61,7 +65,7 @@ export const SOURCE_WORDS: Readonly<Record<string, string>> = LISTS.sourceWords;
 const BY_NAME: ReadonlyMap<string, ReferrerService> = new Map(
   REFERRER_SERVICES.map(({ name, type }) => [name, { name, type }]),
 );
-const BY_PLACE: ReadonlyMap<string, ReferrerService> = byPlace();
+const BY_HOST_PATTERN: ReadonlyMap<string, ReferrerService> = byHostPattern();
 const BY_APP: ReadonlyMap<string, ReferrerService> = byWord(APPS, (word) => word.toLowerCase());
 const BY_WORD: ReadonlyMap<string, ReferrerService> = new Map([
   ...byWord(Object.fromEntries(Object.keys(SOURCE_WORDS).map((name) => [name, condensed(name)])), condensed),
@@ -78,8 +82,8 @@ export function serviceAt(host: string, path: string): ReferrerService | undefin
     const first = path.indexOf('/', 1);
     const second = first < 0 ? -1 : path.indexOf('/', first + 1);
     const section =
-      BY_PLACE.get(host + (second < 0 ? path : path.slice(0, second))) ??
-      BY_PLACE.get(host + (first < 0 ? path : path.slice(0, first)));
+      BY_HOST_PATTERN.get(host + (second < 0 ? path : path.slice(0, second))) ??
+      BY_HOST_PATTERN.get(host + (first < 0 ? path : path.slice(0, first)));
     if (section !== undefined) return section;
   }
   return serviceOfHost(host);
@@ -114,8 +118,8 @@ function serviceOfHost(host: string): ReferrerService | undefined {
   const stemEnd = name.length - countryDomainLength(name);
   for (let start = 0; start >= 0; start = name.indexOf('.', start) + 1 || -1) {
     const service =
-      BY_PLACE.get(start === 0 ? name : name.slice(start)) ??
-      (start < stemEnd ? BY_PLACE.get(`${name.slice(start, stemEnd)}.*`) : undefined);
+      BY_HOST_PATTERN.get(start === 0 ? name : name.slice(start)) ??
+      (start < stemEnd ? BY_HOST_PATTERN.get(`${name.slice(start, stemEnd)}.*`) : undefined);
     if (service !== undefined) return service;
   }
   return undefined;
@@ -138,10 +142,10 @@ function condensed(word: string): string {
   return word.toLowerCase().replaceAll(/[\s_-]+/g, '');
 }
 
-function byPlace(): Map<string, ReferrerService> {
+function byHostPattern(): Map<string, ReferrerService> {
   const services = new Map<string, ReferrerService>();
-  for (const { name, places } of REFERRER_SERVICES)
-    for (const place of places) services.set(place, must(BY_NAME.get(name), name));
+  for (const { name, hostPatterns } of REFERRER_SERVICES)
+    for (const hostPattern of hostPatterns) services.set(hostPattern, must(BY_NAME.get(name), name));
   return services;
 }
 

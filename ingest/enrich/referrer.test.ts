@@ -12,7 +12,9 @@ import {
   serviceOfSource,
 } from './referrer-list.ts';
 
-const PLACES = REFERRER_SERVICES.flatMap(({ name, places }) => places.map((place) => ({ name, place })));
+const HOST_PATTERNS = REFERRER_SERVICES.flatMap(({ name, hostPatterns }) =>
+  hostPatterns.map((hostPattern) => ({ name, hostPattern })),
+);
 
 function arrive(referrer: string, path = 'https://shop.example/') {
   const page = pageOf(path);
@@ -22,7 +24,7 @@ function arrive(referrer: string, path = 'https://shop.example/') {
 describe('the list', () => {
   test('holds no place, name, app or word twice', () => {
     const lists = [
-      PLACES.map(({ place }) => place),
+      HOST_PATTERNS.map(({ hostPattern }) => hostPattern),
       REFERRER_SERVICES.map(({ name }) => name.toLowerCase()),
       Object.values(APPS).flatMap((apps) => apps.toLowerCase().split(' ')),
       Object.values(SOURCE_WORDS).flatMap((words) => words.split(' ').filter((word) => word !== '')),
@@ -31,17 +33,17 @@ describe('the list', () => {
   });
 
   test('holds hosts as a browser names them', () => {
-    for (const { place } of PLACES) {
-      const address = new URL(`https://${place.replace('.*', '.de')}`);
-      expect(address.host + address.pathname.replace(/^\/$/, '')).toBe(place.replace('.*', '.de'));
-      expect(place).not.toMatch(/^www\./);
+    for (const { hostPattern } of HOST_PATTERNS) {
+      const address = new URL(`https://${hostPattern.replace('.*', '.de')}`);
+      expect(address.host + address.pathname.replace(/^\/$/, '')).toBe(hostPattern.replace('.*', '.de'));
+      expect(hostPattern).not.toMatch(/^www\./);
     }
   });
 
   test('holds no host that stands below another of the same service', () => {
-    const below = ({ name, place }: { name: string; place: string }) =>
-      PLACES.some((other) => other.name === name && place.endsWith(`.${other.place}`));
-    expect(PLACES.filter(below)).toEqual([]);
+    const below = ({ name, hostPattern }: { name: string; hostPattern: string }) =>
+      HOST_PATTERNS.some((other) => other.name === name && hostPattern.endsWith(`.${other.hostPattern}`));
+    expect(HOST_PATTERNS.filter(below)).toEqual([]);
   });
 
   test('is broad: each type has services, 250 at least, with 600 places', () => {
@@ -49,14 +51,14 @@ describe('the list', () => {
       REFERRER_TYPES.filter((type) => !REFERRER_SERVICES.some((service) => service.type === type)),
     ).toEqual([]);
     expect(REFERRER_SERVICES.length).toBeGreaterThanOrEqual(250);
-    expect(PLACES.length).toBeGreaterThanOrEqual(600);
+    expect(HOST_PATTERNS.length).toBeGreaterThanOrEqual(600);
   });
 
   test('finds every place, and what lies below it, to be of its own service', () => {
-    const strays = PLACES.filter(({ name, place }) => {
-      const slash = place.indexOf('/');
-      const path = slash < 0 ? '' : place.slice(slash);
-      const hosts = (slash < 0 ? place : place.slice(0, slash)).replace('.*', '.com.br');
+    const strays = HOST_PATTERNS.filter(({ name, hostPattern }) => {
+      const slash = hostPattern.indexOf('/');
+      const path = slash < 0 ? '' : hostPattern.slice(slash);
+      const hosts = (slash < 0 ? hostPattern : hostPattern.slice(0, slash)).replace('.*', '.com.br');
       const names = [serviceAt(hosts, path), path === '' ? serviceAt(`${hosts}.`, '') : undefined];
       // Below a section's host its path means nothing, and below some hosts another service has its own.
       if (path === '') names.push(serviceAt(`www.${hosts}`, '/'), serviceAt(`a.b-c.${hosts}`, '/some/page'));
@@ -78,13 +80,17 @@ describe('the list', () => {
 
   test('matches whole labels only: a name that merely ends or begins alike is unknown', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...PLACES), fc.stringMatching(/^[a-z0-9]{3,8}$/), ({ place }, letters) => {
-        const host = place.split('/')[0]?.replace('.*', '.com') ?? '';
-        expect(serviceAt(`${host}.${letters}.example`, '')).toBeUndefined();
-        const longer = serviceAt(`zq${letters}-${host}`, '');
-        const parent = serviceAt(host.slice(host.indexOf('.') + 1), '');
-        expect(longer).toEqual(parent);
-      }),
+      fc.property(
+        fc.constantFrom(...HOST_PATTERNS),
+        fc.stringMatching(/^[a-z0-9]{3,8}$/),
+        ({ hostPattern }, letters) => {
+          const host = hostPattern.split('/')[0]?.replace('.*', '.com') ?? '';
+          expect(serviceAt(`${host}.${letters}.example`, '')).toBeUndefined();
+          const longer = serviceAt(`zq${letters}-${host}`, '');
+          const parent = serviceAt(host.slice(host.indexOf('.') + 1), '');
+          expect(longer).toEqual(parent);
+        },
+      ),
     );
   });
 

@@ -24,8 +24,8 @@ export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Pa
   const outside =
     referrer !== '' && !referrer.startsWith('/') && (referrerHost === '' || referrerHost !== ownHost);
   if (!outside && page.query === '') return DIRECT;
-  const sender = outside ? senderOf(referrer, referrerHost) : NOBODY;
-  const { name, type } = page.utmSource === '' ? sender : campaignSender(page.utmSource);
+  const named = outside ? referrerOf(referrer, referrerHost) : NO_REFERRER;
+  const { name, type } = page.utmSource === '' ? named : campaignReferrer(page.utmSource);
   return {
     referrer: outside ? cut(referrer, REFERRER_MAX) : '',
     referrerName: name,
@@ -46,23 +46,23 @@ export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Pa
   };
 }
 
-interface Sender {
+interface NamedReferrer {
   readonly name: string;
   readonly type: ReferrerType | '';
 }
 
-const NOBODY: Sender = { name: '', type: '' };
+const NO_REFERRER: NamedReferrer = { name: '', type: '' };
 const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
 
 /** Who a referrer from outside is. */
-function senderOf(referrer: string, host: string): Sender {
+function referrerOf(referrer: string, host: string): NamedReferrer {
   if (host !== '') return serviceAt(host, pathOf(referrer)) ?? { name: cut(host, NAME_MAX), type: '' };
   const app = APP.exec(referrer)?.[1];
-  if (app === undefined) return NOBODY;
+  if (app === undefined) return NO_REFERRER;
   return serviceOfApp(app) ?? { name: cut(app, NAME_MAX), type: '' };
 }
 
-function campaignSender(source: string): Sender {
+function campaignReferrer(source: string): NamedReferrer {
   return serviceOfSource(source) ?? { name: source, type: '' };
 }
 

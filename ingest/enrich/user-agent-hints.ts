@@ -113,7 +113,7 @@ const WINDOWS_BEFORE_10: ReadonlyMap<string, string> = new Map([
   ['0.3', '8.1'],
 ]);
 
-export function understand(hints: ClientHints): HintedSoftware {
+export function parseClientHints(hints: ClientHints): HintedSoftware {
   const { browser, version } = browserIn(hints.ua);
   const os = SYSTEMS.get(textIn(hints.platform)) ?? '';
   return {

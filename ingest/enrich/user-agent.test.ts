@@ -52,14 +52,14 @@ describe('user agents that people have read', () => {
 });
 
 describe('the whole collection of recent user agents', () => {
-  interface Visit {
+  interface UserAgentCase {
     readonly userAgent: string;
     readonly platform: string;
     readonly deviceCategory: string;
   }
   const visits = JSON.parse(
     readFileSync(new URL('../../node_modules/user-agents/dist/user-agents.json', import.meta.url), 'utf8'),
-  ) as Visit[];
+  ) as UserAgentCase[];
   // What the script of the page saw is another witness than the text. Where both disagree, somebody plays another device.
   const systems: [platform: string, os: string, word: string][] = [
     ['iPhone', 'iOS', 'iPhone;'],

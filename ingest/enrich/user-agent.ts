@@ -1,7 +1,7 @@
 import { cut } from './page.ts';
 import { browserOf } from './user-agent-browser.ts';
 import { brandOfModel, type Device, hardwareOf } from './user-agent-device.ts';
-import { type ClientHints, type HintedSoftware, understand } from './user-agent-hints.ts';
+import { type ClientHints, type HintedSoftware, parseClientHints } from './user-agent-hints.ts';
 import { isDesktopSystem, systemOf } from './user-agent-system.ts';
 import { USER_AGENT_MAX } from './user-agent-version.ts';
 
@@ -42,7 +42,7 @@ export function softwareOf(userAgent: string, hints: ClientHints): Software {
     ...hardware,
   };
   // Only the Chromium family sends hints; next to any other user agent they are somebody's invention.
-  return storable(text.includes('Chrome/') ? corrected(software, understand(hints)) : software);
+  return storable(text.includes('Chrome/') ? corrected(software, parseClientHints(hints)) : software);
 }
 
 const NO_SOFTWARE: Software = {

@@ -26,12 +26,12 @@ export function addBatchRoute(http: HttpServer, parts: RouteDeps, prefix: string
       if (isRefusedByHead(parts, facts, answering)) return;
       const batch = parseBatchBody(bytes);
       if (batch.kind === 'reject') {
-        answering.refused({ reason: batch.reason, status: 400, message: batch.message });
+        answering.rejected({ reason: batch.reason, status: 400, message: batch.message });
         return;
       }
       // An idempotency key of the request would make all of its bodies one.
       const outcome = await takeBatch(parts, { ...facts, idempotencyKey: '' }, batch);
-      if (isRejectionOf(outcome)) answering.refused(outcome);
+      if (isRejectionOf(outcome)) answering.rejected(outcome);
       else answering.counted(outcome.accepted, outcome.rejected);
     },
   });
@@ -58,7 +58,7 @@ async function takeBatch(parts: RouteDeps, facts: RequestFacts, batch: BatchBody
   const published = updates.map(({ request, receipt }, index) => {
     const rejection = rejections[index];
     if (rejection === undefined) return request.publish();
-    receipt.refused(rejection);
+    receipt.rejected(rejection);
     return undefined;
   });
   await Promise.all([...published, ...receipts.map((receipt) => receipt.settled)]);
@@ -73,7 +73,7 @@ async function takeBody(
   receipt: BodyOutcome,
 ): Promise<TrackedEntity | undefined> {
   if (body.kind === 'reject') {
-    receipt.refused({
+    receipt.rejected({
       reason: body.reason,
       status: body.reason === 'too-large' ? 413 : 400,
       message: body.message,
@@ -82,11 +82,12 @@ async function takeBody(
   }
   const caller = await parts.collector.caller(credentialsOf(facts, body));
   if (isReject(caller)) {
-    receipt.refused(caller);
+    receipt.rejected(caller);
     return undefined;
   }
-  if (body.kind !== 'track') return parts.collector.record({ caller, facts, body, receipt }, false);
-  parts.collector.track({ caller, facts, body, receipt });
+  if (body.kind !== 'track')
+    return parts.collector.trackEntity({ caller, facts, body, outcome: receipt }, false);
+  parts.collector.trackEvent({ caller, facts, body, outcome: receipt });
   return undefined;
 }
 
@@ -144,7 +145,7 @@ class BodyOutcome implements TrackOutcome {
     this.#settle();
   }
 
-  refused({ reason, status, message }: Reject): void {
+  rejected({ reason, status, message }: Reject): void {
     this.#parts.rejects[reason].add();
     this.outcome = { status, message };
     this.#settle();

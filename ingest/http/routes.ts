@@ -67,11 +67,11 @@ function track(
   if (isRefusedByHead(parts, facts, answering)) return undefined;
   const body = parseTrackBody(bytes);
   if (body.kind === 'reject') {
-    answering.refused({ reason: body.reason, status: 400, message: body.message });
+    answering.rejected({ reason: body.reason, status: 400, message: body.message });
     return undefined;
   }
   const verdict = parts.collector.caller(credentialsOf(facts, body));
-  const take = (caller: Caller) => parts.collector.take({ caller, facts, body, receipt: answering });
+  const take = (caller: Caller) => parts.collector.take({ caller, facts, body, outcome: answering });
   // The common case is known at once and takes no promise.
   if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
   return withCaller(verdict, answering, take);
@@ -94,7 +94,7 @@ export function isRefusedByHead(parts: RouteDeps, facts: RequestFacts, answering
   if (answering.isLimited(facts, parts.clock.nowMs())) return true;
   const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
   if (!isLong && isJsonType(facts.contentType)) return false;
-  answering.refused(isLong ? LONG_KEY : NOT_JSON_TYPE);
+  answering.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
   return true;
 }
 
@@ -116,8 +116,8 @@ export function addDeviceIdRoute(http: HttpServer, parts: RouteDeps, prefix: str
       if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
       const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(parts.collector.caller(credentials), answering, (caller) => {
-        const rejection = parts.collector.identify(caller, facts, answering);
-        if (rejection !== undefined) answering.refused(rejection);
+        const rejection = parts.collector.findVisitor(caller, facts, answering);
+        if (rejection !== undefined) answering.rejected(rejection);
         return undefined;
       });
     },
@@ -142,7 +142,7 @@ function withCaller(
 ): Promise<void> | undefined {
   if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, answering, proceed));
   if (!isReject(verdict)) return proceed(verdict);
-  answering.refused(verdict);
+  answering.rejected(verdict);
   return undefined;
 }
 

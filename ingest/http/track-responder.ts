@@ -2,7 +2,7 @@ import type { WindowLimit } from '../../infra/accounts/window-limit.ts';
 import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
-import type { Answer } from '../collect/recent-answers.ts';
+import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
 import type { IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
 import type { Bot } from '../enrich/bot.ts';
@@ -50,11 +50,11 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     const state = limit.take(limitedAddress(facts.claims), nowMs);
     this.#headers = [...this.#headers, ...state.headers];
     if (!state.exceeded) return false;
-    this.refused({ reason: 'limited', status: 429, message: 'too many requests from this address' });
+    this.rejected({ reason: 'limited', status: 429, message: 'too many requests from this address' });
     return true;
   }
 
-  stored({ deviceId, sessionId }: Answer): void {
+  stored({ deviceId, sessionId }: TrackAnswer): void {
     const device = JSON.stringify(deviceId); // It may be one that the caller named.
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
@@ -75,7 +75,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
   }
 
-  refused(rejection: Reject): void {
+  rejected(rejection: Reject): void {
     const { reason, status, message } = rejection;
     this.#parts.rejects[reason].add();
     this.#reply.json(status, errorText(status, message), this.#headersOf(rejection));

@@ -60,18 +60,18 @@ export class RequestVisitor {
   }
 
   /** Where and with what. */
-  setting(): Environment {
+  environment(): Environment {
     const { enrichment } = this.#parts;
-    if (this.isServerSide) return enrichment.serverSetting(this.address);
+    if (this.isServerSide) return enrichment.serverEnvironment(this.address);
     const { userAgent, hints } = this.#facts;
     const recent = this.#recent;
-    if (recent?.setting !== undefined && areSame(recent.hints, hints)) return recent.setting;
-    const setting = enrichment.setting(userAgent, hints, this.address);
+    if (recent?.environment !== undefined && areSame(recent.hints, hints)) return recent.environment;
+    const environment = enrichment.environment(userAgent, hints, this.address);
     if (recent !== undefined) {
-      recent.setting = setting;
+      recent.environment = environment;
       recent.hints = hints;
     }
-    return setting;
+    return environment;
   }
 }
 

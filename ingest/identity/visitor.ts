@@ -22,7 +22,7 @@ export interface Devices {
 /** A visitor of the last minutes, with what else was found out and need not be found out again. */
 export interface RecentVisitor extends Devices {
   /** Where and with what, as far as the hints go that came along. */
-  setting: Environment | undefined;
+  environment: Environment | undefined;
   hints: ClientHints;
 }
 
@@ -56,7 +56,7 @@ export class DeviceIds {
     const visitor = this.#old.get(key) ?? {
       deviceId: deviceIdOf(salts.today, trace),
       earlierDeviceId: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
-      setting: undefined,
+      environment: undefined,
       hints: NO_CLIENT_HINTS,
     };
     this.#young.set(key, visitor);

@@ -1,7 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { REVENUE, SESSION_END, SESSION_START } from '../event.ts';
-import { elementSizes } from './json-elements.ts';
-import { flattenProperties, type ReservedProperties } from './properties.ts';
 import {
   type AliasPayload,
   type AssignGroupPayload,
@@ -10,7 +8,9 @@ import {
   type IdentifyPayload,
   readEntityPayload,
   type StepPayload,
-} from './record-payload.ts';
+} from './entity-payload.ts';
+import { elementSizes } from './json-elements.ts';
+import { flattenProperties, type ReservedProperties } from './properties.ts';
 import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
 import { isRecord, TextRules } from './text-rules.ts';

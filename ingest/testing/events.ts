@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import {
   type Environment,
   type Event,
-  NO_SETTING,
+  NO_ENVIRONMENT,
   NO_SOURCE,
   REVENUE,
   SCREEN_VIEW,
@@ -31,7 +31,7 @@ export function plainEvent(overrides: Partial<Event> = {}): Event {
     hash: '',
     title: '',
     source: NO_SOURCE,
-    setting: NO_SETTING,
+    environment: NO_ENVIRONMENT,
     groups: [],
     properties: [],
     sdkName: '',
@@ -89,13 +89,13 @@ const source: fc.Arbitrary<Source> = fc
   .record({ referrer: oddText, utmSource: oddText })
   .map(({ referrer, utmSource }) => ({ ...NO_SOURCE, referrer, referrerName: referrer, utmSource }));
 
-const setting: fc.Arbitrary<Environment> = fc
+const environment: fc.Arbitrary<Environment> = fc
   .record({
     country: fc.constantFrom('', 'DE', 'JP'),
     city: oddText,
     longitude: fc.constantFrom(0, 13.5, -179.5),
   })
-  .map((drawn) => ({ ...NO_SETTING, ...drawn }));
+  .map((drawn) => ({ ...NO_ENVIRONMENT, ...drawn }));
 
 const revenue = fc.record({
   revenue: fc.bigInt({ min: -1_000_000_000_000n, max: 1_000_000_000_000n }),
@@ -116,7 +116,7 @@ const texts = fc.record({
   sdkVersion: fc.constantFrom('', '1.0.0'),
 });
 
-interface Draft {
+interface EventDraft {
   readonly site: string;
   readonly device: string;
   readonly stepMs: number;
@@ -129,7 +129,7 @@ interface Draft {
   readonly repeatOf: number | undefined;
 }
 
-const draft: fc.Arbitrary<Draft> = fc.record({
+const draft: fc.Arbitrary<EventDraft> = fc.record({
   site: fc.constantFrom(...SITES),
   device: fc.constantFrom(...DEVICES),
   stepMs,
@@ -152,7 +152,7 @@ const draft: fc.Arbitrary<Draft> = fc.record({
  * two events share by chance; a collector's answer would often name a session that is already open.
  */
 export function eventLists(size: { readonly maxLength: number } = { maxLength: 60 }): fc.Arbitrary<Event[]> {
-  return fc.array(fc.tuple(draft, texts, source, setting), size).map((drafts) => {
+  return fc.array(fc.tuple(draft, texts, source, environment), size).map((drafts) => {
     const events: Event[] = [];
     const lastMs = new Map<string, number>();
     let receivedAtMs = START_MS;
@@ -176,7 +176,7 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
       const isNear = earlier !== undefined && Math.abs(earlier.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS;
       const answered = isNear ? earlier.sessionId : own;
       events.push({
-        ...plainEvent({ ...words, source: from, setting: where, ...drawn.what }),
+        ...plainEvent({ ...words, source: from, environment: where, ...drawn.what }),
         projectId: drawn.site,
         deviceId: drawn.withoutSession ? '' : drawn.device.repeat(32),
         eventId: drawn.withEventId ? `event-${index}` : '',

@@ -10,9 +10,9 @@ export const GZIP_MAX_BYTES = 2560;
 
 // Properties of objects that neither the page nor the service ever sees; the build gives them names of one letter.
 const INTERNAL_NAMES = [
-  'isFlying',
+  'isSending',
   'leave',
-  'onSettled',
+  'onCompleted',
   'resume',
   'send',
   'sender',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chosenCollection, type Options, optionsOf } from './options.ts';
+import { chosenCollection, optionsOf, type TrackerOptions } from './options.ts';
 
 describe('data attributes', () => {
   test('are options of the same names; one without a value is on', () => {
@@ -20,7 +20,7 @@ describe('data attributes', () => {
 });
 
 describe('what a page chose to collect', () => {
-  const cases: [options: Options, collection: object | undefined][] = [
+  const cases: [options: TrackerOptions, collection: object | undefined][] = [
     [{}, undefined],
     [{ clientId: 'c', trackPath: '/t', debug: true }, undefined],
     [{ trackScreenViews: true }, { screenViews: true }],

@@ -1,8 +1,8 @@
 import type { Dataset } from './browser.ts';
-import type { Call } from './delivery.ts';
+import type { TrackCall } from './delivery.ts';
 
 /** What a page says to `init`, or in the data attributes of the script element. */
-export interface Options {
+export interface TrackerOptions {
   readonly clientId?: string;
   /** Where the service answers; by default where the script came from. */
   readonly apiUrl?: string;
@@ -17,7 +17,7 @@ export interface Options {
   /** Sends nothing before `identify()` or `ready()`. */
   readonly waitForProfile?: boolean;
   /** A call for which this is false is not sent. */
-  readonly filter?: (call: Call) => unknown;
+  readonly filter?: (call: TrackCall) => unknown;
   /** Writes calls and failures to the console. */
   readonly debug?: boolean;
 }
@@ -30,20 +30,20 @@ export type Feature = 'screenViews' | 'outgoingLinks' | 'attributes' | 'hashChan
 export const DEFAULT_COLLECTION: Collection = { screenViews: true };
 
 /** Data attributes as options: `data-track-screen-views` is `trackScreenViews: true`. */
-export function optionsOf(attributes: Dataset): Options {
+export function optionsOf(attributes: Dataset): TrackerOptions {
   const options: Record<string, unknown> = {};
   for (const name in attributes) options[name] = attributes[name] !== 'false' && (attributes[name] || true);
   return options;
 }
 
 /** What the page chose, `trackScreenViews` being `screenViews`; undefined when it leaves that to its site. */
-export function chosenCollection(options: Options): Collection | undefined {
+export function chosenCollection(options: TrackerOptions): Collection | undefined {
   let chosen: Collection | undefined;
   for (const name in options)
     if (/^track[^P]/.test(name))
       chosen = {
         ...chosen,
-        [(name[5] as string).toLowerCase() + name.slice(6)]: options[name as keyof Options],
+        [(name[5] as string).toLowerCase() + name.slice(6)]: options[name as keyof TrackerOptions],
       };
   return chosen;
 }

@@ -1,5 +1,5 @@
 import type { Browser, Click, ClickTarget } from './browser.ts';
-import { LINK_TEXT_MAX, SETTLE_MS } from './limits.ts';
+import { LINK_TEXT_MAX, ROUTER_DELAY_MS } from './limits.ts';
 
 declare const addEventListener: Browser['addEventListener'];
 declare const history: Browser['history'];
@@ -7,7 +7,7 @@ declare const history: Browser['history'];
 /** Calls `look` when the page is loaded and when its address may have changed. */
 export function watchAddress(look: () => void): void {
   // A router that corrects the address at once, or sets the title a moment later, is given that moment.
-  const lookSoon = () => void setTimeout(look, SETTLE_MS);
+  const lookSoon = () => void setTimeout(look, ROUTER_DELAY_MS);
   for (const name of ['pushState', 'replaceState'] as const) {
     const original = history[name];
     history[name] = function (...rest) {

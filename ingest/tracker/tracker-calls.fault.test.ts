@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
-import { WAITED_MS } from './limits.ts';
+import { TIMESTAMP_AFTER_MS } from './limits.ts';
 import {
   CLIENT_ID,
   namesOf,
@@ -244,14 +244,14 @@ inBrowser('a method', () => {
 inBrowser('sending', () => {
   test('waits for ready where it is disabled, and what was kept has its own time and path', async () => {
     await visit.open(`op('init', Object.assign({ disabled: true }, OFF)); op('track', 'kept');`);
-    await visit.pass(WAITED_MS + 100);
+    await visit.pass(TIMESTAMP_AFTER_MS + 100);
     await visit.run(`history.pushState(null, '', '/next')`);
     expect(await visit.run(`return op('getDeviceId')`)).toBe('');
     expect(visit.site.calls).toEqual([]);
     const readyAtMs = await visit.run<number>(`op('ready'); return Date.now()`);
-    const [kept] = await visit.calls(1);
-    expect(propertiesOf(kept)).toMatchObject({ __path: `${visit.site.url}/page` });
-    expect(propertiesOf(kept).__timestamp).toBeLessThan(readyAtMs - WAITED_MS);
+    const [revenueEntry] = await visit.calls(1);
+    expect(propertiesOf(revenueEntry)).toMatchObject({ __path: `${visit.site.url}/page` });
+    expect(propertiesOf(revenueEntry).__timestamp).toBeLessThan(readyAtMs - TIMESTAMP_AFTER_MS);
   });
 
   test('waits for a profile where that is wanted, and what was kept gets it', async () => {

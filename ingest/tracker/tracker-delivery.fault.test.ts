@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
-import { QUEUE_MAX, WAITED_MS } from './limits.ts';
+import { QUEUE_MAX, TIMESTAMP_AFTER_MS } from './limits.ts';
 import { namesOf, propertiesOf, useRecordedVisit, WAIT } from './testing/recorded-visit.ts';
 
 // How the script delivers when the network or the server does not: in a real browser, against a server that records
@@ -100,7 +100,7 @@ inBrowser('calls', () => {
     const answered = signal();
     visit.site.answerNext({ after: answered.given });
     await visit.run(`op('track', 'slow'); op('track', 'b')`);
-    await visit.pass(WAITED_MS + 100);
+    await visit.pass(TIMESTAMP_AFTER_MS + 100);
     const answeredAtMs = await visit.run<number>('return Date.now()');
     answered.give();
     const [slow, behind] = await visit.calls(2);
@@ -117,7 +117,7 @@ inBrowser('calls', () => {
     for (const name of ['a', 'b', 'c']) {
       times.push(await visit.run<number>(`op('track', '${name}'); return Date.now()`));
     }
-    await visit.pass(WAITED_MS + 100);
+    await visit.pass(TIMESTAMP_AFTER_MS + 100);
     expect(visit.site.calls).toEqual([]);
     await visit.visitor.context.setOffline(false);
     const calls = await visit.calls(3);

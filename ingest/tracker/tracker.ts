@@ -1,12 +1,12 @@
 import type { Browser } from './browser.ts';
 import { startTracker } from './commands.ts';
-import { KEPT_MAX } from './limits.ts';
-import { type Options, optionsOf } from './options.ts';
+import { EARLY_COMMANDS_MAX } from './limits.ts';
+import { optionsOf, type TrackerOptions } from './options.ts';
 
 declare const document: Browser['document'];
 declare const window: Browser['window'];
 
-type Call = [name: string, ...rest: unknown[]];
+type Command = [name: string, ...rest: unknown[]];
 
 /** Puts the script in the place of the stub and does what the stub was asked for. On a page that has it, nothing. */
 function install(): void {
@@ -27,7 +27,7 @@ function install(): void {
     }
   };
 
-  const init = (given?: Options): void => {
+  const init = (given?: TrackerOptions): void => {
     const options = { ...(script && optionsOf(script.dataset)), ...given };
     if (!options.clientId) return;
     // A page that is rendered ahead has no visitor until it is shown.
@@ -42,16 +42,16 @@ function install(): void {
       '',
     );
     commands = startTracker(options, apiUrl, attempt);
-    for (const kept of queue.splice(0)) void call(...kept);
+    for (const command of queue.splice(0)) void call(...command);
   };
 
-  const call = (...[name, ...rest]: Call) =>
+  const call = (...[name, ...rest]: Command) =>
     attempt(() => {
       // biome-ignore lint/suspicious/noConsole: the page asked for it
       if (isDebugging) console.log(name, rest);
       const command = commands[name];
       if (command) return command(...(rest as never[]));
-      if (queue.length < KEPT_MAX) queue[queue.length] = [name, ...rest];
+      if (queue.length < EARLY_COMMANDS_MAX) queue[queue.length] = [name, ...rest];
     });
 
   commands = { init };
@@ -60,7 +60,7 @@ function install(): void {
     get: (target, name: 'q') =>
       target[name] || ((name as string) !== 'then' && ((...rest: unknown[]) => call(name, ...rest))),
   });
-  for (const kept of queue) if (kept[0] === 'init') void call(...kept);
+  for (const command of queue) if (command[0] === 'init') void call(...command);
   void call('init');
   // Who kept the stub goes on to push into its queue.
   queue.push = (queued) => {

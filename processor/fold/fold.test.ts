@@ -109,9 +109,9 @@ function expected(all: Reference) {
           session.exit.path,
           entry.source.referrer,
           entry.source.utmSource,
-          entry.setting.country,
-          entry.setting.city,
-          entry.setting.browser,
+          entry.environment.country,
+          entry.environment.city,
+          entry.environment.browser,
           session.reopened ? 1 : 0,
         ].join('|');
       })

@@ -64,7 +64,7 @@ test('what the fold writes is read back by the store as it was meant', async () 
     currency: 'EUR',
     groups: ['g1', ''],
     properties: ['key', 'välue', 'empty', ''],
-    setting: { ...plainEvent().setting, city: 'Köln', longitude: 6.5, latitude: -50.25 },
+    environment: { ...plainEvent().environment, city: 'Köln', longitude: 6.5, latitude: -50.25 },
   });
   run.take(messageOf([event], 1));
   run.take(messageOf([{ ...event, occurredAtMs: START_MS + 5 }], 2));

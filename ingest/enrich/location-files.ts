@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../infra/log.ts';
-import { PlaceDatabase } from './place-database.ts';
+import { LocationDatabase } from './location-database.ts';
 
 const FILES_MAX = 8;
 const FILE_MAX_BYTES = 1_073_741_824;
@@ -23,11 +23,11 @@ interface ReadFile {
  * The databases at one path: a file, or a folder whose `.mmdb` files are used together. A file that is away, half
  * written or broken leaves what was read of it before in use, until everything that is there can be used again.
  */
-export class PlaceFiles {
+export class LocationFiles {
   readonly #path: string;
   readonly #log: Logger;
   readonly #read = new Map<string, ReadFile>();
-  #loaded = new Map<string, PlaceDatabase>();
+  #loaded = new Map<string, LocationDatabase>();
   #failures = '';
 
   constructor(path: string, log: Logger) {
@@ -36,7 +36,7 @@ export class PlaceFiles {
   }
 
   /** In the order in which they are to be asked: those that know cities first, of these the latest. */
-  get databases(): readonly PlaceDatabase[] {
+  get databases(): readonly LocationDatabase[] {
     return [...this.#loaded.values()].sort(
       (left, right) =>
         Number(right.knowsCities) - Number(left.knowsCities) || right.builtAtMs - left.builtAtMs,
@@ -83,19 +83,19 @@ export class PlaceFiles {
         if (known.reason !== undefined) failures.push(`${file}: ${known.reason}`);
         return false;
       }
-      if (stamp.size > FILE_MAX_BYTES) return this.#refuse(file, stamp, 'it is too large', failures);
+      if (stamp.size > FILE_MAX_BYTES) return this.#reject(file, stamp, 'it is too large', failures);
       const bytes = await readFile(file);
       if (!isSame(stamp, await stampOf(file))) {
         failures.push(`${file}: it is being written`);
         return false;
       }
-      const parsed = PlaceDatabase.parse(bytes);
+      const parsed = LocationDatabase.parse(bytes);
       // Beside others a database of something else, as of network operators, is left alone.
-      if (parsed.kind === 'placeless' && !isAlone && !this.#loaded.has(file)) {
+      if (parsed.kind === 'no-countries' && !isAlone && !this.#loaded.has(file)) {
         this.#read.set(file, { stamp, reason: undefined });
         return false;
       }
-      if (parsed.kind !== 'database') return this.#refuse(file, stamp, parsed.reason, failures);
+      if (parsed.kind !== 'database') return this.#reject(file, stamp, parsed.reason, failures);
       this.#take(file, stamp, parsed.database);
       return true;
     } catch (error) {
@@ -104,13 +104,13 @@ export class PlaceFiles {
     }
   }
 
-  #refuse(file: string, stamp: Stamp, reason: string, failures: string[]): false {
+  #reject(file: string, stamp: Stamp, reason: string, failures: string[]): false {
     this.#read.set(file, { stamp, reason });
     failures.push(`${file}: ${reason}`);
     return false;
   }
 
-  #take(file: string, stamp: Stamp, database: PlaceDatabase): void {
+  #take(file: string, stamp: Stamp, database: LocationDatabase): void {
     this.#read.set(file, { stamp, reason: undefined });
     this.#loaded.set(file, database);
     const builtAt = new Date(database.builtAtMs).toISOString();

@@ -1,7 +1,7 @@
 import { cut } from './page.ts';
 
 /** Where an address is. Texts are empty and coordinates 0 when unknown. */
-export interface Place {
+export interface Location {
   /** ISO 3166-1 alpha-2, in upper case. */
   readonly country: string;
   /** The largest part of the country, by its English name. */
@@ -13,13 +13,13 @@ export interface Place {
   readonly latitude: number;
 }
 
-export const NOWHERE: Place = { country: '', region: '', city: '', longitude: 0, latitude: 0 };
+export const NO_LOCATION: Location = { country: '', region: '', city: '', longitude: 0, latitude: 0 };
 
 const NAME_MAX = 128;
 // The databases give four decimals, about ten metres; what follows is the noise of a 32-bit number.
 const DEGREE_STEPS = 10_000;
 
-type Fields = Readonly<Record<string, unknown>>;
+type RecordFields = Readonly<Record<string, unknown>>;
 
 /**
  * A record of a database as a place. Two shapes are known: flat, with `country_code`, `state1` and `city`, and nested,
@@ -29,16 +29,16 @@ type Fields = Readonly<Record<string, unknown>>;
  * `districts` says that a city's name ends in its district, as in `Hanover (Buchholz-Kleefeld)`; the city is then what
  * stands before it. It is not so everywhere: `Frankfurt (Oder)` is a name.
  */
-export function placeOf(record: unknown, { districts }: { readonly districts: boolean }): Place {
-  if (!isFields(record)) return NOWHERE;
+export function locationOf(record: unknown, { districts }: { readonly districts: boolean }): Location {
+  if (!isRecordFields(record)) return NO_LOCATION;
   const flat = 'country_code' in record;
   const country = flat ? record.country_code : fieldsOf(record.country).iso_code;
   if (typeof country !== 'string' || !/^[a-z]{2}$/i.test(country) || country.toUpperCase() === 'ZZ')
-    return NOWHERE;
+    return NO_LOCATION;
   const coordinates = flat ? record : fieldsOf(record.location);
   const longitude = degrees(coordinates.longitude, 180);
   const latitude = degrees(coordinates.latitude, 90);
-  if (longitude === undefined || latitude === undefined) return NOWHERE;
+  if (longitude === undefined || latitude === undefined) return NO_LOCATION;
   const city = flat ? nameOf(record.city) : englishName(record.city);
   return {
     country: country.toUpperCase(),
@@ -72,10 +72,10 @@ function degrees(value: unknown, most: number): number | undefined {
   return Math.round(value * DEGREE_STEPS) / DEGREE_STEPS + 0;
 }
 
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
+function fieldsOf(value: unknown): RecordFields {
+  return isRecordFields(value) ? value : {};
 }
 
-function isFields(value: unknown): value is Fields {
+function isRecordFields(value: unknown): value is RecordFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -16,7 +16,7 @@ export const ENTITY_UPDATE_TYPES = [
 export type EntityUpdateType = (typeof ENTITY_UPDATE_TYPES)[number];
 
 /** First name, last name and e-mail address; also a group's type and name. */
-export const RECORD_TEXT_MAX = 256;
+export const ENTITY_TEXT_MAX = 256;
 export const AVATAR_MAX = 2048;
 export const GROUP_IDS_MAX = 256;
 /** A step has at most so many characters as decimal text, without its sign. */
@@ -76,10 +76,14 @@ export interface AliasPayload extends Origin {
 
 export type EntityPayload = IdentifyPayload | StepPayload | GroupPayload | AssignGroupPayload | AliasPayload;
 
-type Fields = Readonly<Record<string, unknown>>;
+type PayloadFields = Readonly<Record<string, unknown>>;
 
 /** Reads the payload of one type. What it returns counts only when `rules` has no problem. */
-export function readEntityPayload(type: EntityUpdateType, fields: Fields, rules: TextRules): EntityPayload {
+export function readEntityPayload(
+  type: EntityUpdateType,
+  fields: PayloadFields,
+  rules: TextRules,
+): EntityPayload {
   switch (type) {
     case 'identify':
       return readIdentify(fields, rules);
@@ -98,15 +102,15 @@ export function readEntityPayload(type: EntityUpdateType, fields: Fields, rules:
   }
 }
 
-function readIdentify(fields: Fields, rules: TextRules): IdentifyPayload {
+function readIdentify(fields: PayloadFields, rules: TextRules): IdentifyPayload {
   const profileId = readProfileId(fields, rules);
   const given = (field: string, max: number) => {
     const value = fields[field];
     return value === undefined || value === null ? undefined : rules.optional(value, `payload.${field}`, max);
   };
-  const firstName = given('firstName', RECORD_TEXT_MAX);
-  const lastName = given('lastName', RECORD_TEXT_MAX);
-  const email = given('email', RECORD_TEXT_MAX);
+  const firstName = given('firstName', ENTITY_TEXT_MAX);
+  const lastName = given('lastName', ENTITY_TEXT_MAX);
+  const email = given('email', ENTITY_TEXT_MAX);
   const avatar = given('avatar', AVATAR_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
   const { deviceId, address } = reserved;
@@ -114,7 +118,7 @@ function readIdentify(fields: Fields, rules: TextRules): IdentifyPayload {
   return { kind: 'identify', ...texts, properties: flat, deviceId, address };
 }
 
-function readStep(fields: Fields, rules: TextRules, sign: '' | '-'): StepPayload {
+function readStep(fields: PayloadFields, rules: TextRules, sign: '' | '-'): StepPayload {
   const profileId = readProfileId(fields, rules);
   const property = rules.required(fields.property, 'payload.property', KEY_MAX);
   const step = sign + readStepSize(fields.value, rules);
@@ -133,16 +137,16 @@ function readStepSize(value: unknown, rules: TextRules): string {
   return text;
 }
 
-function readGroup(fields: Fields, rules: TextRules): GroupPayload {
+function readGroup(fields: PayloadFields, rules: TextRules): GroupPayload {
   const id = rules.identity(fields.id, 'payload.id', IDENTITY_MAX);
-  const type = rules.required(fields.type, 'payload.type', RECORD_TEXT_MAX);
-  const name = rules.required(fields.name, 'payload.name', RECORD_TEXT_MAX);
+  const type = rules.required(fields.type, 'payload.type', ENTITY_TEXT_MAX);
+  const name = rules.required(fields.name, 'payload.name', ENTITY_TEXT_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
   const { deviceId, address } = reserved;
   return { kind: 'group', id, type, name, properties: flat, deviceId, address };
 }
 
-function readAssignGroup(fields: Fields, rules: TextRules): AssignGroupPayload {
+function readAssignGroup(fields: PayloadFields, rules: TextRules): AssignGroupPayload {
   const profileId = rules.optionalIdentity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
   return { kind: 'assign_group', profileId, groupIds: readGroupIds(fields.groupIds, rules), ...NO_ORIGIN };
 }
@@ -159,14 +163,14 @@ function readGroupIds(value: unknown, rules: TextRules): readonly string[] {
   });
 }
 
-function readAlias(fields: Fields, rules: TextRules): AliasPayload {
+function readAlias(fields: PayloadFields, rules: TextRules): AliasPayload {
   const profileId = readProfileId(fields, rules);
   const alias = rules.identity(fields.alias, 'payload.alias', IDENTITY_MAX);
   if (alias === profileId) rules.fail('payload.alias', 'expected another id than payload.profileId');
   return { kind: 'alias', profileId, alias, ...NO_ORIGIN };
 }
 
-function readProfileId(fields: Fields, rules: TextRules): string {
+function readProfileId(fields: PayloadFields, rules: TextRules): string {
   return rules.identity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
 }
 

@@ -1,5 +1,5 @@
 import { Reader, type Response } from 'mmdb-lib';
-import { NOWHERE, type Place, placeOf } from './place-record.ts';
+import { type Location, locationOf, NO_LOCATION } from './location-record.ts';
 
 /** Where the description of a database is looked for, from the end; the format allows it no earlier. */
 const DESCRIPTION_MAX_BYTES = 131_072;
@@ -10,14 +10,14 @@ const PROBES_MAX = 4_096;
 
 /** What is read of a database, or why it cannot be: the reason is fit to be logged. */
 export type ParsedDatabase =
-  | { readonly kind: 'database'; readonly database: PlaceDatabase }
+  | { readonly kind: 'database'; readonly database: LocationDatabase }
   | { readonly kind: 'broken'; readonly reason: string }
-  | { readonly kind: 'placeless'; readonly reason: string };
+  | { readonly kind: 'no-countries'; readonly reason: string };
 
 const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'it is half written, broken or no database' };
 
 /** One file of networks and their places, in memory. */
-export class PlaceDatabase {
+export class LocationDatabase {
   readonly #reader: Reader<Response>;
   readonly #districts: boolean;
   #unreadable = 0;
@@ -42,8 +42,8 @@ export class PlaceDatabase {
         return BROKEN;
       if (Number.isNaN(buildEpoch.getTime())) return BROKEN;
       if (bytes.subarray(searchTreeSize, treeEnd).some((byte) => byte !== 0)) return BROKEN;
-      const database = new PlaceDatabase(reader);
-      if (!database.#knowsCountries()) return { kind: 'placeless', reason: 'it knows no countries' };
+      const database = new LocationDatabase(reader);
+      if (!database.#knowsCountries()) return { kind: 'no-countries', reason: 'it knows no countries' };
       return { kind: 'database', database };
     } catch {
       // Whatever the package says, it is about bytes that are no database.
@@ -76,12 +76,12 @@ export class PlaceDatabase {
     return family === 4 || this.#reader.metadata.ipVersion === 6;
   }
 
-  of(address: string): Place {
+  of(address: string): Location {
     try {
-      return placeOf(this.#reader.get(address), { districts: this.#districts });
+      return locationOf(this.#reader.get(address), { districts: this.#districts });
     } catch {
       this.#unreadable += 1;
-      return NOWHERE;
+      return NO_LOCATION;
     }
   }
 
@@ -91,7 +91,7 @@ export class PlaceDatabase {
     let address = 0n;
     for (let probe = 0; probe < PROBES_MAX && address >> BigInt(bits) === 0n; probe += 1) {
       const [record, prefix] = this.#reader.getWithPrefixLength(written(address, bits));
-      if (placeOf(record, { districts: false }).country !== '') return true;
+      if (locationOf(record, { districts: false }).country !== '') return true;
       const size = 1n << BigInt(bits - prefix);
       address = (address / size + 1n) * size;
     }

