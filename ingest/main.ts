@@ -158,20 +158,20 @@ function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publishe
 
 function addLocationMetrics(locations: LocationLookup, metrics: Metrics): void {
   metrics.gaugeOf(
-    'ingest_place_database_built_seconds',
-    'when the oldest database of places in use was built, as a Unix time; 0 without any',
+    'ingest_location_database_built_seconds',
+    'build time of the oldest location database in use, as a Unix time; 0 without any',
     {},
     () => locations.builtAtMs / 1000,
   );
   metrics.gaugeOf(
-    'ingest_place_database_failing',
-    '1 while a database of places is away or broken, and older data or none is in use',
+    'ingest_location_database_failing',
+    '1 while a location database is missing or broken, and older data or none is in use',
     {},
     () => (locations.isFailing ? 1 : 0),
   );
   metrics.gaugeOf(
-    'ingest_place_records_unreadable',
-    'records of places that could not be read',
+    'ingest_location_records_unreadable',
+    'location records that could not be read',
     {},
     () => locations.unreadable,
   );

@@ -9,8 +9,8 @@ import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
 /**
- * The bodies of `POST /track` and `POST /track/batch` as schemas: what the API documentation is made from, and what the
- * hand-written `track-request.ts` is held against.
+ * The bodies of `POST /track` and `POST /track/batch` as schemas. The API documentation is generated from them, and a
+ * test compares them with the hand-written `track-request.ts`.
  */
 const optionalText = (max: number) => wholeText.max(max).nullish();
 const optionalIdentity = z.union([wholeText.max(IDENTITY_MAX), z.number().transform(String)]).nullish();
@@ -95,7 +95,7 @@ type SentBody = z.output<typeof sentBody>;
 /** One body. */
 export const bodySchema = sentBody.transform(acceptedBody);
 
-/** A batch: each of its elements is judged by `bodySchema` for itself. */
+/** A batch; each element is checked by `bodySchema` on its own. */
 export const batchSchema = z.array(z.unknown()).min(1).max(BATCH_MAX);
 
 function acceptedBody(sent: SentBody): AcceptedBody {

@@ -13,7 +13,7 @@ import { TrackedEntity, type TrackedEntityDeps } from './tracked-entity.ts';
 import { TrackedEvent, type TrackedEventDeps } from './tracked-event.ts';
 
 const AHEAD_MAX_MS = 60_000;
-/** How old an event from a browser may be; with a secret any age is taken. */
+/** The oldest event that a browser may send. With a secret, any age is accepted. */
 const AGE_MAX_MS = 7 * 86_400_000;
 
 /** What the collector needs, together with what the steps behind it need. */
@@ -24,7 +24,7 @@ export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEnt
   readonly tallies: Tallies;
 }
 
-/** A body of a caller who may send, and who is told what became of it. */
+/** A body of a caller who may send, and where its outcome goes. */
 export interface Collected<Body extends AcceptedBody = AcceptedBody> {
   readonly caller: Caller;
   readonly facts: RequestFacts;
@@ -33,9 +33,9 @@ export interface Collected<Body extends AcceptedBody = AcceptedBody> {
 }
 
 /**
- * Takes bodies in. Bots and what the site does not want are told so; the rest goes its way: events by session to the
- * bus, everything else to the records. With a session that is known here everything happens at once and in order; only
- * the bus is waited for.
+ * Decides what happens to each body. Bots and what the site's filters match are excluded; events go to the bus by way
+ * of their session, all other bodies to the entities they update. When the session is known on this node, nothing but
+ * the bus is waited for, and bodies keep their order.
  */
 export class Collector {
   readonly #deps: CollectorDeps;
@@ -48,7 +48,7 @@ export class Collector {
     return callerOf(this.#deps.accounts, this.#deps.verifier, credentials);
   }
 
-  /** Takes one body; a returned promise never rejects but for our own mistakes. */
+  /** Takes one body. A returned promise rejects only for a bug of ours. */
   take(collected: Collected): Promise<void> | undefined {
     const { body } = collected;
     if (body.kind === 'track') {
@@ -87,7 +87,9 @@ export class Collector {
     }
   }
 
-  /** Takes an update of a record; undefined when it has been answered. The caller checks and publishes it. */
+  /**
+   * Accepts an update of an entity; undefined when its outcome is already known. The caller checks and publishes it.
+   */
   trackEntity(collected: Collected<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
     const { entityPublisher, clock, aliases } = this.#deps;
     const { caller, facts, body, outcome } = collected;
@@ -104,7 +106,7 @@ export class Collector {
     return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
   }
 
-  /** Finds device and session of a visitor without recording anything. */
+  /** Finds a visitor's device and session without recording anything. */
   findVisitor(caller: Caller, facts: RequestFacts, outcome: IdentityOutcome): Reject | undefined {
     const nowMs = this.#deps.clock.nowMs();
     const devices = new RequestVisitor(this.#deps, caller, facts, NO_CLAIMS).devices(nowMs);
@@ -127,7 +129,7 @@ export class Collector {
     return undefined;
   }
 
-  /** True when the body was answered, since it is a bot's or one that the site does not want. */
+  /** True when the body was answered because it comes from a bot or a filter of the site matches it. */
   #isExcluded(
     { caller, facts, body, outcome }: Collected,
     visitor: RequestVisitor,
@@ -150,14 +152,14 @@ export class Collector {
       path: isEvent && site.filters.paths.length > 0 ? enrichment.page(body.path).path : '',
     });
     if (kind === undefined) return false;
-    // An address is never written down, not even one that is filtered.
+    // An address is never stored, not even one that a filter matched.
     tallies.count(site.storedId, `filter:${kind}`, kind === 'name' && isEvent ? body.name : '');
     outcome.excluded(undefined);
     return true;
   }
 }
 
-/** Checks an update and publishes it, unless the check refuses it. */
+/** Checks an update and publishes it when the check passes. */
 async function publishChecked(request: TrackedEntity, outcome: TrackOutcome): Promise<void> {
   const reject = await request.check();
   if (reject === undefined) await request.publish();
@@ -168,15 +170,15 @@ const NO_CLAIMS: VisitorClaims = { deviceId: '', address: '' };
 const TOO_OLD: Reject = {
   reason: 'too-old',
   status: 400,
-  message: 'payload.properties.__timestamp: older than 7 days, which only a caller with a secret may send',
+  message: 'payload.properties.__timestamp: older than 7 days; an older event needs a client secret',
 };
 const UNSAFE_REVENUE: Reject = {
   reason: 'unsafe-revenue',
   status: 401,
-  message: 'service-client-secret: missing; the site does not allow revenue from a browser',
+  message: 'service-client-secret: missing; the site accepts revenue only with a client secret',
 };
 
-/** The clock of a visitor may be wrong; a time that is still to come is not believed. */
+/** A visitor's clock may be wrong: a time in the future is replaced by now. */
 function occurredAt(timestampMs: number | undefined, nowMs: number): number {
   return timestampMs === undefined || timestampMs > nowMs + AHEAD_MAX_MS ? nowMs : timestampMs;
 }

@@ -14,19 +14,19 @@ import type { PublishReject } from '../request/reject.ts';
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 /**
- * Under load messages go out at this distance, all partitions in one turn: the connection then writes once for all of
- * them, and each message holds more. It costs a request some milliseconds under load, and
- * spares bus and processor a good part of their messages (bench/README.md).
+ * The distance between two sends under load. All partitions are sent together, so that the connection writes once for
+ * all of them and each message holds more. It costs a request a few milliseconds under load and saves bus and processor
+ * many messages (bench/README.md).
  */
 const PACE_MS = 5;
-/** Values in the last turn, or since, that count as load. */
+/** This many values, since the last send or in it, count as load. */
 const LOAD_VALUES = 16;
-/** Writers kept per partition: one for the message under way, one for the next. */
+/** Spare writers per partition: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
-/** Who waits for a value to be durable. */
+/** Waits until a value is durable. */
 export interface PublishWaiter {
-  /** Called once: with undefined when the value is durable, else with why it is not known to be. */
+  /** Called once: with undefined when the value is durable, else with the reason why that is not known. */
   published(reject: PublishReject | undefined): void;
 }
 
@@ -39,20 +39,20 @@ interface Message {
 interface PartitionQueue {
   readonly subject: string;
   readonly spareWriters: RowBinaryWriter[];
-  /** Full messages that wait for their turn. */
+  /** Full messages that wait to be sent. */
   readonly full: Message[];
-  /** The message that values are being added to. */
+  /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
-  /** Numbers the messages of this partition; never goes back, whatever becomes of a message. */
+  /** Numbers the partition's messages. It never goes back, whatever happens to a message. */
   sequence: number;
 }
 
-/** What a publisher carries, and where to. */
+/** What a publisher publishes, and on which subjects. */
 export interface Cargo<Value> {
-  /** Events or updates of records; part of the names of metrics. */
+  /** Events or updates of entities; part of the metrics' names. */
   readonly name: 'events' | 'records';
-  /** Appends one value, its length in front. */
+  /** Appends one value, preceded by its length. */
   readonly encode: (writer: RowBinaryWriter, value: Value) => void;
   readonly bytesMax: number;
   readonly subjectOf: (partition: number) => string;
@@ -72,11 +72,11 @@ export interface PublisherOptions<Value> {
 }
 
 /**
- * Group commit. One message is under way per partition; values that arrive meanwhile are encoded at once into the
- * next one. Without load a value goes at the end of the event loop's turn; under load one fsync carries hundreds.
+ * Group commit. Each partition has one message in flight; values that arrive meanwhile are encoded into the next one.
+ * Without load, a value is sent at the end of the event loop's iteration; under load, one fsync covers hundreds.
  *
- * A message is sent again, byte for byte, until the bus confirms it or its time is over. Its number is never given to
- * other bytes, so that the processor can tell a repeat for ever.
+ * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
+ * other bytes, so that the processor recognizes a repeat for ever.
  */
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
@@ -91,7 +91,7 @@ export class Publisher<Value> {
   #valuesSinceSend = 0;
   #valuesInLastSend = 0;
   #draining = false;
-  /** A message's time ran out, and none was confirmed since. */
+  /** A message ran out of time, and none has been confirmed since. */
   #failing = false;
   #idle: (() => void) | undefined;
 
@@ -106,33 +106,31 @@ export class Publisher<Value> {
       sequence: 0,
     }));
     const { metrics, cargo } = options;
-    // Events are what a collector is there for: their series have no name of their own.
+    // Events are the collector's main output, so their metrics carry no extra name.
+    const content = cargo.name === 'events' ? 'events' : 'entity updates';
     const prefix = cargo.name === 'events' ? 'ingest' : `ingest_${cargo.name}`;
     this.#values = metrics.counter(
       `${prefix}_${cargo.name === 'events' ? 'events_' : ''}published_total`,
-      `${cargo.name} that became durable`,
+      `${content} stored durably`,
     );
     this.#messages = metrics.counter(
       `${prefix}_messages_published_total`,
-      `groups of ${cargo.name} that became durable`,
+      `messages of ${content} stored durably`,
     );
-    this.#retries = metrics.counter(
-      `${prefix}_publish_retries_total`,
-      `messages of ${cargo.name} sent again`,
-    );
+    this.#retries = metrics.counter(`${prefix}_publish_retries_total`, `messages of ${content} sent again`);
     this.#seconds = metrics.seconds(
       `${prefix}_publish_seconds`,
-      `time until the bus confirmed a message of ${cargo.name}`,
+      `time until the bus confirmed a message of ${content}`,
     );
     const bytes = () => this.#inFlightBytes;
-    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${cargo.name} that wait for the bus`, {}, bytes);
+    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`, {}, bytes);
   }
 
-  /** Why no value can be taken now; to be asked before `add`. */
+  /** Why no value can be accepted now. Check it before `add`. */
   rejectReason(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
-    // A short loss is waited out; after a long one it is kinder to say so at once.
+    // A short outage is waited out. During a long one, callers get an error at once.
     if (this.#failing && !this.#options.bus.connected) return 'bus-away';
     return undefined;
   }
@@ -153,7 +151,7 @@ export class Publisher<Value> {
     if (!queue.sending) this.#scheduleSend();
   }
 
-  /** Resolves when every value taken so far was confirmed or given up; none is taken any more. */
+  /** Resolves when every accepted value was confirmed or given up. From now on no value is accepted. */
   async drain(): Promise<void> {
     this.#draining = true;
     if (this.#isIdle()) return;
@@ -164,7 +162,7 @@ export class Publisher<Value> {
 
   #begin(queue: PartitionQueue): Message {
     const nowMs = this.#options.clock.nowMs();
-    // One value may be larger than a message should be; it then travels alone.
+    // A single value may exceed the message limit; it then travels alone.
     const writer =
       queue.spareWriters.pop() ??
       new RowBinaryWriter(this.#options.messageBytesMax + 2 * this.#options.cargo.bytesMax);
@@ -237,7 +235,7 @@ export class Publisher<Value> {
   }
 
   #fail(subject: string, timeoutMs: number): PublishReject {
-    if (!this.#failing) this.#options.log.error({ subject, timeoutMs }, 'the bus does not confirm; refusing');
+    if (!this.#failing) this.#options.log.error({ subject, timeoutMs }, 'the bus confirms no messages');
     this.#failing = true;
     return 'bus-away';
   }
@@ -248,7 +246,7 @@ export class Publisher<Value> {
       this.#messages.add();
       this.#values.add(waiters.length);
     }
-    // Bytes that were given up may still wait in the connection's buffer: their memory must not change any more.
+    // A message that was given up may still lie in the connection's buffer, so its memory must not be reused.
     if (reject !== 'bus-away' && queue.spareWriters.length < SPARE_WRITERS_MAX) {
       writer.reset();
       queue.spareWriters.push(writer);

@@ -4,7 +4,7 @@ import { RecentAnswers } from './recent-answers.ts';
 const waiter = { answered: () => {} };
 const answer = { deviceId: 'd', sessionId: 's' };
 
-test('a site that is forgotten leaves the answers of others alone', () => {
+test('evicting a site leaves the answers of other sites alone', () => {
   const recent = new RecentAnswers();
   for (const site of ['shop', 'shop-2']) {
     expect(recent.begin(site, 'id', 0, waiter)).toBe('first');

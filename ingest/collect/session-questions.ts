@@ -11,16 +11,16 @@ import {
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
 
-/** An owner that was silent is asked this often whether it is back; meanwhile nobody waits for it. */
+/** How often a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
-/** How long to wait before asking again when nobody listens. */
+/** The pause before another try when the partition has no owner. */
 const NO_RESPONDER_WAIT_MS = 50;
-/** Questions that wait in one lane at the most; what comes then is answered with silence. */
+/** Questions in one queue at most; further ones are not asked. */
 const WAITING_MAX = 50_000;
-/** Lanes of one partition: questions for an open session, and those for credit. */
+/** Each partition has two queues: one for open sessions, one for credit. */
 const QUEUES_PER_PARTITION = 2;
 
-/** Who asked; `candidate` tells its questions apart. An answer of undefined: the owner cannot be reached. */
+/** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached. */
 export interface Inquirer<Candidate> {
   answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
 }
@@ -34,15 +34,16 @@ interface QuestionQueue {
   readonly partition: number;
   waiting: PendingQuestion[];
   busy: boolean;
-  /** The owner did not answer, and is not known to be back. */
+  /** The owner did not answer and is not known to be back. */
   silent: boolean;
 }
 
 /**
- * Asks the owners of the partitions. One question is under way per partition; what comes meanwhile, or within one
- * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions. Questions
- * for credit have a lane of their own, since the owner may have to look into the store for them: visitors who are
- * waiting for a page do not wait for that, nor does a store that is slow make the owner seem silent to them.
+ * Asks the owners of the partitions. One question per queue is in flight; devices that come meanwhile, or within one
+ * iteration of the event loop, share the next one, so that answers come in the order of the questions.
+ *
+ * Questions for credit have a queue of their own, because the owner may have to read the store for them. Page views do
+ * not wait for that, and a slow store does not make the owner look silent to them.
  */
 export class SessionQuestions {
   readonly #bus: Bus;
@@ -66,11 +67,17 @@ export class SessionQuestions {
       busy: false,
       silent: false,
     }));
-    this.#failures = options.metrics.counter('ingest_session_lookup_failures_total', 'owners not reached');
-    this.#lookups = options.metrics.counter('ingest_session_lookups_total', 'grouped questions to owners');
+    this.#failures = options.metrics.counter(
+      'ingest_session_lookup_failures_total',
+      'session look-ups without an answer of the owner',
+    );
+    this.#lookups = options.metrics.counter(
+      'ingest_session_lookups_total',
+      'session look-ups sent to owners, for many devices each',
+    );
   }
 
-  /** False when the owner is not to be asked now; `inquirer.answered` is not called then. */
+  /** False when the owner cannot be asked now; `inquirer.answered` is not called then. */
   ask<Candidate>(
     partition: number,
     question: SessionQuestion,
@@ -83,7 +90,7 @@ export class SessionQuestions {
     queue.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
     if (!queue.busy) {
       queue.busy = true;
-      setImmediate(() => void this.#askAll(queue)); // Handles its failures.
+      setImmediate(() => void this.#askAll(queue)); // Handles its own failures.
     }
     return true;
   }
@@ -102,7 +109,7 @@ export class SessionQuestions {
     queue.busy = false;
   }
 
-  /** A partition is without an owner while its processor starts again; that is worth a wait, within the limit. */
+  /** A partition has no owner while its processor restarts, so this waits, up to the time limit. */
   async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
     for (let leftMs = this.#timeoutMs; ; leftMs -= NO_RESPONDER_WAIT_MS) {
       try {
@@ -115,7 +122,7 @@ export class SessionQuestions {
     }
   }
 
-  /** Asks nothing until the owner answers that. */
+  /** Sends empty questions until the owner answers one. */
   async #probe(queue: QuestionQueue): Promise<void> {
     const nothing = encodeSessionQuestions([]);
     while (queue.silent && !this.#stopped) {
@@ -124,12 +131,12 @@ export class SessionQuestions {
         await this.#bus.ask(sessionLookupSubjectOf(queue.partition), nothing, PROBE_EVERY_MS);
         queue.silent = false;
       } catch {
-        // Still away.
+        // Still silent.
       }
     }
   }
 
-  /** Ends the probes. */
+  /** Stops the probes. */
   stop(): void {
     this.#stopped = true;
   }
@@ -144,11 +151,11 @@ export class SessionQuestions {
       const answers = decodeSessionAnswers(await this.#askPatiently(queue.partition, bytes));
       if (answers.length === group.length) return answers;
     } catch {
-      // Counted below; the event goes on with an id that every node derives.
+      // Counted below. The event goes on with an id that every node derives alike.
     }
     this.#failures.add();
     queue.silent = true;
-    void this.#probe(queue); // Ends by itself, and counts its failures as nothing new.
+    void this.#probe(queue); // Ends by itself; its failures are not counted again.
     return undefined;
   }
 }

@@ -57,23 +57,23 @@ interface SeekCase {
   readonly readOnly?: boolean;
 }
 
-function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: SeekCase) {
+function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SeekCase) {
   return new Promise<FoundSession>((resolve) => {
     const found = sessions.seek({
       siteId: 's',
       deviceId: device,
       earlierDeviceId: earlier,
       occurredAtMs: atMs,
-      eventId: asked.eventId ?? '',
-      credit: asked.credit ?? false,
-      readOnly: asked.readOnly ?? false,
+      eventId: more.eventId ?? '',
+      credit: more.credit ?? false,
+      readOnly: more.readOnly ?? false,
       found: resolve,
     });
     if (found !== undefined) resolve(found);
   });
 }
 
-test('a session is asked for once, then known up to the gap after its last event', async () => {
+test('a session is looked up once, then known until the gap after its last event', async () => {
   const { sessionId } = await seek({});
   expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
   expect(await seek({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
@@ -81,13 +81,13 @@ test('a session is asked for once, then known up to the gap after its last event
   expect(await seek({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
 });
 
-test('a session that nobody touched here for the length of the gap is asked for again', async () => {
+test('a session without events on this node for the length of the gap is looked up again', async () => {
   await seek({});
   clock.advance(SESSION_GAP_MS);
   expect((await seek({})).kind).not.toBe('known');
 });
 
-test('events of a new device that arrive together get one session, also out of order', async () => {
+test('concurrent events of a new device get one session, also out of order', async () => {
   const found = await Promise.all([
     seek({ atMs: NOW_MS }),
     seek({ atMs: NOW_MS + 25 * 60_000 }),
@@ -96,31 +96,31 @@ test('events of a new device that arrive together get one session, also out of o
   expect(new Set(found.map(({ sessionId }) => sessionId)).size).toBe(1);
 });
 
-test('many devices are asked for in few questions', async () => {
+test('many devices share few questions', async () => {
   await Promise.all(Array.from({ length: 500 }, (_, index) => seek({ device: `d${index}` })));
   expect(owner.questions).toHaveLength(500);
   expect(owner.groups.length).toBeLessThan(10);
 });
 
-test('the device of yesterday is kept while its session is open, and not longer', async () => {
+test('yesterday’s device is used while its session is open, and no longer', async () => {
   const grant = owner.answer;
   owner.answer = (question) =>
     question.deviceId === 'yesterday'
       ? { kind: 'open', sessionId: 'cd'.repeat(16), firstMs: NOW_MS - 60_000, lastMs: NOW_MS - 1_000 }
       : grant(question);
-  const asked = { device: 'today', earlier: 'yesterday' };
-  expect(await seek(asked)).toEqual({ kind: 'open', deviceId: 'yesterday', sessionId: 'cd'.repeat(16) });
-  expect(await seek(asked)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
+  const visitor = { device: 'today', earlier: 'yesterday' };
+  expect(await seek(visitor)).toEqual({ kind: 'open', deviceId: 'yesterday', sessionId: 'cd'.repeat(16) });
+  expect(await seek(visitor)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
   owner.answer = grant;
-  expect(await seek({ ...asked, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ deviceId: 'today' });
+  expect(await seek({ ...visitor, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ deviceId: 'today' });
 });
 
-test('asking alone leaves no trace', async () => {
+test('a read-only look-up leaves no trace', async () => {
   await seek({ readOnly: true });
   expect(await seek({})).toMatchObject({ kind: 'granted' });
 });
 
-test('a late event that joins an old session does not hide the one that goes on', async () => {
+test('a late event that joins an old session does not replace the current one', async () => {
   const { sessionId } = await seek({});
   const old = NOW_MS - 10 * SESSION_GAP_MS;
   owner.answer = () => ({ kind: 'open', sessionId: 'ef'.repeat(16), firstMs: old, lastMs: old });
@@ -128,7 +128,7 @@ test('a late event that joins an old session does not hide the one that goes on'
   expect(await seek({})).toMatchObject({ kind: 'known', sessionId });
 });
 
-describe('what is paid late', () => {
+describe('late revenue', () => {
   const DAYS_AGO_MS = NOW_MS - 2 * 86_400_000;
   const ended = (sessionId: string, firstMs: number): SessionAnswer => ({
     kind: 'ended',
@@ -137,7 +137,7 @@ describe('what is paid late', () => {
     lastMs: firstMs + 60_000,
   });
 
-  test('is credited to the session that the owner says has ended, which is not remembered as an open one', async () => {
+  test('is credited to the ended session that the owner names, which is not remembered as open', async () => {
     const grant = owner.answer;
     owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
     const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
@@ -149,19 +149,19 @@ describe('what is paid late', () => {
     expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
   });
 
-  test('joins the session that goes on here, without a question', async () => {
+  test('joins the current session of this node without a question', async () => {
     const { sessionId } = await seek({});
     expect(await seek({ credit: true })).toMatchObject({ kind: 'known', sessionId });
     expect(owner.questions).toHaveLength(1);
   });
 
-  test('joins a session of this node that begins soon after it, though the owner knows an ended one', async () => {
+  test('joins a session of this node that begins soon after it, although the owner names an ended one', async () => {
     const { sessionId } = await seek({});
     owner.answer = () => ended('ab', DAYS_AGO_MS);
     expect(await seek({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({ kind: 'known', sessionId });
   });
 
-  test('goes to the open session before an ended one', async () => {
+  test('goes to an open session rather than an ended one', async () => {
     owner.answer = ({ deviceId }) =>
       deviceId === 'yesterday'
         ? ended('cd', DAYS_AGO_MS)
@@ -172,15 +172,15 @@ describe('what is paid late', () => {
     });
   });
 
-  test('goes to the later session of the devices of today and yesterday', async () => {
+  test('goes to the later session of today’s and yesterday’s device', async () => {
     owner.answer = ({ deviceId }) => ended(deviceId === 'early' ? 'ab' : 'cd', DAYS_AGO_MS + deviceId.length);
-    const asked = { credit: true, atMs: NOW_MS };
-    expect(await seek({ ...asked, device: 'early', earlier: 'yesterday' })).toEqual({
+    const late = { credit: true, atMs: NOW_MS };
+    expect(await seek({ ...late, device: 'early', earlier: 'yesterday' })).toEqual({
       kind: 'ended',
       deviceId: 'yesterday',
       sessionId: 'cd'.repeat(16),
     });
-    expect(await seek({ ...asked, device: 'later today', earlier: 'early' })).toMatchObject({
+    expect(await seek({ ...late, device: 'later today', earlier: 'early' })).toMatchObject({
       deviceId: 'later today',
     });
   });
@@ -204,7 +204,7 @@ describe('what is paid late', () => {
     });
   });
 
-  test('is looked up in a lane of its own: who waits for a page does not wait for the store', async () => {
+  test('is looked up in a queue of its own, so that page views do not wait for the store', async () => {
     owner.stop();
     let answerLate: () => void = () => {};
     const late = new Promise<void>((resolve) => {
@@ -212,9 +212,9 @@ describe('what is paid late', () => {
     });
     const partition = partitionOf('s', 'd', PARTITIONS);
     const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
-      const asked = decodeSessionQuestions(bytes);
-      if (asked.some(({ credit }) => credit)) await late;
-      return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+      const questions = decodeSessionQuestions(bytes);
+      if (questions.some(({ credit }) => credit)) await late;
+      return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
     });
     const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
     expect(await seek({})).toMatchObject({ kind: 'granted' });
@@ -224,7 +224,7 @@ describe('what is paid late', () => {
   });
 });
 
-test('an id is derived while the owner is silent, and its word counts again when it is back', async () => {
+test('an id is derived while the owner is silent, and the owner decides again when it is back', async () => {
   owner.stop();
   const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
   expect(await seek({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
@@ -239,7 +239,7 @@ test('an id is derived while the owner is silent, and its word counts again when
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
-test('an id is derived from when the event came, however long the owner was waited for', async () => {
+test('an id is derived from the arrival of the event, however long the owner was waited for', async () => {
   owner.stop();
   clock.advance(SESSION_GAP_MS - 1);
   const atMs = clock.nowMs();
@@ -248,7 +248,7 @@ test('an id is derived from when the event came, however long the owner was wait
   expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
 });
 
-test('a session whose event was not stored is unlearned', async () => {
+test('a session whose event was not stored is evicted', async () => {
   const found = await seek({});
   sessions.evict('s', found);
   expect((await seek({})).kind).toBe('granted');

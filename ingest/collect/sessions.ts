@@ -7,8 +7,8 @@ import { latestOf, type SessionAnswer } from '../session-lookup.ts';
 import type { Inquirer, SessionQuestions } from './session-questions.ts';
 
 /**
- * How a session was found; `derived` is the only one that may turn out not to be the stored one. `ended`: no session
- * reaches the event, and this is the device's latest; only a seeker who asks for credit hears it.
+ * How a session was found. Only a `derived` id may differ from the stored one. `ended`: no session reaches the event,
+ * and this is the device's latest; only a seeker for credit gets it.
  */
 export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
 
@@ -19,19 +19,19 @@ export interface FoundSession {
   readonly sessionId: string;
 }
 
-/** Somebody who needs a session. */
+/** Needs a session. */
 export interface SessionSeeker {
   readonly siteId: string;
-  /** The device under today's salt, or the one that was named. Empty: none. */
+  /** The device under today's salt, or the one that the request names; empty when there is none. */
   readonly deviceId: string;
-  /** The same visitor under yesterday's salt; empty when there is no such candidate. */
+  /** The same visitor under yesterday's salt; empty when that cannot apply. */
   readonly earlierDeviceId: string;
   readonly occurredAtMs: number;
   /** Empty when the event has none. */
   readonly eventId: string;
-  /** True for what is paid late: a session that has ended will do, where none reaches the event. */
+  /** True for revenue: when no session reaches the event, one that has ended will do. */
   readonly credit: boolean;
-  /** True when no event follows: nothing is noted down. */
+  /** True when no event follows, so that nothing is remembered. */
   readonly readOnly: boolean;
   /** Called once, unless `seek` returned the session. */
   found(session: FoundSession): void;
@@ -41,22 +41,22 @@ interface KnownSession {
   readonly sessionId: string;
   firstMs: number;
   lastMs: number;
-  /** When an event of it passed here, by our clock. */
+  /** When an event of it last passed this node, by this node's clock. */
   touchedMs: number;
-  /** False for a derived id: it serves only while the owner cannot be asked. */
+  /** False for a derived id, which is used only while the owner cannot be asked. */
   readonly certain: boolean;
 }
 
 /**
- * Finds the session of an event, exactly as it will be stored.
+ * Finds the session of an event exactly as it will be stored.
  *
  *        firstMs        lastMs        lastMs + gap
  *     ─────┼──────────────┼────────────────┼─────▶ event time
  *          └─ certain: no look-up ─────────┘
  *
- * What lies outside of that, and every event with an id that may have been recorded before, is asked of the owner of
- * the device's partition. Just after midnight a visitor has two devices; the one of yesterday is kept while its
- * session is open, and is credited with what is paid late when its session is the latest.
+ * Everything outside that range, and every event whose id may have been recorded before, is asked of the owner of the
+ * device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
+ * it is credited with late revenue when its session is the latest.
  */
 export class Sessions {
   readonly #known: LRUCache<string, KnownSession>;
@@ -78,12 +78,12 @@ export class Sessions {
     this.#clock = options.clock;
     this.#found = options.metrics.reasons(
       'ingest_sessions_found_total',
-      'sessions by how they were found',
+      'sessions found, by kind',
       FOUND_KINDS,
     );
   }
 
-  /** The session, if it can be told at once; otherwise undefined, and `seeker.found` is called later. */
+  /** The session if it is known at once; otherwise undefined, and `seeker.found` is called later. */
   seek(seeker: SessionSeeker): FoundSession | undefined {
     if (seeker.eventId === '') {
       const known = this.#certain(seeker, this.#clock.nowMs());
@@ -97,18 +97,18 @@ export class Sessions {
     return undefined;
   }
 
-  /** Unlearns a session whose event was not stored after all. */
+  /** Evicts a session whose event was not stored. */
   evict(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
     const key = keyOf(siteId, deviceId);
     if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
   }
 
-  /** Knows nothing of a site any more. */
+  /** Evicts a site's sessions. */
   evictSite(siteId: string): void {
     deleteKeys(this.#known, keyOf(siteId, ''));
   }
 
-  /** Asks nobody any more. */
+  /** Stops asking owners. */
   stop(): void {
     this.#questions.stop();
   }
@@ -133,7 +133,7 @@ export class Sessions {
       return this.#count({ kind: 'repeat', deviceId: earlierDeviceId, sessionId: earlier.sessionId });
     if (deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     const nowMs = this.#clock.nowMs();
-    // What passed here since the question was asked is newer than the answer.
+    // An event that passed here after the question was sent is newer than the answer.
     const known = this.#certain(seeker, nowMs);
     if (known !== undefined) return this.#count(known);
     if (earlier?.kind === 'open') return this.#count(this.#join(seeker, earlierDeviceId, earlier, nowMs));
@@ -144,7 +144,7 @@ export class Sessions {
     return this.#count(this.#begin(seeker, current, { askedAtMs, nowMs }));
   }
 
-  /** A session that this node is sure of, extended by the seeker's event. */
+  /** A session that this node is certain of, extended by the seeker's event. */
   #certain(seeker: SessionSeeker, nowMs: number): FoundSession | undefined {
     return (
       this.#extend(seeker, seeker.deviceId, nowMs) ??
@@ -164,7 +164,7 @@ export class Sessions {
     return { kind: 'known', deviceId, sessionId: known.sessionId };
   }
 
-  /** Joins a session that the owner says is open. */
+  /** Joins a session that the owner reports as open. */
   #join(seeker: SessionSeeker, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
     const { sessionId } = answer;
     this.#note(seeker, deviceId, {
@@ -177,7 +177,7 @@ export class Sessions {
     return { kind: 'open', deviceId, sessionId };
   }
 
-  /** A session of this node that the event joins, though the owner does not say so. */
+  /** A session of this node that the event joins although the owner does not report it. */
   #joinable(
     { siteId, deviceId, occurredAtMs }: SessionSeeker,
     answer: SessionAnswer | undefined,
@@ -188,7 +188,7 @@ export class Sessions {
     return isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined }) ? known : undefined;
   }
 
-  /** Opens a session with the id that the owner grants, or with the one that every node derives without it. */
+  /** Opens a session with the id that the owner grants, or with the derived id when the owner is silent. */
   #begin(
     seeker: SessionSeeker,
     answer: SessionAnswer | undefined,
@@ -197,7 +197,7 @@ export class Sessions {
     const { siteId, deviceId, occurredAtMs } = seeker;
     const known = this.#joinable(seeker, answer, nowMs);
     if (known !== undefined) {
-      // An event that came late belongs to the session that begins soon after it and is on its way to the owner.
+      // A late event belongs to the session that begins soon after it and is still on its way to the owner.
       if (!seeker.readOnly) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
         known.lastMs = Math.max(known.lastMs, occurredAtMs);
@@ -216,7 +216,7 @@ export class Sessions {
     if (readOnly) return;
     const key = keyOf(siteId, deviceId);
     const current = this.#known.peek(key);
-    // An old session that a late event joined must not hide the one that goes on.
+    // An old session that a late event joined must not replace the current one.
     if (current === undefined || !current.certain || current.lastMs <= session.lastMs)
       this.#known.set(key, session);
   }
@@ -229,12 +229,15 @@ export class Sessions {
 
 type Candidate = 'current' | 'earlier';
 
-/** The one or two questions of one seeker; done when every answer is there. An answer of undefined is a silence. */
+/**
+ * The one or two questions of a seeker; done when both are answered. An answer of undefined means that the owner was
+ * silent.
+ */
 class Inquiry implements Inquirer<Candidate> {
   readonly seeker: SessionSeeker;
   /**
-   * When the event came, by our clock. What is derived goes by it and not by when the owner was given up, so that nodes
-   * which waited for it and those which knew better derive the same.
+   * When the event arrived, by this node's clock. A derived id depends on it and not on when the owner was given up, so
+   * that every node derives the same id however long it waited.
    */
   readonly askedAtMs: number;
   readonly #done: (inquiry: Inquiry) => void;
@@ -255,7 +258,7 @@ class Inquiry implements Inquirer<Candidate> {
   }
 }
 
-/** The latest session of the visitor's one or two devices, when it has ended: nothing of it is remembered here. */
+/** The latest session of the visitor's one or two devices when it has ended. Nothing of it is remembered here. */
 function latestEnded(
   seeker: SessionSeeker,
   current: SessionAnswer | undefined,
@@ -273,12 +276,15 @@ function keyOf(siteId: string, deviceId: string): string {
   return `${siteId}\n${deviceId}`;
 }
 
-/** Whether an event that lies just before or in a session of this node joins it, though the owner does not say so. */
+/**
+ * Whether an event shortly before or within a session of this node joins it although the owner does not report that
+ * session.
+ */
 function isJoinable(
   known: KnownSession,
   event: { readonly occurredAtMs: number; readonly nowMs: number; readonly ownerSilent: boolean },
 ): boolean {
-  // A derived session counts only while there is no better word, an old one not at all.
+  // A derived session counts only while the owner is silent, an expired one not at all.
   if (!known.certain && !event.ownerSilent) return false;
   if (event.nowMs - known.touchedMs >= SESSION_GAP_MS) return false;
   const fromMs = known.firstMs - SESSION_GAP_MS;

@@ -17,11 +17,11 @@ function siteWith(filters: Partial<Site['filters']>): Site {
   return siteSchema.parse(fields);
 }
 
-const nobody: FilterSubject = { address: '', profileId: '', name: '', path: '' };
+const empty: FilterSubject = { address: '', profileId: '', name: '', path: '' };
 const excludedBy = (filters: Partial<Site['filters']>, subject: Partial<FilterSubject>) =>
-  new SiteFilters().excludedBy(siteWith(filters), { ...nobody, ...subject });
+  new SiteFilters().excludedBy(siteWith(filters), { ...empty, ...subject });
 
-describe('what a site filters', () => {
+describe('a filter', () => {
   test.each([
     [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.7' }, 'address'],
     [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.8' }, undefined],
@@ -42,7 +42,7 @@ describe('what a site filters', () => {
     [{ paths: ['*'] }, { path: '/' }, 'path'],
     [{ paths: ['/a*a'] }, { path: '/a' }, undefined],
     [{ paths: ['/(a+)+$'] }, { path: '/aaaaaaaa' }, undefined],
-  ] as const)('%j holds %j: %s', (filters, subject, kind) => {
+  ] as const)('%j excludes %j by %s', (filters, subject, kind) => {
     expect(excludedBy(filters as unknown as Partial<Site['filters']>, subject)).toBe(kind);
   });
 
@@ -50,13 +50,13 @@ describe('what a site filters', () => {
     expect(excludedBy({}, { address: '203.0.113.7', profileId: 'a', name: 'b', path: '/' })).toBeUndefined();
   });
 
-  test('a changed record counts at once', () => {
+  test('a changed site is filtered by its new filters at once', () => {
     const filters = new SiteFilters();
-    expect(filters.excludedBy(siteWith({ names: ['a'] }), { ...nobody, name: 'b' })).toBeUndefined();
-    expect(filters.excludedBy(siteWith({ names: ['b'] }), { ...nobody, name: 'b' })).toBe('name');
+    expect(filters.excludedBy(siteWith({ names: ['a'] }), { ...empty, name: 'b' })).toBeUndefined();
+    expect(filters.excludedBy(siteWith({ names: ['b'] }), { ...empty, name: 'b' })).toBe('name');
   });
 
-  test('a pattern matches as a regular expression with the same meaning does', () => {
+  test('a path pattern matches exactly as its regular expression does', () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'b', '/', '*'), maxLength: 8 });
     fc.assert(
       fc.property(

@@ -2,11 +2,11 @@ import { BlockList } from 'node:net';
 import type { Site } from '../../infra/accounts/accounts.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 
-/** What a site may want to be left out. Each is a kind of tally. */
+/** What a site's filters look at. Each is a reason in the tallies. */
 export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
 export type FilterKind = (typeof FILTER_KINDS)[number];
 
-/** What a filter looks at. Texts; empty when a request says nothing of it. */
+/** The values that filters are compared with; empty when the request does not give one. */
 export interface FilterSubject {
   readonly address: string;
   readonly profileId: string;
@@ -15,18 +15,18 @@ export interface FilterSubject {
 }
 
 /**
- * The filters of sites, made ready once for each version of a site's settings. Addresses: single ones and CIDR ranges;
- * paths: as they are, or with `*` for any run of characters; names and profile ids: as they are.
+ * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in
+ * paths `*` stands for any run of characters; names and profile ids match as they are.
  */
 export class SiteFilters {
   readonly #compiled = new WeakMap<Site['filters'], CompiledFilters>();
 
-  /** Whether the site filters anything. */
+  /** Whether the site has any filter. */
   hasFilters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
     return addresses.length + profileIds.length + names.length + paths.length > 0;
   }
 
-  /** Why the site does not want this; undefined when it does. */
+  /** Which kind of filter excludes this; undefined when none does. */
   excludedBy({ filters }: Site, subject: FilterSubject): FilterKind | undefined {
     let compiled = this.#compiled.get(filters);
     if (compiled === undefined) {
@@ -58,14 +58,16 @@ class CompiledFilters {
     return path !== '' && this.#paths.some((pattern) => pattern.matches(path)) ? 'path' : undefined;
   }
 
-  /** An entry that is no address filters nothing: it must not stop the site's events. */
+  /** An entry that is not an address filters nothing: it must not stop the site's events. */
   #addAddress(entry: string): void {
     const range = readAddressRange(entry);
     if (range !== undefined) this.#addresses.addSubnet(range.network, range.prefix, range.family);
   }
 }
 
-/** A path with `*` for any run of characters, matched piece by piece: its time grows with the path, never beyond. */
+/**
+ * A path in which `*` stands for any run of characters. It is matched piece by piece, in time proportional to the path.
+ */
 class PathPattern {
   readonly #pieces: readonly string[];
 

@@ -5,7 +5,7 @@ import { partitionOf } from '../event.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
 const HOUR_MS = 3_600_000;
-/** Distinct counts between two turns; what is beyond counts without its name. */
+/** Distinct tallies between two publishes; beyond it a tally is counted without its name. */
 const COUNTS_MAX = 10_000;
 const NAME_MAX = 80;
 
@@ -18,8 +18,8 @@ interface Tally {
 }
 
 /**
- * Counts what was understood and not recorded, by site, hour, reason and name, and sends the counts on in `turn`. What
- * was counted since the last turn is lost with the process: nobody was told that it is recorded.
+ * Counts excluded bodies by site, hour, reason and name, and publishes the counts in `publish`. Counts since the last
+ * publish are lost with the process: no response promised that they are stored.
  */
 export class Tallies implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
@@ -33,7 +33,7 @@ export class Tallies implements PublishWaiter {
     this.#partitions = partitions;
   }
 
-  /** `reason` is from a closed set; `name` says more, and may be what a stranger sent. */
+  /** `reason` comes from a closed set. `name` is a detail and may be text from the request. */
   count(projectId: string, reason: string, name: string): void {
     const hourMs = Math.floor(this.#clock.nowMs() / HOUR_MS) * HOUR_MS;
     const shown = this.#tallies.size >= COUNTS_MAX ? '' : name.slice(0, NAME_MAX);
@@ -43,7 +43,7 @@ export class Tallies implements PublishWaiter {
     else known.count += 1;
   }
 
-  /** Sends what was counted since the last turn, unless the bus takes nothing now. */
+  /** Publishes the counts since the last call, unless the bus accepts nothing now. */
   publish(): void {
     if (this.#tallies.size === 0 || this.#publisher.rejectReason() !== undefined) return;
     const tallies = this.#tallies;
@@ -56,6 +56,6 @@ export class Tallies implements PublishWaiter {
     }
   }
 
-  /** A tally that was not confirmed may have been stored: it is not sent again, since it would count twice. */
+  /** A tally that was not confirmed may have been stored. It is not sent again, because it would count twice. */
   published(): void {}
 }

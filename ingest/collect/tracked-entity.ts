@@ -25,21 +25,21 @@ export interface TrackedEntityDeps {
   readonly partitions: number;
 }
 
-/** A body about a profile, a group or an alias, and whose it is. */
+/** A body about a profile, a group or an alias, with its caller and devices. */
 export interface TrackedEntityOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: EntityBody;
   readonly devices: Devices;
   readonly nowMs: number;
-  /** Whether the answer names the visitor's device and session; nobody reads them in a batch's. */
+  /** Whether the answer names the visitor's device and session. A batch's answer does not. */
   readonly namesSession: boolean;
   readonly outcome: TrackOutcome;
 }
 
 /**
- * One update of a record on its way. It is checked first, which may ask the record's owner, and then published; in a
- * batch all are checked before the first is published, so that they keep their order.
+ * One update of an entity. It is checked first, which may ask the entity's owner, and then published. In a batch all
+ * updates are checked before the first is published, so that they keep their order.
  */
 export class TrackedEntity implements AnswerWaiter {
   readonly #deps: TrackedEntityDeps;
@@ -54,14 +54,14 @@ export class TrackedEntity implements AnswerWaiter {
     this.#updateId = options.body.eventId || options.facts.idempotencyKey;
   }
 
-  /** What is wrong with it, as far as that can be told before it is applied. */
+  /** Why the update is rejected, as far as that is known before it is applied. */
   async check(): Promise<Reject | undefined> {
     const { body } = this.#options;
     if (body.kind === 'assign_group' && this.#profileOf(body.profileId) === '') return NO_PROFILE;
     return body.kind === 'step' ? this.#checkStep(body) : undefined;
   }
 
-  /** Makes it durable and answers; call it once `check` found nothing. Resolves when the answer is out. */
+  /** Makes the update durable and answers. Call it after `check` found nothing; it resolves when the answer is out. */
   async publish(): Promise<void> {
     if (this.#updateId === '') {
       this.#finish(await this.#store());
@@ -79,7 +79,7 @@ export class TrackedEntity implements AnswerWaiter {
     this.#deps.recentAnswers.end(this.#siteId, this.#updateId, this.#deps.clock.nowMs(), answer);
   }
 
-  /** The request that had this id first came to its end. */
+  /** The request that had this id first has ended. */
   answered(answer: TrackAnswer | undefined): void {
     this.#finish(answer ?? busy('bus-away'));
   }
@@ -154,16 +154,19 @@ export class TrackedEntity implements AnswerWaiter {
           properties: body.properties,
         };
       case 'alias':
-        throw new Error('an alias is no update of a record');
+        throw new Error('an alias is not an update of an entity');
     }
   }
 
-  /** The profile that is meant; without one the device stands for itself. */
+  /** The profile that the update is about; without one, the device stands for it. */
   #profileOf(profileId: string): string {
     return this.#deps.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
   }
 
-  /** The owner knows whether the property holds a number. When it does not answer, the record's lane decides alone. */
+  /**
+   * The owner knows whether the property holds a number. While it is silent the update is accepted, and the entity's
+   * lane skips what is not a number.
+   */
   async #checkStep(body: StepBody): Promise<Reject | undefined> {
     const id = this.#profileOf(body.profileId);
     const answer = await this.#deps.entityQuestions.ask({ kind: 'profile', projectId: this.#siteId, id });
@@ -202,15 +205,15 @@ export class TrackedEntity implements AnswerWaiter {
 const NO_PROFILE: Reject = {
   reason: 'schema',
   status: 400,
-  message: 'payload.profileId: missing; it stands for the visitor only where the request has a device',
+  message: 'payload.profileId: expected an id, because the request has no device to use instead',
 };
 const NOT_A_NUMBER: Reject = {
   reason: 'not-a-number',
   status: 400,
-  message: 'payload.property: the profile has something there that is not a number',
+  message: 'payload.property: expected a property whose value is a number or absent',
 };
 const CIRCLE: Reject = {
   reason: 'schema',
   status: 400,
-  message: 'payload.alias: payload.profileId is an alias of it already',
+  message: 'payload.alias: expected an id that payload.profileId is not already an alias of',
 };

@@ -37,12 +37,12 @@ export interface TrackedEventDeps {
   readonly partitions: number;
 }
 
-/** An event that may be recorded, and everything that is known of it. */
+/** An accepted event, with everything that is known about it. */
 export interface TrackedEventOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: TrackBody;
-  /** The body's profile, or the one that it stands for. */
+  /** The body's profile, or the one that it is an alias of. */
   readonly profileId: string;
   readonly devices: Devices;
   readonly environment: Environment;
@@ -51,7 +51,9 @@ export interface TrackedEventOptions {
   readonly outcome: TrackOutcome;
 }
 
-/** One event on its way. It is its own callback at every step, so that a step costs no closure. */
+/**
+ * One event from acceptance to its answer. It is its own callback at every step, so that no step allocates a closure.
+ */
 export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter {
   readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
@@ -61,7 +63,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
   readonly occurredAtMs: number;
   readonly eventId: string;
   readonly readOnly = false;
-  /** Revenue goes to the device's latest session, though that may have ended. */
+  /** Revenue is credited to the device's latest session even when that has ended. */
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
@@ -91,7 +93,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
 
   found(session: FoundSession): void {
     this.#session = session;
-    // Recorded before: the answer is the first one's, and nothing is published.
+    // Recorded before: answer as the first time and publish nothing.
     if (session.kind === 'repeat') {
       this.#end(session, undefined);
       return;
@@ -115,7 +117,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
     this.#end(undefined, busy(reject));
   }
 
-  /** The event that had this id first came to its end. */
+  /** The event that had this id first has ended. */
   answered(answer: TrackAnswer | undefined): void {
     const { outcome } = this.#options;
     if (answer === undefined) outcome.rejected(busy('bus-away'));
@@ -130,13 +132,15 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
       this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), answer);
   }
 
-  /** An order counts once for ever, and a refund never exceeds it: its record decides what the event is worth. */
+  /**
+   * An order counts once for ever and a refund never exceeds it, so the order's entity decides what the event is worth.
+   */
   #order(revenue: RevenueClaim, event: Event, partition: number): void {
     const { partitions, entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;
     const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
     encodeEvent(writer, event);
-    // The currency of a refund that names none is its order's, and so is the size of its minor units.
+    // A refund without a currency takes its order's, and with it the size of the minor unit.
     const isOpen = isRefund && revenue.currency === '';
     const minorUnits = isOpen ? revenue.minorUnits : amountOf(revenue, event.currency);
     const update: OrderUpdate = {
@@ -170,9 +174,9 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
       occurredAtMs: this.occurredAtMs,
       receivedAtMs: nowMs,
       sessionId,
-      // An order may wait for its record until after the end of a session that is open now.
+      // An order may wait for its entity until after a session that is open now has ended.
       credit: sessionId !== '' && (kind === 'ended' || (revenue !== undefined && revenue.orderId !== '')),
-      // A refund without an amount is worth what its order's record says.
+      // For a refund without an amount, the order's entity fills it in.
       revenue: revenue === undefined ? undefined : BigInt(amountOf(revenue, currency) || '0'),
       currency,
       orderId: revenue?.orderId ?? '',

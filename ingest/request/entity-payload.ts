@@ -4,7 +4,7 @@ import { flattenProperties, KEY_MAX } from './properties.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
-/** The types of a body that changes what is known of a person or a group and records no event. */
+/** Types of a body that updates a profile or a group and records no event. */
 export const ENTITY_UPDATE_TYPES = [
   'identify',
   'increment',
@@ -15,20 +15,20 @@ export const ENTITY_UPDATE_TYPES = [
 ] as const;
 export type EntityUpdateType = (typeof ENTITY_UPDATE_TYPES)[number];
 
-/** First name, last name and e-mail address; also a group's type and name. */
+/** Maximum characters of a first name, last name or e-mail address, and of a group's type and name. */
 export const ENTITY_TEXT_MAX = 256;
 export const AVATAR_MAX = 2048;
 export const GROUP_IDS_MAX = 256;
-/** A step has at most so many characters as decimal text, without its sign. */
+/** Maximum characters of a step as decimal text, without its sign. */
 export const STEP_MAX = 40;
 
-/** Whose request it is, by `__deviceId` and `__ip`; empty when absent, as where a payload has no properties. */
+/** The visitor by `__deviceId` and `__ip`; empty when absent, as in payloads without properties. */
 interface Origin {
   readonly deviceId: string;
   readonly address: string;
 }
 
-/** Sets what is given of a profile. Undefined is not given; the empty text is. */
+/** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
   readonly kind: 'identify';
   readonly profileId: string;
@@ -40,13 +40,13 @@ export interface IdentifyPayload extends Origin {
   readonly properties: readonly string[];
 }
 
-/** Adds to a number among a profile's properties: `increment`, and `decrement` with a negative step. */
+/** Adds to a number among a profile's properties: `increment`, or `decrement` with a negative step. */
 export interface StepPayload extends Origin {
   readonly kind: 'step';
   readonly profileId: string;
   /** A dotted key. */
   readonly property: string;
-  /** Decimal text, with a leading `-` when it takes away. */
+  /** Decimal text, with a leading `-` for a decrement. */
   readonly step: string;
 }
 
@@ -56,18 +56,18 @@ export interface GroupPayload extends Origin {
   readonly id: string;
   readonly type: string;
   readonly name: string;
-  /** Flat, as those of a profile. */
+  /** Flat, like a profile's. */
   readonly properties: readonly string[];
 }
 
-/** Makes a profile a member of groups; an empty `profileId` stands for the caller's device. */
+/** Adds a profile to groups; an empty `profileId` stands for the caller's device. */
 export interface AssignGroupPayload extends Origin {
   readonly kind: 'assign_group';
   readonly profileId: string;
   readonly groupIds: readonly string[];
 }
 
-/** What `alias` did and does counts as `profileId` from then on. The two differ. */
+/** From now on, what `alias` does counts as `profileId`. The two differ. */
 export interface AliasPayload extends Origin {
   readonly kind: 'alias';
   readonly profileId: string;
@@ -78,7 +78,7 @@ export type EntityPayload = IdentifyPayload | StepPayload | GroupPayload | Assig
 
 type PayloadFields = Readonly<Record<string, unknown>>;
 
-/** Reads the payload of one type. What it returns counts only when `rules` has no problem. */
+/** Reads the payload of one type. The result is valid only when `rules` has no problem. */
 export function readEntityPayload(
   type: EntityUpdateType,
   fields: PayloadFields,
@@ -128,7 +128,7 @@ function readStep(fields: PayloadFields, rules: TextRules, sign: '' | '-'): Step
 function readStepSize(value: unknown, rules: TextRules): string {
   if (value === undefined || value === null) return '1';
   if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) {
-    rules.fail('payload.value', 'expected a number above 0');
+    rules.fail('payload.value', 'expected a number greater than 0');
     return '';
   }
   const text = decimalText(value);
@@ -166,7 +166,7 @@ function readGroupIds(value: unknown, rules: TextRules): readonly string[] {
 function readAlias(fields: PayloadFields, rules: TextRules): AliasPayload {
   const profileId = readProfileId(fields, rules);
   const alias = rules.identity(fields.alias, 'payload.alias', IDENTITY_MAX);
-  if (alias === profileId) rules.fail('payload.alias', 'expected another id than payload.profileId');
+  if (alias === profileId) rules.fail('payload.alias', 'expected an id other than payload.profileId');
   return { kind: 'alias', profileId, alias, ...NO_ORIGIN };
 }
 

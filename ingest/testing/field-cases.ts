@@ -16,7 +16,7 @@ export function parseFields(type: string, fields: FieldTexts): ParsedBody {
 
 /** What one field of a parsed body is; of a refused one, why. */
 export function fieldOf(body: ParsedBody, field: string): unknown {
-  return body.kind === 'reject' ? `refused: ${body.message}` : new Map(Object.entries(body)).get(field);
+  return body.kind === 'reject' ? `rejected: ${body.message}` : new Map(Object.entries(body)).get(field);
 }
 
 /** JSON of `inner` below so many objects. */

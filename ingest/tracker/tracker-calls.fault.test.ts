@@ -249,9 +249,9 @@ inBrowser('sending', () => {
     expect(await visit.run(`return op('getDeviceId')`)).toBe('');
     expect(visit.site.calls).toEqual([]);
     const readyAtMs = await visit.run<number>(`op('ready'); return Date.now()`);
-    const [revenueEntry] = await visit.calls(1);
-    expect(propertiesOf(revenueEntry)).toMatchObject({ __path: `${visit.site.url}/page` });
-    expect(propertiesOf(revenueEntry).__timestamp).toBeLessThan(readyAtMs - TIMESTAMP_AFTER_MS);
+    const [waiting] = await visit.calls(1);
+    expect(propertiesOf(waiting)).toMatchObject({ __path: `${visit.site.url}/page` });
+    expect(propertiesOf(waiting).__timestamp).toBeLessThan(readyAtMs - TIMESTAMP_AFTER_MS);
   });
 
   test('waits for a profile where that is wanted, and what was kept gets it', async () => {
