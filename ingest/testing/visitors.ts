@@ -1,6 +1,6 @@
 import { SeededRandom } from './random.ts';
 
-/** One thing that a visitor does, `afterMs` after the one before it. */
+/** One action of a visitor, `afterMs` after the previous one. */
 export interface ModelStep {
   readonly afterMs: number;
   readonly name: string;
@@ -11,13 +11,13 @@ export interface ModelStep {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** One visit to a site, as a browser would report it. */
+/** One visit to a site, as a browser would send it. */
 export interface ModelVisit {
   readonly address: string;
   readonly userAgent: string;
-  /** Empty for most: they are not logged in. */
+  /** Empty for most visits: they are not logged in. */
   readonly profileId: string;
-  /** What the first step came from; empty for a direct visit. */
+  /** The referrer of the first step; empty for a direct visit. */
   readonly referrer: string;
   readonly steps: readonly [ModelStep, ...ModelStep[]];
 }
@@ -71,14 +71,14 @@ const CAMPAIGNS: readonly [string, ...string[]] = [
 const CUSTOM_EVENTS: readonly [string, ...string[]] = ['link_out', 'signup', 'video_play', 'search'];
 
 /**
- * Believable visits, the same for the same seed: a few pages get most of the views, half the visits see one page,
- * some come from campaigns, few are logged in, and a visitor may come back.
+ * Realistic visits, the same for the same seed: a few pages get most of the views, half the visits see one page, some
+ * come from campaigns, few are logged in, and visitors may return.
  */
 export class VisitorModel {
   readonly #random: SeededRandom;
   readonly #visitors: number;
 
-  /** `visitors` is how many different ones there are in the world. */
+  /** `visitors` is the number of different visitors. */
   constructor(seed: number, visitors: number) {
     this.#random = new SeededRandom(seed);
     this.#visitors = visitors;
@@ -88,7 +88,7 @@ export class VisitorModel {
   nextVisit(dwellMs = 40_000): ModelVisit {
     const random = this.#random;
     const visitor = Math.floor(random.next() ** 1.5 * this.#visitors);
-    // What a visitor is does not depend on when it comes: its traits have a generator of their own.
+    // A visitor's traits do not depend on when it comes, so they have a generator of their own.
     const traits = new SeededRandom(visitor * 2_654_435_761);
     const steps: [ModelStep, ...ModelStep[]] = [this.#landing()];
     while (steps.length < 40 && random.chance(steps.length === 1 ? 0.55 : 0.72))

@@ -10,17 +10,18 @@ declare const document: Browser['document'];
 declare const location: Browser['location'];
 
 declare global {
-  /** The release; the build puts it in. */
+  /** The release, inserted by the build. */
   const TRACKER_VERSION: string;
 }
 
 type EventProperties = Readonly<Record<string, unknown>>;
 
 /**
- * Starts to work for one client: collects by itself what may be collected, and returns what the page can call.
+ * Starts tracking for one client: collects automatically what the settings allow, and returns the methods that a page
+ * can call.
  *
- * One closure holds what is known of the visitor and of the page. Each further one, with what they would have to show
- * one another, costs 20 to 45 bytes of the 2,560 that the script may have.
+ * One closure holds all state of visitor and page. Each further closure would cost 20 to 45 of the script's 2,560 bytes
+ * for what they share.
  */
 export function startTracker(
   options: TrackerOptions,
@@ -62,7 +63,7 @@ export function startTracker(
   });
 
   const send = (type: string, payload: EventProperties) => {
-    // A copy, since the page may change its objects while the call waits. Also takes out what is undefined.
+    // A copy, because the page may change its objects while the call waits. It also drops undefined values.
     const copy = JSON.parse(JSON.stringify(payload));
     const call = { type, payload: { eventId: newEventId(), profileId, ...copy } };
     if (!filter || filter(call)) delivery.send(call);
@@ -70,7 +71,7 @@ export function startTracker(
 
   const track = (name: string, properties?: EventProperties, eventId?: string) => {
     const { profileId: ownProfileId, groups, ...free } = { ...properties };
-    // The path of a view holds until the address changes, also one that the page made up.
+    // The path of a view, which the page may have made up, stays valid until the address changes.
     const __path = location.href === viewedAddress ? viewedPath : location.href;
     send('track', {
       name,
@@ -99,7 +100,7 @@ export function startTracker(
 
   const setGroups = (groupIds: readonly string[]) => send('assign_group', { groupIds });
 
-  /** What the service calls the visitor; asks it when no answer has said so yet. */
+  /** The service's id of the visitor's device or session; requested when no answer has named it yet. */
   const ask = (name: keyof VisitorIds) => async () => {
     if (sender() && !identity[name]) identity = await load(`${url}/device-id`, identity, headers);
     return identity[name] || '';
@@ -107,7 +108,7 @@ export function startTracker(
 
   // Collecting.
 
-  // What happens before it is known what may be collected is kept until then. An unload decides at once.
+  // What happens before the settings are known waits for them. Leaving the page decides at once.
   const decided = new Promise<Collection>((decide) => {
     addEventListener('pagehide', () => decide(DEFAULT_COLLECTION));
     const settings = () => load(`${apiUrl}/config/tracking?clientId=${clientId}`, DEFAULT_COLLECTION);
@@ -135,12 +136,12 @@ export function startTracker(
   const onLeave = () => {
     look();
     delivery.leave();
-    // What was just seen is sent after the decision.
+    // A view that was just seen is sent after that decision.
     void decided.then(delivery.leave);
   };
 
   watchAddress(look);
-  // Before the page's own listeners, which may stop an event or remove its target.
+  // In the capture phase, because the page's own listeners may stop an event or remove its target.
   addEventListener('click', onClick, true);
   addEventListener('auxclick', onClick, true);
   addEventListener('pageshow', ({ persisted }) => {
@@ -164,7 +165,7 @@ export function startTracker(
     identify: (profile: EventProperties) => {
       profileId = profile.profileId;
       delivery.resume();
-      // With an id alone there is nothing to say of the profile.
+      // An id alone does not update the profile.
       if (Object.keys(profile).length > 1)
         send('identify', {
           ...profile,

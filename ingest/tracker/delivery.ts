@@ -15,57 +15,57 @@ interface Payload {
   properties?: object;
 }
 
-/** What the service says of the visitor. */
+/** The service's ids of the visitor. */
 export interface VisitorIds {
   readonly deviceId?: string;
   readonly sessionId?: string;
 }
 
-/** Where calls go, and when. */
+/** Where and how calls are sent. */
 export interface DeliveryOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What is said of its sender in a call that does not say it itself; false while calls are kept back. */
+  /** The profile to add to calls without one; false while calls must wait. */
   readonly sender: () => object | false;
-  /** Told of each call that was taken, refused or given up, and what the service answered. */
+  /** Called for each call that was accepted, rejected or given up, with the service's answer. */
   readonly onCompleted: (eventId: string, answer: VisitorIds | false | undefined) => void;
 }
 
 export interface Delivery {
-  /** Takes a call that nobody changes any more. */
+  /** Takes a call. Nothing may change it afterwards. */
   send(call: TrackCall): void;
-  /** Goes on with what was held back or waits for the network. */
+  /** Continues after calls had to wait, or after the network was away. */
   resume(): void;
-  /** Sends all that is left at once, since the page may not come back. */
+  /** Sends all waiting calls at once, because the page may not come back. */
   leave(): void;
 }
 
-/** A call on its way. */
+/** A call in the queue. */
 interface QueuedCall {
   readonly type: string;
   readonly payload: Payload;
-  /** When it was made, for an event that leaves it to the service to say so. */
+  /** When the call was made; false for an event that already has a timestamp, and for calls that are not events. */
   takenAtMs: number | false;
   isSending?: boolean;
   tries: number;
 }
 
-/** How long to wait before the next try: never less than the server asks for, up to a limit. */
+/** The delay before the next try: at least what the server asks for, up to a limit. */
 export function retryDelayMs(tries: number, retryAfterS: number, random: number): number {
   return Math.min(retryAfterS * 1000 || 500 * 2 ** tries, RETRY_MAX_MS) * (1 + random / 2);
 }
 
 /**
- * Under one id a call counts once, however often it is sent. `randomUUID` is missing on plain http pages; and every byte
- * is stored with the event, so there is nothing in it but chance: 52 bits, for the calls of a site in a day.
+ * A call with the same id counts once, however often it is sent. `randomUUID` is missing on plain http pages, and every
+ * byte is stored with the event, so the id is random and short: 52 bits, for a site's calls of one day.
  */
 export function newEventId(): string {
   return Math.random().toString(36).slice(2);
 }
 
 /**
- * Sends calls one after the other, so that they arrive in the order in which they were made, and again until they are
- * taken or refused. Only when the page is left, all that is there goes out side by side.
+ * Sends calls one after the other, so that they arrive in order, and repeats each until it is accepted or rejected.
+ * Only when the page is left are all waiting calls sent in parallel.
  */
 export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOptions): Delivery {
   let queue: readonly QueuedCall[] = [];
@@ -89,8 +89,8 @@ export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOp
 
   const transmit = async (queued: QueuedCall) => {
     const { type, payload, takenAtMs } = queued;
-    // The service knows best what time it is, unless the event had to wait. Then ours counts, but it is always behind
-    // that of the event before, which may have got its time on its arrival: their order must not turn round.
+    // The service stamps events on arrival. An event that had to wait carries its own time, which is always after the
+    // previous event's, because that may have been stamped on arrival: their order must not change.
     if (takenAtMs && Date.now() - takenAtMs > TIMESTAMP_AFTER_MS) {
       lastAtMs = Math.max(takenAtMs, lastAtMs + 1);
       payload.properties = { __timestamp: lastAtMs, ...payload.properties };
@@ -117,7 +117,7 @@ export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOp
       // The network is away.
     }
     queued.isSending = false;
-    // Offline is nobody's fault, and its end is told.
+    // Being offline does not count as a try; the `online` event resumes.
     if (!navigator.onLine) return;
     queued.tries += 1;
     timer = timer || setTimeout(resume, retryDelayMs(queued.tries, retryAfterS, Math.random()));

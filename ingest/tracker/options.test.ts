@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { chosenCollection, optionsOf, type TrackerOptions } from './options.ts';
 
 describe('data attributes', () => {
-  test('are options of the same names; one without a value is on', () => {
+  test('become options of the same names; one without a value is on', () => {
     const attributes = {
       clientId: 'c',
       apiUrl: 'https://stats.example/x',
@@ -19,7 +19,7 @@ describe('data attributes', () => {
   });
 });
 
-describe('what a page chose to collect', () => {
+describe('the collection that options choose', () => {
   const cases: [options: TrackerOptions, collection: object | undefined][] = [
     [{}, undefined],
     [{ clientId: 'c', trackPath: '/t', debug: true }, undefined],
