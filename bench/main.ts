@@ -27,7 +27,7 @@ async function main(args: readonly string[]): Promise<void> {
     flags: ['--tiny', '--help'],
   });
   const [name = ''] = options.rest;
-  // Started by the benchmark itself, as a process of its own.
+  // The benchmark itself starts this, as a process of its own.
   if (name === 'echo') return serveEcho();
   const isTiny = options.flags.has('--tiny');
   const seconds = numberOption(options, '--seconds', isTiny ? 1 : 5);
@@ -75,7 +75,7 @@ async function main(args: readonly string[]): Promise<void> {
     export: [findings.export],
   };
   const chosen = Object.hasOwn(named, name) ? (named[name] ?? []) : [];
-  // Leaving through `exit` is what ends the processes that were started.
+  // Exiting ends the processes that the benchmark started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);
   for (const find of chosen) {

@@ -192,7 +192,7 @@ function limitsOf(config: Config): PartitionLimits {
 
 /** The built worker: beside this file once built, or in the build's folder when this runs from source. */
 function workerFile(): string {
-  const beside = fileURLToPath(new URL('./worker.js', import.meta.url));
+  const beside = fileURLToPath(new URL('./lane/worker.js', import.meta.url));
   return existsSync(beside) ? beside : join(projectRoot, 'dist/processor/lane/worker.js');
 }
 

@@ -20,7 +20,7 @@ export type ExportPage = z.output<typeof exportSchema>;
 
 const liveSchema = z.object({ visitors: z.number() });
 
-/** Asks one host's query side as one client. */
+/** Asks the query side of one host as one client. */
 export class Questions {
   readonly #client: Client;
   readonly #url: string;
@@ -69,7 +69,9 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** A share as the API gives it: to two decimals, 0 of nothing. Both sides of a comparison must be rounded alike. */
+/**
+ * A share as the API gives it: two decimals, 0 when nothing is counted. Both sides of a comparison must round alike.
+ */
 export function shownRatio(value: number, of: number): number {
   return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
 }

@@ -4,7 +4,7 @@ import { createWriteStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { familyOf } from './process-cost.ts';
 
-/** How one process is started. `isReady` stands in for the `ready` line where a program prints none. */
+/** How to start one process. `isReady` replaces the `ready` line for a program that prints none. */
 export interface ProcessPlan {
   readonly name: string;
   readonly command: string;
@@ -18,7 +18,7 @@ const READY_MAX_MS = 60_000;
 const DRAIN_MAX_MS = 20_000;
 const POLL_MS = 20;
 
-/** One process of a cluster that can be killed and started again; its output goes to a file. */
+/** One process of a cluster, which can be killed and started again; its output goes to a file. */
 export class OwnProcess {
   readonly plan: ProcessPlan;
   #child: ChildProcess | undefined;
@@ -36,22 +36,25 @@ export class OwnProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** How the process ended: a signal's name, an exit code, or empty while it runs. */
+  /** How the process ended: the signal's name or the exit code; empty while it runs. */
   get ending(): string {
     return this.#child?.signalCode ?? this.#child?.exitCode?.toString() ?? '';
   }
 
-  /** What it said with `ready` when it was started last. */
+  /** What the process printed behind `ready` at its last start. */
   get said(): string {
     return this.#said;
   }
 
-  /** Everything that it ever wrote, all lives together. */
+  /** Everything that the process ever printed, over all its lives. */
   log(): string {
     return readFileSync(this.plan.logPath, 'utf8');
   }
 
-  /** Starts it and waits until it is ready; gives what it said with `ready`. `env` is added for this life only. */
+  /**
+   * Starts the process and waits until it is ready; returns what it printed behind `ready`. `env` applies to this life
+   * only.
+   */
   async start(env: Readonly<Record<string, string>> = {}): Promise<string> {
     const child = this.launch(env);
     const ready = this.plan.isReady === undefined ? readyLine(child) : until(this.plan.isReady);
@@ -68,12 +71,12 @@ export class OwnProcess {
     throw new Error(`${this.plan.name} ${outcome}:\n${this.log().slice(-4_000)}`);
   }
 
-  /** Starts it and waits for nothing: it may be meant to die before it is ready. */
+  /** Starts the process without waiting: it may be meant to die before it is ready. */
   launch(env: Readonly<Record<string, string>> = {}): ChildProcess {
     const { command, args, logPath } = this.plan;
     const log = createWriteStream(logPath, { flags: 'a' });
     const child = spawn(command, args, {
-      // A process of ours ends when this pipe closes, that is with us, however we end.
+      // Our processes exit when this pipe closes, so they end with the test however that ends.
       env: { ...process.env, CRASH_POINT: '', EXIT_WITH_STDIN: '1', ...this.plan.env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -87,18 +90,18 @@ export class OwnProcess {
     return child;
   }
 
-  /** Resolves when the process is gone, whoever ended it. */
+  /** Resolves when the process has exited, for any reason. */
   async gone(): Promise<void> {
     if (this.running && this.#child !== undefined) await once(this.#child, 'exit');
   }
 
-  /** SIGKILL for it and for whatever it started, which nothing can survive. */
+  /** Sends SIGKILL to the process and its descendants. */
   async kill(): Promise<void> {
     if (this.running) for (const member of familyOf(this.pid)) killIfThere(member);
     await this.gone();
   }
 
-  /** Asks it to finish; kills it when it takes too long. */
+  /** Asks the process to exit; kills it when that takes too long. */
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.#child?.kill('SIGKILL'), DRAIN_MAX_MS);
     this.#child?.kill('SIGTERM');
@@ -111,11 +114,11 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended by itself, as a child does whose parent was killed a moment ago.
+    // It exited by itself, as a child does whose parent was just killed.
   }
 }
 
-/** Waits for `condition`, looking every few milliseconds; throws when it does not come true in time. */
+/** Polls `condition` until it is true; throws at the deadline. */
 export async function waitFor(
   what: string,
   condition: () => Promise<boolean> | boolean,

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { z } from 'zod';
 
-/** What came back: a status, headers and a body that is JSON in every answer of the service. */
+/** A status, headers, and a body, which is JSON in every answer of the service. */
 export interface Answer {
   readonly status: number;
   /** Seconds that the service asks to wait; 0 when it does not. */
@@ -27,7 +27,7 @@ export type Credentials = z.output<typeof credentialsSchema>;
 
 const TIMEOUT_MS = 15_000;
 
-/** HTTP over kept connections, without retries of what was sent: who calls decides what a failure means. */
+/** HTTP over kept connections. It does not repeat a request that was sent: the caller decides what a failure means. */
 export class Client {
   readonly #agent: Agent;
   readonly #timeoutMs: number;
@@ -55,7 +55,7 @@ export class Client {
     this.#agent.destroy();
   }
 
-  /** Rejects when the connection fails or nothing comes in time; whether it arrived is then not known. */
+  /** Rejects when the connection fails or no answer comes in time; the request may have arrived or not. */
   exchange(
     method: string,
     url: string,
@@ -79,7 +79,7 @@ export class Client {
       );
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)));
       outgoing.once('error', (error: NodeJS.ErrnoException) => {
-        // The server closed a kept connection in the moment in which it was used again: nobody read the question.
+        // The server closed the kept connection while it was being reused, so it never read the request.
         const isUnheard = method === 'GET' && outgoing.reusedSocket && error.code === 'ECONNRESET';
         if (isUnheard) this.exchange(method, url, headers, body).then(resolve, reject);
         else reject(error);

@@ -13,20 +13,20 @@ import { type Credentials, credentialsSchema } from './client.ts';
 type Env = Readonly<Record<string, string>>;
 
 export interface ClusterOptions {
-  /** Processes that answer HTTP, by name, and the rooms that each serves. */
+  /** Names of the processes that answer HTTP, and the rooms that each serves. */
   readonly hosts: Readonly<Record<string, readonly ('ingest' | 'query')[]>>;
   /** Names of the processors; none for a cluster that only collects. */
   readonly processors: readonly string[];
   readonly withStore: boolean;
   /** Settings of every process. */
   readonly env: Env;
-  /** Settings of single processes, over those of every one. */
+  /** Settings of single processes, which override those of every process. */
   readonly envOf?: Readonly<Record<string, Env>>;
-  /** Arguments of node itself, such as `--cpu-prof`, for every program of ours. */
+  /** Arguments of node itself, such as `--cpu-prof`, for our own programs. */
   readonly nodeArguments?: readonly string[];
-  /** A folder that stays when the cluster stops, and may hold what one left there; without it a temporary one. */
+  /** A folder that survives the cluster and may hold the data of an earlier one; a temporary folder when absent. */
   readonly folder?: string | undefined;
-  /** Runs once the bus, the store and the first records are there, before anything else starts. */
+  /** Runs when the bus, the store and the first records exist, before anything else starts. */
   readonly prepare?: ((ground: Groundwork) => Promise<void>) | undefined;
 }
 
@@ -38,17 +38,13 @@ export interface Groundwork {
   readonly credentials: Credentials;
 }
 
-/** What `infra/launch/*.mjs` offers; loaded from where it stands, since those files are never bundled. */
+/**
+ * The parts of `infra/launch/*.mjs` that are used here. They are loaded at run time, because those files are never
+ * bundled.
+ */
 interface Launch {
   ensureNatsServer(env: Env): Promise<{ readonly path: string; readonly version: string }>;
-  canSyncAlways(version: string): boolean;
-  natsConfig(settings: {
-    port: number;
-    storeDir: string;
-    login: undefined;
-    syncAlways: boolean;
-    fileBytesMax: number;
-  }): string;
+  natsConfig(settings: { port: number; storeDir: string; login: undefined; fileBytesMax: number }): string;
   freePort(host: string): Promise<number>;
   greetsAsNats(host: string, port: number, waitMs: number): Promise<boolean>;
 }
@@ -60,7 +56,7 @@ export const DATABASE = 'footfall';
 
 /**
  * The whole service on one machine as separate processes from `dist/`, in a folder of its own, on free ports that stay
- * the same when a process is started again. Processes: `bus`, `store`, the processors and the hosts by their names.
+ * the same across restarts. Processes: `bus`, `store`, the processors and the hosts by their names.
  */
 export class Cluster {
   readonly folder: string;
@@ -92,7 +88,7 @@ export class Cluster {
     this.#isKept = parts.isKept;
   }
 
-  /** Starts everything; on a failure what was started ends again. */
+  /** Starts everything; after a failure it ends whatever it started. */
   static async start(options: ClusterOptions): Promise<Cluster> {
     const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'footfall-cluster-'));
     mkdirSync(join(folder, 'logs'), { recursive: true });
@@ -153,12 +149,12 @@ export class Cluster {
     return must(this.#processes.get(name), `the cluster has no process ${name}`);
   }
 
-  /** Where a host answers. */
+  /** The base URL of a host. */
   url(name: string): string {
     return must(this.#urls.get(name), `the cluster has no host ${name}`);
   }
 
-  /** A client of the store; who takes it closes it. */
+  /** A client of the store; the caller closes it. */
   openStore(): ClickHouseClient {
     const url = new URL(this.storeUrl);
     return createClient({
@@ -169,13 +165,13 @@ export class Cluster {
     });
   }
 
-  /** Where a processor says how it is; another address after each start. */
+  /** Where a processor serves its metrics and health; the address changes with each start. */
   operationsUrl(name: string): string {
     const { metricsUrl } = readySchema.parse(JSON.parse(this.process(name).said));
     return new URL(metricsUrl).origin;
   }
 
-  /** A figure of a processor, over all partitions. Throws when it has none of that name. */
+  /** A metric of a processor, summed over all partitions. Throws when there is none of that name. */
   async metric(name: string, metric: string): Promise<number> {
     const text = await (await fetch(`${this.operationsUrl(name)}/metrics`)).text();
     const lines = [...text.matchAll(new RegExp(`^${metric}(?:{[^}]*})? (\\S+)$`, 'gm'))];
@@ -187,14 +183,14 @@ export class Cluster {
     await this.process(name).kill();
   }
 
-  /** Starts a process again, ending it first if it runs. */
+  /** Restarts a process, ending it first if it runs. */
   async restart(name: string, env: Env = {}): Promise<void> {
     const process = this.process(name);
     if (process.running) await process.stop();
     await process.start(env);
   }
 
-  /** Waits until a host says that it and all that it needs is there. */
+  /** Waits until a host reports itself and all its dependencies ready. */
   async ready(name: string): Promise<void> {
     await waitFor(
       `${name} is ready`,
@@ -207,7 +203,10 @@ export class Cluster {
     );
   }
 
-  /** Ends everything and deletes the folder, unless it was named; with KEEP_CLUSTER=1 it stays, to be looked at. */
+  /**
+   * Ends everything and deletes the folder, unless the caller named it. With KEEP_CLUSTER=1 the folder stays for
+   * inspection.
+   */
   async stop(): Promise<void> {
     for (const process of [...this.#processes.values()].reverse()) await process.stop();
     const isKept = this.#isKept || process.env.KEEP_CLUSTER === '1';
@@ -230,12 +229,8 @@ async function planBus(launch: Launch, folder: string) {
   const storeDir = join(folder, 'bus');
   mkdirSync(storeDir, { recursive: true });
   const configPath = join(storeDir, 'nats.conf');
-  const syncAlways = launch.canSyncAlways(server.version);
   const fileBytesMax = BUS_FILE_BYTES_MAX;
-  writeFileSync(
-    configPath,
-    launch.natsConfig({ port, storeDir, login: undefined, syncAlways, fileBytesMax }),
-  );
+  writeFileSync(configPath, launch.natsConfig({ port, storeDir, login: undefined, fileBytesMax }));
   const plan: ProcessPlan = {
     name: 'bus',
     command: server.path,

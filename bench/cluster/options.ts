@@ -1,16 +1,16 @@
-/** Thrown for a command line that cannot be followed; the message is fit to be shown as it is. */
+/** An invalid command line; the message is fit for the terminal. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Arguments split into `--name value` (or `--name=value`), flags without value, and the rest. */
+/** Arguments split into `--name value` (or `--name=value`), flags without a value, and the rest. */
 export interface Options {
   readonly values: ReadonlyMap<string, string>;
   readonly flags: ReadonlySet<string>;
   readonly rest: readonly string[];
 }
 
-/** Splits `args`; names that are in neither list are refused. */
+/** Splits `args`; rejects names that are in neither list. */
 export function readOptions(
   args: readonly string[],
   known: { readonly values: readonly string[]; readonly flags: readonly string[] },
@@ -32,7 +32,7 @@ export function readOptions(
   return { values, flags, rest };
 }
 
-/** A number option above 0; `fallback` when it is absent. */
+/** A number option above 0; `fallback` when absent. */
 export function numberOption<Fallback>(
   options: Options,
   name: string,
@@ -45,7 +45,7 @@ export function numberOption<Fallback>(
   return number;
 }
 
-/** A count above 0 such as 5000, 50k or 20M; `fallback` when it is absent. */
+/** A count above 0 such as 5000, 50k or 20M; `fallback` when absent. */
 export function countOption(options: Options, name: string, fallback: number): number {
   const text = options.values.get(name);
   if (text === undefined) return fallback;
@@ -56,7 +56,7 @@ export function countOption(options: Options, name: string, fallback: number): n
   return count;
 }
 
-/** Where to send and as whom: `--url` and `--site`, or what the first start wrote. */
+/** The base URL and the client: `--url` and `--site`, or what the first start wrote. */
 export function targetOf(
   options: Options,
   credentials: { readonly baseUrl: string; readonly projectId: string },

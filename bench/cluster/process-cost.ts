@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-// The kernel counts CPU time in ticks of this many a second on every Linux that Node runs on.
+// Linux counts CPU time in ticks of this rate on every machine that Node runs on.
 const TICKS_PER_SEC = 100;
 
-/** A process and the processes that it started, and so on down; the store's engine, for one, is a child of its face. */
+/** A process and all its descendants: the store's engine, for one, is a child of its HTTP process. */
 export function familyOf(pid: number): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
@@ -12,12 +12,12 @@ export function familyOf(pid: number): number[] {
     if (parent > 0) children.set(parent, [...(children.get(parent) ?? []), child]);
   }
   const family = [pid];
-  // Grows while it is walked.
+  // The list grows while the loop walks it.
   for (const member of family) family.push(...(children.get(member) ?? []));
   return family;
 }
 
-/** CPU time that a process and its descendants have used with all their threads, user and system. */
+/** CPU time that a process and its descendants have used in all their threads, user and system. */
 export function cpuMicros(pid: number): number {
   const ticks = familyOf(pid).map((member) => {
     const fields = statFields(member) ?? [];
@@ -26,7 +26,7 @@ export function cpuMicros(pid: number): number {
   return (ticks.reduce((sum, spent) => sum + spent, 0) * 1_000_000) / TICKS_PER_SEC;
 }
 
-/** Memory of a process and its descendants that is in RAM now. */
+/** Resident memory of a process and its descendants. */
 export function residentBytes(pid: number): number {
   const sizes = familyOf(pid).map((member) => {
     const status = readOf(member, 'status') ?? '';
@@ -35,20 +35,22 @@ export function residentBytes(pid: number): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** CPU time of several processes from now until the returned function is called, by name. */
+/** Measures the CPU time of several processes from now until the returned function is called, by name. */
 export function startCpuMeter(pids: Readonly<Record<string, number>>): () => Record<string, number> {
   const before = Object.entries(pids).map(([name, pid]) => ({ name, pid, micros: cpuMicros(pid) }));
   return () => Object.fromEntries(before.map(({ name, pid, micros }) => [name, cpuMicros(pid) - micros]));
 }
 
-/** The fields of `/proc/<pid>/stat` from the state on: parent is the 2nd, user and system time the 12th and 13th. */
+/**
+ * The fields of `/proc/<pid>/stat` from the state on: the parent is the 2nd, user and system time the 12th and 13th.
+ */
 function statFields(pid: number): string[] | undefined {
   const stat = readOf(pid, 'stat');
-  // The name in brackets, which comes before, may hold spaces and brackets.
+  // The name in brackets in front may itself contain spaces and brackets.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Undefined when the process is gone. */
+/** Undefined when the process has exited. */
 function readOf(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');

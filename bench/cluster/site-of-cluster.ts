@@ -15,16 +15,16 @@ const WAIT_MAX_MS = 20_000;
 
 export const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36';
-/** A page of the site, once `changeSite` allows it. */
+/** A page of the site, once `changeSite` allows its origin. */
 export const PAGE_ORIGIN = 'https://shop.example';
 
-/** A status and what came with it; every body of the service is JSON. */
+/** A status with headers and body; every body of the service is JSON. */
 export interface Answered {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** An exported event with everything that can be included. */
+/** An exported event with every field group included. */
 export interface Exported {
   readonly name: string;
   readonly sessionId: string;
@@ -38,7 +38,7 @@ export interface Exported {
 
 export type Profile = Answered['body'] & { readonly properties: Readonly<Record<string, string>> };
 
-/** Sends to one host of a cluster as the site's programs and pages do, and asks it what became of that. */
+/** Sends to one host of a cluster as the site's programs and pages do, and reads back what was stored. */
 export class SiteOfCluster {
   readonly #cluster: Cluster;
   readonly #host: string;
@@ -59,19 +59,19 @@ export class SiteOfCluster {
     return this.exchange(path, { method: 'POST', headers: sent, body: JSON.stringify(body) });
   }
 
-  /** As a program of the site's own. */
+  /** Sends as a program of the site's owner. */
   send(type: string, payload: object, headers: Readonly<Record<string, string>> = {}): Promise<Answered> {
     return this.post('/track', { type, payload }, { ...this.secret, ...headers });
   }
 
-  /** As a page of the site in a browser. */
+  /** Sends as a page of the site in a browser. */
   browse(type: string, payload: object, headers: Readonly<Record<string, string>> = {}): Promise<Answered> {
     const { id } = this.#cluster.credentials.clients.write;
     const page = { 'openpanel-client-id': id, origin: PAGE_ORIGIN, 'user-agent': BROWSER };
     return this.post('/track', { type, payload }, { ...page, ...headers });
   }
 
-  /** The headers of the client that may write. */
+  /** The headers of the write client. */
   get secret(): Readonly<Record<string, string>> {
     const { id, secret } = this.#cluster.credentials.clients.write;
     return { 'service-client-id': id, 'service-client-secret': secret };
@@ -92,7 +92,7 @@ export class SiteOfCluster {
     return body.data as readonly Exported[];
   }
 
-  /** Waits until so many events match `query`, and `device` where it is given. */
+  /** Waits until this many events match `query`, and `device` where it is given. */
   eventsOnceThere(query: string, count: number, device?: string): Promise<readonly Exported[]> {
     return eventually(`${count} events of ${query}`, async () => {
       const found = await this.events(query);
@@ -114,14 +114,14 @@ export class SiteOfCluster {
     await bus.close();
   }
 
-  /** A device that nobody else uses. */
+  /** A device that no other test uses. */
   freshDevice(): string {
     this.#devices += 1;
     return `device-${this.#devices}`;
   }
 }
 
-/** Looks again and again until there is something. */
+/** Polls until there is a result. */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
   let found: T | undefined;
   await waitFor(

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../../processor/rows.ts';
 
-/** A row of the `events` table as an audit needs it; ids are 32 hexadecimal digits. */
+/** The columns of the `events` table that an audit needs; ids are 32 hexadecimal digits. */
 export interface StoredEvent {
   readonly id: string;
   readonly eventId: string;
@@ -13,7 +13,7 @@ export interface StoredEvent {
   readonly createdAtMs: number;
 }
 
-/** A session as the sum of its rows says it is now. */
+/** A session as the sum of its rows. */
 export interface StoredSession {
   readonly id: string;
   readonly deviceId: string;
@@ -24,7 +24,10 @@ export interface StoredSession {
   readonly otherEvents: number;
   readonly entryPath: string;
   readonly exitPath: string;
-  /** Rows with this content, counted by sign: 1 for each session, or something was written twice or not at all. */
+  /**
+   * The number of rows with this content, counted by sign: 1 for each session, unless a row was written twice or not at
+   * all.
+   */
   readonly states: number;
 }
 
@@ -46,7 +49,7 @@ const COUNTS_SQL = `SELECT
     toInt32((SELECT sum(sign * (toInt64(screenViews) + toInt64(otherEvents))) FROM ${SESSIONS_TABLE}
       WHERE projectId = {site:String})) AS inSessions`;
 
-/** All event rows of a site, the synthetic ones too. */
+/** All event rows of a site, synthetic ones included. */
 export function storedEvents(store: ClickHouseClient, site: string): Promise<StoredEvent[]> {
   return rows<StoredEvent>(store, EVENTS_SQL, site);
 }
@@ -55,7 +58,7 @@ export function storedSessions(store: ClickHouseClient, site: string): Promise<S
   return rows<StoredSession>(store, SESSIONS_SQL, site);
 }
 
-/** How many events of clients are in either table. A flush writes the events first, so the two may differ meanwhile. */
+/** The number of clients' events in either table. A flush writes the events first, so the two may differ meanwhile. */
 export async function storedCounts(
   store: ClickHouseClient,
   site: string,

@@ -18,7 +18,7 @@ export interface Audit {
   readonly acknowledged: number;
   readonly stored: number;
   readonly sessions: number;
-  /** What is not as it must be, in words, the first few of each kind. Empty: everything is right. */
+  /** What is wrong, in words, the first few of each kind. Empty: everything is right. */
   readonly differences: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const SETTLED_MAX_MS = 60_000;
 const SHOWN_MAX = 5;
 const EVENT_NAMES = ['screen_view', 'click'];
 
-/** A time in which the owner of a session could not be asked, so that a collector answered what it derived. */
+/** A time in which a session's owner could not be asked, so that a collector answered a derived id. */
 export interface Outage {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -34,9 +34,9 @@ export interface Outage {
 
 /**
  * Waits until everything is in the store and compares it with what the senders know: every acknowledged event exactly
- * once and under the session that was answered, nothing that nobody sent, sessions equal to the oracle's, and the API
- * saying the same. `host` answers questions. Only an event that was under way during one of the `outages` may have been
- * answered another session than it is stored in.
+ * once and under the session that was answered, nothing that was never sent, sessions equal to the oracle's, and the
+ * API agreeing. `host` answers questions. Only an event that was in flight during one of the `outages` may be stored in
+ * another session than the answered one.
  */
 export async function audit(
   cluster: Cluster,
@@ -197,7 +197,7 @@ function overlaps({ sentAtMs, acknowledgedAtMs = sentAtMs }: Entry, { fromMs, un
   return sentAtMs <= untilMs && acknowledgedAtMs >= fromMs;
 }
 
-/** Differences of two bags of texts. */
+/** Differences between two multisets of texts. */
 function compared(what: string, actual: readonly string[], expected: readonly string[]): string[] {
   const balance = new Map<string, number>();
   for (const text of actual) balance.set(text, (balance.get(text) ?? 0) + 1);

@@ -11,7 +11,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import { type Exported, eventually, type Profile, SiteOfCluster } from '../cluster/site-of-cluster.ts';
 
 // A small site of two pages and a single-page one, visited in a real browser: with the service's own script, and with
-// the published package of the de-facto standard interface, of which nothing but its address is changed.
+// the published package of the de-facto standard interface, of which only the address is changed.
 
 const chromium = await findChromium();
 let cluster: Cluster;
@@ -45,7 +45,7 @@ afterAll(async () => {
 
 let visitors = 0;
 
-/** Somebody with a browser of a version of its own, and so with a device of its own. */
+/** A visitor with a browser version of their own, and so with a device of their own. */
 function newVisitor(): Promise<BrowserContext> {
   visitors += 1;
   const userAgent = `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${130 + visitors}.0.0.0 Safari/537.36`;
@@ -98,7 +98,7 @@ function servePages(): Server {
   return server;
 }
 
-/** Everything that a device did, the oldest first, once there are so many events of its own. */
+/** All events of a device, oldest first, once there are this many. */
 function eventsOf(deviceId: string, count: number): Promise<readonly Exported[]> {
   return eventually(`${count} events`, async () => {
     const found = (await site.events('')).filter(
@@ -198,7 +198,7 @@ describe.skipIf(chromium === undefined).each(TRACKERS)('with the %s', (tracker) 
   });
 });
 
-/** The device as the page knows it once its first event was answered. */
+/** The device as the page knows it after its first event was answered. */
 async function identityOf(page: Page, tracker: Tracker): Promise<string> {
   return eventually(`the device of the ${tracker}`, async () => {
     const known = await page.evaluate(async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-/** The published package as a backend uses it: nothing but its address is ours. */
+/** The published package as a backend uses it; only its address is ours. */
 function sdk(): OpenPanel {
   const { id, secret } = cluster.credentials.clients.write;
   return new OpenPanel({ clientId: id, clientSecret: secret, apiUrl: cluster.url('web') });
@@ -68,7 +68,7 @@ test('the published package sends events, profiles, groups and revenue from Node
   expect(group).toMatchObject({ type: 'company', name: 'Acme', properties: { seats: '5' } });
 });
 
-test('what the package keeps until somebody is known arrives with the profile and its own time', async () => {
+test('what the package retains until a profile is known arrives with the profile and its own time', async () => {
   const { id, secret } = cluster.credentials.clients.write;
   const op = new OpenPanel({
     clientId: id,

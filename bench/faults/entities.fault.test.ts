@@ -29,7 +29,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** Sends a body until it is taken: a refusal as busy is repeated under the same key, as a sender should. */
+/** Sends a body until it is accepted: a 503 is repeated under the same key, as a sender should. */
 async function sendSurely(host: string, key: string, body: object): Promise<void> {
   const { write } = cluster.credentials.clients;
   for (let attempt = 1; ; attempt += 1) {
@@ -49,7 +49,7 @@ async function propertiesOf(profileId: string): Promise<Readonly<Record<string, 
   return status === 200 ? (body as { properties: Record<string, string> }).properties : {};
 }
 
-/** Lets the processor die at a crash point once it gets there again, and live on. */
+/** Makes the processor die when it reaches a crash point again, and starts it once more. */
 async function dieAt(armed: string): Promise<void> {
   const processor = cluster.process('processor');
   await processor.kill();
@@ -68,7 +68,8 @@ test.each(points)(
     const dying = dieAt(`${point}:after=${point === 'entities:after-publish' ? 10 : 1}`);
     const sending = Array.from({ length: 1_000 }, async (_, index) => {
       const payload = { profileId, property: 'count', value: index % 2 === 0 ? 0.5 : 1.5 };
-      // A moment for each, so that the death falls between them, however long the processor takes to start.
+      // A different moment for each, so that the death falls between messages however long the processor takes to
+      // start.
       await new Promise((resolve) => setTimeout(resolve, index * 5));
       await sendSurely(HOSTS[index % 2] ?? 'first', `${profileId}-${index}`, { type: 'increment', payload });
     });
@@ -77,7 +78,7 @@ test.each(points)(
   },
 );
 
-/** One thing said of an order. Amounts are in minor units. */
+/** One fact about an order. Amounts are in minor units. */
 interface Said {
   readonly orderId: string;
   readonly currency: string;
@@ -85,9 +86,7 @@ interface Said {
   readonly isRefund: boolean;
 }
 
-/**
- * What the totals must be, whatever the order of arrival: each order once, less what was refunded of it, at most all.
- */
+/** The expected totals, whatever the order of arrival: each order once, less its refunds, which never exceed it. */
 function expectedTotals(said: readonly Said[]): Readonly<Record<string, number>> {
   const totals: Record<string, number> = {};
   for (const orderId of new Set(said.map((each) => each.orderId))) {
@@ -117,7 +116,7 @@ function sayings(random: SeededRandom, orders: number): Said[] {
       said.push({ orderId, currency, amount: part, isRefund: true });
     }
   }
-  // Orders and refunds in any order, also a refund before its order.
+  // Orders and refunds in any order, including a refund before its order.
   for (let index = said.length - 1; index > 0; index -= 1) {
     const other = random.below(index + 1);
     [said[index], said[other]] = [said[other] as Said, said[index] as Said];
@@ -150,7 +149,7 @@ test('orders and refunds in any order from two collectors, past three deaths, co
       await new Promise((resolve) => setTimeout(resolve, index * 30));
       const body = bodyOf(each, `buyer-${index % 20}`, random);
       await sendSurely(random.one(HOSTS), `said-${index}`, body);
-      // The same message again, as a webhook is delivered twice.
+      // The same message again, as a webhook that is delivered twice.
       if (random.chance(0.2)) await sendSurely(random.one(HOSTS), `said-${index}`, body);
     }),
     dying,

@@ -9,7 +9,7 @@ import { residentBytes } from '../cluster/process-cost.ts';
 const REQUESTS = 200_000;
 const IN_FLIGHT = 96;
 const SEED = 20_261_121;
-/** What a process may gain in the second half, when every cache is as full as it gets: twice its noise. */
+/** How much memory a process may gain in the second half, when every cache is full: twice its noise. */
 const GROWTH_MAX_BYTES = 96 * 1024 ** 2;
 const ORIGIN = 'https://fuzz.example';
 
@@ -47,7 +47,7 @@ const ADDRESSES = [
 ] as const;
 const ORIGINS = [ORIGIN, 'null', 'https://evil.example', 'nonsense', ''] as const;
 
-/** Headers of every kind of sender, and of nobody. */
+/** Headers of every kind of sender, and of none. */
 function headersFrom(random: SeededRandom): Record<string, string> {
   const { write, root } = cluster.credentials.clients;
   const headers: Record<string, string> = {};
@@ -75,7 +75,7 @@ function headersFrom(random: SeededRandom): Record<string, string> {
   return headers;
 }
 
-test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and the next visitor counts', async () => {
+test('200,000 bodies that no client should send: no 5xx, no crash, no growth, and the next visitor counts', async () => {
   const client = new Client(IN_FLIGHT);
   const bodies = bodiesFrom(SEED);
   const random = new SeededRandom(SEED);
@@ -102,7 +102,7 @@ test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and t
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, sendOnAndOn));
   expect(wrong).toEqual([]);
-  // Every kind of verdict was reached, and none of them by all: the generator did not go blind.
+  // Every kind of verdict was reached and none dominated, so the generator covers what it should.
   for (const status of [200, 202, 400, 401, 404, 415])
     expect([status, (statuses.get(status) ?? 0) > 10]).toEqual([status, true]);
   const resident = residentOf();
@@ -124,7 +124,9 @@ test('200,000 bodies that nobody should send: no 5xx, no crash, no growth, and t
     expect([name, await cluster.metric(process, name)]).toEqual([name, 0]);
 }, 600_000);
 
-/** Every answer is JSON: two texts, a verdict on a bot or a filter, the places of a batch, or an error that says why. */
+/**
+ * Every answer is JSON: two ids, a verdict on a bot or a filter, the results of a batch, or an error with its reason.
+ */
 function isAnswerOf({ status, body }: Answer): boolean {
   if (typeof body !== 'object' || body === null) return false;
   const answer = body as Readonly<Record<string, unknown>>;

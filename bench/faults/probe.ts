@@ -1,4 +1,4 @@
-/** One request and what came of it, in a word. Times of this process's clock. */
+/** One request and its outcome in a word. Times of this process's clock. */
 export interface Observation {
   readonly startedAtMs: number;
   readonly endedAtMs: number;
@@ -6,15 +6,15 @@ export interface Observation {
 }
 
 export interface ProbePlan {
-  /** Names it in what a test compares. */
+  /** Names the probe in comparisons. */
   readonly name: string;
-  /** Between an answer and the next request. */
+  /** Pause between an answer and the next request. */
   readonly everyMs: number;
-  /** Sends one request and says in a word what came of it; what it throws is an observation too. */
+  /** Sends one request and returns its outcome in a word; what it throws counts as an observation. */
   readonly ask: () => Promise<string>;
 }
 
-/** Sends one request after the other until `stop`, and keeps what came of each. */
+/** Sends one request after the other until `stop`, and records every outcome. */
 export class Probe {
   readonly name: string;
   readonly observations: Observation[] = [];
@@ -29,12 +29,12 @@ export class Probe {
     this.#finished = this.#run();
   }
 
-  /** What came of the last request that was answered; empty before the first. */
+  /** The outcome of the last answered request; empty before the first. */
   get last(): string {
     return this.observations.at(-1)?.saw ?? '';
   }
 
-  /** What came of the requests that lie in a time as a whole. */
+  /** The outcomes of the requests that lie wholly inside a time. */
   within(fromMs: number, untilMs: number): Observation[] {
     return this.observations.filter(
       ({ startedAtMs, endedAtMs }) => startedAtMs >= fromMs && endedAtMs <= untilMs,

@@ -7,21 +7,22 @@ import { BROWSER } from '../cluster/site-of-cluster.ts';
 import { storedCounts } from '../cluster/stored.ts';
 import { Probe } from './probe.ts';
 
-/** Within this time a change is in force everywhere, says the contract. */
+/** The contract: a change is in force everywhere within this time. */
 const IN_FORCE_MS = 2_000;
-/** Requests of each probe, at least, before a change and later than `IN_FORCE_MS` after it. */
+/** The least number of requests of each probe before a change, and later than `IN_FORCE_MS` after it. */
 const REQUESTS_MIN = 5;
 const WAIT_MAX_MS = 20_000;
 const TRACK_EVERY_MS = 15;
-// Failures of a client and of an address are limited for questions, and ours must be seen as what they are.
+// Failed authentications of a client and of an address are limited, and the probes' failures must be seen as what they
+// are.
 const ASK_EVERY_MS = 120;
 const EVENT = 'tick';
-/** Changes are made at `asking`; the others only hear of them by the bus. */
+/** Changes are made at `asking`; the other hosts learn of them only by the bus. */
 const COLLECTORS = ['collecting', 'both'];
 const ANSWERERS = ['asking', 'both'];
 const OLD_PAGE = 'https://old.example';
 const NEW_PAGE = 'https://new.example';
-// Never the same date in both: they are 25 hours apart.
+// The two zones are 25 hours apart, so their dates always differ.
 const WEST = 'Pacific/Pago_Pago';
 const EAST = 'Pacific/Kiritimati';
 
@@ -72,7 +73,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** Asks as the root client; throws unless it is done. Returns `data` of the answer. */
+/** Sends a request as the root client; throws unless it succeeds. Returns `data` of the answer. */
 async function manage<Data>(method: string, path: string, body?: object): Promise<Data> {
   const { id, secret } = cluster.credentials.clients.root;
   const headers = {
@@ -98,7 +99,7 @@ async function createSite(name: string, settings: object = {}): Promise<Site> {
 interface Tracking {
   readonly name: string;
   readonly host: string;
-  /** Whose events they are. */
+  /** The site that the events belong to. */
   readonly site: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly path?: string;
@@ -113,7 +114,7 @@ interface Asking {
   readonly credential: Credential;
 }
 
-/** Sends an event of a device of its own again and again; gives the status of each answer. */
+/** Sends events of a device of its own, one after the other; returns the status of each answer. */
 function tracking({ name, host, site, headers, path = '/', claims = {} }: Tracking): Probe {
   devices += 1;
   const properties = { __deviceId: `device-${devices}`, __path: `${NEW_PAGE}${path}` };
@@ -129,7 +130,7 @@ function tracking({ name, host, site, headers, path = '/', claims = {} }: Tracki
   return new Probe({ name: `${name} at ${host}`, everyMs: TRACK_EVERY_MS, ask });
 }
 
-/** Asks for the live number again and again. */
+/** Asks for the live number, again and again. */
 function asking({ name, host, site, credential }: Asking): Probe {
   const url = `${cluster.url(host)}/insights/${site}/live`;
   const ask = async () => String((await client.get(url, credential)).status);
@@ -162,9 +163,9 @@ function sendAndAsk(
 }
 
 /**
- * Makes a change under load and holds what the probes saw against what they must see: before the change was asked for,
- * and in every request that began later than `IN_FORCE_MS` after it was answered. `change` may give further probes that
- * begin with it. Whoever the change does not concern must not notice it.
+ * Makes a change under load and compares what the probes saw with what they must see: before the change was requested,
+ * and in every request that began later than `IN_FORCE_MS` after it was answered. `change` may return further probes
+ * that begin with it. Probes that the change does not concern must see no difference.
  */
 async function holdsInTime(
   watched: readonly Watched[],
@@ -188,7 +189,7 @@ async function holdsInTime(
     const endedAtMs = Date.now();
     expect(seenBy(concerned, steadyAtMs, changesAtMs)).toEqual(expectedOf(concerned, 'before'));
     expect(seenBy(all, inForceAtMs, endedAtMs)).toEqual(expectedOf(all, 'after'));
-    // The others never notice, not even while the change spreads.
+    // The others never see a difference, not even while the change spreads.
     expect(seenBy(others, steadyAtMs, endedAtMs)).toEqual(expectedOf(others, 'after'));
   } finally {
     await Promise.all(running.map(({ probe }) => probe.stop()));
@@ -199,7 +200,7 @@ function haveSeen(watched: readonly Watched[], fromMs: number): boolean {
   return watched.every(({ probe }) => probe.within(fromMs, Number.POSITIVE_INFINITY).length >= REQUESTS_MIN);
 }
 
-/** The different things that each probe saw in a time, by its name. */
+/** The different outcomes that each probe saw in a time, by its name. */
 function seenBy(watched: readonly Watched[], fromMs: number, untilMs: number): Record<string, string[]> {
   return Object.fromEntries(
     watched.map(({ probe }) => [
@@ -234,7 +235,7 @@ test('a deleted client ends everywhere within two seconds', async () => {
   });
 });
 
-test('a deleted site is hidden and refused everywhere within two seconds', async () => {
+test('a deleted site is hidden and rejected everywhere within two seconds', async () => {
   const site = await createSite('Doomed');
   const { root } = cluster.credentials.clients;
   const ofRoot = [
@@ -303,7 +304,7 @@ test('everything that was acknowledged is counted once, whatever was revoked sin
   }
 });
 
-/** Asks again and again what time it is for the site; gives the zone in which it is that day. */
+/** Asks repeatedly for the site's date; returns the zone that has that date. */
 function askingForZone(host: string, site: Site): Probe {
   const url = `${cluster.url(host)}/insights/${site.id}/live?details=true`;
   const ask = async () => {
@@ -318,7 +319,7 @@ function askingForZone(host: string, site: Site): Probe {
   return new Probe({ name: `the time zone at ${host}`, everyMs: ASK_EVERY_MS, ask });
 }
 
-/** The zones by the date that it is in each. */
+/** The zones by the date that each has now. */
 function daysNow(): ReadonlyMap<string, string> {
   const now = new Date();
   return new Map(

@@ -8,9 +8,9 @@ import { Traffic } from '../traffic/traffic.ts';
 import { audit } from './audit.ts';
 
 const FRESHNESS_MS = 500;
-// The API allows each client 100 questions in 10 s; two clients take turns and two kinds of question are asked.
+// The API allows each client 100 questions in 10 s, so two clients take turns with two kinds of question.
 const ASK_EVERY_MS = 120;
-/** More of them for whoever has the time. */
+/** More rounds for a longer run. */
 const ROUNDS = Number(process.env.SEAM_ROUNDS ?? 60);
 
 let cluster: Cluster;
@@ -42,8 +42,8 @@ test('laws 4 and 5: three collectors with random routing answer the session that
 });
 
 /**
- * Every answer lies between what was acknowledged half a second before it was asked and what had been sent when it
- * came; and an event that was counted once stays counted.
+ * Every answer lies between what was acknowledged half a second before the question and what had been sent when the
+ * answer came; an event that was counted once stays counted.
  */
 async function askContinuously(ledger: Ledger) {
   const { projectId, clients } = cluster.credentials;

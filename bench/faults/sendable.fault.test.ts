@@ -77,7 +77,7 @@ describe('profiles and groups', () => {
     expect((await profile('text')).properties).toEqual({ plan: 'pro', 'address.city': 'Rome' });
   });
 
-  test('a profile that nobody named is 404, one that only events name is known by them', async () => {
+  test('an unknown profile is 404, one that only events name is known by them', async () => {
     expect((await site.askProfile('nobody')).status).toBe(404);
     await site.send('track', {
       name: 'signup',
@@ -114,8 +114,8 @@ describe('profiles and groups', () => {
     expect(String(body.deviceId)).toMatch(/^[0-9a-f]{32}$/);
     expect(String(body.sessionId)).toMatch(/^[0-9a-f]{32}$/);
     expect(await profile(String(body.deviceId))).toMatchObject({ groups: ['visitors'] });
-    const refused = await site.send('assign_group', { groupIds: ['visitors'] });
-    expect([refused.status, refused.body.message]).toEqual([
+    const rejected = await site.send('assign_group', { groupIds: ['visitors'] });
+    expect([rejected.status, rejected.body.message]).toEqual([
       400,
       expect.stringContaining('payload.profileId'),
     ]);
@@ -150,7 +150,7 @@ describe('profiles and groups', () => {
 });
 
 describe('what is not recorded', () => {
-  test('a bot is told so and counted by name; with a secret nobody is a bot', async () => {
+  test('a bot is answered 202 and counted by name; a sender with a secret is no bot', async () => {
     const crawler = {
       'user-agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
     };
@@ -238,7 +238,7 @@ describe('POST /track/batch', () => {
     expect((await profile('batched')).properties).toEqual({ visits: '6' });
   });
 
-  test('a batch of a client that may not send at all is refused as a whole', async () => {
+  test('a batch of a client that may not send is rejected as a whole', async () => {
     const { id } = cluster.credentials.clients.write;
     const wrong = { 'service-client-id': id, 'service-client-secret': `sec_${'0'.repeat(40)}` };
     expect((await site.post('/track/batch', [{ type: 'track', payload: { name: 'a' } }], wrong)).status).toBe(
@@ -248,7 +248,7 @@ describe('POST /track/batch', () => {
   });
 });
 
-// The last one: it takes the store away.
+// This test runs last, because it stops the store.
 test('while the store is away, everything is taken, and who was touched lately is readable', async () => {
   await site.send('identify', { profileId: 'touched', firstName: 'Ada' });
   await eventually('the profile', async () =>

@@ -36,7 +36,7 @@ test('law 1: the store killed in mid-insert, three times, loses nothing and coun
   for (let times = 0; times < 3; times += 1) {
     const store = cluster.openStore();
     const before = await storedCounts(store, projectId);
-    // A flush has just ended and the next is due within 100 ms: the kill comes at any moment of an insert.
+    // A flush has just ended and the next is due within 100 ms, so the kill falls at a random moment of an insert.
     await waitFor(
       'a flush',
       async () => (await storedCounts(store, projectId)).events > before.events,
@@ -46,7 +46,7 @@ test('law 1: the store killed in mid-insert, three times, loses nothing and coun
     await new Promise((resolve) => setTimeout(resolve, 60 + 17 * times));
     await cluster.kill('store');
     expect(cluster.process('store').ending).toBe('SIGKILL');
-    // Without the store, events are still taken and kept by the bus.
+    // Without the store, events are still accepted, and the bus keeps them.
     await goesOn(traffic);
     await cluster.restart('store');
     await goesOn(traffic);
@@ -71,7 +71,7 @@ test('law 1: the bus killed under load, twice, loses nothing that was acknowledg
     const resent = traffic.ledger.resent;
     await waitFor('some send again', () => traffic.ledger.resent > resent, 30_000);
     await cluster.restart('bus');
-    // Everybody connects again and the collectors ask the owner again.
+    // Every process reconnects, and the collectors ask the owner again.
     outages.push({ fromMs, untilMs: Date.now() + 4_000 });
     await goesOn(traffic);
   }

@@ -22,8 +22,8 @@ export interface Question {
   readonly filters: readonly AskedFilter[];
 }
 
-/** What the model says at an instant; `refused` where the service has to answer 400. */
-export type Expected = { readonly kind: 'answer'; readonly body: unknown } | { readonly kind: 'refused' };
+/** The model's answer at an instant; `rejected` where the service must answer 400. */
+export type Expected = { readonly kind: 'answer'; readonly body: unknown } | { readonly kind: 'rejected' };
 
 const USUAL_BREAKDOWN: Readonly<Record<string, string>> = {
   'traffic/referrers': 'referrer_name',
@@ -32,7 +32,7 @@ const USUAL_BREAKDOWN: Readonly<Record<string, string>> = {
 };
 const WORD_ROUTES = ['events/names', 'events/properties', 'events/property_values'];
 
-/** The model's answer to a question that is asked at `nowMs`. */
+/** The model's answer to a question asked at `nowMs`. */
 export function expectedOf(model: SiteModel, question: Question, nowMs: number): Expected {
   const { route, parameters, filters } = question;
   switch (route) {
@@ -53,7 +53,7 @@ export function expectedOf(model: SiteModel, question: Question, nowMs: number):
   }
 }
 
-/** What of the model's answer goes by the time of the question: while it is the same, so is the answer. */
+/** The part of the answer that depends on the time of the question: while it is the same, so is the answer. */
 export function momentOf(model: SiteModel, { route, parameters }: Question, nowMs: number): string {
   if (route === 'live') return String(Math.floor(nowMs / 1000));
   const rangeIn = route === 'export/charts' ? chartRangeOf : rangeOf;
@@ -90,5 +90,5 @@ function wholeList(
 }
 
 function answered(body: unknown): Expected {
-  return body === undefined ? { kind: 'refused' } : { kind: 'answer', body };
+  return body === undefined ? { kind: 'rejected' } : { kind: 'answer', body };
 }

@@ -24,7 +24,7 @@ const SENT_NAMES_ONLY = JSON.stringify([
   { name: 'name', operator: 'isNot', value: ['session_start', 'session_end'] },
 ]);
 
-/** Makes the sites, and root clients with one and the same secret; gives their ids. */
+/** Creates the sites, and root clients that share one secret; returns the clients' ids. */
 export async function makeAccounts(
   { busUrl, credentials }: Groundwork,
   sites: readonly Site[],
@@ -74,7 +74,7 @@ export class Asker {
     return this.#client.get(this.#cluster.url(host) + path, { id, secret });
   }
 
-  /** How many events of a site were sent by somebody, as the export counts them. */
+  /** The number of a site's events that clients sent, as the export counts them. */
   async count(site: string): Promise<number> {
     const { body } = await this.get(
       `/export/events?projectId=${site}&limit=1&filters=${encodeURIComponent(SENT_NAMES_ONLY)}`,
@@ -96,7 +96,7 @@ export class Asker {
     }
   }
 
-  /** What is known of a profile or a group; undefined where there is no record of it. */
+  /** What is known of a profile or a group; undefined where there is no such entity. */
   async record(site: string, kind: 'profiles' | 'groups', id: string): Promise<KnownEntity | undefined> {
     const { status, body } = await this.get(`/insights/${site}/${kind}/${encodeURIComponent(id)}`);
     if (status === 404) return undefined;

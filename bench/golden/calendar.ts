@@ -1,7 +1,7 @@
 /**
- * A site's calendar by walking: every half hour of some years with what the clocks on its wall show then, as the
- * runtime's zone tables say. Slow, and with no arithmetic on offsets. It serves zones whose offsets are multiples of half
- * an hour and whose clocks change at no midnight.
+ * A site's calendar by enumeration: every half hour of some years with what the site's clocks show then, as the
+ * runtime's zone tables say. Slow, and without arithmetic on offsets. It serves zones whose offsets are multiples of
+ * half an hour and whose clocks never change at midnight.
  */
 export const MINUTE_MS = 60_000;
 const HALF_HOUR_MS = 30 * MINUTE_MS;
@@ -22,7 +22,7 @@ export class Calendar {
   readonly #firstMs: number;
   readonly #beginOfDay = new Map<DateText, number>();
 
-  /** From the begin of the year two years before `nowMs` until 260 days after it. */
+  /** From the beginning of the year two years before `nowMs` until 260 days after it. */
   constructor(zone: string, nowMs: number) {
     const format = new Intl.DateTimeFormat('sv-SE', {
       timeZone: zone,
@@ -48,14 +48,14 @@ export class Calendar {
     return this.#at(atMs).date;
   }
 
-  /** What the wall shows, as `YYYY-MM-DD HH:MM`. */
+  /** Local time, as `YYYY-MM-DD HH:MM`. */
   wallOf(atMs: number): string {
     const { date, time, atMs: beganMs } = this.#at(atMs);
     const minutes = Number(time.slice(3)) + Math.floor((atMs - beganMs) / MINUTE_MS);
     return `${date} ${time.slice(0, 3)}${String(minutes).padStart(2, '0')}`;
   }
 
-  /** How far the wall is ahead of UTC. */
+  /** How far local time is ahead of UTC. */
   aheadMs(atMs: number): number {
     const { date, time, atMs: beganMs } = this.#at(atMs);
     return Date.parse(`${date}T${time}Z`) - beganMs;
@@ -68,7 +68,7 @@ export class Calendar {
     return atMs;
   }
 
-  /** The first time that the wall shows `YYYY-MM-DD HH:MM`, which it does show. */
+  /** The first time at which local time is `YYYY-MM-DD HH:MM`, which must occur. */
   firstAt(wall: string): number {
     const minutes = Number(wall.slice(14, 16));
     const time = `${wall.slice(11, 14)}${minutes < 30 ? '00' : '30'}`;
@@ -80,12 +80,12 @@ export class Calendar {
     return found.atMs + (minutes % 30) * MINUTE_MS;
   }
 
-  /** The half hours that have some part of [fromMs, toMs). */
+  /** The half hours that overlap [fromMs, toMs). */
   halfHoursOf(fromMs: number, toMs: number): readonly HalfHour[] {
     return this.#halfHours.slice(this.#placeOf(fromMs), this.#placeOf(toMs - 1) + 1);
   }
 
-  /** The days of the last `days` days up to `nowMs` on which the clocks were changed. */
+  /** The days of the last `days` days up to `nowMs` on which the clocks changed. */
   changes(nowMs: number, days: number): DateText[] {
     const found: DateText[] = [];
     for (const { atMs } of this.halfHoursOf(nowMs - days * DAY_MS, nowMs)) {
@@ -105,12 +105,12 @@ export class Calendar {
   }
 }
 
-/** The date so many days later. */
+/** The date this many days later. */
 export function addDays(date: DateText, days: number): DateText {
   return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The same day so many months later, or the last one of a month that has no such day. */
+/** The same day this many months later, or the last day of a month that has no such day. */
 export function addMonths(date: DateText, months: number): DateText {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);

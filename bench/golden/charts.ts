@@ -15,7 +15,7 @@ import type { Row } from './rows.ts';
 
 /** The answer of `/export/charts`, from the rows alone. */
 
-/** Formulas that are asked for, and what they mean. */
+/** Formulas that are sent, and what they mean. */
 export const FORMULAS: Readonly<Record<string, (values: readonly number[]) => number>> = {
   'A / B * 100': ([a = 0, b = 0]) => (b === 0 ? 0 : a / b) * 100,
   '(A - B) / (A + B)': ([a = 0, b = 0]) => (a + b === 0 ? 0 : (a - b) / (a + b)),
@@ -29,7 +29,7 @@ interface Series {
   readonly filters?: readonly AskedFilter[];
 }
 
-/** A row of a chart before it is shown: the figures of the buckets, and that of the whole, of both spans. */
+/** A row of a chart before formatting: the figures of the buckets and of the whole, for both spans. */
 interface Line {
   readonly names: readonly string[];
   readonly now: readonly number[];
@@ -42,7 +42,7 @@ interface Line {
 const POINTS_MAX = 500_000;
 const COMPUTED_MAX = 10_000;
 
-/** The range of a chart: 30d where none is named. */
+/** The range of a chart: 30d where none is given. */
 export function chartRangeOf(
   parameters: Parameters,
   calendar: SiteModel['calendar'],
@@ -75,7 +75,7 @@ export function chartAnswer(
     const held = heldRows(model, one, filters);
     const spans = { now: { span, buckets }, before: { span: previous, buckets: bucketsBefore } };
     const found = linesOf(one, held, { names: breakdowns.map(({ name }) => name), model, ...spans });
-    // A series that is not told apart has a line in any case.
+    // A series without breakdown always has a line.
     return isTold || found.length > 0 ? found : [nothing(buckets, bucketsBefore)];
   });
   const rowsOf = (of: readonly Line[], event: ChartRow['event']) =>
@@ -160,7 +160,7 @@ function counted({ segment = 'event', property = '' }: Series, rows: readonly Ro
   if (segment === 'event') return rows;
   const known = rows.filter(({ visitor }) => visitor !== '');
   if (segment !== 'one_event_per_user') return known;
-  // By time the newest are first, but ties by id are not turned round.
+  // The newest come first by time, but ties by id keep their order.
   const first = new Map<string, Row>();
   for (const row of [...known].sort(byTime)) {
     const other = first.get(row.visitor);
@@ -203,7 +203,7 @@ function figureOf({ segment = 'event', property = '' }: Series, rows: readonly R
   }
 }
 
-/** The names of the lines that a row is in: of a field of several values one for each, once. */
+/** The names of the lines that a row belongs to: for a field of several values one for each, once. */
 function namesOf(row: Row, fields: readonly string[], { records }: SiteModel): string[][] {
   return fields.reduce<string[][]>(
     (lines, field) => {
@@ -290,7 +290,7 @@ function added(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** As many digits as a double holds of a decimal number. */
+/** As many digits as a double can represent. */
 function digits(number: number): number {
   return Number(number.toPrecision(15));
 }

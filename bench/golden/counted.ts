@@ -88,7 +88,7 @@ function activeDays({ calendar }: SiteModel, parameters: Parameters, nowMs: numb
 
 /** The answer of `live`, with or without details. */
 export function liveAnswer(model: SiteModel, isDetailed: boolean, nowMs: number) {
-  // Times are looked at in whole seconds.
+  // The service compares whole seconds.
   const floorSecond = Math.floor((nowMs - LIVE_MS) / 1000);
   const lastByDevice = new Map<string, Row>();
   for (const row of model.rows) {

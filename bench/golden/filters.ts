@@ -1,6 +1,6 @@
 import type { Row } from './rows.ts';
 
-/** A filter as it is asked. */
+/** A filter as it is sent. */
 export interface AskedFilter {
   readonly name: string;
   readonly operator: string;
@@ -19,7 +19,7 @@ export interface KnownEntities {
   readonly groups: ReadonlyMap<string, KnownEntity>;
 }
 
-/** Fields of an event that are about the visit as a whole: where it came from, and where and with what. */
+/** Fields of an event that describe the whole visit: where it came from, and where and with what it took place. */
 const OF_SOURCE = [
   'referrer',
   'referrerName',
@@ -54,7 +54,7 @@ export function isAboutSession({ name }: AskedFilter): boolean {
   return SESSION_FIELDS.includes(camelCase(name));
 }
 
-/** Whether all filters hold for a row, by the words of the contract. */
+/** Whether all filters match a row, by the words of the contract. */
 export function holds(filters: readonly AskedFilter[], row: Row, records: KnownEntities): boolean {
   return filters.every((filter) => isKept(filter, row, records));
 }
@@ -103,7 +103,7 @@ function isKept({ name, operator, value = [] }: AskedFilter, row: Row, records: 
   }
 }
 
-/** A text that is no number compares with nothing. */
+/** A text that is no number matches no comparison. */
 export function numberOf(one: Value): number {
   if (typeof one === 'number') return one;
   return NUMBER.test(one) ? Number(one) : Number.NaN;
@@ -115,7 +115,7 @@ function boundOf(asked: string, field: string): number {
   return field === 'longitude' || field === 'latitude' ? Math.fround(Number(asked)) : Number(asked);
 }
 
-/** All values that a field has in a row; an empty text where there is none, and no number at all. */
+/** All values of a field in a row; an empty text where there is none, and no number at all. */
 export function valuesOf(field: string, { event }: Row, { profiles, groups }: KnownEntities): Value[] {
   if (field === 'profile.id') return [event.profileId];
   if (field === 'groups' || field === 'group.id') return orEmpty(event.groups);

@@ -1,4 +1,4 @@
-/** What the traffic is made of. */
+/** The material of the traffic. */
 export interface Site {
   readonly id: string;
   readonly zone: string;
@@ -11,7 +11,7 @@ export const SITES: readonly Site[] = [
   { id: 'kolkata', zone: 'Asia/Kolkata', currency: 'KWD' },
   { id: 'st-johns', zone: 'America/St_Johns', currency: 'JPY' },
 ];
-/** A site that nobody asks about: its traffic keeps flushes, merges and sums going. */
+/** A site that is never asked about: its traffic keeps flushes, merges and rollups going. */
 export const BUSY_SITE: Site = { id: 'busy', zone: 'UTC', currency: 'USD' };
 
 export const GROUPS = ['acme', 'größe & co', 'zebra'] as const;
@@ -44,7 +44,7 @@ export const CAMPAIGNS = [
   'ref=partner',
   'gclid=123',
 ] as const;
-/** Addresses of several countries, and none. */
+/** Addresses of several countries, and an unknown one. */
 export const ADDRESSES = [
   '8.8.8.8',
   '81.2.69.142',

@@ -14,8 +14,9 @@ import { Sender } from './sender.ts';
 import { busyEvents, lastMinutes, startBusySite } from './side-traffic.ts';
 import { PARTS, type Sent, siteTraffic } from './visits.ts';
 
-// Whatever is asked about the traffic of four sites is what the exported events alone give (golden/model.ts), while flushes,
-// merges and sums of hours go on and late events come. Each test needs those before it.
+// Every answer about the traffic of four sites equals what the exported events alone give (golden/model.ts), while
+// flushes, merges and rollups go on and late events arrive. Each test sends the parts of the traffic that it builds on, so
+// each runs alone, too.
 
 const SEED = Number(process.env.GOLDEN_SEED ?? 20_261);
 const HOSTS = ['a', 'b'];
@@ -24,9 +25,9 @@ const QUESTIONS = 150;
 const AT_ONCE = 4;
 const WAIT_MAX_MS = 30_000;
 const SHOWN = 6;
-/** Nothing is flushed but by the number of its rows: the part of the traffic that follows has fewer. */
-const HELD = { FLUSH_INTERVAL_MS: '60000', FLUSH_ROWS_MAX: '2500' };
-/** More than that on each partition, as each has its session, too. */
+/** Only a number of rows that the next part of the traffic does not reach starts a flush. */
+const UNFLUSHED = { FLUSH_INTERVAL_MS: '60000', FLUSH_ROWS_MAX: '2500' };
+/** More than that on each partition, since each event has a session, too. */
 const FLOOD = 8_000;
 
 let cluster: Cluster;
@@ -36,7 +37,9 @@ const random = new SeededRandom(SEED);
 const startedAtMs = Date.now();
 const traffic = SITES.flatMap((site) => siteTraffic(random, site, startedAtMs));
 const records: EntityBook = new Map();
-/** Events that were acknowledged, by site. */
+let partsSent = 0;
+let rollupsSeen = false;
+/** Acknowledged events by site. */
 const acknowledged = new Map<string, number>();
 
 beforeAll(async () => {
@@ -66,19 +69,15 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-test('while hours are summed up for the first time', async () => {
-  await sendPart(0);
-  await waitFor(
-    'an hour',
-    async () => (await metric('footfall_processor_rollup_hours_total')) > 0,
-    WAIT_MAX_MS,
-  );
+test('while the first rollups are made', async () => {
+  await sendUpTo(0);
   await expectModel(everyQuestion());
 });
 
-test('with late events in unflushed rows, and while the flush brings them', async () => {
-  await restartProcessor(HELD);
-  await sendPart(1);
+test('with late events in unflushed rows, and while a flush writes them', async () => {
+  await sendUpTo(0);
+  await restartProcessor(UNFLUSHED);
+  await sendUpTo(1);
   const flushes = () => metric('footfall_processor_flushes_total');
   const before = await flushes();
   expect(await metric('footfall_processor_open_batch_rows')).toBeGreaterThan(0);
@@ -89,17 +88,19 @@ test('with late events in unflushed rows, and while the flush brings them', asyn
   });
 });
 
-test('when the store was killed and has started again', async () => {
+test('after the store was killed and has started again', async () => {
+  await sendUpTo(1);
   await restartProcessor({});
   await cluster.kill('store');
   expect(cluster.process('store').ending).toBe('SIGKILL');
   await cluster.restart('store');
   await Promise.all(HOSTS.map((host) => cluster.ready(host)));
-  await sendPart(2);
+  await sendUpTo(2);
   await expectModel([]);
 });
 
-test('without the store from memory, where it goes by the last minutes; all else is refused', async () => {
+test('without the store: the last minutes from memory, and 503 for all else', async () => {
+  await sendUpTo(0);
   await cluster.kill('store');
   await sendAll(lastMinutes(random));
   await freshness();
@@ -111,7 +112,7 @@ test('without the store from memory, where it goes by the last minutes; all else
       expect([pathOf(id, question), status]).toEqual([pathOf(id, question), 200]);
       asked.push({ site: id, question, fromMs, toMs: Date.now(), body });
     }
-    await expectRefusals(id);
+    await expectRejects(id);
   }
   await cluster.restart('store');
   await Promise.all(HOSTS.map((host) => cluster.ready(host)));
@@ -132,8 +133,8 @@ test('without the store from memory, where it goes by the last minutes; all else
   expect(differences, `seed ${SEED}`).toEqual([]);
 });
 
-test('with late events for hours that were summed up again', async () => {
-  await sendPart(PARTS - 1);
+test('with late events for hours whose rollups are made again', async () => {
+  await sendUpTo(PARTS - 1);
   await expectModel([]);
   await waitFor(
     'late hours',
@@ -169,12 +170,12 @@ test.each([
   ['traffic/geo?breakdown=os', 'breakdown'],
   ['pages/entry_exit?mode=middle', 'mode'],
   ['events/property_values', 'property'],
-])('%s is refused and names %s', async (text, part) => {
+])('%s is rejected and names %s', async (text, part) => {
   const { status, body } = await asker.get(`/insights/berlin/${encodeURI(text)}`);
   expect([status, body]).toEqual([400, expect.objectContaining({ message: expect.stringContaining(part) })]);
 });
 
-/** Ends it as a deployment does, and waits until it answers for every partition. */
+/** Restarts it as a deployment does, and waits until it answers for every partition. */
 async function restartProcessor(settings: Readonly<Record<string, string>>): Promise<void> {
   await cluster.restart('processor', settings);
   await waitFor(
@@ -182,6 +183,20 @@ async function restartProcessor(settings: Readonly<Record<string, string>>): Pro
     async () => (await fetch(`${cluster.operationsUrl('processor')}/healthz/ready`)).ok,
     WAIT_MAX_MS,
   );
+}
+
+/** Sends the parts of the traffic up to `last` that were not sent yet; late ones find rollups of the first. */
+async function sendUpTo(last: number): Promise<void> {
+  while (partsSent <= last) {
+    await sendPart(partsSent);
+    partsSent += 1;
+    await waitFor(
+      'a rollup',
+      async () => rollupsSeen || (await metric('footfall_processor_rollup_hours_total')) > 0,
+      WAIT_MAX_MS,
+    );
+    rollupsSeen = true;
+  }
 }
 
 async function sendPart(part: number): Promise<void> {
@@ -205,19 +220,19 @@ async function sendAll(sent: readonly Sent[]): Promise<void> {
     acknowledged.set(site, (acknowledged.get(site) ?? 0) + (isEvent ? 1 : 0));
 }
 
-/** Everything that was acknowledged is counted after so long: the contract's own time. */
+/** The contract: an acknowledged event counts after this time. */
 function freshness(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, FRESHNESS_MS));
 }
 
 /**
- * Asks these questions, and then random ones, of one site after the other. Meanwhile a site that nobody asks about has
- * traffic; or `halfway` happens.
+ * Asks these questions, and then random ones, about one site after the other. Meanwhile another site has traffic, or
+ * `halfway` happens.
  */
 async function expectModel(plain: readonly Question[], halfway?: () => Promise<void>): Promise<void> {
   await freshness();
-  // Records have no promised time to reach the store, from where filters read them.
-  await waitFor('the records', async () => (await metric('footfall_entities_dirty')) === 0, WAIT_MAX_MS);
+  // Entities reach the store, where filters read them, without a promised time.
+  await waitFor('the entities', async () => (await metric('footfall_entities_dirty')) === 0, WAIT_MAX_MS);
   const sites = await readAll();
   const endBusy = halfway === undefined ? startBusySite(sender, random) : undefined;
   const questions = Array.from({ length: QUESTIONS }, (_, index) => {
@@ -240,7 +255,7 @@ async function expectModel(plain: readonly Question[], halfway?: () => Promise<v
   expect(differences.slice(0, SHOWN), `${differences.length} of ${count}, seed ${SEED}`).toEqual([]);
 }
 
-/** Reads all sites; every acknowledged event is there, once. */
+/** Reads all sites and checks that each has every acknowledged event once. */
 async function readAll(): Promise<ReadonlyMap<string, Reading>> {
   const sites = await readSites(asker, records);
   for (const [id, { sent, misplaced }] of sites)
@@ -255,8 +270,8 @@ const LAST_MINUTES: readonly Question[] = [
   { route: 'metrics', parameters: { range: 'lastHour' }, filters: [] },
 ];
 
-async function expectRefusals(site: string): Promise<void> {
-  const refused = [
+async function expectRejects(site: string): Promise<void> {
+  const rejected = [
     'metrics?range=7d',
     'country',
     'events',
@@ -266,7 +281,7 @@ async function expectRefusals(site: string): Promise<void> {
     'events/names',
   ];
   const filtered = 'metrics?range=30min&filters=[{"name":"path","operator":"is","value":["/"]}]';
-  const paths = [...refused, filtered].map((path) => `/insights/${site}/${encodeURI(path)}`);
+  const paths = [...rejected, filtered].map((path) => `/insights/${site}/${encodeURI(path)}`);
   const exports = ['events?', 'charts?series=[{"name":"*"}]&'].map(
     (path) => `/export/${encodeURI(path)}projectId=${site}`,
   );

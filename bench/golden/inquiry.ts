@@ -6,7 +6,7 @@ import type { Parameters } from './ranges.ts';
 
 const TRIES = 3;
 
-/** Asks one question and holds the answer against the model; undefined where they agree, else what is different. */
+/** Asks one question and compares the answer with the model's; undefined where they agree, else the difference. */
 export async function differenceOf(
   asker: Asker,
   site: string,
@@ -17,10 +17,10 @@ export async function differenceOf(
     const before = momentOf(model, question, Date.now());
     const answer = await asker.get(pathOf(site, question));
     const nowMs = Date.now();
-    // The clock went on to another minute, hour or day meanwhile: nobody knows which of them was meant.
+    // The clock passed to another minute, hour or day meanwhile, so either answer may be right.
     if (before !== momentOf(model, question, nowMs) && attempt < TRIES) continue;
     const expected = expectedOf(model, question, nowMs);
-    if (expected.kind === 'refused')
+    if (expected.kind === 'rejected')
       return answer.status === 400
         ? undefined
         : `${pathOf(site, question)}\n  expected 400, got ${answer.status}`;
@@ -45,7 +45,7 @@ function queryOf(parameters: Parameters): string {
   return new URLSearchParams(pairs).toString();
 }
 
-/** Where two answers differ first, and how. */
+/** The first difference between two answers. */
 export function firstDifference(expected: unknown, actual: unknown, at: string): string {
   if (isObject(expected) && isObject(actual)) {
     const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);

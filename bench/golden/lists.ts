@@ -17,9 +17,9 @@ import {
 import { isIn, type Parameters, type Span } from './ranges.ts';
 import { majorUnits, type Row, type Session, type WholeEvent } from './rows.ts';
 
-/** Answers that are lists, whole: who asks gets a page of them. */
+/** Whole lists, of which a question gets one page. */
 
-/** Each dimension by its name in a path: the field of an entry, and the field that it belongs to. */
+/** Each dimension by its name in a path: the field of an entry, and its parent field. */
 export const DIMENSIONS: Readonly<
   Record<string, readonly [name: keyof WholeEvent, prefix?: keyof WholeEvent]>
 > = {
@@ -105,7 +105,7 @@ export function entryExitRows(
   span: Span,
   filters: readonly AskedFilter[],
 ): PagesAnswer {
-  // What a page is called does not depend on who asks for which visits.
+  // The title of a page does not depend on the filters.
   const views = model.rows.filter(({ isView, atMs }) => isView && isIn(span, atMs));
   const rows = groupsOf(retainedSessions(model, filters, span), (session) => pageOf(session[mode])).map(
     ({ key, members }) => {
@@ -129,7 +129,7 @@ function isPage(row: Row, key: readonly string[]): boolean {
   return row.event.origin === key[0] && row.event.path === key[1];
 }
 
-/** Of events of one moment, that with the greatest id is the last. */
+/** Among events of one moment, the greatest id is the last. */
 function lastTitle(views: readonly Row[]): string {
   const titled = views.filter(({ event }) => event.title !== '');
   titled.sort((a, b) => a.atMs - b.atMs || byBytes(a.event.id, b.event.id));
@@ -140,7 +140,7 @@ function byRank(a: PagesAnswer[number], b: PagesAnswer[number]): number {
   return b.sessions - a.sessions || byBytes(a.path, b.path) || byBytes(a.origin, b.origin);
 }
 
-/** The rows that `event` names, or all that somebody sent. */
+/** The rows that `event` names, or all that clients sent. */
 function namedRows(rows: readonly Row[], span: Span, { event = [] }: Parameters): Row[] {
   const names = [event].flat();
   return rows.filter(

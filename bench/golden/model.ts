@@ -4,11 +4,11 @@ import { isIn, type Span } from './ranges.ts';
 import { majorUnits, type Row, revenueOf, rowOf, type Session, sessionsOf, type WholeEvent } from './rows.ts';
 
 /**
- * A slow and obvious computation of every answer, from nothing but the exported events of one site, what is known of its
- * profiles and groups, its zone and its currency. Every figure is counted anew from all rows.
+ * A slow and obvious computation of every answer, from nothing but the exported events of one site, what is known of
+ * its profiles and groups, its zone and its currency. Every figure is counted anew from all rows.
  *
- * What rows cannot tell is not sent (`visits.ts`): two profiles in one session, two events of a device in one
- * millisecond, and something paid late within reach of what arrives after it.
+ * The traffic (`visits.ts`) leaves out what rows cannot tell: two profiles in one session, two events of a device in
+ * one millisecond, and a late payment within reach of an event that arrives after it.
  */
 export interface SiteModel {
   readonly calendar: Calendar;
@@ -44,7 +44,7 @@ export function modelOf(
 
 const calendars = new Map<string, Calendar>();
 
-/** Making one takes a moment. */
+/** Building one takes a moment. */
 function calendarOf(zone: string, nowMs: number): Calendar {
   const key = `${zone} ${Math.floor(nowMs / 86_400_000)}`;
   const calendar = calendars.get(key) ?? new Calendar(zone, nowMs);
@@ -53,8 +53,8 @@ function calendarOf(zone: string, nowMs: number): Calendar {
 }
 
 /**
- * The events that filters leave: those for which the filters about events hold, and the ones about sessions for their
- * session as its entry made it, or for themselves where they have none.
+ * The events that match the filters: filters about events match the event, and filters about sessions match the entry
+ * of its session, or the event itself where it has none.
  */
 export function heldRows(model: SiteModel, filters: readonly AskedFilter[]): readonly Row[] {
   if (filters.length === 0) return model.rows;
@@ -67,8 +67,8 @@ export function heldRows(model: SiteModel, filters: readonly AskedFilter[]): rea
 }
 
 /**
- * The sessions that began in a span and that filters leave: those for which the filters about sessions hold and which,
- * where there are others, have an event in the span for which those hold.
+ * The sessions that began in a span and match the filters: filters about sessions match the session, and where there
+ * are others, one of its events in the span matches those.
  */
 export function retainedSessions(
   model: SiteModel,
@@ -90,7 +90,7 @@ export function retainedSessions(
   );
 }
 
-/** How many different visitors; nobody is none. */
+/** The number of different visitors; an empty name does not count. */
 export function visitorsOf(of: readonly { readonly visitor: string }[]): number {
   return new Set(of.map(({ visitor }) => visitor).filter((visitor) => visitor !== '')).size;
 }
@@ -108,12 +108,12 @@ export function ratesOf(sessions: readonly Session[]): {
   };
 }
 
-/** A quotient as it is shown: to two decimals, 0 of nothing. */
+/** A quotient as answers show it: two decimals, 0 when nothing is counted. */
 export function shown(value: number, of: number): number {
   return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
 }
 
-/** What sessions have in common, as lists show it. */
+/** What a list of sessions has in common. */
 export function sessionFigures(sessions: readonly Session[], currency: string) {
   const { bounces, seconds } = ratesOf(sessions);
   const revenue = sessions.reduce((sum, session) => sum + (session.revenue.get(currency) ?? 0n), 0n);
@@ -132,7 +132,7 @@ export function earned(rows: readonly Row[], currency: string): number {
   return majorUnits(revenueOf(rows).get(currency) ?? 0n, currency);
 }
 
-/** The members of each group, by what `keyOf` says of them. */
+/** The members of each group, keyed by `keyOf`. */
 export function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) => readonly string[]) {
   const groups = new Map<string, { readonly key: readonly string[]; readonly members: Member[] }>();
   for (const member of members) {

@@ -88,7 +88,7 @@ const NUMBERS = [
   'group.updated_at',
 ] as const;
 
-/** A random question that the model can answer, of a kind that occurs. */
+/** A random question that the model can answer. */
 export function anyQuestion(random: SeededRandom, model: SiteModel, nowMs: number): Question {
   const route = random.one(ROUTES);
   const named = route === 'dimension' ? random.one(['country', ...Object.keys(DIMENSIONS)]) : route;
@@ -115,7 +115,7 @@ function rangeParameters(random: SeededRandom, model: SiteModel, route: string, 
   };
 }
 
-/** Days, instants, or one of each; often about a day on which the clocks change. */
+/** Days, instants, or one of each; often around a day on which the clocks change. */
 function customDates(random: SeededRandom, { calendar }: SiteModel, nowMs: number): Parameters {
   const today = calendar.dateOf(nowMs);
   const changes = calendar.changes(nowMs, 60);
@@ -269,7 +269,7 @@ function anyRow(random: SeededRandom, { rows }: SiteModel): Row {
   return must(rows[random.below(rows.length)], 'a site has rows');
 }
 
-/** Every route once, plainly. */
+/** Every route once, with plain parameters. */
 export function everyQuestion(): Question[] {
   const routes = [...Object.keys(DIMENSIONS), ...new Set(ROUTES)].filter((route) => route !== 'dimension');
   return routes.map((route) => ({

@@ -50,7 +50,7 @@ export interface AskedRange {
 const HOUR_MS = 60 * MINUTE_MS;
 const BUCKETS_MAX = 3_000;
 
-/** The range of a question that is asked at `nowMs`; 7d where it names none. */
+/** The range of a question asked at `nowMs`; 7d where it names none. */
 export function rangeOf(parameters: Parameters, calendar: Calendar, nowMs: number): AskedRange {
   const { startDate, endDate } = parameters;
   const name = parameters.range ?? (startDate === undefined ? '7d' : 'custom');
@@ -138,12 +138,12 @@ function custom(start: string, end: string, calendar: Calendar): Spans {
   };
 }
 
-/** An instant with its zone, or what the site's wall shows. */
+/** An instant with its zone, or the site's local time. */
 function instantOf(text: string, calendar: Calendar): number {
   return /(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : calendar.firstAt(text.replace('T', ' '));
 }
 
-/** A day of 25 hours is one day; one of 23 is not less than its hours. */
+/** A day of 25 hours is one day; a day of 23 hours is not less than its hours. */
 function clockLengthMs({ fromMs, toMs }: Span, calendar: Calendar): number {
   return Math.min(toMs - fromMs, toMs + calendar.aheadMs(toMs) - fromMs - calendar.aheadMs(fromMs));
 }
@@ -155,7 +155,7 @@ function usualInterval(lengthMs: number): Interval {
   return lengthMs <= 186 * DAY_MS ? 'week' : 'month';
 }
 
-/** The buckets of a span, the first and the last cut off by it; undefined where there are too many. */
+/** The buckets of a span, which cuts off the first and the last; undefined where there are too many. */
 export function bucketsOf(
   { fromMs, toMs }: Span,
   interval: Interval,
@@ -173,7 +173,7 @@ export function bucketsOf(
   } else {
     for (const { atMs, date, time } of calendar.halfHoursOf(fromMs, toMs)) {
       const hour = `${date} ${time.slice(0, 2)}:00:00`;
-      // An hour that comes twice has the same name and another distance from UTC.
+      // An hour that occurs twice has the same name and another offset from UTC.
       if (interval === 'hour') take(atMs, `${hour} ${calendar.aheadMs(atMs)}`, hour);
       else take(atMs, unitOf(date, interval), unitOf(date, interval));
     }

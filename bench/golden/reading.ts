@@ -4,22 +4,22 @@ import { SITES, type Site } from './fixtures.ts';
 import { modelOf, type SiteModel } from './model.ts';
 import type { Sent } from './visits.ts';
 
-/** What was read of a site: the model that it makes, and its events as they came. */
+/** What was read of a site: the model built from it, and its events in their order. */
 export interface Reading {
   readonly model: SiteModel;
-  /** Without those that nobody sent. */
+  /** Without synthetic events. */
   readonly sent: number;
   /** Ids of events that were exported twice, or out of order. */
   readonly misplaced: readonly string[];
 }
 
-/** What is known of profiles and groups, by site: asked again only where something was sent. */
+/** Known profiles and groups, by site; read again only where the traffic changed them. */
 export type EntityBook = Map<
   string,
   { readonly profiles: Map<string, KnownEntity>; readonly groups: Map<string, KnownEntity> }
 >;
 
-/** Exports every site; records are taken from the book. */
+/** Exports every site; entities come from the book. */
 export async function readSites(asker: Asker, book: EntityBook): Promise<ReadonlyMap<string, Reading>> {
   const read = async (site: Site): Promise<[string, Reading]> => {
     const events = await asker.events(site.id);
@@ -35,7 +35,7 @@ export async function readSites(asker: Asker, book: EntityBook): Promise<Readonl
   return new Map(await Promise.all(SITES.map(read)));
 }
 
-/** Asks for the records that were changed by what was sent. */
+/** Reads the entities that the sent traffic changed. */
 export async function noteRecords(asker: Asker, book: EntityBook, sent: readonly Sent[]): Promise<void> {
   const changed = new Map(sent.flatMap((each) => recordNamedBy(each)));
   await Promise.all(

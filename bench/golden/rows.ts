@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { exportedEvent } from '../../query/api.ts';
 import { MINUTE_MS } from './calendar.ts';
 
-/** An exported event with everything that can be included. */
+/** An exported event with every field group included. */
 export const wholeEvent = exportedEvent.required();
 export type WholeEvent = Readonly<z.output<typeof wholeEvent>>;
 
@@ -12,9 +12,9 @@ export interface Row {
   /** Minor units of its currency. */
   readonly amount: bigint;
   readonly isView: boolean;
-  /** `session_start` and `session_end`, which nobody sent. */
+  /** `session_start` and `session_end`, which no client sent. */
   readonly isSynthetic: boolean;
-  /** The profile, else the device; empty where nobody is known. */
+  /** The profile, else the device; empty where neither is known. */
   readonly visitor: string;
 }
 
@@ -30,7 +30,7 @@ export interface Session {
   readonly others: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
-  /** The first screen view, else the first event: page, source and setting of the session are its own. */
+  /** The first screen view, else the first event: it gives the session its page, source and environment. */
   readonly entry: Row;
   /** The last screen view, else the last event. */
   readonly exit: Row;
@@ -68,7 +68,7 @@ function sessionOf(id: string, members: readonly Row[]): Session {
   const last = own.at(-1);
   if (entry === undefined || exit === undefined || last === undefined)
     throw new Error(`no event opened ${id}`);
-  // Who a visit is of is what was said last, in the order of arrival.
+  // A visit belongs to the profile named last, in the order of arrival.
   const arrived = [...own].sort((a, b) => (a.event.meta.receivedAt < b.event.meta.receivedAt ? -1 : 1));
   const profileId = arrived.findLast(({ event }) => event.profileId !== '')?.event.profileId ?? '';
   const { deviceId } = entry.event;
@@ -88,8 +88,8 @@ function sessionOf(id: string, members: readonly Row[]): Session {
 }
 
 /**
- * The events that a visit lived through. What was paid after it had ended is credited to it and no part of it: revenue
- * that no other event of the visit is near to.
+ * The events that belong to a visit's course. Revenue that lies near no other event of the visit came after its end and
+ * is credited to it only.
  */
 function lived(members: readonly Row[]): Row[] {
   const paid = members.filter(({ event }) => event.name === 'revenue').sort((a, b) => a.atMs - b.atMs);
@@ -103,7 +103,7 @@ function lived(members: readonly Row[]): Row[] {
   }
 }
 
-/** Sums by currency; one that comes to nothing is left out. */
+/** Sums by currency, without zero sums. */
 export function revenueOf(rows: readonly Row[]): Map<string, bigint> {
   const sums = new Map<string, bigint>();
   for (const { amount, event } of rows) {

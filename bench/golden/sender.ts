@@ -6,11 +6,11 @@ import type { Sent } from './visits.ts';
 
 const BATCH = 120;
 const AT_ONCE = 4;
-/** Bodies of a user agent that come one by one, in front of its batches. */
+/** Bodies of a user agent that are sent one by one, before its batches. */
 const SINGLE = 5;
 const counted = z.object({ accepted: z.number(), rejected: z.array(z.unknown()) });
 
-/** Sends traffic to hosts in turn, as a program with a secret that passes on what browsers say. */
+/** Sends traffic to hosts in turn, as a program with a secret that forwards what browsers say. */
 export class Sender {
   readonly #cluster: Cluster;
   readonly #hosts: readonly string[];
@@ -21,9 +21,9 @@ export class Sender {
     this.#hosts = hosts;
   }
 
-  /** Resolves when all is acknowledged; throws when something is not. */
+  /** Resolves when everything is acknowledged; throws when something is not. */
   async send(sent: readonly Sent[]): Promise<void> {
-    // Connections that nobody uses for a while are closed by the other side, so each sending has its own.
+    // The other side closes idle connections, so each sending has its own.
     const client = new Client(AT_ONCE);
     await this.#sendAtOnce(
       client,
@@ -36,7 +36,7 @@ export class Sender {
     client.close();
   }
 
-  /** One event that happens now, of a visitor's browser that knows no secret. */
+  /** One event that happens now, from a visitor's browser without a secret. */
   async browse(site: string, agent: string, payload: object): Promise<void> {
     const headers = { 'user-agent': agent, origin: ORIGINS[0] };
     const body = { type: 'track', projectId: site, payload };

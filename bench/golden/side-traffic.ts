@@ -8,7 +8,7 @@ const PAUSE_MS = 200;
 const THREE_DAYS_MS = 259_200_000;
 const NOW_EVENTS = 40;
 
-/** Sends events of the last days for a site that nobody asks about, until what it gives is called. */
+/** Sends events of the last days for a site that is never asked about, until the returned function is called. */
 export function startBusySite(sender: Sender, random: SeededRandom): () => Promise<void> {
   let isBusy = true;
   const running = (async () => {
@@ -34,7 +34,7 @@ export function busyEvents(random: SeededRandom, count: number): Sent[] {
   );
 }
 
-/** Visits of the last fifty minutes of every site, without payments: they can be counted without the store. */
+/** Visits of the last fifty minutes for every site, without payments, so they can be counted without the store. */
 export function lastMinutes(random: SeededRandom): Sent[] {
   return SITES.flatMap(({ id }) =>
     Array.from({ length: NOW_EVENTS }, (_, index) =>

@@ -14,19 +14,19 @@ import {
   WORDS,
 } from './fixtures.ts';
 
-/** A body of `POST /track`, with the user agent that sends it and the part of the traffic that it is sent in. */
+/** A body of `POST /track`, with the user agent that sends it and its part of the traffic. */
 export interface Sent {
   readonly part: number;
   readonly site: string;
   readonly agent: string;
   readonly body: { readonly type: string; readonly projectId: string; readonly payload: object };
-  /** False for what repeats another one, and for what is no event. */
+  /** False for a repeat, and for what is no event. */
   readonly isEvent: boolean;
-  /** To be sent when the rest of its part is acknowledged. */
+  /** To be sent after the rest of its part is acknowledged. */
   readonly isPayment: boolean;
 }
 
-/** Parts that the traffic is sent in; most of it comes with the first. */
+/** Parts in which the traffic is sent; most of it comes with the first. */
 export const PARTS = 4;
 const DAYS = 60;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -39,22 +39,22 @@ interface Person {
   readonly deviceId: string;
   readonly agent: string;
   readonly address: string;
-  /** Empty for somebody who stays unknown. */
+  /** Empty for a visitor who stays unknown. */
   readonly profileId: string;
   knownFromMs: number;
-  /** Times of events, of which no two are the same. */
+  /** Times of events, all different. */
   readonly timesMs: Set<number>;
 }
 
 type Properties = Readonly<Record<string, unknown>>;
 
 /**
- * The traffic of one site: two months of visits, with more on days on which its clocks change and in the last two hours,
- * and some from over a year ago. A visit's events come together, but for some that come parts later.
+ * The traffic of one site: two months of visits, with more on days on which its clocks change and in the last two
+ * hours, and some from over a year ago. The events of a visit arrive together, except for some that arrive parts later.
  *
- * It leaves out what exported rows cannot tell, see `model.ts`: a visit is of one profile at most, a device has one event
- * in a millisecond, and a payment is either near to an event of its visit that is there before it, or hours after the only
- * visit of its device.
+ * It leaves out what exported rows cannot tell, see `model.ts`: a visit has one profile at most, a device has one event
+ * in a millisecond, and a payment lies either near an earlier event of its visit, or hours after the only visit of its
+ * device.
  */
 export function siteTraffic(random: SeededRandom, site: Site, nowMs: number): Sent[] {
   const plan = new SitePlan(random, site, nowMs);
@@ -124,7 +124,7 @@ class SitePlan {
   addVisit(person: Person): void {
     const random = this.#random;
     const startMs = this.#visitStartMs();
-    // Sums begin with the first hour that has anything: what is older comes when they are made.
+    // Rollups begin with the first hour that has any event, so older events arrive after rollups exist.
     const isOld = startMs < this.#nowMs - DAYS * DAY_MS;
     const part = isOld ? random.integer(1, PARTS - 1) : random.chance(0.6) ? 0 : random.below(PARTS);
     const isBounce = random.chance(0.35);
@@ -134,7 +134,7 @@ class SitePlan {
     for (const [index, atMs] of times.entries()) {
       const isFirst = index === 0;
       const isView = isBounce ? random.chance(0.9) : random.chance(isFirst ? 0.85 : 0.65);
-      // What was paid stays near to what it was paid in: a gap could make it come late.
+      // A payment stays near its visit: across a gap it could arrive late.
       const isLate = paidAt === -1 && part < PARTS - 1 && random.chance(0.05);
       const place = isLate ? random.integer(part + 1, PARTS - 1) : part;
       const where = {
@@ -151,7 +151,7 @@ class SitePlan {
     }
   }
 
-  /** Somebody who visits once and pays hours later by way of a server, or is given the money back. */
+  /** A visitor who comes once and pays, or is refunded, hours later by way of a server. */
   addLatePayment(index: number): void {
     const random = this.#random;
     const person = {
@@ -172,7 +172,7 @@ class SitePlan {
     this.#addPayment(random.integer(part + 1, PARTS - 1), person, { __timestamp: paidMs });
   }
 
-  /** What a program of the site's own says of nobody, or of a profile. */
+  /** What a program of the site's owner sends without a visitor, or for a profile. */
   addServerEvent(): void {
     const random = this.#random;
     const atMs = this.#nowMs - random.below(20 * DAY_MS);
@@ -257,7 +257,7 @@ class SitePlan {
     return this.#nowMs - random.below(DAYS * DAY_MS);
   }
 
-  /** With no gap of half an hour, not beyond now, and no two alike of one device. */
+  /** Without a gap of half an hour, not in the future, and never two at the same time from one device. */
   #visitTimes(person: Person, count: number, startMs: number): number[] {
     const times: number[] = [];
     for (let atMs = startMs; times.length < count; atMs += this.#random.integer(1_000, 20 * MINUTE_MS)) {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back, byte for byte but for the headers' names, which are in lower case. */
+/** An answer byte for byte, except for the headers' names, which are in lower case. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -11,27 +11,27 @@ const TIMEOUT_MS = 20_000;
 const HEAD_END = '\r\n\r\n';
 
 /**
- * One kept connection that sends exactly the bytes it is given, also such as no HTTP library lets out, and one request
- * at a time.
+ * One kept connection that sends exactly the bytes it is given, including bytes that no HTTP library would send, one
+ * request at a time.
  */
 export class RawConnection {
   readonly #port: number;
   readonly #localAddress: string;
   #socket: Socket | undefined;
 
-  /** `localAddress` is who the service takes us for: any of 127.0.0.0/8. */
+  /** `localAddress` is the address that the service sees: any of 127.0.0.0/8. */
   constructor(port: number, localAddress: string) {
     this.#port = port;
     this.#localAddress = localAddress;
   }
 
-  /** Rejects when nothing comes in time, or when the connection ends before the answer does. */
+  /** Rejects when no answer comes in time, or when the connection ends before the answer is complete. */
   async exchange(bytes: Buffer, isHead = false): Promise<RawAnswer> {
     const kept = this.#socket !== undefined && !this.#socket.destroyed;
     try {
       return await this.#exchangeOnce(bytes, isHead);
     } catch (error) {
-      // The server closes what was silent for long, maybe in this very moment.
+      // The server closes idle connections, perhaps at this very moment.
       if (!kept || !(error instanceof UnheardError)) throw error;
       return await this.#exchangeOnce(bytes, isHead);
     }
@@ -60,7 +60,7 @@ export class RawConnection {
         try {
           const answer = answerIn(received, isHead);
           if (answer === undefined) return;
-          // Nothing may come behind the head of an answer to HEAD; if it does, nobody knows what it is.
+          // An answer to HEAD must end with its head; further bytes are an error.
           if (answer.headers.connection === 'close' || isHead) socket.destroy();
           settle(() => resolve(answer));
         } catch (error) {
@@ -82,7 +82,7 @@ export class RawConnection {
     const { destroyed = true } = this.#socket ?? {};
     if (destroyed || this.#socket === undefined) {
       this.#socket = connect({ host: '127.0.0.1', port: this.#port, localAddress: this.#localAddress });
-      // Whoever waits for an answer hears of it; with nobody waiting it is of no concern.
+      // A waiting request fails with the error; without one, the error does not matter.
       this.#socket.on('error', () => {});
       this.#socket.setNoDelay(true);
     }
@@ -92,7 +92,7 @@ export class RawConnection {
 
 class UnheardError extends Error {}
 
-/** The answer, once all of it is there. Throws where there is more than one, or none that HTTP knows. */
+/** The answer once it is complete. Throws for a second answer, and for bytes that are no HTTP. */
 function answerIn(received: Buffer, isHead: boolean): RawAnswer | undefined {
   const headEnd = received.indexOf(HEAD_END);
   if (headEnd === -1) return undefined;
@@ -124,7 +124,7 @@ function answerIn(received: Buffer, isHead: boolean): RawAnswer | undefined {
   return { status, headers, body: received.subarray(begin) };
 }
 
-/** A body in chunks, once the last one is there. */
+/** A chunked body, once its last chunk is there. */
 function chunkedBody(received: Buffer, begin: number): Buffer | undefined {
   const chunks: Buffer[] = [];
   for (let at = begin; ; ) {

@@ -18,14 +18,14 @@ import { schemaCheck } from './schemas.ts';
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 50_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 const EACH_OPERATION = Math.floor(REQUESTS / 250);
-/** A question takes the store ten times as long as anything else takes the service. */
+/** A question costs the store ten times as much as any other request costs the service. */
 const EACH_QUESTION = Math.floor(REQUESTS / 1_250);
 const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;
 const DECOYS = 6;
-/** A bucket is tried out by one at a time: the only thing that may be refused as busy. */
+/** One bucket is tested at a time: the only request that may be rejected as busy. */
 const BUSY = /tested in this moment/;
-/** Of good requests, those that have to be answered as such: a document cannot say everything, but most of it. */
+/** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
 
 const run = promisify(execFile);
@@ -44,7 +44,7 @@ beforeAll(async () => {
       QUERY_LIMIT_PER_10_S: '0',
       MANAGE_LIMIT_PER_10_S: '0',
       SECRETS_KEY: '5'.repeat(64),
-      // Trials of buckets go nowhere.
+      // Tests of buckets connect to nothing.
       ENDPOINTS_ALLOWED: 'none',
     },
     envOf: {
@@ -66,7 +66,7 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** The root client of a team that nothing else is about. */
+/** The root client of a team of its own. */
 async function foreignRoot(): Promise<Credential> {
   const program = join(projectRoot, 'dist/query/manage/admin/admin.js');
   const { stdout } = await run(process.execPath, [program, 'team', 'create', 'Strangers', '--json'], {
@@ -104,7 +104,7 @@ async function madeClient(type: string, projectId: string | null): Promise<Crede
   return must(credentialIn(body), 'a new client has a secret');
 }
 
-/** Events of a day that is over, with a person and a group that can be asked about. */
+/** Events of a past day, with a person and a group to ask about. */
 async function sendHistory({ write }: MadeSite, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_, index) => ({
     type: 'track',
@@ -123,7 +123,7 @@ async function sendHistory({ write }: MadeSite, count: number): Promise<void> {
   expect(answer.body).toEqual({ accepted: count + others.length, rejected: [] });
 }
 
-/** The whole of a site's events as the API tells them, newest first. */
+/** All events of a site as the API returns them, newest first. */
 async function exported({ id, read }: MadeSite): Promise<unknown> {
   const query = `projectId=${id}&event=signup&event=screen_view&limit=1000&includes=properties,profile,revenue,utm`;
   const { body } = await client.get(`${cluster.url('web')}/export/events?${query}`, read);
@@ -134,7 +134,7 @@ function totalOf(answer: unknown): number {
   return (answer as { meta?: { totalCount?: number } }).meta?.totalCount ?? 0;
 }
 
-async function refusals(): Promise<number> {
+async function rejects(): Promise<number> {
   const text = await (await fetch(`${cluster.url('web')}/metrics`)).text();
   const lines = [...text.matchAll(/^query_refusals_total{[^}]*} (\d+)$/gm)];
   return lines.reduce((sum, line) => sum + Number(line[1]), 0);
@@ -162,7 +162,7 @@ test('requests made from the document alone: every answer is as the document say
     30_000,
   );
   const before = await exported(control);
-  const refusedBefore = await refusals();
+  const rejectedBefore = await rejects();
   const decoys = await Promise.all(
     Array.from({ length: DECOYS }, (_, index) => madeClient(['read', 'write'][index % 2] ?? 'root', home.id)),
   );
@@ -196,17 +196,17 @@ test('requests made from the document alone: every answer is as the document say
   say(`FUZZ_SEED=${SEED}: ${sent} requests; ${[...statuses].sort(([a], [b]) => a - b).join(' ')}`);
   expect(breaches, `FUZZ_SEED=${SEED}:\n${breaches.join('\n')}`).toEqual([]);
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
-  // Nothing was away and no question was heavy.
+  // No dependency was away and no question was too large.
   expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
   for (const status of [200, 204, 400, 401, 403, 404, 405, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
-  // The generator did not go blind: every operation that was asked for often was really done, many times.
+  // The generator covers what it should: every operation that was sent often succeeded often.
   const blind = [...good].filter(([, { sent: asked, done }]) => done < DONE_SHARE_MIN * asked);
   expect(blind).toEqual([]);
 
   await cluster.ready('web');
   expect(await exported(control)).toEqual(before);
-  expect(await refusals()).toBeGreaterThan(refusedBefore + 1000);
+  expect(await rejects()).toBeGreaterThan(rejectedBefore + 1000);
   for (const name of ['web', 'processor']) expect(cluster.process(name).log()).not.toMatch(/"level":(50|60)/);
 }, 600_000);
 

@@ -20,40 +20,40 @@ export interface FuzzOptions {
   readonly law: Law;
   readonly known: KnownThings;
   readonly cast: Cast;
-  /** The site that is asked about; it is there when all is over. */
+  /** The site of the questions, which survives the whole run. */
   readonly site: string;
   readonly url: string;
   readonly seed: number;
   readonly requests: number;
-  /** Requests of each operation; the others are of those that cost little. */
+  /** Requests of each operation; the rest are of cheap operations. */
   readonly eachOperation: number;
-  /** Of each question, which the store has to answer. */
+  /** The same for each question, which the store has to answer. */
   readonly eachQuestion: number;
   readonly inFlight: number;
-  /** Told how far it is, every few seconds. */
+  /** Called every few seconds with the number of requests so far. */
   readonly say: (line: string) => void;
-  /** Ends as soon as so many answers were wrong. */
+  /** Ends the run after this many wrong answers. */
   readonly breachesMax: number;
 }
 
 export interface FuzzOutcome {
-  /** What was wrong, with the request to repeat. */
+  /** What was wrong, with the request to repeat it. */
   readonly breaches: readonly string[];
-  /** By operation: good requests that were sent, and those of them that were answered 200 or 202. */
+  /** By operation: good requests that were sent, and those answered 200 or 202. */
   readonly good: ReadonlyMap<string, { sent: number; done: number; lastRefusal: string }>;
-  /** How many answers there were of each status. */
+  /** The number of answers of each status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** What was said with 503, once each. */
+  /** The messages of answers with 503, each once. */
   readonly unavailable: ReadonlySet<string>;
   readonly sent: number;
 }
 
 const PROGRESS_EVERY_MS = 5_000;
-/** Of the requests that come on top of those of each operation. */
+/** The mix of the requests beyond those of each operation. */
 const STRANGERS = 0.02;
 const SENT = 0.6;
 const OWN_ADDRESS = '127.0.0.1';
-/** Strangers come from few addresses, so that some of them are shut out and others are not. */
+/** Strangers use few addresses, so that some of them reach the limit and others do not. */
 const STRAY_ADDRESSES = [
   '127.0.1.1',
   '127.0.1.2',
@@ -63,7 +63,7 @@ const STRAY_ADDRESSES = [
   '127.0.1.6',
 ] as const;
 
-/** Sends requests made from the document alone, and holds every answer against it. */
+/** Sends requests made from the document alone, and checks every answer against it. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzOutcome> {
   const { law, url } = options;
   const outcome = {
@@ -117,7 +117,7 @@ interface Sending {
   readonly host: string;
 }
 
-/** What is wrong with the answer, or with there being none. */
+/** What is wrong with the answer, or with its absence. */
 async function sendOne(
   { law, known }: FuzzOptions,
   outcome: {
@@ -143,7 +143,7 @@ async function sendOne(
     const breach = breachOf(law, draft.method, draft.path, answer);
     if (breach !== undefined) return breach;
     if (status === 404 && manner === 'good') known.missed(operation, draft.names);
-    // What strangers make is theirs.
+    // Whatever a stranger creates belongs to the stranger.
     if (status === 200 && manner !== 'stranger' && !draft.isStray && draft.method === operation.method)
       known.learn(operation, draft.names, jsonIn(answer.body), answer.headers.etag ?? '');
     return undefined;
@@ -152,7 +152,7 @@ async function sendOne(
   }
 }
 
-/** Every operation in its turn, and what costs little again and again, in an order of its own. */
+/** Every operation in turn, and cheap ones again and again, in a shuffled order. */
 function planOf({ law, seed, requests, eachOperation, eachQuestion }: FuzzOptions): readonly Planned[] {
   const random = new SeededRandom(seed);
   const { operations } = law;
@@ -167,7 +167,7 @@ function planOf({ law, seed, requests, eachOperation, eachQuestion }: FuzzOption
   const cheap = operations.filter(({ tag }) => tag === 'Track' || tag === 'Manage');
   const guarded = operations.filter(({ access }) => access === 'secret');
   while (plan.length < requests) {
-    // To learn that a secret is wrong takes the service as long as a thousand other refusals.
+    // Verifying a wrong secret costs the service as much as a thousand other rejects.
     if (random.chance(STRANGERS)) add(oneOf(random, guarded), 'stranger');
     else if (random.chance(SENT)) add(oneOf(random, sending), random.chance(0.3) ? 'good' : 'spoilt');
     else add(oneOf(random, cheap), 'spoilt');
@@ -194,7 +194,7 @@ function isQuestion({ tag }: ListedOperation): boolean {
   return tag === 'Insights' || tag === 'Export';
 }
 
-/** In any order, but things are made rather early and deleted rather late, so that there are some to ask about. */
+/** Shuffled, but creations come rather early and deletions rather late, so that there are things to ask about. */
 function shuffled(random: SeededRandom, plan: readonly Planned[]): readonly Planned[] {
   const placeOf = ({ operation: { method, tag } }: Planned) => {
     if (method === 'DELETE') return 0.5 + random.next() / 2;

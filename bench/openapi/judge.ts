@@ -4,12 +4,12 @@ import type { RawAnswer } from './connection.ts';
 import { type ListedAnswer, type ListedOperation, targetOf } from './operations.ts';
 import type { NamedSchemas, SchemaCheck } from './schemas.ts';
 
-/** What answers are held against. */
+/** What answers are checked against. */
 export interface Law {
   readonly operations: readonly ListedOperation[];
   readonly named: NamedSchemas;
   readonly schemaBreaches: SchemaCheck;
-  /** Whether clients are limited: the headers that say so are only then sent. */
+  /** Whether clients are limited: only then the limit headers are sent. */
   readonly limited: boolean;
 }
 
@@ -17,13 +17,13 @@ const ERROR: ListedAnswer = {
   content: [['application/json', { $ref: '#/components/schemas/Error' }]],
   headers: [],
 };
-/** What is not there has no version, and the last page no next one. */
+/** A missing thing has no version, and the last page has no next one. */
 const SOMETIMES: ReadonlySet<string> = new Set(['etag', 'x-next-cursor']);
 const STACK = /\bat .{1,200}:\d+:\d+|node_modules|\.[tj]s:\d+|\bError: |DB::Exception/;
 const SECRET = /sec_[0-9a-f]{40}|scrypt:/;
 const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
 
-/** What is wrong with an answer; undefined where nothing is. `path` is as it stood in the request, without `?`. */
+/** What is wrong with an answer; undefined where it is right. `path` is as sent, without the query. */
 export function breachOf(law: Law, method: string, path: string, answer: RawAnswer): string | undefined {
   const target = targetOf(law.operations, method, path);
   const { status } = answer;
@@ -33,7 +33,7 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
     if (listed === undefined) return `${target.operation.id} does not list ${status}: ${shown(answer)}`;
     return contentBreach(law, answer, listed);
   }
-  if (target.kind === 'no-path' && status !== 404) return `a path of nobody is answered ${status}`;
+  if (target.kind === 'no-path' && status !== 404) return `an unknown path is answered ${status}`;
   if (method === 'HEAD' && answer.body.length > 0) return 'HEAD is answered with a body';
   if (target.kind === 'no-path') return method === 'HEAD' ? undefined : contentBreach(law, answer, ERROR);
   if (method === 'OPTIONS')

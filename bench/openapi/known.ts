@@ -2,7 +2,7 @@ import type { SeededRandom } from '../../ingest/testing/random.ts';
 import type { Credential } from '../cluster/client.ts';
 import type { ListedOperation } from './operations.ts';
 
-/** What stands in the path of one thing: `{projectId, dashboardId}`. */
+/** The names in the path of one thing: `{projectId, dashboardId}`. */
 export type Names = Readonly<Record<string, string>>;
 
 interface Known {
@@ -13,8 +13,8 @@ interface Known {
 const KNOWN_MAX = 60;
 
 /**
- * Things that exist, as the service said: whatever a POST answered is what the path below it names, so that nothing
- * about projects or dashboards has to be known here. Those of `kept` are never changed or deleted.
+ * Things that exist according to the service: a POST returns what the path below it names, so nothing about projects or
+ * dashboards has to be known here. Those of `kept` are never changed or deleted.
  */
 export class KnownThings {
   readonly #operations: readonly ListedOperation[];
@@ -43,31 +43,31 @@ export class KnownThings {
       this.#add(name, { names: { ...names, [name]: found }, etag });
     };
     if (operation.method === 'POST') add(id);
-    // What no POST makes is found in lists. All other lists hold things that have to stay.
+    // Lists show the things that no POST creates. The things of all other lists must stay.
     else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
       for (const one of shown.slice(0, 3)) add(fieldOf(one, 'id'));
     else if (operation.method === 'DELETE' && changesNamed(operation)) this.#forget(own, names);
     else if (own !== '' && etag !== '') this.#renew(own, names, etag);
   }
 
-  /** Unlearns what was answered 404: it went with something else, or a spoilt request deleted it. */
+  /** Removes what was answered 404: it was deleted with another thing, or by a mutated request. */
   missed({ path }: ListedOperation, given: Names): void {
     const own = lastName(path);
     const names = Object.fromEntries(Object.entries(given).filter(([name]) => path.includes(`{${name}}`)));
     if (own !== '') this.#forget(own, names);
   }
 
-  /** Something that was made; undefined where nothing of the kind exists. */
+  /** A thing that was created; undefined where none of the kind exists. */
   one(random: SeededRandom, { path }: ListedOperation): Known | undefined {
     return chosen(random, this.#byName.get(lastName(path)) ?? []);
   }
 
-  /** A site that was made and may be changed. */
+  /** A created site that may be changed. */
   oneSite(random: SeededRandom): string | undefined {
     return chosen(random, this.#byName.get('projectId') ?? [])?.names.projectId;
   }
 
-  /** One of those that are kept, for an operation that neither changes nor deletes it. */
+  /** One of the things that stay, for an operation that neither changes nor deletes it. */
   keptOne(random: SeededRandom, operation: ListedOperation): Names | undefined {
     if (changesNamed(operation)) return undefined;
     const own = lastName(operation.path);
@@ -77,7 +77,7 @@ export class KnownThings {
     );
   }
 
-  /** The last name of a thing of that kind which was deleted. */
+  /** The last name of a deleted thing of that kind. */
   goneOne(random: SeededRandom, { path }: ListedOperation): string | undefined {
     const own = lastName(path);
     return chosen(
@@ -103,7 +103,7 @@ export class KnownThings {
     );
   }
 
-  /** With a thing goes what is below it. */
+  /** Deleting a thing deletes what is below it. */
   #forget(own: string, names: Names): void {
     for (const [name, there] of this.#byName)
       this.#byName.set(
@@ -116,7 +116,7 @@ export class KnownThings {
   }
 }
 
-/** A client as a POST or a first start answers it. */
+/** A client as a POST or the first start returns it. */
 export function credentialIn(body: unknown): Credential | undefined {
   const shown = fieldOf(body, 'data') ?? body;
   for (const holder of [fieldOf(shown, 'client'), shown]) {
@@ -135,7 +135,7 @@ export function lastName(path: string): string {
   return [...path.matchAll(/{(\w+)}/g)].at(-1)?.[1] ?? '';
 }
 
-/** Whether it changes or deletes what its path names last. */
+/** Whether the operation changes or deletes what its path names last. */
 export function changesNamed({ method, path }: ListedOperation): boolean {
   return method !== 'GET' && /{\w+}(?:\/rotate)?$/.test(path);
 }

@@ -4,7 +4,7 @@ import type { Credential } from '../cluster/client.ts';
 import { CLIENT_ID, CLIENT_SECRET, type Draft, type RequestSources } from './requests.ts';
 import { oneOf } from './values.ts';
 
-/** Makes of a good request one that nobody should send, in place; it may still be good afterwards. */
+/** Turns a good request into one that no client should send, in place; the result may still be good. */
 export function mutate(sources: RequestSources, draft: Draft): void {
   const ways: readonly ((sources: RequestSources, draft: Draft) => void)[] = [
     ...(draft.node === undefined ? [] : [mutateBody, mutateBody, mutateBody, mutateType]),
@@ -22,7 +22,7 @@ export function mutate(sources: RequestSources, draft: Draft): void {
     oneOf(sources.random, ways)(sources, draft);
 }
 
-/** The same, but only who sends is wrong, which costs the service nothing. */
+/** The same, but only the sender is wrong, which costs the service nothing. */
 export function mutateCredentials({ random, cast }: RequestSources, draft: Draft): void {
   const kept = draft.headers.filter(
     ([name]) => name !== CLIENT_ID && name !== CLIENT_SECRET && name !== 'origin',
@@ -57,7 +57,7 @@ export function mutateCredentials({ random, cast }: RequestSources, draft: Draft
   draft.headers = [...kept, ...oneOf(random, choices)()];
 }
 
-/** Values for headers and other places where one byte is one character; nothing that would end a header. */
+/** Values for headers and other places where one character is one byte, without any that would end a header. */
 const ODD_TEXTS = [
   '0',
   '-1',
@@ -332,7 +332,7 @@ function mutateHeaders({ random }: RequestSources, draft: Draft): void {
     ? oneOf(random, ['8.8.8.8', '[::1', 'https://', 'gzip;q=x', 'bytes=0-'])
     : undefined;
   draft.headers.push([oneOf(random, NAMES), value ?? oneOf(random, ODD_TEXTS)]);
-  // The library reads a hundred headers at the most.
+  // The library reads a hundred headers at most.
   if (random.chance(0.1) && draft.headers.length < 20)
     for (let index = 0; index < 60; index += 1) draft.headers.push([`x-${index}`, String(index)]);
 }
@@ -340,7 +340,7 @@ function mutateHeaders({ random }: RequestSources, draft: Draft): void {
 const HARMLESS = ['GET', 'OPTIONS', 'HEAD', 'TRACE', 'PROPFIND', 'QUERY', 'PUT'] as const;
 
 function mutateMethod({ random, site }: RequestSources, draft: Draft): void {
-  // The site that is asked about has to stay.
+  // The site of the questions must stay.
   const isKept = draft.names.projectId === site;
   draft.method = oneOf(random, isKept ? HARMLESS : [...HARMLESS, 'POST', 'PATCH', 'DELETE']);
 }

@@ -16,7 +16,7 @@ export interface ListedOperation {
   /** With `{name}` segments. */
   readonly path: string;
   readonly tag: string;
-  /** Whether only a client with its secret is let in; see `security`. */
+  /** Whether the operation needs a client with its secret; see `security`. */
   readonly access: 'secret' | 'sender' | 'public';
   readonly parameters: OperationObject['parameters'];
   /** Schema and examples of the body, where there is one. */
@@ -45,13 +45,13 @@ export function operationsIn(document: OpenApiDocument): readonly ListedOperatio
   );
 }
 
-/** What a request gets to: an operation, a path that has others (with their methods), or no path at all. */
+/** What a request reaches: an operation, a path without this method (with its methods), or no path at all. */
 export type Target =
   | { readonly kind: 'operation'; readonly operation: ListedOperation }
   | { readonly kind: 'other-method'; readonly methods: readonly string[] }
   | { readonly kind: 'no-path' };
 
-/** The path as it stands in the request, not decoded and without `?`. A segment that is named goes before any. */
+/** The path as sent, not decoded and without the query. A literal segment takes precedence over a named one. */
 export function targetOf(operations: readonly ListedOperation[], method: string, path: string): Target {
   const segments = path.split('/');
   const there = operations.filter((operation) => fits(operation.path.split('/'), segments));

@@ -16,7 +16,7 @@ export interface Cast {
   readonly read: Credential;
   /** The root client of another team. */
   readonly foreign: Credential;
-  /** Clients that are only there to be named with wrong secrets: whoever fails often is shut out. */
+  /** Clients that only appear with wrong secrets, because a client that fails often is limited. */
   readonly decoys: readonly Credential[];
 }
 
@@ -26,31 +26,31 @@ export interface RequestSources {
   readonly named: NamedSchemas;
   readonly known: KnownThings;
   readonly cast: Cast;
-  /** The site that is asked about, and never changed. */
+  /** The site of the questions, which never changes. */
   readonly site: string;
 }
 
 /** A request under construction. Texts are written as they are, one byte a character. */
 export interface Draft {
   readonly operation: ListedOperation;
-  /** What stands in the path, before it is encoded. */
+  /** The values in the path, before encoding. */
   readonly names: Names;
   method: string;
   path: string;
-  /** What stands behind `?`. */
+  /** The query parameters. */
   query: string;
   headers: [name: string, value: string][];
-  /** The body while it is still JSON; `bytes` goes before it. */
+  /** The body while it is JSON; `bytes` takes precedence. */
   node: JsonNode | undefined;
   bytes: Buffer | undefined;
-  /** Whether a client is named that may be taken for a guesser, who is better known by another address. */
+  /** Whether the request names a client that may look like a guesser; such a request is sent from another address. */
   isStray: boolean;
 }
 
 export const CLIENT_ID = 'service-client-id';
 export const CLIENT_SECRET = 'service-client-secret';
 
-/** Filters and breakdowns cannot be made from their schema alone: a field's name is a text there. */
+/** A schema alone does not yield filters and breakdowns: to it, a field's name is any text. */
 const FILTERED = [
   'path',
   'country',
@@ -61,12 +61,12 @@ const FILTERED = [
   'group.name',
 ] as const;
 
-/** A request that the document promises an answer, as far as a document can say it. */
+/** A request that should succeed, as far as a document can tell. */
 export function goodRequest(sources: RequestSources, operation: ListedOperation): Draft {
   const { random, known, site, cast } = sources;
   const keepsTo = random.chance(isQuestion(operation) ? 0.7 : 0.3) && known.keptOne(random, operation);
   const thing = keepsTo ? undefined : known.one(random, operation);
-  // What is deleted is not what everything else asks about.
+  // The things that all questions use are never deleted.
   const projectId = operation.method === 'DELETE' ? (known.oneSite(random) ?? 'nobody') : site;
   const names = namesOf(operation, thing?.names ?? (keepsTo || known.keptOne(random, operation)), {
     projectId,
@@ -91,7 +91,7 @@ export function goodRequest(sources: RequestSources, operation: ListedOperation)
   };
 }
 
-/** The whole request as it goes over the wire. */
+/** The whole request as it is sent. */
 export function bytesOf(draft: Draft, host: string): Buffer {
   const body = payloadOf(draft);
   const target = draft.path + (draft.query === '' ? '' : `?${draft.query}`);
@@ -101,7 +101,7 @@ export function bytesOf(draft: Draft, host: string): Buffer {
   return Buffer.concat([Buffer.from(head, 'latin1'), body ?? Buffer.alloc(0)]);
 }
 
-/** The same request for a shell. */
+/** The same request as a shell command. */
 export function curlOf(draft: Draft, url: string): string {
   const body = payloadOf(draft);
   const target = url + draft.path + (draft.query === '' ? '' : `?${draft.query}`);
@@ -129,11 +129,11 @@ function hasHeader({ parameters }: ListedOperation, wanted: string): boolean {
   return parameters.some(({ name, in: place }) => place === 'header' && name === wanted);
 }
 
-/** What is named, with `others` for whatever is not found. */
+/** The values in the path, with `others` for what is not found. */
 function namesOf(operation: ListedOperation, found: Names | undefined, others: Names): Names {
   const { path } = operation;
   const names: Record<string, string> = { ...others, ...found };
-  // Nothing that must stay is changed because nothing else is there.
+  // Even where no other thing exists, things that must stay are not changed.
   if (found === undefined && changesNamed(operation)) names[lastName(path)] = 'nobody';
   for (const [, name = ''] of path.matchAll(/{(\w+)}/g)) names[name] ??= 'nobody';
   return names;
@@ -162,7 +162,7 @@ function credentialHeaders({ random, cast }: RequestSources, operation: ListedOp
   ];
 }
 
-/** Of an example as it stands, of the schema alone, or of both. */
+/** From an example as it stands, from the schema alone, or from both. */
 function bodyOf(values: ValueSources, { body }: ListedOperation): unknown {
   if (body === undefined) return undefined;
   const { random } = values;
@@ -191,7 +191,7 @@ function queryOf(values: ValueSources, { parameters }: ListedOperation): string 
   return pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
 }
 
-/** Whether it stands by itself: dates need one another, and a text can be anything. */
+/** Whether a parameter makes sense alone: dates need one another, and a text can be anything. */
 function isFree({ schema, content }: ParameterObject): boolean {
   return (
     content !== undefined ||
@@ -216,7 +216,7 @@ function pairsOf(
   return (Array.isArray(value) ? value : [value]).map((one) => [name, wellFormed(String(one))]);
 }
 
-/** What was made of a schema of filters, breakdowns or series, with fields that there are. */
+/** Replaces the field names in generated filters, breakdowns or series by existing ones. */
 function withFields(values: ValueSources, name: string, made: unknown): unknown {
   if (!Array.isArray(made)) return made;
   return made.map((one: { readonly filters?: unknown }) => {

@@ -8,7 +8,7 @@ export type SchemaCheck = (value: unknown, schema: unknown) => string[];
 
 const REFERENCE = '#/components/schemas/';
 
-/** The formats of our description. A date of a month is not held against the length of that month. */
+/** The formats of our description. The day of a date is not checked against the length of its month. */
 const FORMATS: Readonly<Record<string, RegExp>> = {
   'date-time':
     /^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/,
@@ -17,8 +17,8 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Holds values against JSON Schema 2020-12, the dialect of OpenAPI 3.1. A keyword, format or reference that is not known
- * throws: a check that does not check would look like one that passed.
+ * Checks values against JSON Schema 2020-12, the dialect of OpenAPI 3.1. An unknown keyword, format or reference
+ * throws, because a check that is skipped would look like one that passed.
  */
 export function schemaCheck(named: NamedSchemas): SchemaCheck {
   const ajv = new Ajv2020({
@@ -28,7 +28,7 @@ export function schemaCheck(named: NamedSchemas): SchemaCheck {
     ownProperties: true,
     formats: FORMATS,
   });
-  // It only tells readers where to look: `oneOf` and the constants in its schemas decide.
+  // This keyword only guides readers; `oneOf` and the constants in its schemas decide.
   ajv.addKeyword('discriminator');
   for (const [name, schema] of Object.entries(named))
     ajv.addSchema(schema as AnySchema, `${REFERENCE}${name}`);

@@ -7,14 +7,14 @@ import { type NamedSchemas, referred } from './schemas.ts';
 export interface ValueSources {
   readonly random: SeededRandom;
   readonly named: NamedSchemas;
-  /** A value for a field of that name, where one is known that means something; undefined where any will do. */
+  /** A meaningful value for a field of that name; undefined where any value will do. */
   readonly known: (name: string) => string | undefined;
 }
 
 const OPTIONAL_SHARE = 0.4;
 const DEPTH_MAX = 6;
 
-/** A value that fits a schema, now and then one at its bounds. */
+/** A value that fits a schema, sometimes at its bounds. */
 export function madeValue(sources: ValueSources, schema: JsonSchema, depth = 0): unknown {
   const { random, named } = sources;
   const inner = (next: JsonSchema) => madeValue(sources, next, depth + 1);
@@ -90,7 +90,7 @@ function textOf(random: SeededRandom, { format, minLength = 0, maxLength = 60 }:
   const length = random.chance(0.1)
     ? maxLength
     : minLength + random.below(Math.min(12, maxLength - minLength + 1));
-  // Bounds count UTF-16 units where the service counts, and characters where the standard does: one unit each is both.
+  // The service counts UTF-16 units, and the standard characters; one unit for each satisfies both.
   const isPlain = random.chance(0.6);
   let text = '';
   while (text.length < length)
@@ -107,7 +107,7 @@ function numberOf(random: SeededRandom, schema: JsonSchema, type: 'integer' | 'n
   return type === 'number' && random.chance(0.3) ? Math.min(high, value + 0.25) : value;
 }
 
-/** A value as JSON that can be spoiled. */
+/** A value as JSON that can be mutated. */
 export function nodeOf(value: unknown): JsonNode {
   if (Array.isArray(value)) return array(value.map(nodeOf));
   if (typeof value === 'object' && value !== null)
@@ -115,7 +115,7 @@ export function nodeOf(value: unknown): JsonNode {
   return plain(value as string | number | boolean | null);
 }
 
-/** One of `values`, all alike; there is at least one. */
+/** One of `values`, with equal chances; there is at least one. */
 export function oneOf<Value>(random: SeededRandom, values: readonly Value[]): Value {
   const value = values[random.below(values.length)];
   if (value === undefined) throw new Error('nothing to choose from');

@@ -1,4 +1,4 @@
-// What of autocannon's interface is used here; the package brings no types.
+// The part of autocannon's interface that is used here; the package has no types.
 declare module 'autocannon' {
   interface Request {
     readonly method: string;

@@ -4,9 +4,9 @@ import { projectRoot } from '../../infra/root.ts';
 import { OwnProcess } from '../cluster/child-process.ts';
 
 /**
- * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is what
- * `POST /track` and `GET …/live` are measured against, and so it must not pay for anything of ours; hence it does not go
- * through `infra/http/http.ts`.
+ * The least that an HTTP server for JSON can do: read a body, parse it, answer JSON; or answer a GET at once. It is the
+ * baseline of `POST /track` and `GET …/live`, so it must not pay for anything of ours and does not go through
+ * `infra/http/http.ts`.
  */
 export function serveEcho(): void {
   const app = uws.App();

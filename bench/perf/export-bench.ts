@@ -13,11 +13,11 @@ import { type Finding, median, percentile, rounded } from './results.ts';
 const TURNS = 3;
 const SAMPLE_EVERY_MS = 100;
 const PAGE_ROWS = 1_000;
-/** Streamed before memory is looked at. */
+/** Streamed before memory is measured. */
 const WARMING_ROWS = 100_000;
 const MEMORY_GOAL_MB = 64;
 const MB = 1_048_576;
-/** Settings without which the store's own statement would say something else. */
+/** Settings without which the store's own statement would answer something else. */
 const LOOKS = [
   'date_time_output_format',
   'output_format_json_named_tuples_as_objects',
@@ -32,13 +32,13 @@ interface Reading {
 }
 
 /**
- * Question: how fast does everything about a large site come out, in each format, against the same columns straight from
- * the store in the same run; how much memory does that take of the service; and how long does a deep page take of those
- * who follow `nextCursor`? Both are read by the same reader, in turns, all of it. The store's own statement sorts nothing,
- * knows no seam and uses the settings that the store has by itself, except for what the format looks like: its Parquet has
- * bloom filters, which ours has not.
+ * Question: how fast does a large site's whole export come out, in each format, compared with the same columns straight
+ * from the store in the same run; how much memory does the service take for that; and how long does a deep page take
+ * for a reader that follows `nextCursor`? The same reader reads both in turns, to the end. The store's own statement
+ * sorts nothing, has no seam and uses the store's default settings, except for the format's look: its Parquet has bloom
+ * filters, which ours has not.
  *
- * Not compared: exports while events pour in, readers on another machine.
+ * Not compared: exports during ingestion, readers on another machine.
  */
 export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
   const { isTiny } = options;
@@ -47,7 +47,7 @@ export async function exportBench(options: LargeSiteOptions): Promise<Finding> {
   await cluster.ready(LARGE_SITE_HOST);
   const settled = await settle(cluster, loaded, isTiny);
   const peaks: Record<string, Awaited<ReturnType<typeof memoryPeaks>>> = {};
-  // Before the store's own statements, which leave it with what they took.
+  // This comes before the store's own statements, which leave the store with the memory that they took.
   for (const form of STREAM_FORMS) {
     process.stdout.write(`reading ${form.extension} for its memory\n`);
     peaks[form.extension] = await memoryPeaks(cluster, form);
@@ -113,15 +113,15 @@ async function compare(cluster: Cluster, form: StreamForm, rows: number, turns: 
     mbPerSec: rounded(median(ours.map(({ seconds, bytes }) => bytes / MB / seconds))),
     bytesPerRow: rounded(median(ours.map(({ bytes }) => bytes)) / rows),
   };
-  // Of the other formats tests say what they hold. Visits end meanwhile, which is an event as well.
+  // Tests check the content of the other formats. Visits end meanwhile, which adds events.
   if (form.extension !== 'ndjson') return { row, isWhole: true };
   const lines = await lineCount(address, headersOf(read));
   return { row, isWhole: lines >= rows && lines <= (await rowCount(cluster)) };
 }
 
 /**
- * How much more memory than before the processes take while everything is read, once they have answered a small part of it:
- * what an engine takes at its first question of a kind, it keeps (`firstStorePeakMB`).
+ * How much more memory the processes take while everything is read than after a small part of it: the engine retains
+ * what it takes for its first question of a kind (`firstStorePeakMB`).
  */
 async function memoryPeaks(cluster: Cluster, form: StreamForm) {
   const few = streamAddress(cluster, form);
@@ -150,7 +150,7 @@ function streamAddress(cluster: Cluster, form: StreamForm): URL {
   return address;
 }
 
-/** The statement that somebody would write who asks the store for the same columns. */
+/** The statement that a user would write to get the same columns from the store. */
 function rawAddress(cluster: Cluster, form: StreamForm): URL {
   const address = new URL(cluster.storeUrl);
   const { projectId } = cluster.credentials;

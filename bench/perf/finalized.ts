@@ -3,8 +3,8 @@ import type { Store } from '../../infra/store/store.ts';
 const LOOK_EVERY_MS = 250;
 
 /**
- * Waits until the store merges nothing any more, as a site would be found on an ordinary day; no merge is forced. Gives
- * up quietly after `maxMs`, and says whether there was none for `calmMs`.
+ * Waits until the store has no merges left, as on an ordinary day; it forces none. Returns whether there were none for
+ * `calmMs`, false after `maxMs`.
  */
 export async function untilMerged(
   store: Store,
@@ -22,10 +22,10 @@ export async function untilMerged(
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** The hours that are left alone at the end of a site's rows, see processor/fold/finalized.ts. */
+/** The last hours of a site's rows, which are too young for a rollup; see processor/fold/finalized.ts. */
 const UNFINALIZED_HOURS = 4;
 
-/** Waits until the hours and days of rows that end at `endMs` are summed up; false when they are not after `maxMs`. */
+/** Waits until the hours and days of rows that end at `endMs` have rollups; false after `maxMs`. */
 export async function untilRolledUp(store: Store, endMs: number, maxMs: number): Promise<boolean> {
   const giveUpMs = Date.now() + maxMs;
   for (;;) {

@@ -5,21 +5,21 @@ import { echoProcess } from './echo.ts';
 import { type Finding, median, rounded, shown, spread } from './results.ts';
 
 /**
- * Question: what does durability cost? `POST /track`, answered when the bus has the event on disk, against a bare
- * JSON echo on the same HTTP library, in the same run, by the same generator with the same requests, in turns.
+ * Question: what does durability cost? `POST /track`, answered when the bus has the event on disk, against a bare JSON
+ * echo on the same HTTP library, in the same run, by the same generator with the same requests, in turns.
  *
- * Not compared: network, TLS, keep-alive of many idle visitors, the processor and the store, which do not run here
- * (on two cores they would take time from either side; `pipeline` counts them). Without a processor nobody answers
- * session look-ups, so a first event costs a refused question and a derived id instead of an answered one. The
- * generator shares the machine: when the echo leaves its core idle, the generator is what limits the echo, and the
- * ratio flatters us; `echoBusyShare` tells, and the CPU figures do not depend on it.
+ * Not compared: network, TLS, many idle kept connections, and the processor and the store, which do not run here: on
+ * two cores they would take time from either side, and `pipeline` counts them. Without a processor, session look-ups
+ * have no responder, so a first event costs a failed request and a derived id. The generator shares the machine: when
+ * the echo leaves its core idle, the generator limits the echo, and the ratio flatters us; `echoBusyShare` shows that,
+ * and the CPU figures do not depend on it.
  */
 export interface IngestBenchOptions {
   readonly secondsPerTurn: number;
   readonly turns: number;
   readonly connections: number;
   readonly requests: number;
-  /** For the programs measured, such as `--cpu-prof`. */
+  /** Arguments for the measured programs, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function ingestBench(options: IngestBenchOptions): Promise<Finding>
     hosts: { ingest: ['ingest'] },
     processors: [],
     withStore: false,
-    // Nobody answers look-ups here, and waiting for that is not the question.
+    // Look-ups have no responder here, and waiting for one is not the question.
     env: { LOG_LEVEL: 'warn', SESSION_LOOKUP_TIMEOUT_MS: '10' },
     nodeArguments: options.nodeArguments,
   });

@@ -12,28 +12,31 @@ export const LARGE_SITE_HOST = 'web';
 const SEED = 20_240_503;
 const ROLLED_UP_MAX_MS = 1_800_000;
 const CALM = { calmMs: 10_000, maxMs: 1_200_000 };
-/** A tiny site is to show that everything runs through, settled or not. */
+/** A tiny site only shows that everything runs through, with or without rollups. */
 const TINY_ROLLED_UP_MAX_MS = 3_000;
 const TINY_CALM = { calmMs: 500, maxMs: 3_000 };
 
 export interface LargeSiteOptions {
   readonly events: number;
-  /** Where the site is kept for the next run; undefined for a temporary folder. */
+  /** Where the site stays for the next run; undefined for a temporary folder. */
   readonly data: string | undefined;
   readonly isTiny: boolean;
   readonly nodeArguments: readonly string[];
 }
 
-/** A service with one site that has a year of history, which nobody visits. */
+/** A service with one site that has a year of history and no visitors. */
 export interface LargeSite {
   readonly cluster: Cluster;
   readonly plan: SitePlan;
   readonly loaded: LoadedSite;
-  /** The site was there from a run before. */
+  /** The site existed from an earlier run. */
   readonly isReused: boolean;
 }
 
-/** Starts it, and does not wait until it answers; the caller stops the cluster. `env` stands over the settings; `prepare` runs behind what is loaded. */
+/**
+ * Starts the service without waiting until it answers; the caller stops the cluster. `env` overrides the settings;
+ * `prepare` runs after the site is loaded.
+ */
 export async function startLargeSite(
   { events, data, isTiny, nodeArguments }: LargeSiteOptions,
   env: Readonly<Record<string, string>> = {},
@@ -50,7 +53,7 @@ export async function startLargeSite(
     withStore: true,
     env: {
       LOG_LEVEL: 'warn',
-      // What is measured is answering, not counting who asked.
+      // Limits are off: the bench measures answering, not counting requests.
       QUERY_LIMIT_PER_10_S: '0',
       ROLLUP_INTERVAL_MS: '1000',
       PARTITIONS: String(PARTITIONS),
@@ -67,7 +70,7 @@ export async function startLargeSite(
   return { cluster, plan, loaded: must(site, 'the site was not loaded'), isReused };
 }
 
-/** Waits until the store has nothing to do with what was loaded any more, and says whether it came to that. */
+/** Waits until the store has finished its work on the loaded rows; returns whether it did. */
 export async function untilFinalized(
   store: Store,
   { endMs }: LoadedSite,

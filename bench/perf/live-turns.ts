@@ -6,7 +6,7 @@ import { echoProcess } from './echo.ts';
 import { median, rounded, spread } from './results.ts';
 
 export interface LiveOptions {
-  /** Which host answers. */
+  /** The host that answers. */
   readonly host: string;
   readonly secondsPerTurn: number;
   readonly turns: number;
@@ -27,9 +27,9 @@ interface Turn {
 }
 
 /**
- * `GET /insights/{id}/live` against a bare GET on the same HTTP library, by the same generator with the same requests, in
- * turns. What is behind the answer, the owners' counts, is fetched at most ten times a second however many ask. Nobody
- * visits meanwhile.
+ * `GET /insights/{id}/live` against a bare GET on the same HTTP library, by the same generator with the same requests,
+ * in turns. The owners' counts behind the answer are fetched at most ten times a second, however many clients ask. The
+ * site has no visitors meanwhile.
  */
 export async function liveTurns(cluster: Cluster, options: LiveOptions): Promise<LiveFindings> {
   const echo = echoProcess(cluster.folder);
@@ -84,7 +84,7 @@ function findings(echoes: readonly Turn[], lives: readonly Turn[]): LiveFindings
       liveSpread: rounded(spread(rates(lives))),
       liveP50Ms: median(lives.map(({ load }) => load.p50Ms)),
       liveP99Ms: median(lives.map(({ load }) => load.p99Ms)),
-      // Below 0.9 the generator, and not the echo, was the limit, which flatters the ratio: then read the CPU time.
+      // Below 0.9 the generator was the limit and not the echo, which flatters the ratio: then read the CPU time.
       echoBusyShare: rounded(
         median(echoes.map(({ load, cpuMicros }) => (cpuMicros.host ?? 0) / (load.seconds * 1_000_000))),
       ),

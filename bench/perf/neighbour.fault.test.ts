@@ -9,7 +9,7 @@ import { loadSite } from './query-site.ts';
 const HOST = 'web';
 const SITE = { seed: 7, events: 100_000, clients: 40 };
 const QUESTIONS = 8;
-/** What may run at once, of all sites (query/snapshot/history.ts); what waits is a hundred. */
+/** Statements that may run at once, over all sites (query/snapshot/history.ts); a hundred may wait. */
 const RUNNING_MAX = 8;
 
 let cluster: Cluster;
@@ -30,13 +30,13 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-test('long questions about one site keep nobody from the live number and the figures of another', async () => {
+test('long questions about one site do not hold up the live number and the figures of another', async () => {
   const long = new LongQuestions(cluster, HOST);
   const client = new Client(2);
   const { root } = cluster.credentials.clients;
   const ask = (path: string) => client.get(`${cluster.url(HOST)}/insights/${NEIGHBOUR}/${path}`, root);
-  // More wait than may: from here on there is always a line of them.
-  await waitFor('some to be refused', () => long.count(503) > 0 && long.count(200) > 0, 60_000);
+  // More wait than may: from here on the queue is always full.
+  await waitFor('some to be rejected', () => long.count(503) > 0 && long.count(200) > 0, 60_000);
   const passed: number[] = [];
   for (let count = 0; count < QUESTIONS; count += 1) {
     const before = long.count(200);
@@ -45,11 +45,11 @@ test('long questions about one site keep nobody from the live number and the fig
     expect((await ask('country?range=30d')).status).toBe(200);
     passed.push(long.count(200) - before);
   }
-  const refusedMeanwhile = long.count(503);
+  const rejectedMeanwhile = long.count(503);
   await long.stop();
   client.close();
-  // Four statements one after the other each time, beside which those that run may end; nobody waited for the line.
+  // Each takes four statements in a row, during which running ones may end; no question waited for the whole queue.
   expect(Math.max(...passed)).toBeLessThan(RUNNING_MAX * 5);
-  expect(refusedMeanwhile).toBeGreaterThan(QUESTIONS);
+  expect(rejectedMeanwhile).toBeGreaterThan(QUESTIONS);
   expect(long.statuses).toEqual([200, 503]);
 });

@@ -9,22 +9,22 @@ import { type Asker, ask, type TurnOptions, timeTurns } from './query-questions.
 import { clientIds } from './query-site.ts';
 import type { Table } from './results.ts';
 
-/** A site beside the one with the history: what its people see must not depend on what is asked about the other. */
+/** A site beside the one with the history: its answers must not depend on what the other is asked. */
 export const NEIGHBOUR = 'neighbour';
 
-/** A page or a session of any path: a year of them is read, and each is held against an expression. */
+/** A page or a session of any path: a year of them is read, and each is matched against an expression. */
 const LONG_FILTERS = JSON.stringify([{ name: 'path', operator: 'regex', value: ['^/.*[aeiou].*[0-9]*.$'] }]);
 const LONG_QUESTIONS = ['pages', 'metrics', 'active_users', 'events/names'];
-/** More than may run and wait of one site: some are refused all the time. */
+/** More than may run and wait for one site: some are rejected all the time. */
 const AT_ONCE = 120;
-/** Clients of the site that ask them: each may ask a hundred times in ten seconds. */
+/** Clients of the neighbour: each may ask a hundred times in ten seconds. */
 const ASKERS = 40;
 const REFUSED_PAUSE_MS = 250;
 const ANSWER_MAX_MS = 130_000;
-/** As long as a line of a hundred questions about a large site may take. */
+/** The longest time that a queue of a hundred questions about a large site may take. */
 const LONG_ANSWER_MAX_MS = 1_800_000;
 
-/** Makes the neighbour, unless it is there. It has no events. */
+/** Creates the neighbour, which has no events, unless it exists. */
 export async function addNeighbour({ busUrl, credentials }: Groundwork): Promise<void> {
   const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
   const bucket = await bus.keyed(CONTROL_BUCKET);
@@ -40,7 +40,10 @@ export async function addNeighbour({ busUrl, credentials }: Groundwork): Promise
   await bus.close();
 }
 
-/** Long questions about the site of a cluster, always more than it answers, from the start of this object until `stop`. */
+/**
+ * Long questions about the site of a cluster, always more than it can answer, from the creation of this object until
+ * `stop`.
+ */
 export class LongQuestions {
   readonly #client = new Client(AT_ONCE, LONG_ANSWER_MAX_MS);
   readonly #asking: Promise<unknown>;
@@ -72,11 +75,11 @@ export class LongQuestions {
       }
     };
     this.#asking = Promise.all(Array.from({ length: AT_ONCE }, askOnAndOn));
-    // Reported by `stop`; without this the failure would end the process before.
+    // `stop` reports the failure; unhandled, it would end the process before that.
     this.#asking.catch(() => {});
   }
 
-  /** How many had this status so far. */
+  /** How many answers had this status so far. */
   count(status: number): number {
     return this.#statuses.get(status) ?? 0;
   }
@@ -85,7 +88,7 @@ export class LongQuestions {
     return [...this.#statuses.keys()].sort((a, b) => a - b);
   }
 
-  /** Asks no more, and waits for no answer. Throws when one could not be had before. */
+  /** Sends no more questions and waits for no answer. Throws when one failed before. */
   async stop(): Promise<void> {
     this.#enough = true;
     this.#client.close();
@@ -98,7 +101,7 @@ export interface NeighbourOptions {
   readonly turns: TurnOptions;
 }
 
-/** How long the neighbour's live number and figures take, when nobody else asks, and beside long questions. */
+/** How long the neighbour's live number and figures take, alone and beside long questions. */
 export async function besideLongQuestions(
   cluster: Cluster,
   { host, turns }: NeighbourOptions,

@@ -7,25 +7,25 @@ import { checksumOf, generate, type LoadResult, trackRequests } from '../traffic
 import { type Finding, rounded, shown } from './results.ts';
 
 /**
- * Question: what does an event cost from the HTTP request to its rows in the store, in CPU time of all processes
- * (HTTP, bus, processor, store), and how far behind is the store? Counted from the first request until everything is
- * stored, idle costs and merges in between included; the load generator is left out. At the offered rate the batches
- * are small and the fixed costs weigh; at the full rate, which is what the goal is for, the machine is saturated.
+ * Question: what does an event cost from the HTTP request to its rows in the store, in CPU time of all processes (HTTP,
+ * bus, processor, store), and how far behind is the store? Counted from the first request until everything is stored,
+ * including idle costs and merges in between; the load generator is left out. At the offered rate the batches are small
+ * and the fixed costs weigh; at the full rate, which the goal is for, the machine is saturated.
  *
- * Not measured: questions (nobody asks any), several machines, old data that merges have to move.
+ * Not measured: questions (none are asked), several machines, old data that merges have to move.
  */
 export interface PipelineBenchOptions {
   readonly seconds: number;
   readonly offeredPerSec: number;
   readonly connections: number;
   readonly requests: number;
-  /** For the programs measured, such as `--cpu-prof`. */
+  /** Arguments for the measured programs, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
 }
 
 interface Stretch {
   readonly load: LoadResult;
-  /** From the last answer until all was in the store. */
+  /** From the last answer until everything was in the store. */
   readonly lagMs: number;
   /** By process. */
   readonly cpuMicrosPerEvent: Readonly<Record<string, number>>;

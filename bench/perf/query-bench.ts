@@ -30,7 +30,7 @@ const COMPARED_ROWS = 1_000;
 const SHOWN_ROWS = 10;
 const ANSWER_MAX_MS = 130_000;
 const RAW_MAX_S = 60;
-/** Longer than a fetch from the processors is shared for, so that every question pays for its own. */
+/** Longer than an answer from the processors is shared, so every question pays for its own. */
 const PAUSE_MS = 110;
 const P95_GOAL_MS = 150;
 const SPEED_UP_GOAL = 10;
@@ -57,17 +57,17 @@ interface Asked {
 }
 
 /**
- * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships; how
- * much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
- * number? The site is made inside the store (`made-visits.ts`) and nobody visits it meanwhile.
+ * Question: how long does a site with a year of history wait for an answer, over HTTP, from the service as it ships;
+ * how much faster is that than reading the events; how many bytes does an event take; and how many may watch the live
+ * number? The site is made inside the store (`made-visits.ts`) and has no visitors meanwhile.
  *
  * Cold is the first question after the store's caches were emptied, and those of the machine's files where that is
- * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that none
- * shares another's fetch from the processors. The raw scan goes straight to the store, without HTTP of ours in front.
+ * permitted (`filesCold`); the programs themselves stay warm. Warm questions follow each other with a pause, so that
+ * none shares another's fetch from the processors. The raw scan goes straight to the store, without our HTTP in front.
  *
- * A second site without visitors is asked about, too, alone and while all turns of the first are taken by long questions.
+ * A second site without visitors is asked about, too, alone and while long questions take all permits of the first.
  *
- * Not compared: questions while events pour in, other machines' stores.
+ * Not compared: questions during ingestion, other machines' stores.
  */
 export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
   const { isTiny } = options;
@@ -109,7 +109,7 @@ export async function queryBench(options: QueryBenchOptions): Promise<Finding> {
   }
 }
 
-/** Every question of every range, and beside those that have one the raw scan. */
+/** Every question of every range, and the raw scan beside those that have one. */
 async function askAll(
   asker: Asker,
   store: Store,
@@ -143,7 +143,7 @@ async function askAll(
           'raw/p95': rounded(raw / p95Ms),
         });
       } catch (error) {
-        // What a question that took too long leaves behind is not to be the next one's trouble.
+        // The rest of a question that took too long must not disturb the next one.
         await answeringAgain(asker);
         unanswered.push(`${title} ${name}: ${error instanceof Error ? error.message : String(error)}`);
       }
@@ -157,13 +157,13 @@ function isRaw(name: string): name is RawQuestion {
   return (RAW_QUESTIONS as readonly string[]).includes(name);
 }
 
-/** Whether the raw scan and the API say the same; also when the scan did not get done, which nobody can hold against it. */
+/** Whether the raw scan and the API agree; true when the scan did not finish. */
 async function isSame(asker: Asker, store: Store, question: RawQuestion, name: RangeName): Promise<boolean> {
   for (;;) {
     const range = rangeNow(name);
     const limit = question === 'metrics' ? undefined : COMPARED_ROWS;
     const answer = await ask(asker, question, name, limit);
-    // Asked as the hour or the day changed, it may be about another range.
+    // A question asked as the hour or the day changed may be about another range.
     if (rangeNow(name).span.toMs !== range.span.toMs) continue;
     const scan = { store, site: asker.site, question, range, limit: COMPARED_ROWS, secondsMax: RAW_MAX_S };
     const raw = await scanRaw(scan);
@@ -171,7 +171,7 @@ async function isSame(asker: Asker, store: Store, question: RawQuestion, name: R
   }
 }
 
-/** The median; undefined when the scan does not get done. */
+/** The median; undefined when the scan does not finish. */
 async function timeRaw(
   asker: Asker,
   store: Store,
@@ -187,7 +187,7 @@ async function timeRaw(
   return isDone ? p50Ms : undefined;
 }
 
-/** What lies on the disk for an event of a client, by table, synthetic events and sessions included. */
+/** Bytes on disk for each event of a client, by table, synthetic events and sessions included. */
 async function storedSize(store: Store, acknowledged: number) {
   const sizes = await store.query<{ table: string; bytes: number; parts: number }>(
     `SELECT table, sum(bytes_on_disk) AS bytes, count() AS parts FROM system.parts
@@ -204,7 +204,7 @@ async function storedSize(store: Store, acknowledged: number) {
     ...Object.fromEntries(figures),
     'events, of it ids of clients': rounded((ids?.bytes ?? 0) / acknowledged),
   };
-  // The fewer they are, the smaller.
+  // A smaller part of the values gets a smaller limit.
   const activeDeps = Object.fromEntries(sizes.map(({ table, parts }): [string, number] => [table, parts]));
   return { bytesPerEvent, activeDeps };
 }

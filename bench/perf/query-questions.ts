@@ -5,7 +5,7 @@ import type { RangeName } from '../../query/time/range.ts';
 import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { percentile, rounded } from './results.ts';
 
-/** What is asked, by the name that it has in the result. */
+/** The questions, by their names in the result. */
 export const QUESTIONS: Readonly<
   Record<string, { readonly path: string; readonly filters?: readonly object[] }>
 > = {
@@ -30,7 +30,7 @@ export const QUESTIONS: Readonly<
   },
 };
 
-/** Somebody who asks one host about one site. */
+/** A client that asks one host about one site. */
 export interface Asker {
   readonly client: Client;
   readonly url: string;
@@ -38,7 +38,7 @@ export interface Asker {
   readonly credential: Credential;
 }
 
-/** How long a question took. Times are from sending to the end of the answer, one question after the other. */
+/** How long a question took. Times run from sending to the end of the answer, one question after the other. */
 export interface Timing {
   readonly coldMs: number;
   readonly p50Ms: number;
@@ -47,15 +47,15 @@ export interface Timing {
 }
 
 export interface TimingOptions extends TurnOptions {
-  /** Forgets what the machine remembers of the data. */
+  /** Empties the machine's caches of the data. */
   readonly makeCold: () => Promise<unknown>;
 }
 
 export interface TurnOptions {
   readonly turns: number;
-  /** Fewer turns when they take longer than this together. */
+  /** Fewer repetitions when they take longer than this together. */
   readonly turnsMaxMs: number;
-  /** Before each turn. */
+  /** Runs before each repetition. */
   readonly pauseMs: number;
 }
 
@@ -86,7 +86,8 @@ export async function answeringAgain(asker: Asker): Promise<void> {
       await ask(asker, 'country', '30min');
       return;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 1_000)); // It will say so itself when it stays so.
+      await new Promise((resolve) => setTimeout(resolve, 1_000)); // The next question reports the problem itself when
+      // it persists.
     }
   }
 }
@@ -122,14 +123,14 @@ export async function timeTurns(
   };
 }
 
-/** Empties the store's caches: where the columns' pieces lie, the sparse index, and which pieces held nothing. */
+/** Empties the store's caches of marks, primary indexes and conditions. */
 export async function emptyStoreCaches(store: Store): Promise<void> {
   for (const cache of ['MARK', 'INDEX MARK', 'PRIMARY INDEX', 'UNCOMPRESSED', 'QUERY CONDITION']) {
     await store.command(`SYSTEM DROP ${cache} CACHE`);
   }
 }
 
-/** Empties the machine's cache of files, which needs root; says whether that was permitted. */
+/** Empties the machine's file cache, which needs root; returns whether that was permitted. */
 export function emptyFileCache(): boolean {
   try {
     execFileSync('sync');

@@ -31,12 +31,12 @@ const CLIENTS_AT_ONCE = 64;
 const STATEMENT_MAX_MS = 900_000;
 const NOTE = 'query-site.json';
 
-/** Which site. */
+/** The site. */
 export interface SitePlan {
   readonly seed: number;
   /** Events of clients, roughly: sessions are made whole. */
   readonly events: number;
-  /** Read clients with one and the same secret: each has an allowance of requests of its own. */
+  /** Read clients that share one secret: each has a request limit of its own. */
   readonly clients: number;
 }
 
@@ -46,13 +46,13 @@ const noteSchema = z.strictObject({
   events: z.number(),
   clients: z.number(),
   sessions: z.number(),
-  /** Events of clients, exactly; the synthetic ones come on top. */
+  /** Events of clients, exactly; synthetic events come on top. */
   acknowledged: z.number(),
   endMs: z.number(),
   loadSeconds: z.number(),
 });
 
-/** What a data folder holds. */
+/** What a data folder contains. */
 export type LoadedSite = Readonly<z.output<typeof noteSchema>>;
 
 /** The ids of the read clients. */
@@ -64,8 +64,9 @@ export function clientIds(count: number): string[] {
 }
 
 /**
- * The site in a data folder that `plan` describes; undefined when the folder is empty or not there. Throws a
- * `UsageError` when it holds anything else: nothing of somebody's is ever written over.
+ * The site in a data folder that `plan` describes; undefined when the folder is empty or missing. It never overwrites
+ * other data.
+ * @throws {UsageError} when the folder contains anything else
  */
 export function siteIn(folder: string, plan: SitePlan): LoadedSite | undefined {
   if (!existsSync(folder) || readdirSync(folder).length === 0) return undefined;
@@ -130,7 +131,7 @@ async function setUpAccounts({ busUrl, credentials }: Groundwork, plan: SitePlan
   await bus.close();
 }
 
-/** What the partitions' owners would have left: everything is in the store, nothing on the bus. */
+/** What the partitions' owners would have left: everything in the store, nothing on the bus. */
 async function setUpLanes(busUrl: string, flushNumber: number, clockMs: number): Promise<void> {
   const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
   const bucket = await bus.keyed(LANES_BUCKET);

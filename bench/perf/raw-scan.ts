@@ -12,10 +12,10 @@ import { SITE_CURRENCY } from '../traffic/made-visits.ts';
 import { SITE_ZONE } from './query-site.ts';
 
 /**
- * The same questions answered by one statement each over the rows of `events` alone, with nothing prepared: what a store of
- * events would have to do. Sessions, bounces and durations are rebuilt from the events, visitors counted exactly. Only
- * history is read, so figures are those of the API as long as nobody sends anything. The statements are made for data in
- * which a session's profile and source do not change while it lasts.
+ * The same questions answered by one statement each over the rows of `events` alone, without preparation: what a plain
+ * store of events would have to do. Sessions, bounces and durations are rebuilt from the events, and visitors are
+ * counted exactly. Only history is read, so the figures equal those of the API as long as no event arrives. The
+ * statements assume that a session's profile and source do not change while it lasts.
  */
 export const RAW_QUESTIONS = ['metrics', 'pages', 'referrer_name'] as const;
 export type RawQuestion = (typeof RAW_QUESTIONS)[number];
@@ -42,7 +42,7 @@ interface RawListRow extends RawFigures {
   readonly path: string;
   readonly title: string;
   readonly pageviews: number;
-  /** Sessions that bounces and durations are of. */
+  /** The sessions behind bounces and durations. */
   readonly rated: number;
 }
 
@@ -72,7 +72,7 @@ export function rangeNow(name: RangeName): Range {
   return range;
 }
 
-/** The raw answer in the shape of the API's; undefined when the store did not get done with it within its limits. */
+/** The raw answer in the shape of the API's; undefined when the store did not finish within its limits. */
 export async function scanRaw(scan: RawScan): Promise<unknown> {
   const { store, site, question, range, limit, secondsMax } = scan;
   const sql = readFileSync(join(projectRoot, 'bench/perf/sql', `${STATEMENTS[question]}.sql`), 'utf8');
@@ -100,12 +100,12 @@ export async function scanRaw(scan: RawScan): Promise<unknown> {
   }
 }
 
-/** Whether an answer of the API says exactly what the raw scan says. */
+/** Whether an answer of the API equals the raw scan's. */
 export function agrees(question: RawQuestion, answer: unknown, raw: unknown): boolean {
   return isDeepStrictEqual(question === 'metrics' ? withoutLabels(answer) : answer, raw);
 }
 
-/** What buckets are called, and how long they are, is not in any event. */
+/** The names and lengths of buckets are in no event. */
 function withoutLabels(answer: unknown): unknown {
   const { metrics, previous, series } = answer as Readonly<Record<string, unknown>>;
   const buckets = (series as readonly Readonly<Record<string, unknown>>[]).map(

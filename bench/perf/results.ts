@@ -21,7 +21,7 @@ export interface Finding {
 /** Numbers by row and column; a row may lack columns. */
 export type Table = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** Prints a finding and writes it to `bench/results/<name>.json`; a tiny run is no finding and is not written. */
+/** Prints a finding and writes it to `bench/results/<name>.json`; the finding of a tiny run is not written. */
 export function report(finding: Finding, isTrial: boolean): void {
   const lines = [
     ...Object.entries(finding.config).map(([name, value]) => `  ${name.padEnd(34)} ${value}`),
@@ -41,12 +41,12 @@ export function report(finding: Finding, isTrial: boolean): void {
   writeFileSync(join(folder, `${finding.name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
 }
 
-/** The middle one; of an even number, the lower of the two. */
+/** The median; of an even number of values, the lower middle one. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1] ?? 0;
 }
 
-/** The smallest value that is at least as large as this share of all of them. */
+/** The smallest value that is at least as large as this share of all values. */
 export function percentile(values: readonly number[], share: number): number {
   const place = Math.max(0, Math.ceil(values.length * share) - 1);
   return values.toSorted((a, b) => a - b)[place] ?? 0;
@@ -101,7 +101,7 @@ function commitOf(): string {
   }
 }
 
-/** What of a benchmark's options belongs to its result: the arguments of node do not, since they void it. */
+/** The options that belong to a result; arguments of node do not, because they invalidate it. */
 export function shown<Options extends { readonly nodeArguments: readonly string[] }>(
   options: Options,
 ): Omit<Options, 'nodeArguments'> {

@@ -21,13 +21,13 @@ import { retainedBytesPerSession } from './session-state.ts';
 
 /**
  * Question: how much memory does an open session take in the processor, and how long does a restart take with many of
- * them? Encoded events go straight to the bus, one for each of `devices` devices, so that no collector is in the way.
- * The figure is the growth of the process from a tenth of the devices to all of them, over the sessions in between:
- * what the process holds anyway (code, buffers of a flush) is in both. It is resident memory, garbage that was not yet
- * collected included; the restarted process, which has built nothing else, gives a second figure, and one partition
- * folded in this process, with the garbage collected, a third: what the state itself takes.
+ * them? Encoded events go straight to the bus, one for each of `devices` devices, so that no collector is involved. The
+ * figure is the growth of the process from a tenth of the devices to all of them, over the sessions in between: what
+ * the process has anyway (code, buffers of a flush) is in both. It is resident memory, including garbage that was not
+ * collected yet. The restarted process, which has built nothing else, gives a second figure, and one partition folded
+ * in this process, with the garbage collected, a third: what the state itself takes.
  *
- * Not measured: event ids (kept for a day by their own cap), many sites, long paths and profile names.
+ * Not measured: event ids (retained for a day under a cap of their own), many sites, long paths and profile names.
  */
 export interface SessionMemoryOptions {
   readonly devices: number;
@@ -108,7 +108,7 @@ class Publisher {
     this.#bus = bus;
   }
 
-  /** Brings the number of published devices up to `devices`. */
+  /** Raises the number of published devices to `devices`. */
   async publish(devices: number): Promise<void> {
     const lanes = Array.from({ length: PARTITIONS }, () => ({
       writer: new RowBinaryWriter(MESSAGE_BYTES_MAX),
@@ -127,7 +127,7 @@ class Publisher {
     for (const [partition, lane] of lanes.entries()) if (lane.count > 0) await this.#send(lane, partition);
   }
 
-  /** As many events as are asked for, each of a device of its own. */
+  /** This many events, each from a device of its own. */
   *events(count: number): Generator<Event> {
     for (let index = 0; index < count; index += 1) yield this.#event(index);
   }

@@ -21,8 +21,8 @@ const LIMITS = {
 };
 
 /**
- * Bytes that one partition keeps for each session, by collecting garbage before and after: the state alone, without
- * the garbage and the free memory that the resident size of a process holds too. Includes the visitors of the minutes.
+ * Bytes that one partition takes for each session, measured by collecting garbage before and after: the state alone,
+ * without the garbage and the free memory that resident size includes. It includes the visitors of the minutes.
  */
 export function retainedBytesPerSession(events: Iterable<Event>, count: number): number {
   const collect = garbageCollector();
@@ -69,7 +69,7 @@ function keptBytes(): number {
   return heapUsed + external;
 }
 
-/** The engine's own collector, which has no name of its own without a flag. */
+/** The engine's own collector, which is only reachable with a flag. */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
  *     address ident user [day/Mon/year:hh:mm:ss +hhmm] "METHOD target HTTP/1.1" status bytes
  *     … "referrer" "user agent"                                     in the combined format; more may follow
  *
- * Lines are texts in latin1, one character per byte, so that broken UTF-8 survives; `utf8` reads it where it matters.
- * A quoted field may hold \" \\ \n \t and \xhh. A user agent whose closing quote is missing (cut off by a buffer)
- * is taken to the end of the line.
+ * Lines are texts in latin1, one character per byte, so that broken UTF-8 survives; `utf8` decodes it where it matters.
+ * A quoted field may contain \" \\ \n \t and \xhh. A user agent whose closing quote is missing (cut off by a buffer)
+ * ends with the line.
  */
 export interface LogEntry {
   readonly address: string;
@@ -38,7 +38,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const REQUEST = /^([A-Z]+) (\S.*?)(?: HTTP\/\d(?:\.\d)?)?$/s;
 const LINE_MAX_CHARACTERS = 65_536;
 
-/** Reads one line without its line end. */
+/** Parses one line without its line end. */
 export function parseLine(line: string): ParsedLine {
   const fields = line.length > LINE_MAX_CHARACTERS ? null : LINE.exec(line);
   if (fields === null) return unreadable('shape');
@@ -61,7 +61,7 @@ export function parseLine(line: string): ParsedLine {
   return { kind: 'entry', entry };
 }
 
-// Endings of things that are pages although they look like files.
+// File endings of pages.
 const PAGE_ENDINGS = new Set([
   'html',
   'htm',
@@ -80,9 +80,9 @@ const PAGE_ENDINGS = new Set([
 const ENDING = /^[a-z][a-z0-9]{0,5}$|^mp[34]$|^7z$|^woff2?$/i;
 
 /**
- * Whether somebody looked at a page: a GET, answered with 200 or (from the visitor's cache) 304, of a path whose last
- * segment has no file ending or one of a page. So style sheets, scripts, images, feeds, archives and robots.txt are
- * none; a directory and `/download` are. Who asks does not matter: robots count.
+ * Whether the request was a page view: a GET, answered with 200 or (from the visitor's cache) 304, of a path whose last
+ * segment has no file ending or one of a page. Style sheets, scripts, images, feeds, archives and robots.txt do not
+ * count; a directory and `/download` do. Robots count as well.
  */
 export function isPageView(entry: LogEntry): boolean {
   if (entry.method !== 'GET' || (entry.status !== 200 && entry.status !== 304)) return false;
@@ -92,7 +92,7 @@ export function isPageView(entry: LogEntry): boolean {
   const dot = segment.lastIndexOf('.');
   if (dot < 0) return true;
   const ending = segment.slice(dot + 1).toLowerCase();
-  // `/release-1.2` and `/node.js-tips` have a dot and no ending.
+  // `/release-1.2` and `/node.js-tips` contain a dot and have no file ending.
   return PAGE_ENDINGS.has(ending) || !ENDING.test(ending);
 }
 
@@ -105,14 +105,14 @@ export function pathOf(target: string): string | undefined {
   return end < 0 ? local : local.slice(0, end);
 }
 
-/** The bytes behind a latin1 text, read as UTF-8; what is not UTF-8 becomes the replacement character. */
+/** Decodes the bytes behind a latin1 text as UTF-8; invalid bytes become the replacement character. */
 export function utf8(text: string): string {
   return Buffer.from(text, 'latin1').toString('utf8');
 }
 
 /**
- * Names lines so that a second reading of the same log names them the same: by what a line says, and, since a log may
- * hold the same line twice and both count, by how many times it said so before.
+ * Names lines so that a second reading of the same log gives the same names: by the line's content and, since a log may
+ * contain the same line twice and both count, by how often it occurred before.
  */
 export class LineNames {
   // One entry per different line: about 100 bytes each, the price of telling repeats apart.
@@ -135,7 +135,7 @@ function parseDate(text: string): number | undefined {
   const at = new Date(
     Date.UTC(Number(year), month, Number(day), Number(hour), Number(minute), Number(second)),
   );
-  // Date.UTC lets 31 February and 25 o'clock spill over; a log that says so is broken. Second 60 is a leap second.
+  // Date.UTC accepts 31 February and 25 o'clock; a log that says so is broken. Second 60 is a leap second.
   const spilt = at.getUTCDate() !== Number(day) || at.getUTCHours() !== Number(hour);
   if (Number(minute) > 59 || Number(second) > 60 || (spilt && second !== '60')) return undefined;
   if (Number(hour) > 23 || Number(day) < 1 || Number(day) > 31) return undefined;

@@ -14,19 +14,19 @@ const USAGE = `npm run demo -- [options]
   --seed N   other visitors for another number; default: the time
 `;
 const VISITORS = 5_000;
-// Short stays, so that a demo moves; the mean visit has about this many steps.
+// Short visits, so that a demo moves; a mean visit has about this many steps.
 const DWELL_MS = 8_000;
 const STEPS_PER_VISIT = 2.7;
 const CONNECTIONS = 32;
 const VISITS_MAX = 50_000;
 
-/** Believable live traffic until somebody stops it: visits begin at random and take their time from page to page. */
+/** Believable live traffic until it is stopped: visits begin at random and take their time from page to page. */
 class Demo {
   readonly #client = new Client(CONNECTIONS);
   readonly #model: VisitorModel;
   readonly #random: SeededRandom;
   readonly #send: (client: Client, visit: ModelVisit, step: ModelStep, isFirst: boolean) => Promise<string>;
-  readonly #refused = new Map<string, number>();
+  readonly #rejected = new Map<string, number>();
   #visits = 0;
   #accepted = 0;
   #stopped = false;
@@ -47,7 +47,7 @@ class Demo {
       nextMs += this.#random.waitMs(visitEveryMs);
       const waitMs = nextMs - performance.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-      // Visits that cannot be served pile up only so far; above it, nobody new comes.
+      // A bound on visits in progress; above it, no new visit begins.
       if (this.#visits < VISITS_MAX) void this.#play(this.#model.nextVisit(DWELL_MS));
     }
     this.#client.close();
@@ -59,10 +59,10 @@ class Demo {
 
   /** What happened since the last call. */
   takeLine(live: string): string {
-    const refused = [...this.#refused].map(([reason, count]) => `, ${count}× ${reason}`).join('');
-    const line = `${this.#accepted} events/s, ${this.#visits} visits under way, ${live} live visitors${refused}`;
+    const rejected = [...this.#rejected].map(([reason, count]) => `, ${count}× ${reason}`).join('');
+    const line = `${this.#accepted} events/s, ${this.#visits} visits in progress, ${live} live visitors${rejected}`;
     this.#accepted = 0;
-    this.#refused.clear();
+    this.#rejected.clear();
     return line;
   }
 
@@ -73,7 +73,7 @@ class Demo {
       if (this.#stopped) break;
       const reject = await this.#send(this.#client, visit, step, index === 0).catch(() => 'no connection');
       if (reject === '') this.#accepted += 1;
-      else this.#refused.set(reject, (this.#refused.get(reject) ?? 0) + 1);
+      else this.#rejected.set(reject, (this.#rejected.get(reject) ?? 0) + 1);
     }
     this.#visits -= 1;
   }
@@ -105,7 +105,7 @@ async function main(args: readonly string[]): Promise<void> {
   await demo.run(numberOption(options, '--rate', 10));
   clearInterval(timer);
   asking.close();
-  // Visits that wait for their next step need not be waited for.
+  // Visits that wait for their next step need not finish.
   process.exit(0);
 }
 

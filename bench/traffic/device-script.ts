@@ -15,9 +15,9 @@ const MINUTE_MS = 60_000;
 const HISTORY_MS = 6 * 86_400_000;
 
 /**
- * What one device does, without end and the same for the same seed: it moves through the past week in steps that are
- * short, exactly at the edge of the session gap, long, or backwards, so that sessions open, grow at both ends and stay
- * apart.
+ * An endless sequence of one device's events, the same for the same seed. It moves through the past week in steps that
+ * are short, exactly at the edge of the session gap, long, or backwards, so that sessions open, grow at both ends and
+ * stay apart.
  */
 export class DeviceScript {
   readonly deviceId: string;

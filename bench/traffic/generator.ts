@@ -5,7 +5,7 @@ import { VisitorModel } from '../../ingest/testing/visitors.ts';
 import type { Credential } from '../cluster/client.ts';
 import { trackBody, trackHeaders } from './visit-request.ts';
 
-/** What a stretch of load did. Latencies are from sending to the end of the answer, closed loop. */
+/** The result of one load run. Latencies run from sending to the end of the answer, closed loop. */
 export interface LoadResult {
   readonly seconds: number;
   readonly accepted: number;
@@ -24,7 +24,7 @@ export interface LoadOptions {
   readonly ratePerSec: number | undefined;
 }
 
-/** Requests of believable visits, in the order in which the model makes them; the same for the same seed. */
+/** Requests of believable visits, in the model's order; the same for the same seed. */
 export function trackRequests(seed: number, count: number, { id, secret }: Credential): Request[] {
   const model = new VisitorModel(seed, Math.max(100, count));
   const requests: Request[] = [];
@@ -47,7 +47,7 @@ export function trackRequests(seed: number, count: number, { id, secret }: Crede
   return requests.slice(0, count);
 }
 
-/** Names the work: two runs with the same checksum sent the same bodies. */
+/** Identifies the work: two runs with the same checksum sent the same bodies. */
 export function checksumOf(requests: readonly Request[]): string {
   const hash = createHash('sha256');
   for (const { body } of requests) hash.update(body);

@@ -8,7 +8,7 @@ import type { DeviceScript, ScriptedEvent } from './device-script.ts';
 export interface Entry {
   readonly event: ScriptedEvent;
   readonly sentAtMs: number;
-  /** Undefined: nobody said that it was taken; it may be stored or not. */
+  /** Undefined: it was never acknowledged, so it may be stored or not. */
   readonly acknowledgedAtMs: number | undefined;
   readonly answered: { readonly deviceId: string; readonly sessionId: string } | undefined;
 }
@@ -17,9 +17,9 @@ export interface DriveOptions {
   readonly scripts: readonly DeviceScript[];
   readonly projectId: string;
   readonly credential: Credential;
-  /** Where the next request goes; asked for every try. */
+  /** The host of the next request; asked for every try. */
   readonly chooseUrl: () => string;
-  /** Sends an event again, under its id, until it is acknowledged; otherwise the first failure is left as it is. */
+  /** Sends an event again, under its id, until it is acknowledged; otherwise the first failure stands. */
   readonly persistent: boolean;
   /** Asked before each event. */
   readonly enough: () => boolean;
@@ -33,13 +33,13 @@ const BACKOFF = { firstMs: 20, maxMs: 500 };
 const RETRY_MAX_MS = 90_000;
 
 /**
- * Sends the scripts' events and remembers what became of each. A device sends its next event only after the fate of
- * the one before is known, so the order of its events is the order in which they were accepted.
+ * Sends the scripts' events and records the fate of each. A device sends its next event only when the fate of the one
+ * before is known, so its events are accepted in the order in which it sends them.
  */
 export class Ledger {
   readonly #byDevice = new Map<string, Entry[]>();
-  /** Answers that were neither 200 nor 503, and failures of connections, by text. */
-  readonly refusals = new Map<string, number>();
+  /** Answers other than 200 and 503, and failures of connections, by text. */
+  readonly rejects = new Map<string, number>();
   #resent = 0;
 
   get entries(): readonly Entry[] {
@@ -55,7 +55,7 @@ export class Ledger {
     return this.#resent;
   }
 
-  /** This ledger and others as one; each of them has devices of its own. */
+  /** This ledger and others as one; each has devices of its own. */
   with(others: readonly Ledger[]): Ledger {
     const merged = new Ledger();
     for (const ledger of [this, ...others]) {
@@ -75,9 +75,9 @@ export class Ledger {
   }
 
   /**
-   * The arrivals that the oracle is given: what was acknowledged and what is known to be stored nevertheless, each with
-   * the session that it was answered. Where the answer does not bind (`isLoose`), a first try whose answer was lost may
-   * have been given another one; the store (`storedSessions`, by event id) then says which.
+   * The arrivals that the oracle gets: what was acknowledged, and what is known to be stored nevertheless, each with
+   * the session that was answered. Where the answer does not bind (`isLoose`), a first try whose answer was lost may
+   * have been given another session; then the store (`storedSessions`, by event id) says which.
    */
   arrivals(
     projectId: string,
@@ -106,7 +106,7 @@ export class Ledger {
     while (!options.enough()) {
       const event = script.next();
       const index = entries.length;
-      // In the ledger before it leaves, so that an observer never sees more in the service than here.
+      // The event is in the ledger before it leaves, so an observer never sees more in the service than here.
       entries.push(unanswered(event, Date.now()));
       const entry = await this.#send(client, event, options);
       entries[index] = entry;
@@ -133,7 +133,7 @@ export class Ledger {
   }
 
   #note(what: string): undefined {
-    this.refusals.set(what, (this.refusals.get(what) ?? 0) + 1);
+    this.rejects.set(what, (this.rejects.get(what) ?? 0) + 1);
   }
 }
 

@@ -19,7 +19,9 @@ export interface LogTotals {
 
 const GAP_MS = 30 * 60_000;
 
-/** Totals of a log's lines: sort each visitor's page views by time and cut where more than 30 minutes lie between. */
+/**
+ * Totals of a log's lines: each visitor's page views, sorted by time and split where more than 30 minutes lie between.
+ */
 export function logTotals(lines: readonly string[]): LogTotals {
   const parsed = lines.map(parseLine);
   const views = parsed.flatMap((line) =>

@@ -13,40 +13,40 @@ export interface ReplayOptions {
   readonly credential: Credential;
   /** Scheme and host that the log's paths belong to. */
   readonly origin: string;
-  /** Times real time; undefined: as fast as it is taken. */
+  /** Times real time; undefined: as fast as the service accepts. */
   readonly speed: number | undefined;
 }
 
-/** What a replay did so far. */
+/** Progress of a replay. */
 export interface ReplayTotals {
   lines: number;
   unreadable: number;
   pageViews: number;
   accepted: number;
-  /** Tries that had to be made again. */
+  /** Tries that had to be repeated. */
   retries: number;
   /** Answers that a retry would not change, by status and message. */
-  readonly refused: Map<string, number>;
+  readonly rejected: Map<string, number>;
 }
 
 // Visitors are spread over this many lanes; a lane sends one request at a time.
 const LANES = 48;
-// Page views read ahead of what was sent.
+// Page views that are read ahead of sending.
 const WAITING_MAX = 2_000;
 const REASONS_MAX = 20;
 const TRIES_MAX = 60;
 const BACKOFF = { firstMs: 100, maxMs: 5_000 };
 
 /**
- * Sends the page views of a log to the service, those of one visitor in the log's order and one after the other, so
- * that its sessions grow as they did then. `totals` is kept up to date for whoever shows progress. Stops reading, and
- * throws, when the service cannot be reached for minutes.
+ * Sends the page views of a log to the service, each visitor's in the log's order and one after the other, so that
+ * sessions grow as they did then. `totals` is kept up to date for a progress display. It stops reading and throws when
+ * the service cannot be reached for minutes.
  *
- * Sending the same log twice changes nothing: each line has an `eventId` of its own, made of what it says. The service
- * looks for repeats among the events of a device, and a device id that it makes itself holds the salt of the day, so a
- * visitor would be another device tomorrow; therefore the replay names the device: a hash of site, address and user
- * agent. (It also gives robots and command-line tools, which a log is full of, a session: a server-side caller has
- * none otherwise.) The service remembers ids for 24 h; after that, a second replay counts again.
+ * Sending the same log twice changes nothing: each line has an `eventId` made of its content. The service looks for
+ * repeats among the events of a device, and a device id of its own making contains the salt of the day, so a visitor
+ * would be another device tomorrow. Therefore the replay names the device: a hash of site, address and user agent,
+ * which also gives robots and command-line tools a session. The service remembers ids for 24 h; after that, a second
+ * replay counts again.
  */
 export async function replayLog(client: Client, options: ReplayOptions, totals: ReplayTotals): Promise<void> {
   const lanes = new Array<Promise<void>>(LANES).fill(Promise.resolve());
@@ -84,20 +84,20 @@ export async function replayLog(client: Client, options: ReplayOptions, totals: 
 }
 
 export function emptyTotals(): ReplayTotals {
-  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, refused: new Map() };
+  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, rejected: new Map() };
 }
 
 /** Lines of a plain or gzipped file as latin1, so that every byte survives. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   const plain = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
-  // A failure of the file would otherwise not reach the reader behind the decompressor.
+  // An error of the file would otherwise not reach the reader behind the decompressor.
   bytes.once('error', (error) => plain.destroy(error));
   plain.setEncoding('latin1');
   yield* createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY });
 }
 
-/** Holds page views back until their time has come. */
+/** Delays page views until their time has come. */
 class Pace {
   readonly #firstMs: number;
   readonly #startedMs = Date.now();
@@ -135,9 +135,9 @@ async function send(
     }
     if (answer !== undefined && answer.status !== 503 && answer.status !== 429) {
       const reason = rejectOf(answer);
-      const known = totals.refused.has(reason) || totals.refused.size < REASONS_MAX;
+      const known = totals.rejected.has(reason) || totals.rejected.size < REASONS_MAX;
       const shown = known ? reason : 'other';
-      totals.refused.set(shown, (totals.refused.get(shown) ?? 0) + 1);
+      totals.rejected.set(shown, (totals.rejected.get(shown) ?? 0) + 1);
       return;
     }
     totals.retries += 1;
@@ -159,7 +159,7 @@ function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, device
 }
 
 function headersOf(entry: LogEntry): Record<string, string> {
-  // A header cannot hold control characters; a log can.
+  // A header cannot contain control characters; a log can.
   const userAgent = entry.userAgent.replace(/[^\x20-\x7e\x80-\xff]/g, ' ').trim();
   const address = /^[\da-fA-F.:]+$/.test(entry.address) ? { 'service-client-ip': entry.address } : {};
   return { ...address, ...(userAgent === '' ? {} : { 'user-agent': userAgent }) };

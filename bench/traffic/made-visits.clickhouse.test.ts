@@ -18,7 +18,7 @@ import { storedFlushNumber } from '../../processor/lane/load-state.ts';
 import { type Reference, type ReferenceEvent, reference } from '../../processor/testing/reference.ts';
 import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
 
-// The site of the benchmark of questions against the oracle: its rows have to be those that the fold would have written.
+// Compares the site of the query benchmark with the oracle: its rows must be those that the fold would have written.
 
 const PLAN = { seed: 3, events: 6_000, site: 'demo', endMs: Date.UTC(2026, 5, 1, 14) };
 const RETAIN_MS = 3_600_000;
@@ -116,7 +116,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
 
 test('sessions have their start, and their end unless they would still be held', () => {
   const found = events.filter(({ name }) => isSynthetic(name));
-  // One at least has to be held, or this says nothing of those.
+  // At least one session must be open, or this says nothing about open sessions.
   expect(oracle.sessions.some(({ evicted }) => !evicted)).toBe(true);
   const line = (name: string, sessionId: string, atMs: number) => `${sessionId} ${name} ${atMs}`;
   const expected = oracle.synthetic.map((row) => line(row.name, row.sessionId, row.createdAtMs));

@@ -14,26 +14,26 @@ import {
 } from '../../ingest/event.ts';
 import { UsageError } from '../cluster/options.ts';
 
-/** What a made-up site is like. Shares are from 0 to 1; an exponential number is cut to whole ones. */
+/** What a made-up site is like. Shares are from 0 to 1; an exponential number is cut to a whole one. */
 export const DISTRIBUTION = {
   bounceShare: 0.45,
   furtherViewsMean: 2.6,
   furtherViewsMax: 18,
   otherEventsMean: 2.8,
   otherEventsMax: 8,
-  /** Of the events that are no screen view; about one in a hundred of all. */
+  /** The share of events that are no screen view; about one in a hundred of all. */
   revenueShare: 0.025,
   knownShare: 0.12,
   /** Visits of one known profile in a year. */
   visitsPerProfile: 12,
-  /** Visits of somebody who was here some hours before, which is the same device unless midnight lay between. */
+  /** Visits by a visitor of some hours before, which is the same device unless midnight lay between. */
   returnShare: 0.2,
   pages: 3_000,
   referrers: 20_000,
   utmShare: 0.08,
-  /** Events that bring an id, as every one from the browser script does. */
+  /** Events that bring an id, as every event of the browser script does. */
   eventIdShare: 1,
-  /** The last day's visits against the first one's. */
+  /** The last day's visits relative to the first day's. */
   growth: 1.5,
 } as const;
 
@@ -49,13 +49,13 @@ const FLUSH_MS = 2_000;
 /** A new version of the collector every week. */
 const PUBLISHER_MS = 7 * DAY_MS;
 const EVENTS_PER_MESSAGE = 1.5;
-/** The service's default: a session whose last event is older has been let go, and its end written. */
+/** The service's default: a session whose last event is older has been evicted, and its end written. */
 export const SESSION_RETAIN_MS = HOUR_MS;
 export const PARTITIONS = 8;
 const SLICE_SESSIONS = 200_000;
 const SESSIONS_MIN = 1_000;
 
-/** What the store is filled with: `events` of the site up to `endMs`, everything following from the seed. */
+/** What to fill the store with: `events` of the site up to `endMs`, all of it determined by the seed. */
 export interface StorePlan {
   readonly seed: number;
   readonly events: number;
@@ -63,7 +63,7 @@ export interface StorePlan {
   readonly endMs: number;
 }
 
-/** Fills the empty tables of a store, slice by slice, and says how far it is. */
+/** Fills the empty tables of a store, slice by slice, and reports progress. */
 export async function fillStore(
   store: Store,
   plan: StorePlan,
@@ -90,7 +90,7 @@ export async function fillStore(
     say(progress(share, plan.events, (performance.now() - startedMs) / 1_000));
   }
   await store.command(`DROP DATABASE ${slices}`);
-  // The store looks for ids that have expired once a day and in one run of parts; a year of days would have cleared all.
+  // The store looks for expired ids once a day and in one run of parts; a year of days would have cleared all.
   await store.command('ALTER TABLE events MATERIALIZE TTL', {}, { mutations_sync: 1 });
   const flushNumber = Math.floor((DAYS * DAY_MS) / FLUSH_MS);
   await run('site-markers', { flushNumber });
@@ -101,7 +101,7 @@ export async function fillStore(
   return { sessions, acknowledged: must(counted, 'a count without a row').acknowledged, flushNumber };
 }
 
-/** How many events of clients a session has in the long run. */
+/** The mean number of clients' events in a session. */
 export function eventsPerSession(): number {
   const { bounceShare, furtherViewsMean, furtherViewsMax, otherEventsMean, otherEventsMax } = DISTRIBUTION;
   const views = bounceShare + (1 - bounceShare) * (2 + wholeMean(furtherViewsMean, furtherViewsMax));
@@ -145,8 +145,8 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
 }
 
 /**
- * The first session of each day, and at the end their number. Days are 24 hours, counted back from the end, and so have
- * hours of two days of the week, whose weights are mixed.
+ * The first session of each day, and at the end their number. Days are 24 hours, counted back from the end, so they
+ * contain hours of two days of the week, whose weights are mixed.
  */
 function dayEdges(sessions: number, startMs: number): number[] {
   const first = new Date(startMs);

@@ -35,7 +35,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs the built program; gives its summary as numbers by name. */
+/** Runs the built program; returns its summary as numbers by name. */
 async function replay(file: string): Promise<Record<string, number>> {
   const program = join(projectRoot, 'dist/bench/traffic/replay.js');
   const { stdout } = await run(process.execPath, [program, file, '--url', cluster.url('web')], {
@@ -45,7 +45,7 @@ async function replay(file: string): Promise<Record<string, number>> {
   return Object.fromEntries(rows.flatMap((row) => (row === null ? [] : [[row[1] ?? '', Number(row[2])]])));
 }
 
-/** What the service says once all is in the store: the same figures as the log's own. */
+/** The service's figures once everything is in the store, which must equal the log's own. */
 async function countsOf(totals: LogTotals) {
   const { projectId, clients } = cluster.credentials;
   const client = new Client(1);
@@ -96,7 +96,7 @@ async function replayedTwiceEqualsReference(file: string, totals: LogTotals): Pr
       unreadable: totals.unreadable,
       'page views': totals.screenViews,
       accepted: totals.screenViews,
-      refused: 0,
+      rejected: 0,
     });
     expect(await countsOf(totals)).toEqual(expected(totals));
   }
@@ -119,7 +119,7 @@ test.skipIf(!existsSync(SAMPLE))(
   },
 );
 
-/** A few hours of a small site: visitors that come back, odd user agents, assets, broken and repeated lines. */
+/** A few hours of a small site: returning visitors, odd user agents, assets, broken and repeated lines. */
 function generatedLog(): string[] {
   const random = new SeededRandom(11);
   const agents = [

@@ -68,12 +68,12 @@ function credentialOf(
   return known.clients.write;
 }
 
-/** Rewrites one line while the replay runs, on a terminal only; returns how to end it. */
+/** Rewrites one line while the replay runs, on a terminal only; returns a function that ends it. */
 function showProgress(totals: ReplayTotals, startedMs: number): () => void {
   if (!process.stdout.isTTY) return () => {};
   const show = () => {
     const seconds = (performance.now() - startedMs) / 1_000;
-    const done = totals.accepted + sum(totals.refused);
+    const done = totals.accepted + sum(totals.rejected);
     const rate = Math.round(done / Math.max(seconds, 0.001));
     process.stdout.write(
       `\r${totals.lines} lines, ${done} of ${totals.pageViews} page views sent, ${rate}/s   `,
@@ -88,20 +88,20 @@ function showProgress(totals: ReplayTotals, startedMs: number): () => void {
 }
 
 function summaryOf(totals: ReplayTotals, seconds: number): string {
-  const refused = sum(totals.refused);
+  const rejected = sum(totals.rejected);
   const rows: (readonly [string, string])[] = [
     ['lines', String(totals.lines)],
     ['unreadable', String(totals.unreadable)],
     ['page views', String(totals.pageViews)],
     ['accepted', String(totals.accepted)],
-    ['refused', String(refused)],
-    ...[...totals.refused].map(([reason, count]): readonly [string, string] => [
+    ['rejected', String(rejected)],
+    ...[...totals.rejected].map(([reason, count]): readonly [string, string] => [
       `  ${reason}`,
       String(count),
     ]),
     ['tried again', String(totals.retries)],
     ['seconds', seconds.toFixed(1)],
-    ['page views a second', String(Math.round((totals.accepted + refused) / Math.max(seconds, 0.001)))],
+    ['page views a second', String(Math.round((totals.accepted + rejected) / Math.max(seconds, 0.001)))],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');

@@ -12,7 +12,7 @@ export interface TrafficOptions {
   readonly paceMs: number;
 }
 
-/** Scripted devices that send to a cluster from the start of this object until `stop`. */
+/** Scripted devices that send to a cluster from the creation of this object until `stop`. */
 export class Traffic {
   readonly ledger: Ledger = new Ledger();
   readonly #finished: Promise<void>;
@@ -30,7 +30,7 @@ export class Traffic {
       projectId: cluster.credentials.projectId,
       credential: cluster.credentials.clients.write,
       chooseUrl: () => {
-        // A step of the golden ratio: no visitor keeps a host, and all hosts get the same share.
+        // A step of the golden ratio: no visitor sticks to a host, and all hosts get the same share.
         turn = (turn + 0.618_033_988_75) % 1;
         return urls[Math.floor(turn * urls.length)] ?? '';
       },
@@ -38,7 +38,7 @@ export class Traffic {
       enough: () => this.#enough,
       paceMs: options.paceMs,
     });
-    // Reported by `stop`; without this the failure would end the process before.
+    // `stop` reports the failure; unhandled, it would end the process before that.
     this.#finished.catch(() => {});
   }
 

@@ -14,7 +14,7 @@ export function trackBody(visit: ModelVisit, step: ModelStep, isFirst: boolean):
   return JSON.stringify({ type: 'track', payload: { name: step.name, ...profile, properties } });
 }
 
-/** The headers that go with it. */
+/** The headers of that request. */
 export function trackHeaders(visit: ModelVisit): Record<string, string> {
   return { 'service-client-ip': visit.address, 'user-agent': visit.userAgent };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { HeaderList, HttpServer } from './http.ts';
 
 /** Bytes that stay as they are while the process runs. */
@@ -98,8 +98,16 @@ function representationsOf({
     return { body: encoded, etag, headers: shared, fullHeaders };
   };
   return {
-    br: represent('br', brotliCompressSync(body)),
+    br: represent(
+      'br',
+      brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: qualityFor(body) } }),
+    ),
     gzip: represent('gzip', gzipSync(body, { level: 9 })),
     identity: represent('identity', body),
   };
+}
+
+/** The best quality takes five seconds for four megabytes, and saves a tenth over one that takes a third of a second. */
+function qualityFor(body: Uint8Array): number {
+  return body.byteLength > 1024 ** 2 ? 9 : constants.BROTLI_MAX_QUALITY;
 }

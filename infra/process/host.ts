@@ -58,7 +58,7 @@ async function main(rooms: readonly string[]): Promise<void> {
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
   const mounted: Mounted[] = [];
   for (const room of rooms) {
-    const module = (await import(new URL(`../${room}/main.js`, import.meta.url).href)) as Mountable;
+    const module = (await import(new URL(`../../${room}/main.js`, import.meta.url).href)) as Mountable;
     mounted.push(await module.mount(context));
   }
   let draining = false;

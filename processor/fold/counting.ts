@@ -13,7 +13,7 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** What the minute counters know of a session. */
+/** What the minute counters need to know of a session. */
 export interface SessionSummary {
   readonly site: number;
   readonly startMs: number;
@@ -51,7 +51,7 @@ export function countEvent(state: PartitionState, event: EventView, slot: number
   if (state.minuteVisitors > state.limits.minuteVisitorsMax) makeRoom(state, counters);
 }
 
-/** Moves a session's contribution from what it was (undefined: it is new) to what it is. */
+/** Moves a session's contribution from its former state (undefined: the session is new) to its present one. */
 export function countSessionChange(
   state: PartitionState,
   before: SessionSummary | undefined,
@@ -62,7 +62,7 @@ export function countSessionChange(
   addSession(counters, after, 1, state.clockMs);
 }
 
-/** The counters of a site, made when it is first seen. */
+/** The counters of a site, created when the site is first seen. */
 export function countersOf(state: PartitionState, site: string): SiteCounters {
   const known = state.counters.get(site);
   if (known !== undefined) return known;
@@ -71,13 +71,13 @@ export function countersOf(state: PartitionState, site: string): SiteCounters {
   return created;
 }
 
-/** Forgets minutes that are no longer answered for. */
+/** Evicts the minutes that are too old to be answered from memory. */
 export function expireCounters(state: PartitionState): void {
   for (const counters of state.counters.values())
     state.minuteVisitors -= expireMinutes(counters, state.clockMs);
 }
 
-/** Moves a device's place among the live ones; the session that says when it was last seen carries the second. */
+/** Moves a device among the live ones. The session that was seen last carries the second. */
 export function seeDeviceOf(state: PartitionState, counters: SiteCounters, slot: number, atMs: number): void {
   const { liveSecond, nextOfDevice, deviceKeys } = state.sessions;
   let holder = slot;
@@ -102,7 +102,7 @@ function addSession(counters: SiteCounters, session: SessionSummary, amount: 1 |
   if (session.bounce) minute.bounces += amount;
 }
 
-/** Over the cap the oldest half of the minutes is no longer answered for from memory. */
+/** Over the cap, the oldest half of the minutes is no longer answered from memory. */
 function makeRoom(state: PartitionState, counters: SiteCounters): void {
   expireCounters(state);
   if (state.minuteVisitors <= state.limits.minuteVisitorsMax) return;
@@ -111,14 +111,14 @@ function makeRoom(state: PartitionState, counters: SiteCounters): void {
   state.minuteVisitors -= dropMinutesBefore(counters, Math.max(middle, (minutes[0] ?? 0) + MINUTE_MS));
 }
 
-/** Who caused an event: the profile, else the device. */
+/** The visitor who caused an event: the profile, else the device. */
 function visitorHashOf(event: EventView): number {
   if (event.profileEnd > event.profileStart)
     return visitorHash(event.bytes, event.profileStart, event.profileEnd);
   return visitorHash(event.bytes, event.deviceStart, event.deviceEnd);
 }
 
-/** 52 bits of hash of a visitor's name; never 0, unless the name is empty: then nobody is meant. */
+/** A 52-bit hash of a visitor's name; never 0, except for the empty name, which stands for no visitor. */
 export function visitorHash(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return 0;
   let low = 0x811c9dc5;

@@ -3,8 +3,8 @@ import type { PartitionState } from './partition.ts';
 import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
 
 /**
- * Ends a batch: writes the new state of every session that changed in it, and the marker. Nothing is written to it
- * afterwards. An empty batch stays empty.
+ * Ends a batch: writes the new state of every session that changed in it, and the flush marker. An empty batch stays
+ * empty; nothing may be written to a batch afterwards.
  */
 export function closeBatch(state: PartitionState, batch: Batch): void {
   if (isEmpty(batch)) return;

@@ -4,8 +4,8 @@ import type { EventView } from './event-view.ts';
 const KEY_MAX_BYTES = 65_536;
 
 /**
- * The key of a device: its site and its name, each with its length, as they stand in a row. One code unit a byte:
- * unique, and writable as it is.
+ * The key of a device: its site and its name, each with its length, as they stand in a row. One code unit is one byte,
+ * so the key is unique and can be written as it is.
  */
 export function deviceKeyOf(projectId: string, deviceId: string): string {
   const writer = new RowBinaryWriter(KEY_MAX_BYTES);

@@ -3,7 +3,7 @@ import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { currentSessions, FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 
-// What is credited to a session that has ended, case by case; the laws are in fold.test.ts.
+// Credit for sessions that have ended, case by case. The laws are in fold.test.ts.
 
 const LATER_MS = START_MS + 9 * TEST_LIMITS.sessionRetainMs;
 const payment = (overrides: Partial<Event> = {}) =>
@@ -19,7 +19,7 @@ const payment = (overrides: Partial<Event> = {}) =>
     ...overrides,
   });
 
-/** One screen view, let go and flushed. */
+/** One screen view, evicted and flushed. */
 function endedRun(): FoldRun {
   const run = new FoldRun();
   run.take(messageOf([plainEvent()], 1));
@@ -88,7 +88,7 @@ test('a credit that comes twice counts once, and then holds nothing again', () =
   expect(currentSessions(run.sessions)[0]).toMatchObject({ revenue: [['EUR', 500n]] });
 });
 
-test('a credit goes to a session that the same message lets go', () => {
+test('a credit goes to a session that the same message evicts', () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent()], 1));
   run.take(messageOf([plainEvent({ path: '/exit' }), payment()], 2));
@@ -99,10 +99,10 @@ test('a credit goes to a session that the same message lets go', () => {
   ]);
 });
 
-test('a credit waits for the flush of a session that the open batch let go, in whatever groups messages come', () => {
+test('a credit waits for the flush of a session that the open batch evicted, in whatever groups messages come', () => {
   const run = endedRun();
   run.take(messageOf([], 3, LATER_MS));
-  // Messages four to six are one group.
+  // Messages four to six arrive together.
   run.take(messageOf([payment()], 4));
   run.take(messageOf([], 5, LATER_MS + 9 * TEST_LIMITS.sessionRetainMs));
   run.take(messageOf([payment({ receivedAtMs: LATER_MS + 9 * TEST_LIMITS.sessionRetainMs })], 6));
@@ -111,7 +111,7 @@ test('a credit waits for the flush of a session that the open batch let go, in w
   expect(currentSessions(run.sessions)).toMatchObject([{ otherEvents: 2, revenue: [['EUR', 1000n]] }]);
 });
 
-test('a credit to a session that is held needs no store', () => {
+test('a credit to a session that is retained needs no store', () => {
   const run = new FoldRun();
   run.take(messageOf([plainEvent()], 1));
   run.take(messageOf([payment({ occurredAtMs: START_MS + SESSION_GAP_MS + 1, receivedAtMs: START_MS })], 2));

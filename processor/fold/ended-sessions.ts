@@ -11,19 +11,19 @@ import { ENDED } from './session-table.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
- * What is paid late is credited to a session that may have ended: the event names it (`FLAG_CREDIT`). Such a session is
- * held again, from its newest state:
+ * A late payment is credited to the session that it names (`FLAG_CREDIT`), which may have ended. Such a session is
+ * reopened from its newest state:
  *
- *     held ──silent──▶ let go ──flush──▶ in the store ──named, and loaded before its message is folded──▶ held
+ *     retained ──silent──▶ evicted ──flush──▶ in the store ──named, and loaded before its message is folded──▶ retained
  *
- * The fold does not wait, so it stops in front of a message that names a session which is neither held nor loaded, and
- * says which. What the open batch lets go is loaded only after its flush. Therefore a flush that is done again after a
- * crash, from the same state and the same messages, finds every session as it was found at first: whatever it names and
- * does not hold, had been let go in a flush before it.
+ * The fold does not wait: it stops in front of a message that names a session which is neither retained nor loaded, and
+ * reports it. A session that the open batch evicts is loaded only after that batch's flush. Therefore a flush that is
+ * replayed after a crash, from the same state and the same messages, finds every session as the first run did: a
+ * session that it names and does not retain was evicted in an earlier flush.
  */
 const SESSION_ROW_MAX_BYTES = 4_194_304;
 
-/** A session, and whose it is. */
+/** A session, its device and its site. */
 export interface NamedSession {
   readonly projectId: string;
   readonly deviceId: string;
@@ -32,8 +32,8 @@ export interface NamedSession {
 }
 
 /**
- * The sessions that must be loaded before a message can be folded, which has been checked. Also notes down which ones
- * it names, so that one that is let go within the message is still found.
+ * The sessions that must be loaded before a message, which has been checked, can be folded. It also records which ones
+ * the message names, so that a session evicted within the message is still found.
  */
 export function missingSessions(
   state: PartitionState,
@@ -55,7 +55,7 @@ export function missingSessions(
   return missing;
 }
 
-/** Takes the answer to a question for missing sessions: those of `asked` that have no row do not exist. */
+/** Takes the answer to a question for missing sessions: a session of `asked` without a row does not exist. */
 export function keepEnded(state: PartitionState, asked: readonly NamedSession[], rows: Buffer): void {
   for (const { projectId, deviceId, sessionId } of asked) {
     state.ended.set(
@@ -67,8 +67,8 @@ export function keepEnded(state: PartitionState, asked: readonly NamedSession[],
   while (stored.next()) state.ended.set(endedKeyOf(stored.deviceKey, stored.id, 0), stored.row);
 }
 
-/** Keeps the state of a session that is about to be let go, if the messages at hand name it. */
-export function keepNamed(state: PartitionState, slot: number): void {
+/** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
+export function retainNamed(state: PartitionState, slot: number): void {
   const { ids, deviceKeys } = state.sessions;
   const key = endedKeyOf(deviceKeys[slot] ?? '', ids, slot * 16);
   if (!state.ended.has(key)) return;
@@ -77,19 +77,19 @@ export function keepNamed(state: PartitionState, slot: number): void {
   state.ended.set(key, writer.take());
 }
 
-/** Whether the event names a session that has ended and can be held again. */
+/** Whether the event names a session that has ended and can be reopened. */
 export function canReopen(state: PartitionState, event: EventView, deviceKey: string): boolean {
   return namesEnded(event) && state.ended.get(endedKeyAt(event, deviceKey)) !== undefined;
 }
 
-/** Holds the session again that the event names, as one whose end has been written; returns its slot, 0 for none. */
+/** Reopens the session that the event names, marked as one whose end has been written. Returns its slot, 0 for none. */
 export function reopenSession(state: PartitionState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;
   const stored = new StoredSession(row);
   stored.next();
   const slot = placeSession(state, stored);
-  // The state that the store has is taken back as it was, before anything of it changes.
+  // The -1 row must take back the state as the store has it, so it is written before anything changes.
   changeSession(state, slot, batch);
   state.sessions.flags[slot] = (state.sessions.flags[slot] ?? 0) | ENDED;
   return slot;
@@ -112,7 +112,7 @@ function endedKeyAt(event: EventView, deviceKey: string): string {
   return endedKeyOf(deviceKey, event.bytes, event.hintStart);
 }
 
-/** A device's key and the 16 bytes of a session's id from `start` on. */
+/** A device's key and the 16 bytes of a session's id that begin at `start`. */
 function endedKeyOf(deviceKey: string, bytes: Uint8Array, start: number): string {
   return deviceKey + Buffer.from(bytes.buffer, bytes.byteOffset + start, 16).toString('latin1');
 }

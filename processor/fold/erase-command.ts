@@ -3,37 +3,37 @@ import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, DecodeError, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * A message that tells a partition to forget: in the streams of events and of records alike. It stands in the stream
- * like everything else that changes what is in memory, so a replay forgets at the same place.
+ * CONTRACT of the message that makes a partition erase: the same in the streams of events and of entities. It stands in
+ * the stream like everything else that changes what is in memory, so a replay erases at the same point.
  *
- *     head of a message of no events │ JSON: an array of what is to be forgotten
+ *     head of a message of no events │ JSON: an array of erase commands
  *
  * A message of no events without JSON is a tick.
  */
 
-const forgetting = z.strictObject({
+const commandSchema = z.strictObject({
   projectId: z.string().min(1),
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
 
-/** What is to be forgotten: of a site, everything, or what one person did, or what was over before a time. */
+/** What to erase: everything of a site, what one person did, or what ended before a time. */
 export interface EraseCommand {
-  /** What the site is stored under. */
+  /** The site's `storedId`. */
   readonly projectId: string;
-  /** Null: whoever it was. */
+  /** Null: every person. */
   readonly profileId: string | null;
-  /** Sessions that ended before it, in milliseconds since 1970, and no records; null: whenever that was. */
+  /** Sessions that ended before this time, in milliseconds since 1970, and no entities; null: at any time. */
   readonly beforeMs: number | null;
 }
 
-/** Names a message: no two have the same publisher. */
+/** Names a message: every message has a publisher of its own. */
 export interface EraseCommandHead {
   readonly publisherId: bigint;
   readonly sentAtMs: number;
 }
 
-/** The message. */
+/** Encodes the message. */
 export function encodeEraseCommands(
   { publisherId, sentAtMs }: EraseCommandHead,
   all: readonly EraseCommand[],
@@ -49,11 +49,14 @@ export function eraseCommandIdOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }
 
-/** What a message of no events tells to forget; undefined for a tick. Throws a `DecodeError` for anything else. */
+/**
+ * The erase commands of a message of no events; undefined for a tick.
+ * @throws {DecodeError} for anything else
+ */
 export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] | undefined {
   if (bytes.length === MESSAGE_HEADER_BYTES) return undefined;
   const parsed = z
-    .array(forgetting)
+    .array(commandSchema)
     .safeParse(jsonOf(Buffer.from(bytes.subarray(MESSAGE_HEADER_BYTES)).toString()));
   if (!parsed.success) throw new DecodeError('a message of no events has bytes that say nothing');
   return parsed.data;
@@ -63,6 +66,6 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // The schema refuses it.
+    return undefined; // The schema rejects it.
   }
 }

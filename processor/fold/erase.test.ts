@@ -18,12 +18,12 @@ const faultAt = (happenings: readonly string[], index: number) => happenings[ind
 
 let publisher = 100n;
 
-function messageToForget(forgetting: EraseCommand): Buffer {
+function eraseMessage(command: EraseCommand): Buffer {
   publisher += 1n;
-  return Buffer.from(encodeEraseCommands({ publisherId: publisher, sentAtMs: 0 }, [forgetting]));
+  return Buffer.from(encodeEraseCommands({ publisherId: publisher, sentAtMs: 0 }, [command]));
 }
 
-/** Everything that is in the store of a site or of all, without what a run may choose by itself. */
+/** Everything that the store has of one site or of all, without what a run may choose freely. */
 function stored(run: FoldRun) {
   return {
     events: run.events
@@ -52,7 +52,7 @@ function expected(events: readonly (ReferenceEvent | Tick)[]) {
   };
 }
 
-/** Takes events one by one, with faults between them; a crash may come between forgetting and removing, too. */
+/** Folds events one by one, with faults between them; a crash may fall between erasing and removing, too. */
 function takeAll(run: FoldRun, events: readonly Event[], happenings: readonly string[], from: number): void {
   events.forEach((event, index) => {
     run.take(messageOf([event], from + index + 1));
@@ -62,15 +62,18 @@ function takeAll(run: FoldRun, events: readonly Event[], happenings: readonly st
   });
 }
 
-/** As purges do: told to forget, rows of up to then removed, and once more for what a crash brought back meanwhile. */
+/**
+ * What a purge does: it sends the command, removes rows up to that flush, and removes once more what a crash brought
+ * back.
+ */
 function purge(
   run: FoldRun,
-  forgetting: EraseCommand,
+  command: EraseCommand,
   rows: (run: FoldRun) => (values: Readonly<Record<string, unknown>>) => boolean,
   happening: string | undefined,
 ): void {
   for (let round = 1; round <= 2; round += 1) {
-    run.take(messageToForget(forgetting));
+    run.take(eraseMessage(command));
     const upTo = run.flushNumber;
     if (round === 1 && happening === 'crash') run.crash();
     run.remove(upTo, rows(run));
@@ -108,7 +111,7 @@ describe('after a purge', () => {
   test('of a person, their visits are as if they had never been, and what they do later is new', () => {
     fc.assert(
       fc.property(eventLists({ maxLength: 50 }), fc.nat(), faults, (drawnEvents, drawn, happenings) => {
-        // An id that is remembered makes a repetition of what was erased count for nothing, which is no loss.
+        // A remembered id makes a repetition of an erased event count for nothing, which is no loss.
         const events = drawnEvents.map((event) => ({
           ...event,
           eventId: '',
@@ -127,7 +130,7 @@ describe('after a purge', () => {
             .filter(({ event, sessionId }) => isTheirs(event, sessionId))
             .map(({ event }) => event),
         );
-        // A visit that names somebody else last is that person's, with all of its counts.
+        // A visit that names another person last belongs to that person, with all of its counts.
         fc.pre(
           before.events.every(({ event, sessionId }) => !theirs.has(event) || visits.includes(sessionId)),
         );
@@ -162,13 +165,13 @@ describe('after a purge', () => {
   });
 });
 
-describe('what is forgotten', () => {
+describe('what is erased', () => {
   const view = (what: Partial<Event>) => plainEvent({ deviceId: 'd'.repeat(32), ...what });
 
   test('of a site is everything that memory has: sessions, live visitors, minutes, event ids', () => {
     const run = new FoldRun();
     run.take(messageOf([view({ projectId: SITE, eventId: 'one' }), view({ eventId: 'two' })], 1));
-    run.take(messageToForget({ projectId: SITE, profileId: null, beforeMs: null }));
+    run.take(eraseMessage({ projectId: SITE, profileId: null, beforeMs: null }));
     const { state } = run;
     expect(state.counters.has(runOf(SITE))).toBe(false);
     expect([...state.eventIds.keys()]).toEqual(['demo\ntwo']);
@@ -184,7 +187,7 @@ describe('what is forgotten', () => {
   test('of a person is a live visitor the less, and a visitor of each minute, whose counts stay', () => {
     const run = new FoldRun();
     run.take(messageOf([view({ profileId: PERSON }), view({ deviceId: 'e'.repeat(32) })], 1));
-    run.take(messageToForget({ projectId: 'demo', profileId: PERSON, beforeMs: null }));
+    run.take(eraseMessage({ projectId: 'demo', profileId: PERSON, beforeMs: null }));
     const live = run.ask({ kind: 'live', projectId: 'demo', nowMs: START_MS });
     expect(live).toMatchObject({ head: { visitors: 1 } });
     const minutes = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: START_MS - 60_000 });
@@ -198,7 +201,7 @@ describe('what is forgotten', () => {
     const run = new FoldRun();
     const late = { deviceId: 'e'.repeat(32), sessionId: 'e'.repeat(32), occurredAtMs: START_MS + 1 };
     run.take(messageOf([view({}), view(late)], 1));
-    run.take(messageToForget({ projectId: 'demo', profileId: null, beforeMs: START_MS + 1 }));
+    run.take(eraseMessage({ projectId: 'demo', profileId: null, beforeMs: START_MS + 1 }));
     expect(run.state.sessions.count).toBe(1);
     run.flush();
     expect(run.state.counters.has('demo')).toBe(true);

@@ -9,10 +9,11 @@ import { oldestSlot } from './session-table.ts';
 import { unseeDevice } from './site-counters.ts';
 
 /**
- * Forgets sessions, and whatever else is known of a site. The store gets their last state, by which a purge finds them
- * there; no later flush will say anything of them. So this is the last thing of its flush: see `Folded.isErasing`.
+ * Evicts the sessions that a command means, and everything else known of an erased site. The store gets the last state
+ * of each session, so that a purge finds it there; no later flush will mention it. Therefore an erase command is the
+ * last thing of its flush: see `Folded.isErasing`.
  */
-export function forget(
+export function erase(
   state: PartitionState,
   { projectId, profileId, beforeMs }: EraseCommand,
   batch: Batch,
@@ -40,7 +41,7 @@ export function forget(
   else evictVisitor(state, run, profileId);
 }
 
-/** The minutes keep their counts, which say nothing of anybody, and lose the one who is a visitor the less. */
+/** Minutes keep their counts, which identify no person, and lose one visitor. */
 function evictVisitor(state: PartitionState, run: string, profileId: string): void {
   const name = Buffer.from(profileId);
   const visitor = visitorHash(name, 0, name.length);
@@ -53,7 +54,7 @@ function evictSite(state: PartitionState, projectId: string, run: string): void 
   for (const { visitors } of counters?.minutes.values() ?? []) state.minuteVisitors -= visitors.size;
   state.counters.delete(run);
   for (const key of state.eventIds.keys()) if (key.startsWith(`${run}\n`)) state.eventIds.delete(key);
-  // The key of a device begins with its site, length first.
+  // A device's key begins with its site, length first.
   const start = deviceKeyOf(projectId, '').slice(0, -1);
   for (const key of state.grants.keys()) if (key.startsWith(start)) state.grants.delete(key);
 }

@@ -1,7 +1,6 @@
 import { DecodeError, EVENT_HEADER_BYTES } from '../../ingest/event.ts';
 
-// How a row reads on, column after column: `s` a text, `8` a fixed run of eight bytes. The pieces between the places
-// that the fold wants to know.
+// The columns of a row between the offsets that the fold needs: `s` is a text, `8` a fixed run of eight bytes.
 const COLUMNS_CURRENCY_TO_DATES = 'sss88';
 const COLUMNS_PAGE = 'ss';
 const COLUMNS_QUERY_TO_TITLE = 'sss';
@@ -12,19 +11,19 @@ const COLUMNS_SETTING = 'sss8sssssss';
 const TIME_MAX_MS = 10_413_791_999_999;
 
 /**
- * One event inside a message: numbers, and the places of its texts. One view is reused for every event, so reading
- * allocates nothing. All offsets are into `bytes`.
+ * One event inside a message: its numbers, and the offsets of its texts in `bytes`. One view is reused for every event,
+ * so reading allocates nothing.
  */
 export class EventView {
   bytes: Buffer = Buffer.alloc(0);
   flags = 0;
   occurredAtMs = 0;
   receivedAtMs = 0;
-  /** The 16 bytes of the session id that the answer named. */
+  /** The 16 bytes of the session id that was answered. */
   hintStart = 0;
   rowStart = 0;
   rowEnd = 0;
-  /** Project id and device id lie side by side from the row's start on, each with its length in front. */
+  /** Project id and device id lie side by side from the row's start on, each behind its length. */
   projectStart = 0;
   projectEnd = 0;
   deviceStart = 0;
@@ -39,15 +38,16 @@ export class EventView {
   pageStart = 0;
   pageEnd = 0;
   sourceStart = 0;
-  settingStart = 0;
-  settingEnd = 0;
+  environmentStart = 0;
+  environmentEnd = 0;
 
   #offset = 0;
   #limit = 0;
 
   /**
-   * Reads the event whose length stands at `offset`; returns the offset behind it. Walks the whole row, so that a row
-   * that passes is one that the store can read. Throws a `DecodeError` for anything else.
+   * Reads the event whose length stands at `offset`; returns the offset behind it. It walks the whole row, so the store
+   * can read every row that passes.
+   * @throws {DecodeError} for anything else
    */
   read(bytes: Buffer, offset: number): number {
     if (offset + 4 + EVENT_HEADER_BYTES > bytes.length) throw new DecodeError('an event is cut off');
@@ -69,9 +69,9 @@ export class EventView {
     this.#skip(COLUMNS_QUERY_TO_TITLE);
     this.sourceStart = this.#offset;
     this.#skip(COLUMNS_SOURCE);
-    this.settingStart = this.#offset;
+    this.environmentStart = this.#offset;
     this.#skip(COLUMNS_SETTING);
-    this.settingEnd = this.#offset;
+    this.environmentEnd = this.#offset;
     this.#skipTexts(this.#varint());
     this.#skipTexts(2 * this.#varint());
     this.#skip('ss');
@@ -99,7 +99,7 @@ export class EventView {
 
   #textBytes = 0;
 
-  /** Passes over one text; returns where it ends and leaves its length in `#textBytes`. */
+  /** Passes over one text; returns its end and leaves its length in `#textBytes`. */
   #text(): number {
     const length = this.#varint();
     this.#textBytes = length;

@@ -18,7 +18,7 @@ const RUNS = { numRuns: 300 };
 /** Events as they come, half of the time with payments for sessions that have ended. */
 const anyLists = (maxLength = 60) => fc.oneof(eventLists({ maxLength }), creditLists({ maxLength }));
 
-/** What a run has stored, in a form that can be held against the reference. */
+/** What a run has stored, in a form that compares with the reference. */
 function stored(run: FoldRun) {
   const rows = run.events.map(({ values }) => values);
   const isSynthetic = (name: unknown) => name === 'session_start' || name === 'session_end';
@@ -67,13 +67,13 @@ function sessionText(row: Readonly<Record<string, unknown>>): string {
   ].join('|');
 }
 
-/** Everything that a row says of a session, without which flush brought it and which way. */
+/** Everything that a row says of a session, except which flush wrote it and how. */
 function stateText({ values }: StoredRow): string {
   const { sign: _sign, flushNumber: _flushNumber, ...state } = values;
   return JSON.stringify(state, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
 }
 
-/** The same of the reference. */
+/** The same from the reference. */
 function expected(all: Reference) {
   return {
     events: all.events
@@ -131,7 +131,7 @@ function messagesOf(events: readonly Event[], lengths: readonly number[]): Buffe
 }
 
 const messageLengths = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 });
-/** What happens after each message: nothing, a flush, a crash, both. */
+/** What happens after each message: nothing, a flush, a crash, or both. */
 const faults = fc.array(fc.constantFrom('nothing', 'flush', 'crash', 'flush and crash', 'message twice'), {
   minLength: 1,
   maxLength: 12,
@@ -195,7 +195,7 @@ describe('law 3: the fold', () => {
     );
   });
 
-  test('gives the same rows again when a flush is done again, and never wants another flush for that', () => {
+  test('gives the same rows again when a flush is replayed, and never wants another flush for that', () => {
     fc.assert(
       fc.property(anyLists(), messageLengths, faults, (events, lengths, happenings) => {
         fc.pre(hasNoSameTimestampEvents(events));
@@ -377,7 +377,7 @@ describe('single cases', () => {
         run.take(messageOf([], 2, START_MS + 1000 * TEST_LIMITS.sessionRetainMs));
         const { state } = run;
         expect([state.sessions.count, state.slotByDevice.size, state.revenueBySlot.size]).toEqual([0, 0, 0]);
-        for (const interned of [state.pages, state.sources, state.settings, state.profiles]) {
+        for (const interned of [state.pages, state.sources, state.environments, state.profiles]) {
           expect(interned.idByText.size).toBe(0);
         }
       }),
@@ -398,7 +398,7 @@ describe('single cases', () => {
     expect(currentSessions(run.sessions)).toHaveLength(4);
   });
 
-  test('bytes that are no message are refused and change nothing', () => {
+  test('bytes that are no message are rejected and change nothing', () => {
     const good = messageOf([plainEvent(), plainEvent({ properties: ['key', 'wert'] })], 1);
     fc.assert(
       fc.property(fc.nat({ max: good.length - 1 }), fc.integer({ min: 1, max: 255 }), (place, change) => {

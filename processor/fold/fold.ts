@@ -13,11 +13,17 @@ import {
 import { type Batch, endRow, noteChange } from './batch.ts';
 import { countEvent, countSessionChange, type SessionSummary, summaryOf } from './counting.ts';
 import { deviceKeyAt } from './device-key.ts';
-import { canReopen, keepNamed, missingSessions, type NamedSession, reopenSession } from './ended-sessions.ts';
-import { forget } from './erase.ts';
+import {
+  canReopen,
+  missingSessions,
+  type NamedSession,
+  reopenSession,
+  retainNamed,
+} from './ended-sessions.ts';
+import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
-import { hold } from './interned.ts';
+import { intern } from './interned.ts';
 import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
@@ -33,7 +39,7 @@ import {
 import { writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
 
-// The last byte of an event's id is its partition; a synthetic start takes its event's id with this bit on top.
+// The last byte of an event's id is its partition; a synthetic start has the id of its event with this bit set.
 const START_BIT = 0x80;
 const PARTITION_SHIFT = 24;
 
@@ -42,17 +48,18 @@ export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */
   readonly repeats: number;
-  /** Sessions to load first (`ended-sessions.ts`): while there are any, nothing of the message is folded. */
+  /** Sessions to load first (`ended-sessions.ts`); while there are any, nothing of the message is folded. */
   readonly missing: readonly NamedSession[];
-  /** The batch ends here: its flush is the last one that can hold what was to be forgotten. */
+  /** The batch ends here: its flush is the last one that can hold what was erased. */
   readonly isErasing: boolean;
 }
 
 const NOTHING_MISSING: readonly NamedSession[] = [];
 
 /**
- * Folds one message: the meaning of the stream. Same state and message, same result; changes only `state` and
- * `batch`, reads no clock and does no I/O. A message that cannot be read throws a `DecodeError` and changes nothing.
+ * Folds one message: the meaning of the stream. Same state and message, same result; it changes only `state` and
+ * `batch`, reads no clock and does no I/O.
+ * @throws {DecodeError} for a message that cannot be read; then nothing has changed
  */
 export function foldMessage(
   state: PartitionState,
@@ -72,9 +79,9 @@ export function foldMessage(
   batch.lastSequence = sequence;
   if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isErasing: false };
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
-  const forgettings = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
-  for (const forgetting of forgettings ?? []) forget(state, forgetting, batch);
-  if (forgettings !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
+  const commands = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
+  for (const command of commands ?? []) erase(state, command, batch);
+  if (commands !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
   for (let index = 0; index < head.count; index += 1) {
@@ -83,10 +90,10 @@ export function foldMessage(
   }
   notePublisher(state, publisher, head.publisherSequence);
   const repeats = head.count - events;
-  return { events, repeats, missing: NOTHING_MISSING, isErasing: forgettings !== undefined };
+  return { events, repeats, missing: NOTHING_MISSING, isErasing: commands !== undefined };
 }
 
-/** Folds one event, which stands at `index` in its message. False when it was recorded before. */
+/** Folds one event, at position `index` of its message. False when it was recorded before. */
 export function fold(state: PartitionState, event: EventView, index: number, batch: Batch): boolean {
   advanceClock(state, event.receivedAtMs, batch);
   const site = siteOf(state, event);
@@ -100,23 +107,23 @@ export function fold(state: PartitionState, event: EventView, index: number, bat
   return true;
 }
 
-/** Moves the partition's clock forward and lets go of the sessions that were silent for too long. */
+/** Moves the partition's clock forward and evicts the sessions that were silent for too long. */
 export function advanceClock(state: PartitionState, receivedAtMs: number, batch: Batch): void {
   if (receivedAtMs > state.clockMs) state.clockMs = receivedAtMs;
   const { sessions, limits } = state;
   for (;;) {
     const slot = oldestSlot(sessions);
-    // Over the cap the one that was silent longest goes early: a later event of it would open a new session.
+    // Over the cap, the session that was silent longest goes early: a later event of it opens a new session.
     const over = sessions.count > limits.sessionsMax;
     if (slot === 0 || (!over && state.clockMs - (sessions.touchedMs[slot] ?? 0) <= limits.sessionRetainMs))
       break;
     if (((sessions.flags[slot] ?? 0) & ENDED) === 0) writeSessionEnd(batch, state, slot);
-    if (state.ended.size !== 0) keepNamed(state, slot);
+    if (state.ended.size !== 0) retainNamed(state, slot);
     evicted(state, slot, batch);
   }
 }
 
-/** The held session that the event is recorded in; 0 when it opens one, or holds one again. */
+/** The retained session that the event is recorded in; 0 when it opens or reopens one. */
 function findSlot(state: PartitionState, event: EventView): number {
   const deviceKey = deviceKeyAt(event);
   if ((event.flags & FLAG_CREDIT) !== 0) {
@@ -124,11 +131,11 @@ function findSlot(state: PartitionState, event: EventView): number {
     if (named !== 0 || canReopen(state, event, deviceKey)) return named;
   }
   const reaching = sessionFor(state, deviceKey, event.occurredAtMs, event);
-  // What lies between the session that was answered and this event came by another collector, and comes later.
+  // The events between the answered session and this one came through another collector and arrive later.
   return reaching === 0 ? retainedSession(state, deviceKey, event) : reaching;
 }
 
-/** Opens the event's session, unless it is one to hold again; a synthetic start goes in front of the event. */
+/** Opens or reopens the event's session. A newly opened session gets a synthetic start in front of the event. */
 function openWith(
   state: PartitionState,
   event: EventView,
@@ -164,7 +171,7 @@ function noteEventId(state: PartitionState, event: EventView, slot: number): boo
   state.eventIds.delete(key);
   state.eventIds.set(key, { atMs: state.clockMs, sessionId: sessionIdText(state, event, slot) });
   for (const [oldKey, old] of state.eventIds) {
-    // Over the cap the oldest id goes early: a repeat of it would count again.
+    // Over the cap, the oldest id goes early: a repeat of it counts again.
     const over = state.eventIds.size > state.limits.eventIdsMax;
     if (!over && state.clockMs - old.atMs <= EVENT_ID_MEMORY_MS) break;
     state.eventIds.delete(oldKey);
@@ -183,20 +190,23 @@ function notePublisher(state: PartitionState, publisher: string, sequence: numbe
   state.publishers.delete(publisher);
   state.publishers.set(publisher, { sequence, atMs: state.clockMs });
   if (state.publishers.size <= state.limits.publishersMax) return;
-  // The publisher that was silent longest is gone: a publisher gives up a message within seconds.
+  // Evict the publisher that was silent longest: a publisher gives up a message within seconds.
   for (const oldest of state.publishers.keys()) {
     state.publishers.delete(oldest);
     break;
   }
 }
 
-/** A message that can be folded: its head, and the flags that one or another of its events has. */
+/** A message that can be folded: its head, and the union of its events' flags. */
 export interface CheckedMessage {
   readonly head: MessageHead;
   readonly flags: number;
 }
 
-/** Reads a message from end to end; throws a `DecodeError` unless every event of it can be folded and stored. */
+/**
+ * Reads a message from end to end.
+ * @throws {DecodeError} unless every event of it can be folded and stored
+ */
 export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
   const head = decodeMessageHead(bytes);
   let flags = 0;
@@ -215,8 +225,8 @@ export function checkMessage(bytes: Buffer, view: EventView): CheckedMessage {
 
 function siteOf(state: PartitionState, event: EventView): number {
   const text = event.bytes.toString('latin1', event.projectStart, event.projectEnd);
-  // Sites are few and stay: each is held once for ever.
-  return state.sites.idByText.get(text) ?? hold(state.sites, text);
+  // Sites are few, and each stays interned.
+  return state.sites.idByText.get(text) ?? intern(state.sites, text);
 }
 
 function writeEventRow(
@@ -237,7 +247,10 @@ function writeEventRow(
   noteChange(batch, site, event.occurredAtMs);
 }
 
-/** An event's id: its publisher, the publisher's message, its place in that, and the partition. It never changes. */
+/**
+ * An event's id: its publisher, the publisher's message number, its position in the message, and the partition. It
+ * never changes.
+ */
 function writeEventRowId(batch: Batch, event: EventView, index: number, partition: number): void {
   const { writer } = batch.events;
   writer.raw(event.bytes, 1, 9);
@@ -264,9 +277,9 @@ function writeSessionEnd(batch: Batch, state: PartitionState, slot: number): voi
   const { writer } = batch.events;
   writer.u16(state.partition);
   writer.u32(batch.flushNumber);
-  // A session's end is written once, so the session's own id serves it, without the four bytes that its hash covers and
-  // that are nearly always zero. What stands there in front puts it behind the events of its millisecond, since a
-  // publisher's id, which is chance, hardly ever begins so.
+  // A session's end is written once, so its row id is the session's id without the four hash bytes that are nearly
+  // always zero. The bytes in front sort it behind the events of its millisecond, because a publisher's random id
+  // hardly ever begins with them.
   const start = slot * 16;
   for (let place = 0; place < 4; place += 1) writer.u8(0xff);
   writer.raw(state.sessions.ids, start, start + 4);
@@ -300,7 +313,7 @@ function writeSynthetic(
   writer.latin1(state.pages.textById[page ?? 0] ?? '');
   for (let count = 0; count < 3; count += 1) writer.string('');
   writer.latin1(state.sources.textById[sessions.source[slot] ?? 0] ?? '');
-  writer.latin1(state.settings.textById[sessions.setting[slot] ?? 0] ?? '');
+  writer.latin1(state.environments.textById[sessions.environment[slot] ?? 0] ?? '');
   writer.varint(0);
   writer.varint(0);
   writer.string('');

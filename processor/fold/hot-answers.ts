@@ -9,15 +9,15 @@ import { expireLive, LIVE_WINDOW_MS } from './site-counters.ts';
 
 const BYTES_MAX = 1_073_741_824;
 
-/** Batches that are not known to be in the store, in their order, and the last flush that is. */
+/** Batches that are not known to be in the store, in order, and the last flush that is. */
 export interface Unflushed {
   readonly flushNumber: number;
-  /** Being inserted at this moment; undefined when nothing is. */
+  /** The batch that is being inserted now; undefined when there is none. */
   readonly inFlight: Batch | undefined;
   readonly open: Batch;
 }
 
-/** Answers a question about what is in memory. `messageMaxBytes` is what one answer may have. */
+/** Answers a question about what is in memory. `messageMaxBytes` bounds one answer. */
 export function answerHot(
   state: PartitionState,
   unflushed: Unflushed,
@@ -58,7 +58,7 @@ function liveDetails(state: PartitionState, projectId: string, nowMs: number): U
     if (sessions.site[slot] !== site || (sessions.liveSecond[slot] ?? 0) <= fromSecond || site === 0)
       continue;
     addOne(pages, textAt(state.pages.textById[sessions.exitPage[slot] ?? 0], 1));
-    addOne(countries, textAt(state.settings.textById[sessions.setting[slot] ?? 0], 0));
+    addOne(countries, textAt(state.environments.textById[sessions.environment[slot] ?? 0], 0));
     addOne(referrers, textAt(state.sources.textById[sessions.source[slot] ?? 0], 1));
   }
   return encodeHotAnswer({
@@ -127,7 +127,7 @@ function rows(
   return encodeHotAnswer(head, events.bytes(), sessions.bytes());
 }
 
-/** The text at `index` of a run of texts, each with its length in front. */
+/** The text at `index` of a run of texts, each behind its length. */
 function textAt(run: string | undefined, index: number): string {
   const bytes = Buffer.from(run ?? '', 'latin1');
   let offset = 0;

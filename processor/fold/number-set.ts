@@ -1,10 +1,10 @@
 const FIRST_CAPACITY = 16;
-/** Numbers per slot of the table at the most: above it, probing gets long. */
+/** The largest fill of the table: above it, probing gets long. */
 const FILL_MAX = 0.7;
 
 /**
- * A set of numbers above 0, up to 2^53. Open addressing in one typed array: about 14 bytes a number instead of the 40
- * of a Set, of which there would be one for each visitor and minute.
+ * A set of numbers above 0, up to 2^53. Open addressing in one typed array takes about 14 bytes a number instead of the
+ * 40 of a Set, which counts with one number for each visitor and minute.
  */
 export class NumberSet {
   #slots = new Float64Array(FIRST_CAPACITY);
@@ -24,7 +24,7 @@ export class NumberSet {
     return true;
   }
 
-  /** Removes `value`; false when it was not there. Makes the table anew, so it is for rare occasions. */
+  /** Removes `value`; false when it was not there. It rebuilds the table, so it is for rare occasions. */
   delete(value: number): boolean {
     if (!this.has(value)) return false;
     const rest = new Float64Array(this.#slots.length);
@@ -50,10 +50,10 @@ export class NumberSet {
   }
 }
 
-/** Where `value` is, or where it would go. */
+/** The position of `value`, or the free position where it would go. */
 function placeOf(slots: Float64Array, value: number): number {
   const mask = slots.length - 1;
-  // The low bits of a hash are as good as any; the product spreads numbers that are not hashes.
+  // Hashes need no mixing; the multiplication spreads numbers that are not hashes.
   let place = (Math.imul((value % 4_294_967_296) | 0, 0x9e3779b1) >>> 7) & mask;
   while (slots[place] !== 0 && slots[place] !== value) place = (place + 1) & mask;
   return place;

@@ -5,9 +5,9 @@ import type { SiteCounters } from './site-counters.ts';
 /** How long an event id is remembered: the same id within this span counts once. */
 export const EVENT_ID_MEMORY_MS = 86_400_000;
 
-/** The caps of one partition's memory. What happens at each is said where it is checked. */
+/** The caps of one partition's memory. The code that checks a cap says what happens there. */
 export interface PartitionLimits {
-  /** How long a silent session is held, by the partition's clock. */
+  /** How long a silent session is retained, by the partition's clock. */
   readonly sessionRetainMs: number;
   readonly sessionsMax: number;
   readonly eventIdsMax: number;
@@ -16,15 +16,15 @@ export interface PartitionLimits {
   readonly grantsMax: number;
 }
 
-/** An event id that was recorded: when, and in which session (32 hexadecimal digits; empty: in none). */
+/** A recorded event id: when it came, and in which session (32 hexadecimal digits; empty: none). */
 export interface SeenEvent {
   readonly atMs: number;
   readonly sessionId: string;
 }
 
 /**
- * Sessions that are named though they have ended, by `endedKeyOf`: the newest state of each, as a row of the store.
- * Undefined: there is no such session, unless it is held.
+ * Ended sessions that messages name, by `endedKeyOf`: the newest state of each, as a row of the store. Undefined: the
+ * session does not exist, unless it is retained.
  */
 export type EndedSessions = Map<string, Buffer | undefined>;
 
@@ -36,9 +36,9 @@ export interface Grant {
 }
 
 /**
- * Everything that one partition knows, as plain data. Only `fold` changes it, and only by what stands in the stream,
- * so that reading the stream again from a checkpoint gives the same state. (`grants` and the expiry of live devices
- * are the exception: they only serve answers, and no row depends on them.)
+ * Everything that one partition knows, as plain data. Only `fold` changes it, and only by what stands in the stream, so
+ * that reading the stream again from a checkpoint gives the same state. `grants` and the expiry of live devices are
+ * exceptions: they only serve answers, and no row depends on them.
  */
 export interface PartitionState {
   readonly partition: number;
@@ -47,7 +47,7 @@ export interface PartitionState {
   clockMs: number;
   /** Last stream sequence that was folded. */
   sequence: number;
-  /** The newest message of each publisher, so that one that was sent twice counts once. */
+  /** The newest message of each publisher, so that a message sent twice counts once. */
   readonly publishers: Map<string, { sequence: number; atMs: number }>;
   /** As in the checkpoint. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
@@ -57,13 +57,13 @@ export interface PartitionState {
   readonly sites: Interned;
   readonly pages: Interned;
   readonly sources: Interned;
-  readonly settings: Interned;
+  readonly environments: Interned;
   readonly profiles: Interned;
-  /** Minor units by currency of the sessions that have revenue, by slot. */
+  /** Minor units by currency, by slot of the sessions that have revenue. */
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
   /** Recorded event ids, oldest first, keyed by site and id. */
   readonly eventIds: Map<string, SeenEvent>;
-  /** Sessions that have ended and that messages at hand name; empty but for those (`ended-sessions.ts`). */
+  /** Ended sessions that messages at hand name (`ended-sessions.ts`); empty otherwise. */
   readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
   minuteVisitors: number;
@@ -83,7 +83,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     sites: createInterned(),
     pages: createInterned(),
     sources: createInterned(),
-    settings: createInterned(),
+    environments: createInterned(),
     profiles: createInterned(),
     revenueBySlot: new Map(),
     eventIds: new Map(),

@@ -1,7 +1,7 @@
 import { must } from '../../infra/assert.ts';
 import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
-import { hold, runOf } from './interned.ts';
+import { intern, runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { retainedSession } from './session.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
@@ -38,8 +38,8 @@ export interface StoredMinute {
 }
 
 /**
- * Puts stored sessions back, oldest touch first: RowBinary rows with the columns of `SESSIONS_COLUMNS`. Returns how
- * many bytes were complete rows; the rest belongs to the next call.
+ * Restores stored sessions, oldest touch first: RowBinary rows with the columns of `SESSIONS_COLUMNS`. Returns how many
+ * bytes were complete rows; the rest belongs to the next call.
  */
 export function restoreSessions(state: PartitionState, bytes: Buffer): number {
   const row = new StoredSession(bytes);
@@ -47,7 +47,7 @@ export function restoreSessions(state: PartitionState, bytes: Buffer): number {
   return row.consumed;
 }
 
-/** Puts recorded event ids back, oldest first. */
+/** Restores recorded event ids, oldest first. */
 export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
   for (const { projectId, eventId, sessionId, atMs } of ids) {
     state.eventIds.set(`${runOf(projectId)}\n${runOf(eventId)}`, { atMs, sessionId });
@@ -55,8 +55,8 @@ export function restoreEventIds(state: PartitionState, ids: readonly StoredEvent
 }
 
 /**
- * Puts back when devices were last seen, where the times of their sessions do not say so: what is credited to a session
- * does not move its end.
+ * Restores when devices were last seen, where the times of their sessions do not say so: credit does not move a
+ * session's end.
  */
 export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
@@ -68,7 +68,7 @@ export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]):
   }
 }
 
-/** Puts counted minutes back. */
+/** Restores counted minutes. */
 export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
   for (const stored of minutes) {
     const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
@@ -95,7 +95,7 @@ function restoreSession(state: PartitionState, row: StoredSession): void {
   seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
 }
 
-/** Holds the session of a stored row as the row has it; returns its slot. */
+/** Adds the session of a stored row to the table; returns its slot. */
 export function placeSession(state: PartitionState, row: StoredSession): number {
   const { sessions } = state;
   const slot = takeSlot(sessions);
@@ -106,9 +106,9 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
   sessions.nextOfDevice[slot] = known ?? 0;
   state.slotByDevice.set(key, slot);
   sessions.version[slot] = row.version;
-  sessions.site[slot] = state.sites.idByText.get(row.site) ?? hold(state.sites, row.site);
+  sessions.site[slot] = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
   sessions.ids.set(row.id, slot * 16);
-  sessions.profile[slot] = hold(state.profiles, row.profile);
+  sessions.profile[slot] = intern(state.profiles, row.profile);
   sessions.startMs[slot] = row.startMs;
   sessions.endMs[slot] = row.endMs;
   sessions.touchedMs[slot] = row.touchedMs;
@@ -119,9 +119,9 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
   sessions.exitMs[slot] = row.exitMs;
   sessions.flags[slot] =
     (row.entryIsView ? ENTRY_IS_VIEW : 0) | (row.exitIsView ? EXIT_IS_VIEW : 0) | (row.ended ? ENDED : 0);
-  sessions.exitPage[slot] = hold(state.pages, row.exitPage);
-  sessions.entryPage[slot] = hold(state.pages, row.entryPage);
-  sessions.source[slot] = hold(state.sources, row.source);
-  sessions.setting[slot] = hold(state.settings, row.setting);
+  sessions.exitPage[slot] = intern(state.pages, row.exitPage);
+  sessions.entryPage[slot] = intern(state.pages, row.entryPage);
+  sessions.source[slot] = intern(state.sources, row.source);
+  sessions.environment[slot] = intern(state.environments, row.environment);
   return slot;
 }

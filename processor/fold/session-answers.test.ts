@@ -9,7 +9,7 @@ const { deviceId, projectId, sessionId } = plainEvent();
 const SPAN = { sessionId, firstMs: START_MS, lastMs: START_MS };
 const LATER_MS = START_MS + 2 * SESSION_GAP_MS;
 
-/** A partition that holds one session of one screen view. */
+/** A partition that retains one session of one screen view. */
 function heldState() {
   const run = new FoldRun();
   run.take(messageOf([plainEvent({ eventId: 'seen' })], 1));
@@ -22,7 +22,7 @@ function question(overrides: Partial<SessionQuestion> = {}): SessionQuestion {
 
 const none = { nowMs: START_MS, ended: new Map() };
 
-test('the store is asked where credit is, and no session that is held reaches the event', () => {
+test('the store is asked where credit is, and no session that is retained reaches the event', () => {
   const state = heldState();
   const asked = endedQuestions(
     state,
@@ -37,12 +37,12 @@ test('the store is asked where credit is, and no session that is held reaches th
     START_MS,
   );
   expect(asked).toEqual([
-    { place: 4, projectId, deviceId, occurredAtMs: LATER_MS, heldIds: [sessionId], held: SPAN },
-    { place: 5, projectId, deviceId: 'nobody', occurredAtMs: LATER_MS, heldIds: [], held: undefined },
+    { place: 4, projectId, deviceId, occurredAtMs: LATER_MS, retainedIds: [sessionId], held: SPAN },
+    { place: 5, projectId, deviceId: 'nobody', occurredAtMs: LATER_MS, retainedIds: [], held: undefined },
   ]);
 });
 
-test('a session that is about to be let go has ended, though it reaches the event', () => {
+test('a session that is about to be evicted has ended, though it reaches the event', () => {
   const state = heldState();
   const asked = question({ occurredAtMs: START_MS });
   const nowMs = START_MS + TEST_LIMITS.sessionRetainMs + 1;

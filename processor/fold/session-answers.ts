@@ -10,25 +10,25 @@ import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { sessionFor } from './session.ts';
 
-/** A question for credit that the store has a say in: no session that is held reaches the event. */
+/** A question for credit that only the store can answer: no retained session reaches the event. */
 export interface EndedQuestion {
-  /** Its place among the questions. */
+  /** Its index among the questions. */
   readonly place: number;
   readonly projectId: string;
   readonly deviceId: string;
   readonly occurredAtMs: number;
-  /** Ids of the device's sessions that are held, of which the store may have an older state. */
-  readonly heldIds: readonly string[];
+  /** Ids of the device's retained sessions, of which the store may have an older state. */
+  readonly retainedIds: readonly string[];
   /** The latest of them. */
   readonly held: SessionSpan | undefined;
 }
 
-/** Ended sessions that questions for credit are answered with, by the places of the questions. */
+/** Ended sessions that answer questions for credit, by the index of the question. */
 export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 
 /**
- * Whether the answers may hang on events that the bus has and this partition has not folded: a device is known, and
- * nothing that is known of it reaches the event. Such an event may have carried its session on, or opened the next.
+ * Whether the answers may depend on events that the bus has and this partition has not folded: the device is known, and
+ * no known session or grant reaches the event. An unfolded event may have extended the session, or opened the next one.
  */
 export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
   return questions.some(({ projectId, deviceId, occurredAtMs, eventId, credit }) => {
@@ -38,7 +38,7 @@ export function dependsOnLag(state: PartitionState, questions: readonly SessionQ
   });
 }
 
-/** The questions that cannot be answered before the store is asked for sessions that were let go. */
+/** The questions that cannot be answered before the store is asked for evicted sessions. */
 export function endedQuestions(
   state: PartitionState,
   questions: readonly SessionQuestion[],
@@ -49,18 +49,18 @@ export function endedQuestions(
     if (!credit || deviceId === '' || seenSession(state, projectId, eventId) !== undefined) return;
     const key = deviceKeyOf(projectId, deviceId);
     if (reachingSession(state, key, occurredAtMs, nowMs) !== undefined) return;
-    const spans = heldSpans(state, key);
+    const spans = retainedSpans(state, key);
     let held: SessionSpan | undefined;
     for (const span of spans) held = latestOf(held, span, occurredAtMs);
-    const heldIds = spans.map(({ sessionId }) => sessionId);
-    ended.push({ place, projectId, deviceId, occurredAtMs, heldIds, held });
+    const retainedIds = spans.map(({ sessionId }) => sessionId);
+    ended.push({ place, projectId, deviceId, occurredAtMs, retainedIds, held });
   });
   return ended;
 }
 
 /**
- * Says which session an event of each device will have. What is granted is remembered, so that whoever asks next is
- * granted the same. `nowMs` stands for the clock that the event will be folded with.
+ * Says which session an event of each device will have. A grant is remembered, so that the next question gets the same
+ * answer. `nowMs` stands for the clock that the event will be folded with.
  */
 export function answerSessions(
   state: PartitionState,
@@ -96,7 +96,7 @@ function answerSession(
   state.grants.delete(key);
   state.grants.set(key, { sessionId, occurredAtMs });
   if (state.grants.size > state.limits.grantsMax) {
-    // The oldest promise is the likeliest to be kept or dead; forgetting it costs at most a repeated question.
+    // The oldest grant was most likely used or abandoned; evicting it costs at most a repeated question.
     for (const oldest of state.grants.keys()) {
       state.grants.delete(oldest);
       break;
@@ -105,12 +105,12 @@ function answerSession(
   return { kind: 'granted', sessionId, firstMs: occurredAtMs, lastMs: occurredAtMs };
 }
 
-/** The session in which an event of that id was recorded; undefined when none was. */
+/** The session in which an event of that id was recorded; undefined when there is none. */
 function seenSession(state: PartitionState, projectId: string, eventId: string): string | undefined {
   return eventId === '' ? undefined : state.eventIds.get(`${runOf(projectId)}\n${runOf(eventId)}`)?.sessionId;
 }
 
-/** The session that reaches the event and will still be held when that is folded. */
+/** The session that reaches the event and is still retained when the event is folded. */
 function reachingSession(
   state: PartitionState,
   deviceKey: string,
@@ -121,7 +121,7 @@ function reachingSession(
   return slot === 0 ? undefined : spanOf(state, slot);
 }
 
-function heldSpans(state: PartitionState, deviceKey: string): SessionSpan[] {
+function retainedSpans(state: PartitionState, deviceKey: string): SessionSpan[] {
   const spans: SessionSpan[] = [];
   let slot = state.slotByDevice.get(deviceKey) ?? 0;
   for (; slot !== 0; slot = state.sessions.nextOfDevice[slot] ?? 0) spans.push(spanOf(state, slot));

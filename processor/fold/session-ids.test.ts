@@ -6,12 +6,12 @@ import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
 import { answerSessions } from './session-answers.ts';
 
-// Ids of sessions from end to end: granted by the owner or derived by a collector, and stored by the fold.
+// Session ids from end to end: granted by the owner or derived by a collector, and stored by the fold.
 
 const RETAIN_MS = TEST_LIMITS.sessionRetainMs;
 const PROJECT = 'demo';
 
-/** An event that comes at `nowMs`. */
+/** An event that arrives at `nowMs`. */
 interface Coming {
   readonly deviceId: string;
   readonly occurredAtMs: number;
@@ -25,7 +25,7 @@ function ask(run: FoldRun, { deviceId, occurredAtMs, nowMs }: Coming): string {
   return must(answer, 'a question without an answer').sessionId;
 }
 
-/** Folds an event under an id, as the next message of the run, whose number it shows as its path. */
+/** Folds an event under an id, as the next message of the run; its path shows the message number. */
 function send(run: FoldRun, { deviceId, occurredAtMs, nowMs }: Coming, sessionId: string): string {
   const number = run.messages.length + 1;
   const path = `/${number}`;
@@ -43,7 +43,7 @@ function rowsOf(run: FoldRun, name: string) {
   return run.events.map(({ values }) => values).filter((values) => values.name === name);
 }
 
-test('a late event of a session that was let go opens another, under the id that was granted', () => {
+test('a late event of a session that was evicted opens another, under the id that was granted', () => {
   const run = new FoldRun();
   const first: Coming = { deviceId: 'd', occurredAtMs: START_MS, nowMs: START_MS };
   const firstId = ask(run, first);
@@ -56,13 +56,13 @@ test('a late event of a session that was let go opens another, under the id that
   run.flush();
   expect(lateId).not.toBe(firstId);
   expect(rowsOf(run, SESSION_START).map(({ sessionId }) => sessionId)).toEqual([firstId, lateId]);
-  // An end is known by its session, and stands behind every event of its millisecond.
+  // A session has one end, which sorts behind every event of its millisecond.
   expect(rowsOf(run, SESSION_END).map(({ id }) => id)).toEqual(
     [firstId, lateId].map((sessionId) => `ffffffff${sessionId.slice(0, 8)}${sessionId.slice(16)}`),
   );
 });
 
-test('a session that will be let go by then does not hide from the owner the one that an event will join', () => {
+test('a session that will be evicted by then does not hide from the owner the one that an event will join', () => {
   const run = new FoldRun();
   const come = (occurredAtMs: number, nowMs: number) => {
     const coming = { deviceId: 'd', occurredAtMs: START_MS + occurredAtMs, nowMs: START_MS + nowMs };
@@ -78,7 +78,7 @@ test('a session that will be let go by then does not hide from the owner the one
   expect(rowsOf(run, 'screen_view').at(-1)?.sessionId).toBe(next);
 });
 
-/** What happens next: time passes, and an event of now or of long ago comes, or somebody only asks. */
+/** What happens next: time passes, and an event of now or of long ago arrives, or a collector only asks. */
 const step = fc.record({
   waitMs: fc.oneof(
     fc.integer({ min: 0, max: SESSION_GAP_MS }),
@@ -86,13 +86,13 @@ const step = fc.record({
     fc.constantFrom(RETAIN_MS, RETAIN_MS + 1),
   ),
   deviceId: fc.constantFrom('d', 'e'),
-  // Since the run began, for what comes late: in some slots around its beginning.
+  // Minutes since the run began, for late events: some half hours around its beginning.
   lateAtMs: fc.option(fc.integer({ min: -SESSION_GAP_MS, max: 2 * SESSION_GAP_MS }), { nil: undefined }),
   by: fc.constantFrom('owner', 'owner', 'owner silent', 'no event'),
   happens: fc.constantFrom('nothing', 'nothing', 'tick', 'flush', 'crash'),
 });
 
-test('no two sessions share an id, whatever comes late and whoever named it; what the owner named is stored', () => {
+test('no two sessions share an id, whatever comes late and whichever node named it; what the owner named is stored', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const run = new FoldRun();

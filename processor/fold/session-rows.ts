@@ -9,7 +9,7 @@ const NO_FRAGMENT_PAGE = '\0\0';
 /** The sign of a session row: the state became true, or was replaced. */
 export type Sign = 1 | -1;
 
-/** Writes the session in `slot` as it is, as a row of `flushNumber`, in the order of `SESSIONS_COLUMNS`. */
+/** Writes the present state of the session in `slot` as a row of `flushNumber`, in the order of `SESSIONS_COLUMNS`. */
 export function writeSessionRow(
   writer: RowBinaryWriter,
   state: PartitionState,
@@ -39,13 +39,13 @@ export function writeSessionRow(
   writer.latin1(textOf(state.pages, sessions.exitPage[slot] ?? 0) || NO_FRAGMENT_PAGE);
   writer.latin1(textOf(state.pages, sessions.entryPage[slot] ?? 0) || NO_FRAGMENT_PAGE);
   writer.latin1(textOf(state.sources, sessions.source[slot] ?? 0));
-  writer.latin1(textOf(state.settings, sessions.setting[slot] ?? 0));
+  writer.latin1(textOf(state.environments, sessions.environment[slot] ?? 0));
   writer.u8((flags & ENDED) === 0 ? 0 : 1);
 }
 
 /**
- * Writes the marker of a flush: whoever reads it together with the sessions knows that they hold this flush.
- * It takes the place of the flush before.
+ * Writes the marker of a flush, which replaces the marker of the flush before. A reader that finds it among the
+ * sessions knows that they include this flush.
  */
 export function writeMarkerRows(batch: Batch, partition: number): void {
   const { flushNumber } = batch;
@@ -53,7 +53,7 @@ export function writeMarkerRows(batch: Batch, partition: number): void {
   writeMarker(batch, partition, flushNumber, 1);
 }
 
-/** Writes a text of which the bytes are known, with its length in front. */
+/** Writes a text whose bytes are known, behind its length. */
 export function writeRun(writer: RowBinaryWriter, run: string): void {
   writer.varint(run.length);
   writer.latin1(run);
@@ -89,7 +89,7 @@ function writeMarker(batch: Batch, partition: number, version: number, sign: Sig
   writer.dateTime64Ms(0);
   writer.dateTime64Ms(0);
   writer.u16(0);
-  // Two pages of two texts and nine texts of a source, then the setting with its two coordinates.
+  // Two pages of two texts and nine texts of a source, then the environment with its two coordinates.
   for (let index = 0; index < 13 + 3; index += 1) writer.string('');
   writer.f32(0);
   writer.f32(0);

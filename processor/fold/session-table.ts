@@ -3,15 +3,15 @@ import { assert } from '../../infra/assert.ts';
 const FIRST_CAPACITY = 1024;
 
 /**
- * The sessions that a partition holds, as columns of numbers: about 120 bytes a session instead of the 600 of an
- * object. A session is a slot number; slot 0 is nobody and heads the list of slots in order of their last touch.
- * Texts are ids of interned runs. What is rare (revenue) lives beside the table.
+ * The sessions that a partition retains, as columns of numbers: about 120 bytes a session instead of the 600 of an
+ * object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their last touch.
+ * Texts are ids of interned runs; what is rare (revenue) lives beside the table.
  */
 export interface SessionTable {
   capacity: number;
   /** Slots ever used, with slot 0. */
   used: number;
-  /** Sessions held. */
+  /** Retained sessions. */
   count: number;
   readonly freeSlots: number[];
   startMs: Float64Array;
@@ -30,16 +30,16 @@ export interface SessionTable {
   entryPage: Uint32Array;
   exitPage: Uint32Array;
   source: Uint32Array;
-  setting: Uint32Array;
+  environment: Uint32Array;
   /** 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before. */
   flags: Uint8Array;
-  /** Next session of the same device; 0 ends. */
+  /** Next session of the same device; 0 ends the list. */
   nextOfDevice: Uint32Array;
   older: Uint32Array;
   newer: Uint32Array;
-  /** Place in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
+  /** Position in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
   changedPlace: Uint32Array;
-  /** The second at which the device was last seen, where this session is the one that says so; else 0. */
+  /** The second at which the device was last seen, where this session carries it; else 0. */
   liveSecond: Uint32Array;
   readonly deviceKeys: string[];
 }
@@ -69,7 +69,7 @@ export function createSessionTable(): SessionTable {
     entryPage: new Uint32Array(capacity),
     exitPage: new Uint32Array(capacity),
     source: new Uint32Array(capacity),
-    setting: new Uint32Array(capacity),
+    environment: new Uint32Array(capacity),
     flags: new Uint8Array(capacity),
     nextOfDevice: new Uint32Array(capacity),
     older: new Uint32Array(capacity),
@@ -80,7 +80,7 @@ export function createSessionTable(): SessionTable {
   };
 }
 
-/** A free slot, all of whose numbers are zero, at the fresh end of the touch list. */
+/** Takes a free slot, whose numbers are all zero, and puts it at the fresh end of the touch list. */
 export function takeSlot(table: SessionTable): number {
   const slot = table.freeSlots.pop() ?? table.used;
   if (slot === table.used) {
@@ -92,7 +92,7 @@ export function takeSlot(table: SessionTable): number {
   return slot;
 }
 
-/** Gives a slot back and zeroes its numbers. */
+/** Frees a slot and zeroes its numbers. */
 export function freeSlot(table: SessionTable, slot: number): void {
   assert(slot > 0 && slot < table.used, 'a slot that was never taken is freed');
   unlink(table, slot);
@@ -147,7 +147,7 @@ function grow(table: SessionTable): void {
   table.entryPage = longer(table.entryPage, new Uint32Array(capacity));
   table.exitPage = longer(table.exitPage, new Uint32Array(capacity));
   table.source = longer(table.source, new Uint32Array(capacity));
-  table.setting = longer(table.setting, new Uint32Array(capacity));
+  table.environment = longer(table.environment, new Uint32Array(capacity));
   table.flags = longer(table.flags, new Uint8Array(capacity));
   table.nextOfDevice = longer(table.nextOfDevice, new Uint32Array(capacity));
   table.older = longer(table.older, new Uint32Array(capacity));
@@ -177,7 +177,7 @@ function numberColumns(table: SessionTable): readonly (Float64Array | Uint32Arra
     table.entryPage,
     table.exitPage,
     table.source,
-    table.setting,
+    table.environment,
     table.flags,
     table.nextOfDevice,
     table.older,

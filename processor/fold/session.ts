@@ -1,7 +1,7 @@
 import { FLAG_SCREEN_VIEW, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { type Batch, endRow, noteChange } from './batch.ts';
 import type { EventView } from './event-view.ts';
-import { hold, release } from './interned.ts';
+import { intern, release } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { writeSessionRow } from './session-rows.ts';
 import {
@@ -13,28 +13,28 @@ import {
   touch,
 } from './session-table.ts';
 
-/** A session that looked at one page at most; other events do not change that. */
+/** A session with at most one screen view; other events do not change that. */
 export function isBounce(screenViews: number): boolean {
   return screenViews <= 1;
 }
 
-/** A session id inside a message: where its 16 bytes stand. */
+/** A session id inside a message: the offset of its 16 bytes. */
 export interface IdAt {
   readonly bytes: Uint8Array;
   readonly hintStart: number;
 }
 
 /**
- * The session of the device that reaches an event at `occurredAtMs`, which joins it; 0 when none does. Among the sessions that the
- * event is no more than a gap away from, it is the one whose id was answered (`answered`, where there is one); else
+ * The session of the device that an event at `occurredAtMs` joins; 0 when none reaches it. Among the sessions that are
+ * at most a gap away from the event, it is the one whose id was answered (`answered`, if given); otherwise:
  *
  *        ├──── A ────┤                ├──── B ────┤
  *                    └──── gap ────┘     └ a time in here joins B, the session that started last before it
  *                                └ a time in here joins A; one that lies within a gap before B only, joins B
  *
- * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Of sessions
- * that started together, the greater id counts as the later start, so that the order in which they are held says nothing.
- * Sessions that are let go before the partition's clock shows `clockMs` are none.
+ * A late event that would bridge A and B joins one of them, and the other stays: both ids were answered. Between
+ * sessions that started together, the greater id counts as the later start, so the result does not depend on their
+ * order in the table. A session that is evicted before the partition's clock shows `clockMs` does not count.
  */
 export function sessionFor(
   state: PartitionState,
@@ -68,7 +68,7 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
   return false;
 }
 
-/** The device's session of that id, however far it is from the event; 0 when it is not held. */
+/** The device's session of that id, however far it is from the event; 0 when it is not retained. */
 export function retainedSession(state: PartitionState, deviceKey: string, named: IdAt): number {
   const { nextOfDevice, ids } = state.sessions;
   let slot = state.slotByDevice.get(deviceKey) ?? 0;
@@ -89,7 +89,7 @@ function hasId(ids: Uint8Array, slot: number, { bytes, hintStart }: IdAt): boole
   return true;
 }
 
-/** Opens the session that the event's hint names, still without the event itself. */
+/** Opens the session that the event's hint names, without the event itself. */
 export function openSession(
   state: PartitionState,
   event: EventView,
@@ -120,7 +120,7 @@ export function openSession(
   return slot;
 }
 
-/** Says that the session is about to change: what the store has of it is taken back, once per batch. */
+/** Prepares a change of the session: takes back the state that the store has, once per batch. */
 export function changeSession(state: PartitionState, slot: number, batch: Batch): void {
   const { sessions } = state;
   if (sessions.changedPlace[slot] !== 0) return;
@@ -132,7 +132,7 @@ export function changeSession(state: PartitionState, slot: number, batch: Batch)
   sessions.changedPlace[slot] = batch.changed.length;
 }
 
-/** Takes one event into a session: its times, counts, entry, exit and profile. */
+/** Adds one event to a session: its times, counts, entry, exit and profile. */
 export function noteEvent(state: PartitionState, slot: number, event: EventView): void {
   const { sessions } = state;
   const atMs = event.occurredAtMs;
@@ -153,7 +153,7 @@ export function noteEvent(state: PartitionState, slot: number, event: EventView)
   }
 }
 
-/** Counts an event in a session that does not reach it: neither its times nor its pages nor its profile change. */
+/** Counts an event in a session that does not reach it: times, pages and profile stay. */
 export function noteCredit(state: PartitionState, slot: number): void {
   const { otherEvents } = state.sessions;
   otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
@@ -170,7 +170,7 @@ export function addRevenue(state: PartitionState, slot: number, event: EventView
   revenue.set(currency, (revenue.get(currency) ?? 0n) + event.bytes.readBigInt64LE(event.revenueStart));
 }
 
-/** Forgets a session. If the store does not have its last state yet, the batch gets it now. */
+/** Evicts a session. If the store does not have its last state yet, the batch gets it now. */
 export function evicted(state: PartitionState, slot: number, batch: Batch): void {
   const { sessions } = state;
   const changedPlace = sessions.changedPlace[slot] ?? 0;
@@ -186,7 +186,7 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
   release(state.pages, sessions.entryPage[slot] ?? 0);
   release(state.pages, sessions.exitPage[slot] ?? 0);
   release(state.sources, sessions.source[slot] ?? 0);
-  release(state.settings, sessions.setting[slot] ?? 0);
+  release(state.environments, sessions.environment[slot] ?? 0);
   release(state.profiles, sessions.profile[slot] ?? 0);
   freeSlot(sessions, slot);
 }
@@ -209,15 +209,18 @@ function unlinkFromDevice(state: PartitionState, slot: number): void {
 function setEntry(state: PartitionState, slot: number, event: EventView): void {
   const { sessions } = state;
   const { bytes } = event;
-  const page = hold(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
-  const source = hold(state.sources, bytes.toString('latin1', event.sourceStart, event.settingStart));
-  const setting = hold(state.settings, bytes.toString('latin1', event.settingStart, event.settingEnd));
+  const page = intern(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
+  const source = intern(state.sources, bytes.toString('latin1', event.sourceStart, event.environmentStart));
+  const environment = intern(
+    state.environments,
+    bytes.toString('latin1', event.environmentStart, event.environmentEnd),
+  );
   release(state.pages, sessions.entryPage[slot] ?? 0);
   release(state.sources, sessions.source[slot] ?? 0);
-  release(state.settings, sessions.setting[slot] ?? 0);
+  release(state.environments, sessions.environment[slot] ?? 0);
   sessions.entryPage[slot] = page;
   sessions.source[slot] = source;
-  sessions.setting[slot] = setting;
+  sessions.environment[slot] = environment;
   sessions.entryMs[slot] = event.occurredAtMs;
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
   sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~ENTRY_IS_VIEW) | (isView ? ENTRY_IS_VIEW : 0);
@@ -225,7 +228,7 @@ function setEntry(state: PartitionState, slot: number, event: EventView): void {
 
 function setExit(state: PartitionState, slot: number, event: EventView): void {
   const { sessions } = state;
-  const page = hold(state.pages, event.bytes.toString('latin1', event.pageStart, event.pageEnd));
+  const page = intern(state.pages, event.bytes.toString('latin1', event.pageStart, event.pageEnd));
   release(state.pages, sessions.exitPage[slot] ?? 0);
   sessions.exitPage[slot] = page;
   sessions.exitMs[slot] = event.occurredAtMs;
@@ -234,5 +237,5 @@ function setExit(state: PartitionState, slot: number, event: EventView): void {
 }
 
 function profileOf(state: PartitionState, event: EventView): number {
-  return hold(state.profiles, event.bytes.toString('latin1', event.profileStart, event.profileEnd));
+  return intern(state.profiles, event.bytes.toString('latin1', event.profileStart, event.profileEnd));
 }

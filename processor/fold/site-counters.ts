@@ -2,7 +2,7 @@ import { NumberSet } from './number-set.ts';
 
 /** A device is live for this long after its last event. */
 export const LIVE_WINDOW_MS = 300_000;
-/** Minutes that are kept for answers from memory: two hours, for a span of one hour and the one before it. */
+/** Minutes that are answered from memory: two hours, for a span of one hour and the one before it. */
 const MINUTES_KEPT_MS = 7_500_000;
 const MINUTE_MS = 60_000;
 // The live window plus the minute by which an event may lie ahead of its receipt, rounded up to a power of two.
@@ -47,17 +47,17 @@ export function createSiteCounters(clockMs: number): SiteCounters {
   };
 }
 
-/** Lets every second expire whose events are older than the live window at `nowMs`. */
+/** Expires every second whose events are older than the live window at `nowMs`. */
 export function expireLive(counters: SiteCounters, nowMs: number): void {
   raiseFloor(counters, Math.floor((nowMs - LIVE_WINDOW_MS) / 1000));
 }
 
 /**
- * Moves one device's last event from `previousSecond` (0: none) to `second`. Returns the second that it is counted
- * under now: `previousSecond` when the event is no later, 0 when it is too old to be live.
+ * Moves one device's last event from `previousSecond` (0: none) to `second`. Returns the second that now counts the
+ * device: `previousSecond` when the event is no later, 0 when it is too old to be live.
  */
 export function seeDevice(counters: SiteCounters, previousSecond: number, second: number): number {
-  // Whatever the time is, it is at most a minute behind the newest event: what is further back is over.
+  // An event lies at most a minute behind the newest one that counts; seconds further back are over.
   raiseFloor(counters, second - LIVE_SPAN_SECONDS);
   const counted = previousSecond > counters.floorSecond ? previousSecond : 0;
   if (second <= counted || second <= counters.floorSecond) return counted;
@@ -66,12 +66,12 @@ export function seeDevice(counters: SiteCounters, previousSecond: number, second
   return second;
 }
 
-/** Takes back what `seeDevice` counts under this second. */
+/** Removes a device that `seeDevice` counts under this second. */
 export function unseeDevice(counters: SiteCounters, second: number): void {
   if (second > counters.floorSecond) add(counters, second, -1);
 }
 
-/** The minute that holds `atMs`, made when it is recent enough; undefined when it is not kept. */
+/** The minute that contains `atMs`, created when it is recent enough; undefined when it is too old. */
 export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number): Minute | undefined {
   const minuteMs = Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
   const known = counters.minutes.get(minuteMs);
@@ -90,18 +90,18 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
   return minute;
 }
 
-/** Forgets the minutes that are no longer kept; returns how many visitor hashes went with them. */
+/** Evicts the minutes that are too old; returns how many visitor hashes went with them. */
 export function expireMinutes(counters: SiteCounters, clockMs: number): number {
-  return forgetMinutesBefore(counters, clockMs - MINUTES_KEPT_MS);
+  return evictMinutesBefore(counters, clockMs - MINUTES_KEPT_MS);
 }
 
-/** Forgets minutes that would still be kept, and from then on answers only for later ones. */
+/** Evicts minutes early, and from then on answers only for later ones. */
 export function dropMinutesBefore(counters: SiteCounters, fromMs: number): number {
   counters.minutesFromMs = Math.max(counters.minutesFromMs, fromMs);
-  return forgetMinutesBefore(counters, fromMs);
+  return evictMinutesBefore(counters, fromMs);
 }
 
-function forgetMinutesBefore(counters: SiteCounters, fromMs: number): number {
+function evictMinutesBefore(counters: SiteCounters, fromMs: number): number {
   let visitors = 0;
   for (const [minuteMs, minute] of counters.minutes) {
     if (minuteMs >= fromMs) continue;

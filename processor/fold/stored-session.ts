@@ -27,7 +27,7 @@ export class StoredSession {
   exitPage = '';
   entryPage = '';
   source = '';
-  setting = '';
+  environment = '';
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -45,7 +45,7 @@ export class StoredSession {
     try {
       this.#read();
     } catch (error) {
-      // Node says a read past the end this way: the rest of the row is in the next piece.
+      // Node's error for a read past the end: the rest of the row is in the next piece.
       if (error instanceof RangeError) return false;
       throw error;
     }
@@ -81,11 +81,14 @@ export class StoredSession {
     this.exitPage = this.#run('ss');
     this.entryPage = this.#run('ss');
     this.source = this.#run('sssssssss');
-    this.setting = this.#run('sss8sssssss');
+    this.environment = this.#run('sss8sssssss');
     this.ended = this.#bytes.readUInt8(this.#take(1)) === 1;
   }
 
-  /** Passes over `bytes`; returns where they began. Throws a RangeError past the end. */
+  /**
+   * Passes over `bytes`; returns where they began.
+   * @throws {RangeError} past the end
+   */
   #take(bytes: number): number {
     const start = this.#offset;
     this.#offset += bytes;

@@ -20,7 +20,7 @@ const arrival = fc.record({
   isFlushed: fc.boolean(),
 });
 
-test('a flush notes every hour that it changes and that was settled when it began, and no other', () => {
+test('a flush notes every hour that it changes and that was finalized when it began, and no other', () => {
   let late = 0;
   fc.assert(
     fc.property(fc.array(arrival, { minLength: 1, maxLength: 40 }), (arrivals) => {

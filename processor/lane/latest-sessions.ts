@@ -33,7 +33,7 @@ export async function latestSessions(
                 argMax(toUnixTimestamp64Milli(endedAt), version) AS endMs
          FROM ${SESSIONS_TABLE}
          WHERE partition = {partition:UInt16} AND sign = 1 AND projectId IN {projectIds:Array(String)}
-           AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) NOT IN {heldIds:Array(String)}
+           AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) NOT IN {retainedIds:Array(String)}
          GROUP BY projectId, deviceId, id
        ) AS stored
        INNER JOIN (
@@ -47,7 +47,7 @@ export async function latestSessions(
       partition,
       projectIds: [...new Set(questions.map(({ projectId }) => projectId))],
       deviceIds: [...new Set(questions.map(({ deviceId }) => deviceId))],
-      heldIds: questions.flatMap(({ heldIds }) => heldIds),
+      retainedIds: questions.flatMap(({ retainedIds }) => retainedIds),
       places: questions.map(({ place }) => place),
       timesMs: questions.map(({ occurredAtMs }) => occurredAtMs),
       projects: questions.map(({ projectId }) => projectId),

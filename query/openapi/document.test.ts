@@ -179,6 +179,9 @@ test('a change of one record may be refused for its version, a question may not'
 test('parameters are described as what their text means', () => {
   const parameter = (name: string) =>
     operationAt('get', '/export/events').parameters.find((one) => one.name === name);
+  // What the example does not send is left out of the requests that the documentation page shows.
+  expect(parameter('limit')).toMatchObject({ example: 100 });
+  expect(parameter('cursor')?.examples).toEqual({ default: { 'x-disabled': true } });
   expect(parameter('limit')?.schema).toEqual({ type: 'integer', minimum: 1, default: 50 });
   expect(parameter('partial')?.schema).toEqual({
     type: 'string',

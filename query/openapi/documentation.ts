@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { HttpServer } from '../../infra/http/http.ts';
 import { addStaticAsset } from '../../infra/http/static-asset.ts';
 import { release } from '../../infra/root.ts';
@@ -9,16 +8,15 @@ import { INSIGHT_EXAMPLES } from './examples/insights.ts';
 import { MANAGE_EXAMPLES } from './examples/manage.ts';
 import type { OpenApiDocument } from './open-api.ts';
 import { type Operation, operationOf } from './operation.ts';
-import { documentationPage } from './page.ts';
-import { PAGE_SCRIPT } from './page-script.ts';
-import { PAGE_STYLE } from './page-style.ts';
 import { SERVICE } from './service.ts';
+import { VIEWER_POLICY, VIEWER_SCRIPT_PATH, viewerPage, viewerScript } from './viewer.ts';
 
 /** Whoever reads it beside an update of the service sees the new one soon. */
 const MAX_AGE_S = 60;
+const SCRIPT_MAX_AGE_S = 3600;
 const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES }));
 
-/** Adds `GET /openapi.json` and `GET /documentation`, made once of the endpoints as they are now. */
+/** Adds `GET /openapi.json`, `GET /documentation` and the script of that page, made once of the endpoints as they are now. */
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const version = release();
   const document = apiDocument(endpoints, version);
@@ -30,14 +28,21 @@ export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoi
     cors: undefined,
   });
   addStaticAsset(http, ['/documentation'], {
-    body: Buffer.from(documentationPage(document)),
+    body: Buffer.from(viewerPage(document)),
     contentType: 'text/html; charset=utf-8',
     maxAgeS: MAX_AGE_S,
     headers: [
-      ['content-security-policy', CONTENT_POLICY],
+      ['content-security-policy', VIEWER_POLICY],
       ['referrer-policy', 'no-referrer'],
       ['service-version', version],
     ],
+    cors: undefined,
+  });
+  addStaticAsset(http, [VIEWER_SCRIPT_PATH], {
+    body: viewerScript(),
+    contentType: 'text/javascript; charset=utf-8',
+    maxAgeS: SCRIPT_MAX_AGE_S,
+    headers: [['service-version', version]],
     cors: undefined,
   });
 }
@@ -53,19 +58,4 @@ export function operationsOf(endpoints: readonly AnyEndpoint[]): readonly Operat
     operationOf(endpoint, EXAMPLES.get(`${endpoint.method} ${endpoint.pattern}`)),
   );
   return [...COLLECTION, ...answered, ...SERVICE];
-}
-
-/** Nothing but the page's own style and script; the empty icon is a `data:` address. */
-const CONTENT_POLICY = [
-  "default-src 'none'",
-  `style-src ${hashOf(PAGE_STYLE)}`,
-  `script-src ${hashOf(PAGE_SCRIPT)}`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-function hashOf(text: string): string {
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }

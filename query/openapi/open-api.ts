@@ -6,10 +6,15 @@ export interface Reference {
   readonly $ref: string;
 }
 
+export interface Example {
+  readonly value?: unknown;
+  readonly 'x-disabled'?: true;
+}
+
 export interface MediaType {
   readonly schema?: JsonSchema;
   readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+  readonly examples?: Readonly<Record<string, Example>>;
 }
 
 export interface ParameterObject {
@@ -20,6 +25,7 @@ export interface ParameterObject {
   readonly schema?: JsonSchema;
   readonly content?: Readonly<Record<string, MediaType>>;
   readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, Example>>;
 }
 
 export interface ResponseObject {

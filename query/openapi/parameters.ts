@@ -63,6 +63,7 @@ export function parametersOf(
       required: false,
       description,
       schema: { type: 'string' },
+      ...leftOut(operation),
     }),
   );
   return [...inPath, ...inQuery, ...inHeaders];
@@ -72,15 +73,15 @@ function queryValue(
   name: string,
   schema: JsonSchema,
   { example, named }: { readonly example: unknown; readonly named: (schema: JsonSchema) => JsonSchema },
-): Pick<ParameterObject, 'schema' | 'content' | 'example'> {
+): Pick<ParameterObject, 'schema' | 'content' | 'example' | 'examples'> {
   const json = JSON_PARAMETERS[name];
   if (json === undefined) {
     return {
       schema,
-      ...exampled(schema.type === 'integer' && example !== undefined ? Number(example) : example),
+      ...exampledOrLeftOut(schema.type === 'integer' && example !== undefined ? Number(example) : example),
     };
   }
-  const value = exampled(typeof example === 'string' ? JSON.parse(example) : undefined);
+  const value = exampledOrLeftOut(typeof example === 'string' ? JSON.parse(example) : undefined);
   return { content: { 'application/json': { schema: named(json()), ...value } } };
 }
 
@@ -90,4 +91,18 @@ function described(description: string | undefined): Pick<ParameterObject, 'desc
 
 function exampled(example: unknown): { example?: unknown } {
   return example === undefined ? {} : { example };
+}
+
+function exampledOrLeftOut(example: unknown): Pick<ParameterObject, 'example' | 'examples'> {
+  return example === undefined ? leftOut({ body: undefined }) : { example };
+}
+
+/**
+ * The documentation page leaves such a parameter out of the requests that it shows, instead of making up a value. It
+ * looks the parameter's example up by the name of the body's.
+ */
+function leftOut({ body }: Pick<Operation, 'body'>): Pick<ParameterObject, 'examples'> {
+  const bodies = Object.keys(body?.examples ?? {});
+  const names = bodies.length > 1 ? bodies : ['default'];
+  return { examples: Object.fromEntries(names.map((name) => [name, { 'x-disabled': true }])) };
 }

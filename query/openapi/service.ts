@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { IF_NONE_MATCH, type Operation, type OperationAnswer, UNCHANGED } from './operation.ts';
+import { VIEWER_SCRIPT_PATH } from './viewer.ts';
 
 /** What every process answers about itself, and these descriptions. */
 
@@ -20,7 +21,7 @@ const readiness = z.object({
 
 const SINCE = '2026-01-05T08:00:00.000Z';
 
-/** `/healthz/*`, `/metrics`, `/openapi.json` and `/documentation`. */
+/** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
 export const SERVICE: readonly Operation[] = [
   operation('/healthz/live', 'Whether the process runs', {
     description: 'For who restarts processes that hang.',
@@ -55,8 +56,13 @@ export const SERVICE: readonly Operation[] = [
     ],
   }),
   operation('/documentation', 'This description, for people', {
-    description: 'One page that asks for nothing else. Has an `ETag`.',
+    description:
+      'A page that searches this description, shows code and sends requests to this service. Has an `ETag`.',
     answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+  }),
+  operation(VIEWER_SCRIPT_PATH, 'The script of that page', {
+    description: 'Kept for an hour, and compressed for who takes that. Has an `ETag`.',
+    answers: [text('text/javascript', '(function(){…})()'), UNCHANGED],
   }),
 ];
 

@@ -1,6 +1,6 @@
--- The events of a slice as the fold writes them: the start in front, and the end where the session has been let go.
--- An event's id holds its publisher, the number of its message, its place in the message, and the partition; that of an
--- end its session's id.
+-- The events of a slice as the fold writes them: the start in front, and the end where the session has been evicted. An
+-- event's id contains its publisher, the number of its message, its position in the message, and the partition; the id
+-- of an end contains its session's id.
 INSERT INTO events
 (
     partition, flushNumber, id, sessionId, projectId, deviceId, profileId, eventId, revenue, currency, orderId, name,

@@ -1,5 +1,5 @@
--- The sessions of a slice as the store has them once it has merged: the last state of each, which every event made anew.
--- Screen views go before other events as entry and exit, and the first event of these sessions is one.
+-- The sessions of a slice as the store has them after its merges: the last state of each, recomputed from the events.
+-- Screen views take precedence as entry and exit, and the first event of these sessions is one.
 INSERT INTO sessions
 (
     sign, version, partition, flushNumber, projectId, deviceId, id, profileId, startedAt, endedAt, touchedAt,

@@ -1,9 +1,10 @@
--- One slice of the sessions of a made-up site, a row each, with its events as arrays. Everything follows from the session's
--- number and the seed: `u` is a number from 0 to 1 for each purpose. Names of parameters are those of made-visits.ts.
+-- One slice of the sessions of a made-up site, a row each, with its events as arrays. Everything follows from the
+-- session's number and the seed: `u` is a number from 0 to 1 for each purpose. The parameters have the names of
+-- made-visits.ts.
 CREATE OR REPLACE TABLE $SLICE$ ENGINE = Memory AS
 WITH
     (n, purpose) -> sipHash64(n, purpose, {seed:UInt64}) / 18446744073709551616. AS u,
-    -- 1 to `size`; a rank is taken in proportion to one over it.
+    -- 1 to `size`; a rank has a weight of one over it.
     (share, size) -> toUInt32(floor(exp(share * log(size + 1)))) AS rank,
     (share, mean, most) -> toUInt8(least(most, floor(-log(1 - share) * mean))) AS exponential,
 -- When: the day by its share of the year, the hour by its share of the day.
@@ -20,8 +21,8 @@ placed AS
             AS ofHour
     FROM numbers({first:UInt64}, {count:UInt64})
 ),
--- How many events, of what kind, on which page, and how long after the first. The first is a screen view. What is not a
--- screen view happens on the page that was seen before it.
+-- How many events, which kind, on which page, and how long after the first. The first is a screen view; any other kind
+-- of event happens on the page viewed before it.
 filled AS
 (
     SELECT
@@ -45,7 +46,7 @@ filled AS
             {endMs:Int64} - 1 - offsetsMs[-1]) AS startedMs
     FROM placed
 ),
--- Who: a known profile, a visitor who was here some hours ago, or a new one. A device is a visitor's for a day.
+-- Who: a known profile, a visitor of some hours ago, or a new one. A device belongs to a visitor for a day.
 visited AS
 (
     SELECT
@@ -61,7 +62,7 @@ visited AS
         sipHash64(isKnown, visitor, {seed:UInt64}) AS agent
     FROM filled
 ),
--- From where, and with what. What belongs to the visitor follows from `agent`, what belongs to the visit from its number.
+-- From where, and with what. The visitor's facts follow from `agent`, the visit's from its number.
 described AS
 (
     SELECT
@@ -80,11 +81,12 @@ described AS
 )
 SELECT
     n, deviceId, profileId, startedMs, timesMs, names, areViews, pages, amounts, screenViews, otherEvents,
-    -- As `sessionIdOf` of ingest/event.ts, with chance for its hash: the slot of the first event, which was not late.
+    -- As `sessionIdOf` of ingest/event.ts, with a random number for its hash: the half hour of the first event, which
+    -- was not late.
     toFixedString(concat(
         reinterpretAsFixedString(byteSwap(toUInt32(intDiv(startedMs, {sessionGapMs:Int64})))), repeat('\0', 4),
         reinterpretAsFixedString(sipHash64(n, {seed:UInt64}, 'session'))), 16) AS sessionId,
-    -- `partitionOf` of ingest/event.ts, from where the site's id is hashed.
+    -- `partitionOf` of ingest/event.ts, from the point at which the site's id has been hashed.
     arrayFold((hash, byte) -> toUInt32(bitXor(hash, byte) * 16777619),
         arrayMap(i -> reinterpretAsUInt8(substring(deviceId, i, 1)), range(1, 33)), {partitionHash:UInt32}) AS deviceHash,
     toUInt16(bitXor(deviceHash, bitShiftRight(deviceHash, 15)) % {partitions:UInt16}) AS partition,
