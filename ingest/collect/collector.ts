@@ -1,11 +1,11 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
 import type { GuardedVerifier } from '../identity/brute-force.ts';
-import { type Caller, type CallerVerdict, type Credentials, callerOf } from '../identity/caller.ts';
+import { type Caller, type CallerCredentials, type CallerVerdict, callerOf } from '../identity/caller.ts';
 import { RequestVisitor, type VisitorClaims, type VisitorDeps } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { AcceptedBody, EntityBody, TrackBody } from '../request/track-request.ts';
-import type { FoundSession, SessionSeeker } from './sessions.ts';
+import type { FoundSession, SessionRequest } from './sessions.ts';
 import type { SiteFilters } from './site-filters.ts';
 import type { Tallies } from './tallies.ts';
 import type { IdentityOutcome, TrackOutcome } from './track-outcome.ts';
@@ -25,7 +25,7 @@ export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEnt
 }
 
 /** A body of a caller who may send, and where its outcome goes. */
-export interface Collected<Body extends AcceptedBody = AcceptedBody> {
+export interface CollectedBody<Body extends AcceptedBody = AcceptedBody> {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: Body;
@@ -44,23 +44,23 @@ export class Collector {
     this.#deps = deps;
   }
 
-  caller(credentials: Credentials): CallerVerdict | Promise<CallerVerdict> {
+  caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
     return callerOf(this.#deps.accounts, this.#deps.verifier, credentials);
   }
 
   /** Takes one body. A returned promise rejects only for a bug of ours. */
-  take(collected: Collected): Promise<void> | undefined {
+  take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;
     if (body.kind === 'track') {
-      this.trackEvent(collected as Collected<TrackBody>);
+      this.trackEvent(collected as CollectedBody<TrackBody>);
       return undefined;
     }
-    const request = this.trackEntity(collected as Collected<EntityBody>, true);
-    return request === undefined ? undefined : publishChecked(request, collected.outcome);
+    const tracked = this.trackEntity(collected as CollectedBody<EntityBody>, true);
+    return tracked === undefined ? undefined : publishChecked(tracked, collected.outcome);
   }
 
   /** Takes one event. */
-  trackEvent(collected: Collected<TrackBody>): void {
+  trackEvent(collected: CollectedBody<TrackBody>): void {
     const { eventPublisher, clock, aliases } = this.#deps;
     const { caller, facts, body, outcome } = collected;
     if (body.revenue !== undefined && !caller.verified && !caller.site.allowUnsafeRevenue) {
@@ -90,7 +90,7 @@ export class Collector {
   /**
    * Accepts an update of an entity; undefined when its outcome is already known. The caller checks and publishes it.
    */
-  trackEntity(collected: Collected<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
+  trackEntity(collected: CollectedBody<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
     const { entityPublisher, clock, aliases } = this.#deps;
     const { caller, facts, body, outcome } = collected;
     const visitor = new RequestVisitor(this.#deps, caller, facts, body);
@@ -114,7 +114,7 @@ export class Collector {
     const { deviceId, earlierDeviceId } = devices;
     const found = (session: FoundSession) =>
       outcome.identified(session, earlierDeviceId !== '' && session.deviceId === earlierDeviceId);
-    const seeker: SessionSeeker = {
+    const request: SessionRequest = {
       siteId: caller.site.storedId,
       deviceId,
       earlierDeviceId,
@@ -124,14 +124,14 @@ export class Collector {
       credit: false,
       found,
     };
-    const session = this.#deps.sessions.seek(seeker);
+    const session = this.#deps.sessions.find(request);
     if (session !== undefined) found(session);
     return undefined;
   }
 
   /** True when the body was answered because it comes from a bot or a filter of the site matches it. */
   #isExcluded(
-    { caller, facts, body, outcome }: Collected,
+    { caller, facts, body, outcome }: CollectedBody,
     visitor: RequestVisitor,
     profileId: string,
   ): boolean {
@@ -160,9 +160,9 @@ export class Collector {
 }
 
 /** Checks an update and publishes it when the check passes. */
-async function publishChecked(request: TrackedEntity, outcome: TrackOutcome): Promise<void> {
-  const reject = await request.check();
-  if (reject === undefined) await request.publish();
+async function publishChecked(tracked: TrackedEntity, outcome: TrackOutcome): Promise<void> {
+  const reject = await tracked.check();
+  if (reject === undefined) await tracked.publish();
   else outcome.rejected(reject);
 }
 
@@ -178,7 +178,7 @@ const UNSAFE_REVENUE: Reject = {
   message: 'service-client-secret: missing; the site accepts revenue only with a client secret',
 };
 
-/** A visitor's clock may be wrong: a time in the future is replaced by now. */
+/** A time more than a minute ahead comes from a wrong clock and is replaced by now. */
 function occurredAt(timestampMs: number | undefined, nowMs: number): number {
   return timestampMs === undefined || timestampMs > nowMs + AHEAD_MAX_MS ? nowMs : timestampMs;
 }

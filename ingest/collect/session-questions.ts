@@ -21,7 +21,7 @@ const WAITING_MAX = 50_000;
 const QUEUES_PER_PARTITION = 2;
 
 /** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached. */
-export interface Inquirer<Candidate> {
+export interface AnswerListener<Candidate> {
   answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
 }
 
@@ -77,17 +77,17 @@ export class SessionQuestions {
     );
   }
 
-  /** False when the owner cannot be asked now; `inquirer.answered` is not called then. */
+  /** False when the owner cannot be asked now; `listener.answered` is not called then. */
   ask<Candidate>(
     partition: number,
     question: SessionQuestion,
-    inquirer: Inquirer<Candidate>,
+    listener: AnswerListener<Candidate>,
     candidate: Candidate,
   ): boolean {
     const queue = this.#queues[partition * QUEUES_PER_PARTITION + (question.credit ? 1 : 0)];
     if (queue === undefined || queue.silent) return false;
     if (queue.waiting.length >= WAITING_MAX) return false;
-    queue.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
+    queue.waiting.push({ question, answered: (answer) => listener.answered(candidate, answer) });
     if (!queue.busy) {
       queue.busy = true;
       setImmediate(() => void this.#askAll(queue)); // Handles its own failures.

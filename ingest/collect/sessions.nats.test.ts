@@ -48,7 +48,7 @@ afterEach(() => {
   questions.stop();
 });
 
-interface SeekCase {
+interface SessionCase {
   readonly device?: string;
   readonly earlier?: string;
   readonly atMs?: number;
@@ -57,9 +57,9 @@ interface SeekCase {
   readonly readOnly?: boolean;
 }
 
-function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SeekCase) {
+function findSession({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SessionCase) {
   return new Promise<FoundSession>((resolve) => {
-    const found = sessions.seek({
+    const found = sessions.find({
       siteId: 's',
       deviceId: device,
       earlierDeviceId: earlier,
@@ -74,30 +74,33 @@ function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SeekCase) 
 }
 
 test('a session is looked up once, then known until the gap after its last event', async () => {
-  const { sessionId } = await seek({});
-  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
-  expect(await seek({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+  const { sessionId } = await findSession({});
+  expect(await findSession({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+  expect(await findSession({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({
+    kind: 'known',
+    sessionId,
+  });
   expect(owner.questions).toHaveLength(1);
-  expect(await seek({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
+  expect(await findSession({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
 });
 
 test('a session without events on this node for the length of the gap is looked up again', async () => {
-  await seek({});
+  await findSession({});
   clock.advance(SESSION_GAP_MS);
-  expect((await seek({})).kind).not.toBe('known');
+  expect((await findSession({})).kind).not.toBe('known');
 });
 
 test('concurrent events of a new device get one session, also out of order', async () => {
   const found = await Promise.all([
-    seek({ atMs: NOW_MS }),
-    seek({ atMs: NOW_MS + 25 * 60_000 }),
-    seek({ atMs: NOW_MS - 25 * 60_000 }),
+    findSession({ atMs: NOW_MS }),
+    findSession({ atMs: NOW_MS + 25 * 60_000 }),
+    findSession({ atMs: NOW_MS - 25 * 60_000 }),
   ]);
   expect(new Set(found.map(({ sessionId }) => sessionId)).size).toBe(1);
 });
 
 test('many devices share few questions', async () => {
-  await Promise.all(Array.from({ length: 500 }, (_, index) => seek({ device: `d${index}` })));
+  await Promise.all(Array.from({ length: 500 }, (_, index) => findSession({ device: `d${index}` })));
   expect(owner.questions).toHaveLength(500);
   expect(owner.groups.length).toBeLessThan(10);
 });
@@ -109,23 +112,29 @@ test('yesterday’s device is used while its session is open, and no longer', as
       ? { kind: 'open', sessionId: 'cd'.repeat(16), firstMs: NOW_MS - 60_000, lastMs: NOW_MS - 1_000 }
       : grant(question);
   const visitor = { device: 'today', earlier: 'yesterday' };
-  expect(await seek(visitor)).toEqual({ kind: 'open', deviceId: 'yesterday', sessionId: 'cd'.repeat(16) });
-  expect(await seek(visitor)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
+  expect(await findSession(visitor)).toEqual({
+    kind: 'open',
+    deviceId: 'yesterday',
+    sessionId: 'cd'.repeat(16),
+  });
+  expect(await findSession(visitor)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
   owner.answer = grant;
-  expect(await seek({ ...visitor, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ deviceId: 'today' });
+  expect(await findSession({ ...visitor, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({
+    deviceId: 'today',
+  });
 });
 
 test('a read-only look-up leaves no trace', async () => {
-  await seek({ readOnly: true });
-  expect(await seek({})).toMatchObject({ kind: 'granted' });
+  await findSession({ readOnly: true });
+  expect(await findSession({})).toMatchObject({ kind: 'granted' });
 });
 
 test('a late event that joins an old session does not replace the current one', async () => {
-  const { sessionId } = await seek({});
+  const { sessionId } = await findSession({});
   const old = NOW_MS - 10 * SESSION_GAP_MS;
   owner.answer = () => ({ kind: 'open', sessionId: 'ef'.repeat(16), firstMs: old, lastMs: old });
-  expect(await seek({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
-  expect(await seek({})).toMatchObject({ kind: 'known', sessionId });
+  expect(await findSession({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
+  expect(await findSession({})).toMatchObject({ kind: 'known', sessionId });
 });
 
 describe('late revenue', () => {
@@ -141,8 +150,8 @@ describe('late revenue', () => {
     const grant = owner.answer;
     owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
     const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
-    expect(await seek({ credit: true })).toEqual(found);
-    expect(await seek({})).toMatchObject({
+    expect(await findSession({ credit: true })).toEqual(found);
+    expect(await findSession({})).toMatchObject({
       kind: 'granted',
       sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
     });
@@ -150,15 +159,18 @@ describe('late revenue', () => {
   });
 
   test('joins the current session of this node without a question', async () => {
-    const { sessionId } = await seek({});
-    expect(await seek({ credit: true })).toMatchObject({ kind: 'known', sessionId });
+    const { sessionId } = await findSession({});
+    expect(await findSession({ credit: true })).toMatchObject({ kind: 'known', sessionId });
     expect(owner.questions).toHaveLength(1);
   });
 
   test('joins a session of this node that begins soon after it, although the owner names an ended one', async () => {
-    const { sessionId } = await seek({});
+    const { sessionId } = await findSession({});
     owner.answer = () => ended('ab', DAYS_AGO_MS);
-    expect(await seek({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({ kind: 'known', sessionId });
+    expect(await findSession({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({
+      kind: 'known',
+      sessionId,
+    });
   });
 
   test('goes to an open session rather than an ended one', async () => {
@@ -166,7 +178,7 @@ describe('late revenue', () => {
       deviceId === 'yesterday'
         ? ended('cd', DAYS_AGO_MS)
         : { kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS };
-    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+    expect(await findSession({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
       kind: 'open',
       deviceId: 'today',
     });
@@ -175,12 +187,12 @@ describe('late revenue', () => {
   test('goes to the later session of today’s and yesterday’s device', async () => {
     owner.answer = ({ deviceId }) => ended(deviceId === 'early' ? 'ab' : 'cd', DAYS_AGO_MS + deviceId.length);
     const late = { credit: true, atMs: NOW_MS };
-    expect(await seek({ ...late, device: 'early', earlier: 'yesterday' })).toEqual({
+    expect(await findSession({ ...late, device: 'early', earlier: 'yesterday' })).toEqual({
       kind: 'ended',
       deviceId: 'yesterday',
       sessionId: 'cd'.repeat(16),
     });
-    expect(await seek({ ...late, device: 'later today', earlier: 'early' })).toMatchObject({
+    expect(await findSession({ ...late, device: 'later today', earlier: 'early' })).toMatchObject({
       deviceId: 'later today',
     });
   });
@@ -189,7 +201,7 @@ describe('late revenue', () => {
     const grant = owner.answer;
     owner.answer = (question) =>
       question.deviceId === 'yesterday' ? ended('cd', DAYS_AGO_MS) : grant(question);
-    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+    expect(await findSession({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
       kind: 'ended',
       deviceId: 'yesterday',
     });
@@ -197,7 +209,7 @@ describe('late revenue', () => {
 
   test('gets the derived id while the owner is silent', async () => {
     owner.stop();
-    expect(await seek({ credit: true })).toEqual({
+    expect(await findSession({ credit: true })).toEqual({
       kind: 'derived',
       deviceId: 'd',
       sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
@@ -216,8 +228,8 @@ describe('late revenue', () => {
       if (questions.some(({ credit }) => credit)) await late;
       return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
     });
-    const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
-    expect(await seek({})).toMatchObject({ kind: 'granted' });
+    const paid = findSession({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
+    expect(await findSession({})).toMatchObject({ kind: 'granted' });
     answerLate();
     expect(await paid).toMatchObject({ kind: 'granted' });
     stop();
@@ -227,15 +239,15 @@ describe('late revenue', () => {
 test('an id is derived while the owner is silent, and the owner decides again when it is back', async () => {
   owner.stop();
   const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
-  expect(await seek({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
-  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
+  expect(await findSession({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
+  expect(await findSession({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
     kind: 'derived',
     sessionId: derived,
   });
   owner = startOwner(bus, PARTITIONS);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
   await expect
-    .poll(() => seek({}), { timeout: 10_000 })
+    .poll(() => findSession({}), { timeout: 10_000 })
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
@@ -243,13 +255,13 @@ test('an id is derived from the arrival of the event, however long the owner was
   owner.stop();
   clock.advance(SESSION_GAP_MS - 1);
   const atMs = clock.nowMs();
-  const found = seek({ atMs });
+  const found = findSession({ atMs });
   clock.advance(1);
   expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
 });
 
 test('a session whose event was not stored is evicted', async () => {
-  const found = await seek({});
+  const found = await findSession({});
   sessions.evict('s', found);
-  expect((await seek({})).kind).toBe('granted');
+  expect((await findSession({})).kind).toBe('granted');
 });

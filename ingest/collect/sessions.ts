@@ -4,11 +4,11 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
-import type { Inquirer, SessionQuestions } from './session-questions.ts';
+import type { AnswerListener, SessionQuestions } from './session-questions.ts';
 
 /**
  * How a session was found. Only a `derived` id may differ from the stored one. `ended`: no session reaches the event,
- * and this is the device's latest; only a seeker for credit gets it.
+ * and this is the device's latest; only a request for credit gets it.
  */
 export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
 
@@ -19,8 +19,8 @@ export interface FoundSession {
   readonly sessionId: string;
 }
 
-/** Needs a session. */
-export interface SessionSeeker {
+/** Asks for the session of an event, or of a visitor. */
+export interface SessionRequest {
   readonly siteId: string;
   /** The device under today's salt, or the one that the request names; empty when there is none. */
   readonly deviceId: string;
@@ -33,7 +33,7 @@ export interface SessionSeeker {
   readonly credit: boolean;
   /** True when no event follows, so that nothing is remembered. */
   readonly readOnly: boolean;
-  /** Called once, unless `seek` returned the session. */
+  /** Called once, unless `find` returned the session. */
   found(session: FoundSession): void;
 }
 
@@ -83,17 +83,19 @@ export class Sessions {
     );
   }
 
-  /** The session if it is known at once; otherwise undefined, and `seeker.found` is called later. */
-  seek(seeker: SessionSeeker): FoundSession | undefined {
-    if (seeker.eventId === '') {
-      const known = this.#certain(seeker, this.#clock.nowMs());
+  /** The session if it is known at once; otherwise undefined, and `request.found` is called later. */
+  find(request: SessionRequest): FoundSession | undefined {
+    if (request.eventId === '') {
+      const known = this.#certain(request, this.#clock.nowMs());
       if (known !== undefined) return this.#count(known);
-      if (seeker.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
+      if (request.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
-    const inquiry = new Inquiry(seeker, this.#clock.nowMs(), (done) => seeker.found(this.#resolve(done)));
-    const questionCount = this.#ask(inquiry, seeker.deviceId, 'current') + this.#askEarlier(inquiry);
-    if (questionCount === 0) return this.#resolve(inquiry);
-    inquiry.outstanding = questionCount;
+    const pending = new PendingRequest(request, this.#clock.nowMs(), (done) =>
+      request.found(this.#resolve(done)),
+    );
+    const questionCount = this.#ask(pending, request.deviceId, 'current') + this.#askEarlier(pending);
+    if (questionCount === 0) return this.#resolve(pending);
+    pending.outstanding = questionCount;
     return undefined;
   }
 
@@ -113,20 +115,20 @@ export class Sessions {
     this.#questions.stop();
   }
 
-  #askEarlier(inquiry: Inquiry): number {
-    const { earlierDeviceId } = inquiry.seeker;
-    return earlierDeviceId === '' ? 0 : this.#ask(inquiry, earlierDeviceId, 'earlier');
+  #askEarlier(pending: PendingRequest): number {
+    const { earlierDeviceId } = pending.request;
+    return earlierDeviceId === '' ? 0 : this.#ask(pending, earlierDeviceId, 'earlier');
   }
 
-  #ask(inquiry: Inquiry, deviceId: string, candidate: Candidate): number {
-    const { siteId, eventId, occurredAtMs, credit } = inquiry.seeker;
+  #ask(pending: PendingRequest, deviceId: string, candidate: Candidate): number {
+    const { siteId, eventId, occurredAtMs, credit } = pending.request;
     const partition = partitionOf(siteId, deviceId || eventId, this.#partitions);
     const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
-    return this.#questions.ask(partition, question, inquiry, candidate) ? 1 : 0;
+    return this.#questions.ask(partition, question, pending, candidate) ? 1 : 0;
   }
 
-  #resolve({ seeker, askedAtMs, current, earlier }: Inquiry): FoundSession {
-    const { deviceId, earlierDeviceId } = seeker;
+  #resolve({ request, askedAtMs, current, earlier }: PendingRequest): FoundSession {
+    const { deviceId, earlierDeviceId } = request;
     if (current?.kind === 'repeat')
       return this.#count({ kind: 'repeat', deviceId, sessionId: current.sessionId });
     if (earlier?.kind === 'repeat')
@@ -134,30 +136,30 @@ export class Sessions {
     if (deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     const nowMs = this.#clock.nowMs();
     // An event that passed here after the question was sent is newer than the answer.
-    const known = this.#certain(seeker, nowMs);
+    const known = this.#certain(request, nowMs);
     if (known !== undefined) return this.#count(known);
-    if (earlier?.kind === 'open') return this.#count(this.#join(seeker, earlierDeviceId, earlier, nowMs));
-    if (current?.kind === 'open') return this.#count(this.#join(seeker, deviceId, current, nowMs));
-    const ended = latestEnded(seeker, current, earlier);
-    if (ended !== undefined && this.#joinable(seeker, current, nowMs) === undefined)
+    if (earlier?.kind === 'open') return this.#count(this.#join(request, earlierDeviceId, earlier, nowMs));
+    if (current?.kind === 'open') return this.#count(this.#join(request, deviceId, current, nowMs));
+    const ended = latestEnded(request, current, earlier);
+    if (ended !== undefined && this.#joinable(request, current, nowMs) === undefined)
       return this.#count(ended);
-    return this.#count(this.#begin(seeker, current, { askedAtMs, nowMs }));
+    return this.#count(this.#begin(request, current, { askedAtMs, nowMs }));
   }
 
-  /** A session that this node is certain of, extended by the seeker's event. */
-  #certain(seeker: SessionSeeker, nowMs: number): FoundSession | undefined {
+  /** A session that this node is certain of, extended by the request's event. */
+  #certain(request: SessionRequest, nowMs: number): FoundSession | undefined {
     return (
-      this.#extend(seeker, seeker.deviceId, nowMs) ??
-      (seeker.earlierDeviceId === '' ? undefined : this.#extend(seeker, seeker.earlierDeviceId, nowMs))
+      this.#extend(request, request.deviceId, nowMs) ??
+      (request.earlierDeviceId === '' ? undefined : this.#extend(request, request.earlierDeviceId, nowMs))
     );
   }
 
-  #extend(seeker: SessionSeeker, deviceId: string, nowMs: number): FoundSession | undefined {
-    const known = this.#known.get(keyOf(seeker.siteId, deviceId));
+  #extend(request: SessionRequest, deviceId: string, nowMs: number): FoundSession | undefined {
+    const known = this.#known.get(keyOf(request.siteId, deviceId));
     if (known === undefined || !known.certain || nowMs - known.touchedMs >= SESSION_GAP_MS) return undefined;
-    const { occurredAtMs } = seeker;
+    const { occurredAtMs } = request;
     if (occurredAtMs < known.firstMs || occurredAtMs > known.lastMs + SESSION_GAP_MS) return undefined;
-    if (!seeker.readOnly) {
+    if (!request.readOnly) {
       if (occurredAtMs > known.lastMs) known.lastMs = occurredAtMs;
       known.touchedMs = nowMs;
     }
@@ -165,12 +167,12 @@ export class Sessions {
   }
 
   /** Joins a session that the owner reports as open. */
-  #join(seeker: SessionSeeker, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
+  #join(request: SessionRequest, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
     const { sessionId } = answer;
-    this.#note(seeker, deviceId, {
+    this.#note(request, deviceId, {
       sessionId,
-      firstMs: Math.min(answer.firstMs, seeker.occurredAtMs),
-      lastMs: Math.max(answer.lastMs, seeker.occurredAtMs),
+      firstMs: Math.min(answer.firstMs, request.occurredAtMs),
+      lastMs: Math.max(answer.lastMs, request.occurredAtMs),
       touchedMs: nowMs,
       certain: true,
     });
@@ -179,7 +181,7 @@ export class Sessions {
 
   /** A session of this node that the event joins although the owner does not report it. */
   #joinable(
-    { siteId, deviceId, occurredAtMs }: SessionSeeker,
+    { siteId, deviceId, occurredAtMs }: SessionRequest,
     answer: SessionAnswer | undefined,
     nowMs: number,
   ): KnownSession | undefined {
@@ -190,15 +192,15 @@ export class Sessions {
 
   /** Opens a session with the id that the owner grants, or with the derived id when the owner is silent. */
   #begin(
-    seeker: SessionSeeker,
+    request: SessionRequest,
     answer: SessionAnswer | undefined,
     { askedAtMs, nowMs }: { readonly askedAtMs: number; readonly nowMs: number },
   ): FoundSession {
-    const { siteId, deviceId, occurredAtMs } = seeker;
-    const known = this.#joinable(seeker, answer, nowMs);
+    const { siteId, deviceId, occurredAtMs } = request;
+    const known = this.#joinable(request, answer, nowMs);
     if (known !== undefined) {
       // A late event belongs to the session that begins soon after it and is still on its way to the owner.
-      if (!seeker.readOnly) {
+      if (!request.readOnly) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
         known.lastMs = Math.max(known.lastMs, occurredAtMs);
         known.touchedMs = nowMs;
@@ -208,11 +210,11 @@ export class Sessions {
     const sessionId = answer?.sessionId ?? sessionIdOf(siteId, deviceId, occurredAtMs, askedAtMs);
     const certain = answer !== undefined;
     const times = { firstMs: occurredAtMs, lastMs: occurredAtMs, touchedMs: nowMs };
-    this.#note(seeker, deviceId, { sessionId, ...times, certain });
+    this.#note(request, deviceId, { sessionId, ...times, certain });
     return { kind: certain ? 'granted' : 'derived', deviceId, sessionId };
   }
 
-  #note({ siteId, readOnly }: SessionSeeker, deviceId: string, session: KnownSession): void {
+  #note({ siteId, readOnly }: SessionRequest, deviceId: string, session: KnownSession): void {
     if (readOnly) return;
     const key = keyOf(siteId, deviceId);
     const current = this.#known.peek(key);
@@ -230,23 +232,23 @@ export class Sessions {
 type Candidate = 'current' | 'earlier';
 
 /**
- * The one or two questions of a seeker; done when both are answered. An answer of undefined means that the owner was
+ * The one or two questions of a request; done when both are answered. An answer of undefined means that the owner was
  * silent.
  */
-class Inquiry implements Inquirer<Candidate> {
-  readonly seeker: SessionSeeker;
+class PendingRequest implements AnswerListener<Candidate> {
+  readonly request: SessionRequest;
   /**
    * When the event arrived, by this node's clock. A derived id depends on it and not on when the owner was given up, so
    * that every node derives the same id however long it waited.
    */
   readonly askedAtMs: number;
-  readonly #done: (inquiry: Inquiry) => void;
+  readonly #done: (pending: PendingRequest) => void;
   current: SessionAnswer | undefined;
   earlier: SessionAnswer | undefined;
   outstanding = 0;
 
-  constructor(seeker: SessionSeeker, askedAtMs: number, done: (inquiry: Inquiry) => void) {
-    this.seeker = seeker;
+  constructor(request: SessionRequest, askedAtMs: number, done: (pending: PendingRequest) => void) {
+    this.request = request;
     this.askedAtMs = askedAtMs;
     this.#done = done;
   }
@@ -260,15 +262,15 @@ class Inquiry implements Inquirer<Candidate> {
 
 /** The latest session of the visitor's one or two devices when it has ended. Nothing of it is remembered here. */
 function latestEnded(
-  seeker: SessionSeeker,
+  request: SessionRequest,
   current: SessionAnswer | undefined,
   earlier: SessionAnswer | undefined,
 ): FoundSession | undefined {
   const ofCurrent = current?.kind === 'ended' ? current : undefined;
   const ofEarlier = earlier?.kind === 'ended' ? earlier : undefined;
-  const latest = latestOf(ofCurrent, ofEarlier, seeker.occurredAtMs);
+  const latest = latestOf(ofCurrent, ofEarlier, request.occurredAtMs);
   if (latest === undefined) return undefined;
-  const deviceId = latest === ofCurrent ? seeker.deviceId : seeker.earlierDeviceId;
+  const deviceId = latest === ofCurrent ? request.deviceId : request.earlierDeviceId;
   return { kind: 'ended', deviceId, sessionId: latest.sessionId };
 }
 

@@ -187,7 +187,7 @@ export class TrackedEntity implements AnswerWaiter {
     if (!namesSession || devices.deviceId === '') return { deviceId: devices.deviceId, sessionId: '' };
     return new Promise((resolve) => {
       const found = ({ deviceId, sessionId }: FoundSession) => resolve({ deviceId, sessionId });
-      const seeker = {
+      const request = {
         siteId: this.#siteId,
         ...devices,
         occurredAtMs: nowMs,
@@ -196,7 +196,7 @@ export class TrackedEntity implements AnswerWaiter {
         credit: false,
         found,
       };
-      const session = this.#deps.sessions.seek(seeker);
+      const session = this.#deps.sessions.find(request);
       if (session !== undefined) found(session);
     });
   }

@@ -21,7 +21,7 @@ import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
-import type { FoundSession, SessionSeeker, Sessions } from './sessions.ts';
+import type { FoundSession, SessionRequest, Sessions } from './sessions.ts';
 import type { TrackOutcome } from './track-outcome.ts';
 
 const SDK_TEXT_MAX = 64;
@@ -54,7 +54,7 @@ export interface TrackedEventOptions {
 /**
  * One event from acceptance to its answer. It is its own callback at every step, so that no step allocates a closure.
  */
-export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter {
+export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter {
   readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
   readonly siteId: string;
@@ -87,7 +87,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, AnswerWaiter 
         return;
       }
     }
-    const session = this.#deps.sessions.seek(this);
+    const session = this.#deps.sessions.find(this);
     if (session !== undefined) this.found(session);
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList, HttpServer, RequestHead } from '../../infra/http/http.ts';
 import { limitedAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
-import { type Caller, type CallerVerdict, type Credentials, isReject } from '../identity/caller.ts';
+import { type Caller, type CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
@@ -78,7 +78,7 @@ function track(
 }
 
 /** Who sends, as headers and body say it. */
-export function credentialsOf(facts: RequestFacts, body: SenderClaims): Credentials {
+export function credentialsOf(facts: RequestFacts, body: SenderClaims): CallerCredentials {
   return {
     headers: facts.client,
     bodyClientId: body.clientId,

@@ -12,7 +12,7 @@ export interface Caller {
 }
 
 /** What a request says of its sender, from headers and body. Texts; empty when absent. */
-export interface Credentials {
+export interface CallerCredentials {
   readonly headers: ClientHeaders;
   readonly bodyClientId: string;
   readonly bodyClientSecret: string;
@@ -33,7 +33,7 @@ export function isReject(verdict: CallerVerdict): verdict is Reject {
 export function callerOf(
   accounts: Accounts,
   verifier: GuardedVerifier,
-  credentials: Credentials,
+  credentials: CallerCredentials,
 ): CallerVerdict | Promise<CallerVerdict> {
   const clientId = credentials.headers.clientId || credentials.bodyClientId;
   const secret = credentials.headers.clientSecret || credentials.bodyClientSecret;
@@ -54,7 +54,7 @@ export function callerOf(
 function callerBySecret(
   accounts: Accounts,
   client: Client,
-  credentials: Credentials,
+  credentials: CallerCredentials,
   verified: Verified,
 ): CallerVerdict {
   if (typeof verified !== 'boolean') return verified;
@@ -63,7 +63,7 @@ function callerBySecret(
   return 'reason' in site ? site : { site, verified: true };
 }
 
-function callerByOrigin(accounts: Accounts, client: Client, credentials: Credentials): CallerVerdict {
+function callerByOrigin(accounts: Accounts, client: Client, credentials: CallerCredentials): CallerVerdict {
   const site = siteOf(accounts, client, credentials.projectId);
   if ('reason' in site) return site;
   const { origin } = credentials;

@@ -46,7 +46,7 @@ export class RequestVisitor {
     this.address = isNobody ? '' : senderAddress(facts.claims, claimed);
   }
 
-  /** The devices that the request may belong to; see `SessionSeeker`. Undefined while the salt of the day is not there. */
+  /** The devices that the request may belong to; see `SessionRequest`. Undefined while the salt of the day is not there. */
   devices(nowMs: number): Devices | undefined {
     const { deviceId } = this.#claims;
     if (deviceId !== '') return { deviceId, earlierDeviceId: '' };

@@ -132,10 +132,10 @@ const VALUES: readonly [json: string | undefined, size: string | undefined, reje
     ['{}', undefined, STEP],
   ];
 const steps = (sign: string) =>
-  VALUES.map(([json, size, refused]): [string, string | undefined, unknown] => [
+  VALUES.map(([json, size, rejected]): [string, string | undefined, unknown] => [
     'value',
     json,
-    refused ?? `${sign}${size}`,
+    rejected ?? `${sign}${size}`,
   ]);
 
 const GROUP_IDS = 'rejected: payload.groupIds: expected an array of 1 to 256 strings';

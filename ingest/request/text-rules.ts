@@ -10,7 +10,7 @@ export class TextRules {
     this.#mayBeBroken = mayBeBroken;
   }
 
-  /** Only the first problem is kept. */
+  /** Records a problem; only the first one counts. */
   fail(where: string, expected: string): void {
     if (this.problem === '') this.problem = `${where}: ${expected}`;
   }
