@@ -106,8 +106,8 @@ export class Publisher<Value> {
       sequence: 0,
     }));
     const { metrics, cargo } = options;
-    // Events are the collector's main output, so their metrics carry no extra name.
     const content = cargo.name === 'events' ? 'events' : 'entity updates';
+    // Events are the collector's main output, so their metrics carry no extra name.
     const prefix = cargo.name === 'events' ? 'ingest' : `ingest_${cargo.name}`;
     this.#values = metrics.counter(
       `${prefix}_${cargo.name === 'events' ? 'events_' : ''}published_total`,
@@ -211,7 +211,7 @@ export class Publisher<Value> {
     if (reject === undefined) this.#options.crashPoint('publish:before-ack');
     queue.sending = false;
     if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend();
-    this.#confirm(queue, message, reject);
+    this.#finish(queue, message, reject);
     if (this.#isIdle()) this.#idle?.();
   }
 
@@ -240,7 +240,7 @@ export class Publisher<Value> {
     return 'bus-away';
   }
 
-  #confirm(queue: PartitionQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
+  #finish(queue: PartitionQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (reject === undefined) {
       this.#messages.add();

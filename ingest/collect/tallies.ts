@@ -6,7 +6,7 @@ import type { Publisher, PublishWaiter } from './publisher.ts';
 
 const HOUR_MS = 3_600_000;
 /** Distinct tallies between two publishes; beyond it a tally is counted without its name. */
-const COUNTS_MAX = 10_000;
+const TALLIES_MAX = 10_000;
 const NAME_MAX = 80;
 
 interface Tally {
@@ -36,7 +36,7 @@ export class Tallies implements PublishWaiter {
   /** `reason` comes from a closed set. `name` is a detail and may be text from the request. */
   count(projectId: string, reason: string, name: string): void {
     const hourMs = Math.floor(this.#clock.nowMs() / HOUR_MS) * HOUR_MS;
-    const shown = this.#tallies.size >= COUNTS_MAX ? '' : name.slice(0, NAME_MAX);
+    const shown = this.#tallies.size >= TALLIES_MAX ? '' : name.slice(0, NAME_MAX);
     const key = `${hourMs}:${reason}:${shown}:${projectId}`;
     const known = this.#tallies.get(key);
     if (known === undefined) this.#tallies.set(key, { projectId, hourMs, reason, name: shown, count: 1 });
@@ -48,10 +48,10 @@ export class Tallies implements PublishWaiter {
     if (this.#tallies.size === 0 || this.#publisher.rejectReason() !== undefined) return;
     const tallies = this.#tallies;
     this.#tallies = new Map();
-    for (const count of tallies.values()) {
-      const id = `${count.hourMs}:${count.reason}:${count.name}`;
-      const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...count };
-      const partition = partitionOf(count.projectId, entityKeyOf('tally', id), this.#partitions);
+    for (const tally of tallies.values()) {
+      const id = `${tally.hourMs}:${tally.reason}:${tally.name}`;
+      const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...tally };
+      const partition = partitionOf(tally.projectId, entityKeyOf('tally', id), this.#partitions);
       this.#publisher.add(partition, update, this);
     }
   }
