@@ -1,14 +1,14 @@
-/** Thrown when this program contradicts itself. It is never caught to go on: the lane that sees it stops. */
+/** Thrown when the program contradicts itself. Never catch it to continue: the lane that sees it stops. */
 export class AssertionError extends Error {
   override readonly name = 'AssertionError';
 }
 
-/** Throws unless `condition` holds. For our own mistakes only; bad input is a value, not an assertion. */
+/** Throws unless `condition` holds. Only for mistakes of this program; bad input is a value, not an assertion. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }
 
-/** Returns `value`, or throws when it is absent although the program's own logic says it must be there. */
+/** Returns `value`, or throws when it is absent although the program's own logic requires it. */
 export function must<T>(value: T | null | undefined, message: string): T {
   if (value === null || value === undefined) throw new AssertionError(message);
   return value;

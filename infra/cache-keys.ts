@@ -1,4 +1,4 @@
-/** Deletes every key of a cache that begins with `prefix`. Looks at all of them, so it is for rare occasions. */
+/** Deletes every cache key that begins with `prefix`. Visits all keys, so it is meant for rare use. */
 export function deleteKeys(
   cache: { keys(): Iterable<string>; delete(key: string): boolean },
   prefix: string,

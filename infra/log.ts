@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
-// A visitor's address or a secret must not reach a log line through an object that somebody passes whole.
+// An IP address or a secret must not reach a log line inside an object that is logged whole.
 const REDACTED = [
   'ip',
   'secret',
@@ -24,7 +24,10 @@ export function createLogger(component: string, level: string): Logger {
 
 const REASON_LENGTH = 300;
 
-/** An error in one line of a log. The store's own messages repeat the whole statement, which is of no use there. */
+/**
+ * An error as one log line of at most 300 characters. The store's own messages repeat the whole statement, which does
+ * not help in a log.
+ */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return text.replace(/\s+/g, ' ').slice(0, REASON_LENGTH);

@@ -1,4 +1,7 @@
-/** Labels of one series: names and values from closed sets, never a site, visitor or address. */
+// prom-client 15.1.3 is rejected: 81 ns per inc of a labelled counter and 216 ns per observe, against 1 ns and 15 ns here
+// (medians of 7 runs of 10^7 and 2·10^6 on Node 20). Ingest counts several times per request.
+
+/** Labels of one series: names and values from closed sets, never a site, a person or an address. */
 export type Labels = Readonly<Record<string, string>>;
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -9,7 +12,7 @@ interface Family {
   readonly series: Map<string, () => readonly string[]>;
 }
 
-/** A number that only grows. Counting is a plain addition, cheap enough for once per batch. */
+/** A number that only grows. Counting is a plain addition, cheap enough to call for every request and batch. */
 export class Counter {
   #value = 0;
   add(amount = 1): void {
@@ -59,7 +62,7 @@ export class Histogram {
 
 const SECONDS_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Every metric of one process, as Prometheus text. Asking twice for the same name and labels gives the same series. */
+/** Every metric of one process, as Prometheus text. The same name and labels always return the same series. */
 export class Metrics {
   readonly contentType: string = CONTENT_TYPE;
   readonly #families = new Map<string, Family>();
@@ -87,7 +90,7 @@ export class Metrics {
     );
   }
 
-  /** A gauge that is read when somebody looks. */
+  /** A gauge whose value is read at each scrape. */
   gaugeOf(name: string, help: string, labels: Labels, read: () => number): void {
     this.#family(name, 'gauge', help).series.set(text(labels), () => [`${name}${text(labels)} ${read()}`]);
   }
@@ -123,7 +126,7 @@ export class Metrics {
     return counters;
   }
 
-  /** The text exposition format, families in the order of their first use. */
+  /** The text exposition format, with metric families in the order of their first use. */
   expose(): string {
     const lines: string[] = [];
     for (const [name, family] of this.#families) {

@@ -12,7 +12,7 @@ import {
 
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
-/** A number as a fraction of whole numbers, read in another way than the code reads it: digit by digit. */
+/** A number as a fraction of integers, read digit by digit, which is not how the code reads it. */
 interface Rational {
   readonly over: bigint;
   readonly under: bigint;
@@ -56,7 +56,7 @@ describe('minor units', () => {
     [12345n, 'CLF', 1.2345],
     [29n, 'AFN', 0.29],
     [1_000_000_000_000_001n, 'USD', 10_000_000_000_000.01],
-  ])('%s of %s are %s', (minorUnits, currency, expected) => {
+  ])('%s minor units of %s are %s', (minorUnits, currency, expected) => {
     expect(majorUnits(minorUnits, currency)).toBe(expected);
   });
 
@@ -80,7 +80,7 @@ describe('minor units', () => {
     expect(minorUnitsOf(amount, currency)).toBe(expected);
   });
 
-  test('are the nearest ones, and of two equally near the one farther from zero', () => {
+  test('are rounded to the nearest, and halves away from zero', () => {
     const scales = { JPY: 1n, USD: 100n, KWD: 1000n, CLF: 10_000n };
     fc.assert(
       fc.property(
@@ -105,7 +105,7 @@ describe('minor units', () => {
     );
   });
 
-  test('of up to 15 digits, which a double holds, come back from the amount', () => {
+  test('of up to 15 digits, which a double represents, survive the round trip', () => {
     fc.assert(
       fc.property(
         fc.bigInt(-(10n ** 15n), 10n ** 15n),
@@ -125,7 +125,7 @@ describe('minor units', () => {
     ['9007199254740992', 'JPY', false],
     ['900719925474.0991', '', true],
     ['900719925474.0992', '', false],
-  ])('%s %s: that they are few enough is %s', (amount, currency, expected) => {
+  ])('%s %s is within the limit: %s', (amount, currency, expected) => {
     expect(isWithinMinorUnits(amount, currency)).toBe(expected);
   });
 });
@@ -160,7 +160,7 @@ describe('decimal text', () => {
     );
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY])('of %s there is none', (value) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY])('of %s is an error', (value) => {
     expect(() => decimalText(value)).toThrow('finite');
   });
 
@@ -185,7 +185,7 @@ describe('decimal text', () => {
     expect(decimalOf(text)).toBe(expected);
   });
 
-  test('is read from every text that a number has', () => {
+  test('is read from the text of every number', () => {
     fc.assert(
       fc.property(finite, (value) => {
         expect(decimalOf(String(value))).toBe(decimalText(value));
@@ -194,7 +194,7 @@ describe('decimal text', () => {
   });
 });
 
-describe('a sum', () => {
+describe('an addition', () => {
   test.each([
     ['0.1', '0.2', '0.3'],
     ['1.50', '-0.5', '1'],
@@ -208,7 +208,7 @@ describe('a sum', () => {
     expect(addDecimals(a, b)).toBe(expected);
   });
 
-  test('is exact and written in the one shortest way', () => {
+  test('is exact and in canonical form', () => {
     fc.assert(
       fc.property(decimal, decimal, (a, b) => {
         const sum = addDecimals(a, b);
@@ -224,7 +224,7 @@ describe('a sum', () => {
     );
   });
 
-  test('does not depend on order or grouping, and the opposite takes it back', () => {
+  test('is commutative and associative, and the negative undoes it', () => {
     const opposite = (text: string) => (text.startsWith('-') ? text.slice(1) : `-${text}`);
     fc.assert(
       fc.property(decimal, decimal, decimal, (a, b, c) => {
@@ -235,27 +235,27 @@ describe('a sum', () => {
     );
   });
 
-  test.each(['', 'x', '1e5', '1.', '0x1', ' 1'])('of %j is none', (text) => {
+  test.each(['', 'x', '1e5', '1.', '0x1', ' 1'])('of %j is an error', (text) => {
     expect(() => addDecimals(text, '1')).toThrow('decimal');
   });
 });
 
 describe('a currency', () => {
   test.each(['USD', 'EUR', 'JPY', 'XAF', 'XOF', 'XPF', 'XCD', 'XCG', 'KWD', 'CLF', 'ZWG', 'HRK'])(
-    '%s is one',
+    '%s is valid',
     (code) => {
       expect(isCurrency(code)).toBe(true);
     },
   );
 
   test.each(['', 'usd', 'US', 'USDT', 'XXX', 'XTS', 'XAU', 'DEM', 'ABC', '978', 'constructor'])(
-    '%j is none',
+    '%j is not valid',
     (code) => {
       expect(isCurrency(code)).toBe(false);
     },
   );
 
-  test('is every one that the runtime knows to be in use, but for units of account', () => {
+  test('includes every code that the runtime knows, except units of account', () => {
     const used = Intl.supportedValuesOf('currency').filter((code) => !['XDR', 'XSU', 'XXX'].includes(code));
     expect(used.length).toBeGreaterThan(150);
     expect(used.filter((code) => !isCurrency(code))).toEqual([]);

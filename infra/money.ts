@@ -1,59 +1,64 @@
 import { assert } from './assert.ts';
 
 /**
- * CONTRACT with whoever reads, keeps or answers amounts. Amounts are kept in whole minor units (cents), and what comes in
- * is decimal text: a sum of doubles drifts, and a price times 100 already does. Numbers among a profile's properties are
- * added as decimal text for the same reason.
+ * CONTRACT for all code that reads, stores or returns amounts. Amounts are stored in whole minor units (cents), and
+ * input is decimal text: a sum of doubles drifts, and a price times 100 is already inexact. Numbers among a profile's
+ * properties are added as decimal text for the same reason.
  *
  * Decimal text is `-?digits` or `-?digits.digits`, without an exponent.
+ *
+ * decimal.js is rejected: amounts are only added and rounded, which BigInt does exactly in a few lines.
  */
 
-/** The most minor units that an amount may have: up to here a double counts one by one. */
+/** The largest number of minor units that an amount may have: up to here a double represents every integer. */
 export const MINOR_UNITS_MAX = 9_007_199_254_740_991n;
 
 /**
  * Whether `code` (upper case) is a currency by ISO 4217, as its maintenance agency SIX lists them in table A.1 at the
- * beginning of 2026; also those withdrawn since 2020, because history is imported. What has no minor unit there, and so
- * no amounts in minor units, is none: metals, bond market units, units of account, XTS and XXX.
+ * beginning of 2026, including those withdrawn since 2020, because history is imported. Codes without a minor unit
+ * there do not count: metals, bond market units, units of account, XTS and XXX.
  */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code);
 }
 
 /**
- * Decimal text in major units as minor units of the currency, to the nearest, half away from zero: "1.005" USD is 101.
+ * Converts decimal text in major units to minor units of the currency, rounded half away from zero: "1.005" USD is 101.
  */
 export function minorUnitsOf(amount: string, currency: string): bigint {
   return unitsOf(decimalPartsOf(amount), decimalsOf(currency));
 }
 
-/** Whether an amount has at most `MINOR_UNITS_MAX` minor units; in an empty currency, of those with most decimals. */
+/**
+ * Whether an amount has at most `MINOR_UNITS_MAX` minor units. An empty currency is taken as one with the most
+ * decimals.
+ */
 export function isWithinMinorUnits(amount: string, currency: string): boolean {
   const decimals = currency === '' ? DECIMALS_MAX : decimalsOf(currency);
   return unitsOf(decimalPartsOf(amount), decimals) <= MINOR_UNITS_MAX;
 }
 
-/** Minor units as an amount of the currency: 1234n USD is 12.34. */
+/** Converts minor units to an amount of the currency: 1234n USD is 12.34. */
 export function majorUnits(minorUnits: bigint, currency: string): number {
-  // By way of the decimal text: a division would round twice.
+  // Goes through decimal text, because a division would round twice.
   return Number(`${minorUnits}e-${decimalsOf(currency)}`);
 }
 
-/** A finite number as decimal text: the fewest digits that read back as the same number, and no exponent. */
+/** A finite number as decimal text: the fewest digits that read back as the same number, without an exponent. */
 export function decimalText(value: number): string {
   assert(Number.isFinite(value), 'only a finite number has decimal text');
   return withoutExponent(String(value));
 }
 
 /**
- * Text of a number as decimal text, undefined when it is none. Takes what a number of JSON looks like as text, which is
- * how properties are kept: also with an exponent.
+ * The decimal text of a number's text; undefined when it is not a number. Accepts the text of a JSON number, which is
+ * how properties are stored, so exponents are allowed.
  */
 export function decimalOf(text: string): string | undefined {
   return NUMBER.test(text) ? withoutExponent(text) : undefined;
 }
 
-/** The exact sum of two decimal texts, without needless zeros: "1.50" and "-0.5" are "1". Never "-0". */
+/** The exact sum of two decimal texts, without trailing zeros: "1.50" and "-0.5" give "1". Never "-0". */
 export function addDecimals(a: string, b: string): string {
   const one = decimalPartsOf(a);
   const other = decimalPartsOf(b);
@@ -81,13 +86,13 @@ function decimalPartsOf(text: string): DecimalParts {
   return { units: BigInt(text.slice(0, point) + text.slice(point + 1)), decimals: text.length - point - 1 };
 }
 
-/** In units of 10 to the minus `decimals`, to the nearest, half away from zero. */
+/** In units of 10 to the minus `decimals`, rounded half away from zero. */
 function unitsOf(parts: DecimalParts, decimals: number): bigint {
   const surplus = parts.decimals - decimals;
   if (surplus <= 0) return parts.units * 10n ** BigInt(-surplus);
   const divisor = 10n ** BigInt(surplus);
   const half = divisor / 2n;
-  // A division of bigints cuts towards zero, so that half a unit more on the far side of zero rounds.
+  // BigInt division truncates towards zero, so adding half a unit away from zero first makes it round.
   return (parts.units + (parts.units < 0n ? -half : half)) / divisor;
 }
 
@@ -124,7 +129,7 @@ const CURRENCIES: ReadonlySet<string> = new Set(
 );
 
 // Decimal places by ISO 4217 where they are not two. (The runtime's own table follows usage instead: it gives the
-// Afghan afghani none, though amounts are kept with two.)
+// Afghan afghani none, although amounts are recorded with two.)
 const DECIMALS: ReadonlyMap<string, number> = new Map([
   ...listed('BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF', 0),
   ...listed('BHD IQD JOD KWD LYD OMR TND', 3),

@@ -1,10 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The project's top folder: the nearest one above this file that holds package.json, built or not. */
+/**
+ * The project's top folder: the nearest folder above this file that holds package.json, in the source tree and in the
+ * build.
+ */
 export const projectRoot: string = findRoot(import.meta.dirname);
 
-/** The version of this program, as its package says. */
+/** The version of this program from package.json. */
 export function release(): string {
   const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
     version: string;

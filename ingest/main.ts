@@ -1,6 +1,7 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
-import { WindowLimit } from '../infra/accounts/window-limit.ts';
+import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
+import { SecretGuard } from '../infra/accounts/secret-guard.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import type { Dependency, HostContext, Mounted } from '../infra/process/host.ts';
@@ -31,55 +32,41 @@ import {
   subjectOf,
 } from './event.ts';
 import { addBatchRoute } from './http/batch-route.ts';
-import { addDeviceIdRoute, addTrackRoute, answerHeaders } from './http/routes.ts';
+import { addDeviceIdRoute, addTrackRoute, answerHeaders, type RouteDeps } from './http/routes.ts';
 import { EXCLUDED_BY } from './http/track-responder.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
 import { Aliases } from './identity/aliases.ts';
-import { GuardedVerifier } from './identity/brute-force.ts';
 import { Salts } from './identity/salt.ts';
 import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
-const EVICT_ADDRESSES_MS = 60_000;
-const TALLY_EVERY_MS = 1_000;
-const REFRESH_LOCATIONS_MS = 10_000;
+const FORGET_EVERY_MS = 60_000;
+const SEND_TALLIES_EVERY_MS = 1_000;
+const REFRESH_LOCATIONS_EVERY_MS = 10_000;
+const TRACK_WINDOW_MS = 10_000;
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
 export async function mount(context: HostContext): Promise<Mounted> {
-  const { config, bus, log, metrics, http, clock } = context;
-  const proxies = new TrustedProxies(config.TRUSTED_PROXIES);
-  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
-    await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
-  }
+  const { config, bus, log, metrics, clock } = context;
+  await ensureStreams(context);
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open(await bus.keyed(CONTROL_BUCKET), clock, log);
+  const aliases = await Aliases.open(bus, log);
+  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
+  exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
-  const verifier = new GuardedVerifier(new SecretVerifier(), clock);
+  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
+  const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
   const publisher = publisherOf(context, EVENT_CARGO);
   const records = publisherOf(context, ENTITY_CARGO);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
-  const tallying = setInterval(() => tallies.publish(), TALLY_EVERY_MS).unref();
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
-  accounts.sites.onChange((after, before) => {
-    if (before === undefined || after?.value.deletion === null) return;
-    sessions.evictSite(before.value.storedId);
-    recent.evictSite(before.value.storedId);
-  });
-  const aliases = await Aliases.open(bus, log);
-  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
-  addLocationMetrics(locations, metrics);
-  const looking = setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_MS).unref(); // Reports its own failures.
-  const forgetting = setInterval(() => {
-    deviceIds.turn(clock.nowMs());
-    verifier.turn(clock.nowMs());
-    locations.evict();
-  }, EVICT_ADDRESSES_MS).unref();
+  evictDeletedSites(accounts, [sessions, recent]);
   const collector = new Collector({
     accounts,
-    verifier,
+    secretGuard,
     aliases,
     salts,
     deviceIds,
@@ -94,37 +81,88 @@ export async function mount(context: HostContext): Promise<Mounted> {
     clock,
     partitions: config.PARTITIONS,
   });
-  const headers = answerHeaders(release());
-  const rejects = metrics.reasons('ingest_rejects_total', 'requests refused, by reason', REJECT_REASONS);
-  const limit = new WindowLimit(config.TRACK_LIMIT_PER_10_S);
-  const excluded = metrics.reasons(
-    'ingest_excluded_total',
-    'bodies understood and not recorded',
-    EXCLUDED_BY,
-  );
-  const parts = { collector, proxies, clock, headers, limit, rejects, excluded };
-  const prefixes = config.COLLECT_PREFIXES.split(',').filter((path) => path !== '');
-  const scripts = prefixes.flatMap((prefix) => [`${prefix}/script.js`, `${prefix}/op1.js`]);
-  addScriptRoutes(http, { paths: scripts, headers });
-  for (const prefix of ['', ...prefixes]) {
-    addTrackRoute(http, parts, prefix);
-    addBatchRoute(http, parts, prefix);
-    addDeviceIdRoute(http, parts, prefix);
-    addTrackingConfigRoute(http, accounts, headers, prefix);
-  }
+  addRoutes(context, { collector, accounts, limiter });
+  // Addresses must be forgotten in time even while no request comes.
+  const forgetAddresses = () => {
+    const nowMs = clock.nowMs();
+    deviceIds.rotate(nowMs);
+    secretGuard.forgetExpired(nowMs);
+    limiter.forgetExpired(nowMs);
+    locations.evict();
+  };
+  const timers = [
+    setInterval(forgetAddresses, FORGET_EVERY_MS).unref(),
+    setInterval(() => tallies.publish(), SEND_TALLIES_EVERY_MS).unref(),
+    setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_EVERY_MS).unref(), // Reports its own failures.
+  ];
   const busState = new BusState(context);
   return {
     dependencies: () => [busState.read()],
     stop: async () => {
       tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
-      for (const timer of [forgetting, tallying, looking]) clearInterval(timer);
-      sessions.stop();
-      aliases.stop();
-      salts.stop();
-      accounts.stop();
+      for (const timer of timers) clearInterval(timer);
+      for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
     },
   };
+}
+
+async function ensureStreams({ config, bus }: HostContext): Promise<void> {
+  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
+    await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
+  }
+}
+
+/** Evicts what is remembered of a site once it is deleted. */
+function evictDeletedSites(
+  accounts: Accounts,
+  caches: readonly { evictSite(storedId: string): void }[],
+): void {
+  accounts.sites.onChange((after, before) => {
+    if (before === undefined || after?.value.deletion === null) return;
+    for (const cache of caches) cache.evictSite(before.value.storedId);
+  });
+}
+
+interface Served {
+  readonly collector: Collector;
+  readonly accounts: Accounts;
+  readonly limiter: RateLimiter;
+}
+
+/** Adds the script and the collection endpoints, at the root and below each of `COLLECT_PREFIXES`. */
+function addRoutes(
+  { config, http, metrics, clock }: HostContext,
+  { collector, accounts, limiter }: Served,
+): void {
+  const headers = answerHeaders(release());
+  const deps: RouteDeps = {
+    collector,
+    proxies: new TrustedProxies(config.TRUSTED_PROXIES),
+    clock,
+    headers,
+    limiter,
+    rejects: metrics.reasons(
+      'ingest_rejects_total',
+      'requests and bodies rejected, by reason',
+      REJECT_REASONS,
+    ),
+    excluded: metrics.reasons(
+      'ingest_excluded_total',
+      'valid bodies that were not recorded, by what filtered them',
+      EXCLUDED_BY,
+    ),
+  };
+  const prefixes = config.COLLECT_PREFIXES.split(',').filter((path) => path !== '');
+  const scripts = prefixes.flatMap((prefix) => [`${prefix}/script.js`, `${prefix}/op1.js`]);
+  addScriptRoutes(http, { paths: scripts, headers });
+  for (const prefix of ['', ...prefixes]) {
+    addTrackRoute(http, deps, prefix);
+    addBatchRoute(http, deps, prefix);
+    addDeviceIdRoute(http, deps, prefix);
+    addTrackingConfigRoute(http, accounts, headers, prefix);
+  }
 }
 
 const EVENT_CARGO: Cargo<Event> = {
@@ -156,10 +194,10 @@ function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publishe
   });
 }
 
-function addLocationMetrics(locations: LocationLookup, metrics: Metrics): void {
+function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
   metrics.gaugeOf(
     'ingest_location_database_built_seconds',
-    'build time of the oldest location database in use, as a Unix time; 0 without any',
+    'build time of the oldest location database in use, as a Unix time; 0 without one',
     {},
     () => locations.builtAtMs / 1000,
   );
@@ -171,7 +209,7 @@ function addLocationMetrics(locations: LocationLookup, metrics: Metrics): void {
   );
   metrics.gaugeOf(
     'ingest_location_records_unreadable',
-    'location records that could not be read',
+    'records of a location database that could not be read',
     {},
     () => locations.unreadable,
   );
@@ -193,7 +231,7 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
   });
 }
 
-/** Since when the bus is there or away, as far as anybody looked. */
+/** Whether the bus is there, and since when; a change is noticed when the state is read. */
 class BusState {
   readonly #context: HostContext;
   #up: boolean;

@@ -1,6 +1,7 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
-import { SharedLimit } from '../infra/accounts/shared-limit.ts';
+import { SecretGuard } from '../infra/accounts/secret-guard.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
@@ -25,16 +26,13 @@ import { History } from './snapshot/history.ts';
 import { HotView } from './snapshot/hot-view.ts';
 import { StoreWatch } from './snapshot/store-watch.ts';
 
-/** Beyond the time that the store gives a statement, so that it is the store who says that it took too long. */
+/** Added to the time that the store gives a statement, so that the store is first to report that it took too long. */
 const ANSWER_SLACK_MS = 5_000;
 const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
-/** A secret is not cheap to verify, and nobody needs more tries. */
-const FAILURES = { requestsMax: 100, windowMs: 10_000 };
-const WINDOW_MS = 10_000;
-/** The bus answers within milliseconds; a client is not kept waiting to be counted. */
-const LIMIT_WAIT_MAX_MS = 500;
+const LIMIT_WINDOW_MS = 10_000;
+const FORGET_EVERY_MS = 60_000;
 
 /** Answers questions about what was collected, and manages the sites and clients that may ask. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -62,16 +60,16 @@ export async function mount(context: HostContext): Promise<Mounted> {
   catalog.erasures.onChange((after) => {
     if (after?.value.status === 'done') memory.forget(after.value.storedId);
   });
-  const questions = limitOf('questions', config.QUERY_LIMIT_PER_10_S, context);
-  const manage = limitOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
+  const questions = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
+  const manage = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
+  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
+  const forgetting = setInterval(() => secretGuard.forgetExpired(clock.nowMs()), FORGET_EVERY_MS).unref();
   const authenticator = new Authenticator({
     directory: accounts,
-    verifier: new SecretVerifier(),
-    clock,
+    secretGuard,
+    limiters: { insights: questions, export: questions, manage },
     metrics,
     log,
-    limits: { insights: questions, export: questions, manage },
-    failures: FAILURES,
   });
   const endpoints = [
     ...questionEndpoints({
@@ -101,6 +99,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
     stop: async () => {
       watch.stop();
+      clearInterval(forgetting);
+      questions.stop();
+      manage.stop();
       stopDeliveries();
       catalog.stop();
       accounts.stop();
@@ -111,13 +112,12 @@ export async function mount(context: HostContext): Promise<Mounted> {
   };
 }
 
-/** Undefined where there is none. */
-function limitOf(
-  name: string,
+/** Limits each client over all query processes; `requestsMax` 0: no limit. */
+function limiterOf(
+  kind: string,
   requestsMax: number,
-  { bus, clock, metrics, log }: HostContext,
-): SharedLimit | undefined {
-  if (requestsMax === 0) return undefined;
-  const limit = { requestsMax, windowMs: WINDOW_MS };
-  return new SharedLimit({ name, limit, bus, clock, metrics, log, waitMaxMs: LIMIT_WAIT_MAX_MS });
+  { bus, clock, metrics }: HostContext,
+): SharedRateLimiter {
+  const limit = { requestsMax, windowMs: LIMIT_WINDOW_MS };
+  return new SharedRateLimiter({ kind, limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }

@@ -118,7 +118,7 @@ export class Cluster {
         add(bus.plan).start(),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
       ]);
-      const firstStart = new OwnProcess(plan('first-start', ['ingest/first-start.js']));
+      const firstStart = new OwnProcess(plan('first-start', ['infra/accounts/first-start.js']));
       firstStart.launch();
       await firstStart.gone();
       if (firstStart.ending !== '0') throw new Error(`first start failed:\n${firstStart.log()}`);
@@ -129,7 +129,7 @@ export class Cluster {
       for (const [name, rooms] of Object.entries(options.hosts)) {
         const port = await launch.freePort(HOST);
         urls.set(name, `http://${HOST}:${port}`);
-        await add(plan(name, ['infra/host.js', ...rooms], { PORT: String(port) })).start();
+        await add(plan(name, ['infra/process/host.js', ...rooms], { PORT: String(port) })).start();
       }
       const { url: busUrl, version: busVersion } = bus;
       const isKept = options.folder !== undefined;

@@ -136,7 +136,7 @@ function totalOf(answer: unknown): number {
 
 async function rejects(): Promise<number> {
   const text = await (await fetch(`${cluster.url('web')}/metrics`)).text();
-  const lines = [...text.matchAll(/^query_refusals_total{[^}]*} (\d+)$/gm)];
+  const lines = [...text.matchAll(/^query_rejects_total{[^}]*} (\d+)$/gm)];
   return lines.reduce((sum, line) => sum + Number(line[1]), 0);
 }
 

@@ -4,14 +4,15 @@ import { encodeJson, followBucket, Mirror } from '../bus/mirror.ts';
 import type { Logger } from '../log.ts';
 
 /**
- * CONTRACT with everybody who needs to know a team, a site or a client: JSON records in one bucket of named bytes.
+ * CONTRACT between the processes that manage teams, sites and clients and those that look them up: JSON records in one
+ * bucket of named bytes.
  *
  *     team.<id>   site.<id>   client.<uuid>   salt.<YYYY-MM-DD> (salt.ts)
  *     reference.<uuid>   dashboard.<uuid>   report.<uuid>   erasure.<uuid> (erasure.ts)   gsc.<storedId>
  *     integration.<uuid> (integration.ts)
  *
- * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known
- * everywhere within moments.
+ * Every process mirrors the records by watching the bucket, so a look-up costs no I/O and a change is known everywhere
+ * within moments.
  */
 export const CONTROL_BUCKET = 'control';
 
@@ -21,7 +22,7 @@ export type ClientType = (typeof CLIENT_TYPES)[number];
 const instant = z.iso.datetime();
 const texts = z.array(z.string());
 
-/** What the browser script may collect by itself: the answer of `/config/tracking`. */
+/** What the browser script collects by itself; `GET /config/tracking` returns it. */
 const trackingSchema = z.object({
   screenViews: z.boolean().default(true),
   outgoingLinks: z.boolean().default(false),
@@ -43,12 +44,12 @@ const filtersSchema = z.object({
 
 export const teamSchema = z.object({ id: z.string().min(1), name: z.string(), createdAt: instant });
 
-/** What a site is; says nothing but what the owner of the site wants to know. */
+/** What kind of site it is. Descriptive only: nothing depends on it. */
 export const SITE_TYPES = ['website', 'app', 'backend'] as const;
 
 /**
- * The end of a site. `waiting`: hidden and refused everywhere, its data still there; `purging`: its data is being
- * removed; `purged`: nothing of it is left but this record, and its id is free.
+ * The deletion of a site. `waiting`: hidden and rejected everywhere, its data still stored; `purging`: its data is
+ * being removed; `purged`: nothing is left of it but this record, and its id is free.
  */
 const deletionSchema = z.object({
   status: z.enum(['waiting', 'purging', 'purged']),
@@ -57,7 +58,7 @@ const deletionSchema = z.object({
   purgeAt: instant,
   startedAt: instant.nullable().default(null),
   finishedAt: instant.nullable().default(null),
-  /** What is being done, in words; empty when nothing is. */
+  /** The present step of the purge, for people to read; empty between steps. */
   step: z.string().default(''),
   /** Rows removed so far, by table. */
   rowsRemoved: z.record(z.string(), z.number()).default({}),
@@ -68,7 +69,7 @@ export type SiteDeletion = Readonly<z.output<typeof deletionSchema>>;
 export const siteSchema = z
   .object({
     id: z.string().min(1),
-    /** Empty: the same as `id`; see `Site`. */
+    /** Empty: equal to `id`; see `Site`. */
     storedId: z.string().default(''),
     teamId: z.string().min(1),
     name: z.string(),
@@ -83,9 +84,9 @@ export const siteSchema = z
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
     publicWidget: z.boolean().default(false),
-    /** Whether its events go to a stream for whoever follows them; see `feedSubjectOf`. */
+    /** Whether its events are copied to a stream that other programs can follow; see `feedSubjectOf`. */
     feed: z.boolean().default(false),
-    /** Null: history is kept for ever. */
+    /** Null: history is stored for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
     filters: filtersSchema.default(() => filtersSchema.parse({})),
     deletion: deletionSchema.nullable().default(null),
@@ -107,31 +108,31 @@ export const clientSchema = z.object({
 
 export type Team = Readonly<z.output<typeof teamSchema>>;
 /**
- * `id` is what people call it. `storedId` is what its events, sessions, records and sums are kept under, on the bus, in
- * memory and in the store: the site that takes over the id of a deleted one gets another, so nothing that is left of the
- * old one can ever appear in the new.
+ * `id` is the public name. `storedId` is the key of the site's events, sessions, records and rollups, on the bus, in
+ * memory and in the store. A site that takes over the id of a deleted one has another `storedId`, so nothing that is
+ * left of the deleted site can appear in it.
  */
 export type Site = Readonly<z.output<typeof siteSchema>>;
 export type Client = Readonly<z.output<typeof clientSchema>>;
 
-/** Where a team's record lies in the bucket. */
+/** The key of a team's record in the bucket. */
 export function teamKeyOf(id: string): string {
   return `team.${keySafe(id)}`;
 }
 
-/** Where a site's record lies in the bucket. */
+/** The key of a site's record in the bucket. */
 export function siteKeyOf(id: string): string {
   return `site.${keySafe(id)}`;
 }
 
-/** Where a client's record lies in the bucket. */
+/** The key of a client's record in the bucket. */
 export function clientKeyOf(id: string): string {
   return `client.${keySafe(id)}`;
 }
 
 /**
- * Where on the bus the events of a site go that has a feed, by partition; with `>` what whoever follows all of them listens
- * to. See "Feed" in processor/README.md.
+ * The subject of the feed of a site's events, by partition; with `>` that of all its partitions, for subscribers. See
+ * "Feed" in processor/README.md.
  */
 export function feedSubjectOf(storedId: string, partition: number | '>'): string {
   return `feed.${/^[\w~-]+$/.test(storedId) ? storedId : keySafe(storedId)}.${partition}`;
@@ -145,14 +146,14 @@ export function encodeRecord(record: Team | Site | Client): Uint8Array {
 /** A mirror of all teams, sites and clients, kept up to date until `stop`. */
 export class Accounts {
   readonly teams = new Mirror<Team>('team.', teamSchema);
-  /** With those that were deleted; `site` is without. */
+  /** Includes deleted sites; `site` does not. */
   readonly sites = new Mirror<Site>('site.', siteSchema);
   readonly clients = new Mirror<Client>('client.', clientSchema);
   #stop: () => void = () => {};
 
   private constructor() {}
 
-  /** Resolves once everything that is stored now is known. */
+  /** Resolves once every record that is stored now has been read. */
   static async open(bus: Bus, log: Logger): Promise<Accounts> {
     const accounts = new Accounts();
     const bucket = await bus.keyed(CONTROL_BUCKET);
@@ -165,7 +166,7 @@ export class Accounts {
     return this.teams.get(teamKeyOf(id));
   }
 
-  /** A site that may be used; undefined from the moment in which it was deleted. */
+  /** A site that may be used; undefined as soon as it has been deleted. */
   site(id: string): Site | undefined {
     const site = this.sites.get(siteKeyOf(id));
     return site?.deletion === null ? site : undefined;
@@ -180,7 +181,7 @@ export class Accounts {
   }
 }
 
-/** Ids are slugs and stay legible; anything else becomes base64url behind a `=`, which no slug holds. */
+/** Ids are slugs and stay legible. Any other id becomes base64url after a `=`, which no slug contains. */
 function keySafe(id: string): string {
   return /^[\w-]+$/.test(id) ? id : `=${Buffer.from(id).toString('base64url')}`;
 }

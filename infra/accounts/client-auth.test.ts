@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSecret, hashSecret, SecretVerifier } from './client-auth.ts';
 
-test('a secret is verified against its hash, at once from the second time on', async () => {
+test('a secret is verified against its hash, the second time without waiting', async () => {
   const verifier = new SecretVerifier();
   const secret = createSecret();
   expect(secret).toMatch(/^sec_[0-9a-f]{40}$/);
@@ -14,20 +14,20 @@ test('a secret is verified against its hash, at once from the second time on', a
   expect(verifier.verify(client, wrong)).toBe(false);
 });
 
-test('a rotated secret stops working in the instant in which the record changed', async () => {
+test('a rotated secret stops working as soon as the record has changed', async () => {
   const verifier = new SecretVerifier();
   const [old, fresh] = [createSecret(), createSecret()];
   expect(await verifier.verify({ secretHash: await hashSecret(old) }, old)).toBe(true);
   expect(await verifier.verify({ secretHash: await hashSecret(fresh) }, old)).toBe(false);
 });
 
-test('what is no secret, and a hash that cannot be read, match nothing', async () => {
+test('a text without the form of a secret, and an unreadable hash, match nothing', async () => {
   const verifier = new SecretVerifier();
   expect(verifier.verify({ secretHash: '' }, 'sec_1')).toBe(false);
   expect(await verifier.verify({ secretHash: 'scrypt::' }, createSecret())).toBe(false);
 });
 
-test('verifications of one secret at the same time share one computation', async () => {
+test('simultaneous verifications of one secret share one computation', async () => {
   const verifier = new SecretVerifier();
   const secret = createSecret();
   const client = { secretHash: await hashSecret(secret) };

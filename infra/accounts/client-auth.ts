@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 import type { RequestHead } from '../http/http.ts';
 import type { Client } from './accounts.ts';
 
-/** CONTRACT with everybody who lets a client in: its headers, its secret, and what is stored of the secret. */
+/** CONTRACT of everything that authenticates clients: the headers, the secret, and what is stored of the secret. */
 
 const SECRET_PATTERN = /^sec_[0-9a-f]{40}$/;
-/** A secret has 160 random bits, so nobody guesses it from its hash; one verification may stay cheap (2 ms). */
+/** A secret has 160 random bits, so it cannot be guessed from its hash, and a verification may be cheap (2 ms). */
 const COST: ScryptOptions = { N: 1024, r: 8, p: 1 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
@@ -27,12 +27,12 @@ export interface ClientHeaders {
 const HEADER_NAMES = ['client-id', 'client-secret', 'client-ip', 'sdk-name', 'sdk-version'] as const;
 const FAMILIES = ['service-', 'openpanel-'] as const;
 
-/** Every client header in lower case, for the lists of what a browser may send. */
+/** Every client header in lower case, for the headers that a browser is allowed to send. */
 export const CLIENT_HEADER_NAMES: readonly string[] = FAMILIES.flatMap((family) =>
   HEADER_NAMES.map((name) => family + name),
 );
 
-/** Reads the client headers; each may come from either family, `service-` goes before `openpanel-`. */
+/** Reads the client headers. Each may come from either family; `service-` takes precedence over `openpanel-`. */
 export function readClientHeaders(head: RequestHead): ClientHeaders {
   return {
     clientId: head.header('service-client-id') || head.header('openpanel-client-id'),
@@ -43,20 +43,20 @@ export function readClientHeaders(head: RequestHead): ClientHeaders {
   };
 }
 
-/** A fresh secret; it is shown once and never stored. */
+/** Creates a secret. It is shown once and never stored. */
 export function createSecret(): string {
   return `sec_${randomBytes(20).toString('hex')}`;
 }
 
-/** What may be stored of a secret. */
+/** The form in which a secret is stored. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(secret, salt);
   return `scrypt:${salt.toString('hex')}:${hash.toString('hex')}`;
 }
 
-/** Makes a verification whose turn has come, or throws instead. */
-export type Turn = (verification: () => Promise<boolean>) => Promise<boolean>;
+/** Runs a verification that has reached the head of the queue, or throws instead. */
+export type VerificationRunner = (verification: () => Promise<boolean>) => Promise<boolean>;
 
 /** Too many secrets wait to be verified; the caller may try again later. */
 export class VerifierFullError extends Error {
@@ -64,8 +64,8 @@ export class VerifierFullError extends Error {
 }
 
 /**
- * Says whether a secret is a client's. Results are kept until they were not asked for for a minute, under a digest that
- * covers the stored hash, so a rotated secret is forgotten in the instant in which the new record arrives.
+ * Says whether a secret is a client's. A result is remembered until it was not used for a minute. Its key covers the
+ * stored hash, so the results of a rotated secret are of no use as soon as the new record arrives.
  */
 export class SecretVerifier {
   readonly #digestKey = randomBytes(16).toString('hex');
@@ -78,21 +78,21 @@ export class SecretVerifier {
   #last: Promise<unknown> = Promise.resolve();
 
   /**
-   * Answers at once when it knows; rejects with a `VerifierFullError` when too many wait. What it has to find out it
-   * leaves to `turn` when its turn has come, and rejects with what that throws.
+   * Answers at once when the result is known; rejects with a `VerifierFullError` when too many wait. A verification
+   * goes through `run` once it has reached the head of the queue, and rejects with what that throws.
    */
   verify(
     client: Pick<Client, 'secretHash'>,
     secret: string,
-    turn: Turn = (verification) => verification(),
+    run: VerificationRunner = (verification) => verification(),
   ): boolean | Promise<boolean> {
     if (!SECRET_PATTERN.test(secret)) return false;
     const key = this.#keyOf(client.secretHash, secret);
     const verification = () => matches(client.secretHash, secret);
-    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, () => turn(verification));
+    return this.#results.get(key) ?? this.#pending.get(key) ?? this.#start(key, () => run(verification));
   }
 
-  /** What `verify` found out before and still knows; undefined when it would have to find out. */
+  /** The result of an earlier `verify`, while it is remembered; undefined when it would have to be computed. */
   known(client: Pick<Client, 'secretHash'>, secret: string): boolean | undefined {
     if (!SECRET_PATTERN.test(secret)) return false;
     return this.#results.get(this.#keyOf(client.secretHash, secret));
@@ -101,7 +101,7 @@ export class SecretVerifier {
   #start(key: string, find: () => Promise<boolean>): Promise<boolean> {
     if (this.#pending.size >= WAITING_MAX)
       return Promise.reject(new VerifierFullError('too many secrets wait to be verified'));
-    // One at a time: a flood of wrong secrets then keeps one thread of the pool busy, not all.
+    // One at a time: a flood of wrong secrets then occupies one thread of the pool and not all.
     const result = this.#last.then(find);
     this.#last = result.catch(() => undefined);
     this.#pending.set(key, result);

@@ -32,8 +32,9 @@ interface Credentials {
  * A program that runs once before the services: gives an empty bus a team, the site `demo` and a client of each type.
  * Prints one line of JSON, `{"created": boolean, "credentials": … or null}`.
  *
- * Site, clients and file come first and the team last: only with the team is it done, so that a start that was broken
- * off is simply made anew by the next one. A team without the file is left as it is, since a secret cannot be read back.
+ * Site, clients and file come first and the team last. Only the team marks the start as complete, so the next start
+ * repeats one that was interrupted. When there is a team but no file, nothing changes, since a secret cannot be read
+ * back.
  */
 async function main(): Promise<void> {
   const config = readConfig();
@@ -89,7 +90,7 @@ async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Cred
   return { baseUrl, projectId: SITE_ID, teamId: TEAM_ID, clients };
 }
 
-/** Whole or not at all, and readable by the owner only from the first moment. */
+/** Written completely or not at all, and readable by its owner only from the first moment. */
 function writeCredentials(folder: string, credentials: Credentials): void {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, FILE);

@@ -298,6 +298,25 @@ export class Bus {
     return () => subscription.unsubscribe();
   }
 
+  /** Sends to those who listen to `subject` now. Nothing is stored or confirmed. */
+  broadcast(subject: string, bytes: Uint8Array): void {
+    try {
+      this.#connection.publish(subject, bytes);
+    } catch (error) {
+      throw busError('broadcast', error);
+    }
+  }
+
+  /** Calls `listener`, which must not throw, with every broadcast on `subject` until the returned function is called. */
+  listen(subject: string, listener: (bytes: Uint8Array) => void): () => void {
+    const subscription = this.#connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) listener(message.data);
+      },
+    });
+    return () => subscription.unsubscribe();
+  }
+
   /** Sends what is buffered and closes. */
   async close(): Promise<void> {
     if (!this.#connection.isClosed()) await this.#connection.close();

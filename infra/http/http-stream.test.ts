@@ -5,7 +5,7 @@ import { HttpServer } from './http.ts';
 
 const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
 const CHUNKS = 1_000;
-/** What may be under way between a source and a reader who takes nothing: buffers of the sockets and of the library. */
+/** What may be under way between a source and a reader that has stopped: buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
 
 interface Source {
@@ -52,12 +52,12 @@ async function* chunksOf(name: string, source: Source): AsyncGenerator<Uint8Arra
 
 async function open(name: string): Promise<{ outgoing: ClientRequest; incoming: IncomingMessage }> {
   const outgoing = get({ host: '127.0.0.1', port, path: `/chunks/${name}` });
-  outgoing.on('error', () => {}); // Seen at `incoming`.
+  outgoing.on('error', () => {}); // The tests see the error at `incoming`.
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   return { outgoing, incoming };
 }
 
-/** How many bytes come; throws unless they are what was sent, in that order. */
+/** Counts the bytes that arrive; throws unless they are what was sent, in that order. */
 async function bytesIn(incoming: IncomingMessage): Promise<number> {
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>)
@@ -72,23 +72,23 @@ async function bytesIn(incoming: IncomingMessage): Promise<number> {
   return bytes;
 }
 
-test('a body arrives whole, with the headers that were given', async () => {
+test('a streamed body arrives completely, with its headers', async () => {
   const { incoming } = await open('whole');
   expect(incoming.headers).toMatchObject({ 'content-type': 'application/x-things' });
   expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
   await expect.poll(() => server.inFlight).toBe(0);
 });
 
-test('no chunks are an empty body', async () => {
+test('a stream without chunks is an empty body', async () => {
   const { incoming } = await open('empty');
   expect([incoming.statusCode, await bytesIn(incoming)]).toEqual([200, 0]);
 });
 
-test('while the reader takes nothing, next to nothing is asked of the source', async () => {
+test('while the reader takes nothing, hardly anything is read from the source', async () => {
   const { incoming } = await open('slow');
   const source = sources.get('slow') ?? { given: 0 };
   const seen: number[] = [];
-  // Until it stands still.
+  // Until the source stands still.
   await expect
     .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
     .toBe(true);
@@ -96,15 +96,15 @@ test('while the reader takes nothing, next to nothing is asked of the source', a
   expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
 });
 
-// The library gives up who takes nothing for eight to twelve seconds.
-test('a reader who takes nothing for a quarter of a minute gets everything nevertheless', async () => {
+// The library closes the connection of a reader that takes nothing for eight to twelve seconds.
+test('a reader that pauses for fifteen seconds still gets everything', async () => {
   const { incoming } = await open('paused');
   incoming.pause();
   await new Promise((resolve) => setTimeout(resolve, 15_000));
   expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
 });
 
-test('a reader who goes away ends the source', async () => {
+test('a reader that goes away ends the source', async () => {
   const { outgoing } = await open('left');
   outgoing.destroy();
   await expect.poll(() => sources.get('left')?.isOver).toBe(true);
@@ -112,13 +112,13 @@ test('a reader who goes away ends the source', async () => {
   await expect.poll(() => server.inFlight).toBe(0);
 });
 
-test('an error before the first chunk leaves room for another answer', async () => {
+test('after an error before the first chunk, another answer is given', async () => {
   const { incoming } = await open('broken-at-once');
   expect(incoming.statusCode).toBe(500);
   expect(failures.splice(0).map(String)).toEqual(['Error: nothing at all']);
 });
 
-test('an error in the middle is seen by the reader, who must not take the part for the whole', async () => {
+test('an error after the first chunk cuts the connection, so that the part is not taken for the whole', async () => {
   const { incoming } = await open('broken');
   expect(incoming.statusCode).toBe(200);
   await expect(bytesIn(incoming)).rejects.toThrow('aborted');

@@ -4,7 +4,7 @@ import { HttpServer } from './http.ts';
 
 let server: HttpServer;
 let port: number;
-/** One connection, so that whatever follows an answer is taken for the next one. */
+/** One connection, so that anything sent after an answer would be read as the next answer. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 beforeAll(async () => {

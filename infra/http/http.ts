@@ -23,7 +23,7 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']];
 
-/** What can be read of a request, only while `readHead` runs: afterwards the underlying memory is gone. */
+/** The head of a request. Readable only while `readHead` runs; afterwards its memory is gone. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
@@ -33,23 +33,23 @@ export interface RequestHead {
   parameter(index: number): string;
   /** The text after `?`, not decoded. */
   readonly query: string;
-  /** The peer's address as text, not a proxy's word for it. */
+  /** The address of the connection's peer as text; forwarding headers do not change it. */
   remoteAddress(): string;
 }
 
-/** Answers one request, once. After the peer went away every call is silently without effect. */
+/** Answers one request, once. After the peer has gone, calls have no effect. */
 export interface Reply {
-  /** False once the peer went away or the answer was given. */
+  /** False once the peer has gone or the answer was given. */
   readonly open: boolean;
   /** Sends `text` as JSON. */
   json(status: number, text: string, headers?: HeaderList): void;
   /** Sends any body with exactly these headers. */
   send(status: number, body: string | Uint8Array, headers: HeaderList): void;
   /**
-   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than it takes. Nothing is sent before
-   * the first chunk is there: an error until then is thrown, and another answer can be given. Later the connection is cut,
-   * so that nobody takes the part for the whole, and the error thrown. `chunks` is ended when the peer goes away, or takes
-   * nothing for a minute.
+   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is
+   * sent before the first chunk: an error until then is thrown, and another answer can be given. After a later error
+   * the connection is cut, so that the peer does not take the part for the whole, and the error is thrown. `chunks` is
+   * ended when the peer goes away, or takes nothing for a minute.
    */
   stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   /** Runs when the peer goes away before the answer. */
@@ -61,21 +61,21 @@ export interface Route<Head> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** A path with `:name` segments. */
   readonly pattern: string;
-  /** Bytes that a body may have; 0: no body is read. A larger one is answered 413. */
+  /** The most bytes of a body; 0: no body is read. A larger one is answered 413. */
   readonly bodyMaxBytes: number;
-  /** Headers of every answer of this path that is not made by `answer` (413, 405), and of preflights. */
+  /** Headers of preflights, and of the answers of this path that `answer` does not give (413, 405). */
   readonly cors: HeaderList | undefined;
   readHead(head: RequestHead): Head;
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
 const EMPTY_BODY = new Uint8Array(0);
-/** A peer that takes nothing of a body for so long is given up. */
+/** A peer that takes nothing of a body for this long is disconnected. */
 const STALL_MAX_MS = 60_000;
 const TRICKLE_EVERY_MS = 4_000;
 const RETAINED_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
 
-/** The one HTTP server of a process; every service in it adds its routes before `listen`. */
+/** The HTTP server of a process. Every service in the process adds its routes before `listen`. */
 export class HttpServer {
   readonly #app = uws.App();
   readonly #methodsByPattern = new Map<string, { methods: string[]; cors: HeaderList | undefined }>();
@@ -83,17 +83,19 @@ export class HttpServer {
   #socket: uws.us_listen_socket | undefined;
   #inFlight = 0;
 
-  /** `onFailure` is told of an exception in a route; the peer gets a 500 without details. */
+  /** `onFailure` is called with an exception of a route; the peer gets a 500 without details. */
   constructor(onFailure: (error: unknown) => void) {
     this.#onFailure = onFailure;
   }
 
-  /** Requests that were read and not yet answered. */
+  /** Requests that were received and not yet answered. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Every route that was added, in that order by pattern. What answers other methods and other paths is no route. */
+  /**
+   * Every added route, by pattern in the order of their first routes. The built-in 404, 405 and preflight answers are not included.
+   */
   routes(): { readonly method: string; readonly pattern: string }[] {
     return [...this.#methodsByPattern].flatMap(([pattern, { methods }]) =>
       methods.map((method) => ({ method, pattern })),
@@ -109,7 +111,7 @@ export class HttpServer {
     this.#app[method](route.pattern, (response, request) => this.#serve(route, response, request));
   }
 
-  /** Starts to listen; returns the port. Rejects when the port cannot be had. */
+  /** Starts to listen; returns the port. Rejects when the port is not available. */
   listen(host: string, port: number): Promise<number> {
     for (const [pattern, { methods, cors }] of this.#methodsByPattern)
       this.#answerOtherMethods(pattern, methods, cors);
@@ -126,7 +128,7 @@ export class HttpServer {
     });
   }
 
-  /** Takes no new connection; open requests go on. */
+  /** Accepts no new connection; open requests continue. */
   stopListening(): void {
     if (this.#socket !== undefined) uws.us_listen_socket_close(this.#socket);
     this.#socket = undefined;
@@ -173,7 +175,7 @@ export class HttpServer {
       if (body === undefined) tooLarge(route, reply);
       else this.#answer(route, head, body, reply);
     });
-    // After the reader is set up: an answered response takes no reader any more.
+    // Only after the reader is set up: an answered response accepts no reader.
     if (announcedBytes > route.bodyMaxBytes) tooLarge(route, reply);
   }
 
@@ -188,7 +190,7 @@ export class HttpServer {
 
   #fail(error: unknown, reply: OpenReply): void {
     this.#onFailure(error);
-    reply.json(500, errorText(500, 'the service failed; it has been logged'));
+    reply.json(500, errorText(500, 'the service failed; the error has been logged'));
   }
 }
 
@@ -224,7 +226,7 @@ class UwsHead implements RequestHead {
     try {
       return decodeURIComponent(text);
     } catch {
-      return text; // Not an escape after all; the look-up that follows will not find it.
+      return text; // Not an escape after all; the text stays as it is.
     }
   }
   remoteAddress(): string {
@@ -252,7 +254,7 @@ function jsonHeaderBlock(headers: HeaderList): string {
   return block;
 }
 
-/** A header's value cannot begin another header. */
+/** Keeps a header's value from beginning another header. */
 function oneLine(value: string): string {
   return value.replace(/[\r\n]+/g, ' ');
 }
@@ -275,7 +277,7 @@ class OpenReply implements Reply {
     this.open = false;
     this.#settled();
     this.#response.cork(() => {
-      // 200 is what the library writes by itself.
+      // The library writes 200 by itself.
       if (status !== 200) this.#response.writeStatus(STATUS_LINES[status] ?? String(status));
       this.#response.writeHeader('content-type', jsonHeaderBlock(headers));
       this.#response.end(text);
@@ -292,7 +294,7 @@ class OpenReply implements Reply {
   async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     const pieces = chunks[Symbol.asyncIterator]();
     let isBegun = false;
-    // What is kept back of the bytes that came, to have something to say while the peer is slow.
+    // The last bytes that came, held back so that there is something to send while the peer is slow.
     let held: Uint8Array = EMPTY_BODY;
     try {
       for (let next = await pieces.next(); this.open; next = await pieces.next()) {
@@ -328,9 +330,8 @@ class OpenReply implements Reply {
   }
 
   /**
-   * Resolves with what is left of `held` when the peer took what was written, and when it went away or is given up. The
-   * library itself gives up a peer that takes nothing for ten seconds, counted from the last write: hence a byte now and
-   * then.
+   * Resolves with what is left of `held` once the peer took what was written, went away, or is given up. The library
+   * disconnects a peer that takes nothing for ten seconds after the last write, so a byte is written now and then.
    */
   #drained(held: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve) => {
@@ -339,7 +340,7 @@ class OpenReply implements Reply {
         if (left.length === 0) return;
         const isTaken = this.#write([left.subarray(0, 1)]);
         left = left.subarray(1);
-        // Nobody else says so of what little room there may have been.
+        // The write was taken, so nothing else reports that there is room.
         if (isTaken) over();
       }, TRICKLE_EVERY_MS);
       const over = () => {
@@ -350,7 +351,7 @@ class OpenReply implements Reply {
       const patience = setTimeout(() => this.#close(() => this.#response.close()), STALL_MAX_MS);
       this.#aborted = over;
       this.#response.onWritable(() => {
-        // Once it has returned: a listener that is set before that is put aside again for this one.
+        // Deferred until this listener has returned: a listener that is set before that would be replaced by this one.
         setImmediate(over);
         return true;
       });
@@ -377,7 +378,7 @@ class OpenReply implements Reply {
   }
 }
 
-/** Whatever stood behind the head of its answer would be taken for the beginning of the next one. */
+/** A body after the head of a HEAD answer would be read as the beginning of the next answer. */
 function isHead(request: uws.HttpRequest): boolean {
   return request.getMethod() === 'head';
 }
@@ -394,7 +395,7 @@ function begin(response: uws.HttpResponse, status: number, headers: HeaderList):
   });
 }
 
-/** `headOnly` leaves the body out and says how long it would be. */
+/** `headOnly` leaves the body out and gives its length. */
 function end(
   response: uws.HttpResponse,
   status: number,
@@ -411,7 +412,10 @@ function end(
   } else response.end(body);
 }
 
-/** Gathers a body; `done` gets undefined as soon as it is over `maxBytes`. One chunk is passed on without a copy. */
+/**
+ * Reads a body. `done` gets undefined as soon as the body exceeds `maxBytes`; a single chunk is passed on without a
+ * copy.
+ */
 function readBody(
   response: uws.HttpResponse,
   maxBytes: number,
@@ -429,14 +433,14 @@ function readBody(
       done(over ? undefined : new Uint8Array(chunk));
       return;
     }
-    // The memory of a chunk is only lent; what must outlive this call is copied.
+    // The memory of a chunk is valid only during this call, so it is copied.
     parts ??= [];
     parts.push(Buffer.from(new Uint8Array(chunk)));
     if (isLast) done(Buffer.concat(parts, bytes));
   });
 }
 
-/** Answers 413 at once. What still comes of the body is read and thrown away, so that the peer gets to see the answer. */
+/** Answers 413 at once. The rest of the body is read and dropped, so that the peer gets to see the answer. */
 function tooLarge<Head>(route: Route<Head>, reply: OpenReply): void {
   const text = errorText(413, `the body is larger than ${route.bodyMaxBytes} bytes`);
   reply.json(413, text, route.cors);

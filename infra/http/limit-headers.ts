@@ -1,18 +1,19 @@
 import type { HeaderList } from './http.ts';
 
-/** Where a caller stands with a limit of requests. */
-export interface LimitStanding {
+/** Whether a request is within its limit, and how much of the limit is left after it. */
+export interface Allowance {
+  readonly allowed: boolean;
+  /** Requests that a window allows. */
   readonly limit: number;
+  /** Requests that would be allowed now. */
   readonly remaining: number;
-  /** Whole seconds until there is more. */
-  readonly resetSeconds: number;
-  /** This request was one too many. */
-  readonly exceeded: boolean;
+  /** Time until more are allowed than now, in milliseconds; for a rejected request, until it would be allowed. */
+  readonly resetMs: number;
 }
 
-/** The same in the words of the contract, in both spellings. */
-export function limitHeaders({ limit, remaining, resetSeconds, exceeded }: LimitStanding): HeaderList {
-  const reset = String(resetSeconds);
+/** The headers of an answer that was counted against a limit, in both spellings that clients read. */
+export function limitHeaders({ allowed, limit, remaining, resetMs }: Allowance): HeaderList {
+  const reset = String(Math.max(1, Math.ceil(resetMs / 1000)));
   const headers: [string, string][] = [
     ['RateLimit-Limit', String(limit)],
     ['RateLimit-Remaining', String(remaining)],
@@ -21,6 +22,6 @@ export function limitHeaders({ limit, remaining, resetSeconds, exceeded }: Limit
     ['x-ratelimit-remaining', String(remaining)],
     ['x-ratelimit-reset', reset],
   ];
-  if (exceeded) headers.push(['Retry-After', reset]);
+  if (!allowed) headers.push(['Retry-After', reset]);
   return headers;
 }

@@ -1,7 +1,7 @@
 import type { Metrics } from '../metrics.ts';
 import type { HttpServer } from './http.ts';
 
-/** Whether a process can do its work, and what to show of it. */
+/** Whether a process is ready for work, and the details to show. */
 export interface Readiness {
   readonly ready: boolean;
   readonly shown: object;

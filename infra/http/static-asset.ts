@@ -2,37 +2,37 @@ import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { HeaderList, HttpServer } from './http.ts';
 
-/** Bytes that stay as they are while the process runs. */
+/** A body that does not change while the process runs. */
 export interface StaticAsset {
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** Whoever has them asks again after so many seconds. */
+  /** How many seconds a client may use its copy without revalidating it. */
   readonly maxAgeS: number;
-  /** Of every answer, besides those that are about the body and about caching. */
+  /** Sent with every answer, besides the headers about the body and about caching. */
   readonly headers: HeaderList;
   /** See `Route`. */
   readonly cors: HeaderList | undefined;
 }
 
-/** How bytes can be sent, the best first; everybody takes the last. */
+/** Encodings, the best first; every client accepts the last. */
 const ENCODINGS = ['br', 'gzip', 'identity'] as const;
 type Encoding = (typeof ENCODINGS)[number];
 
-interface Asked {
+interface AssetRequest {
   readonly encoding: Encoding;
   /** The value of If-None-Match. */
   readonly known: string;
 }
 
-/** Adds a `GET` of such bytes: compressed once, under a tag by which who has them is told so (304). */
-export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, unchanging: StaticAsset): void {
-  const representations = representationsOf(unchanging);
+/** Adds a `GET` route for a static body: compressed once, revalidated by ETag (304). */
+export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, asset: StaticAsset): void {
+  const representations = representationsOf(asset);
   for (const pattern of patterns)
-    http.route<Asked>({
+    http.route<AssetRequest>({
       method: 'get',
       pattern,
       bodyMaxBytes: 0,
-      cors: unchanging.cors,
+      cors: asset.cors,
       readHead: (head) => ({
         encoding: encodingFor(head.header('accept-encoding')),
         known: head.header('if-none-match'),
@@ -56,7 +56,7 @@ export function encodingFor(acceptEncoding: string): Encoding {
   return ENCODINGS.find((encoding) => allowed.includes(encoding)) ?? 'identity';
 }
 
-/** Whether an If-None-Match header names this tag; what a proxy made weak is as good. */
+/** Whether an If-None-Match header names this tag. A weak tag, as proxies make them, counts. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((part) => {
     const tag = part.trim().replace(/^W\//, '');
@@ -67,9 +67,9 @@ export function isKnown(ifNoneMatch: string, etag: string): boolean {
 interface Representation {
   readonly body: Uint8Array;
   readonly etag: string;
-  /** Of a 304. */
+  /** Headers of a 304. */
   readonly headers: HeaderList;
-  /** Of a 200. */
+  /** Headers of a 200. */
   readonly fullHeaders: HeaderList;
 }
 
@@ -81,7 +81,7 @@ function representationsOf({
 }: StaticAsset): Readonly<Record<Encoding, Representation>> {
   const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
   const represent = (encoding: Encoding, encoded: Uint8Array): Representation => {
-    // Other bytes need another tag.
+    // Each encoding has other bytes, so it has its own tag.
     const etag = `"${hash}-${encoding}"`;
     const shared: HeaderList = [
       ...headers,

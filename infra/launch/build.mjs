@@ -9,7 +9,7 @@ const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'];
 const FILES = ['package.json', 'package-lock.json', 'tsconfig.json'];
 
 /**
- * Whether dist/ was made from the sources as they are now.
+ * Whether dist/ was built from the current sources.
  * @param {string} root
  */
 export function buildIsCurrent(root) {
@@ -18,8 +18,8 @@ export function buildIsCurrent(root) {
 }
 
 /**
- * Builds dist/. The state is taken before, so that a source that changes meanwhile is built again the next time; the
- * stamp goes first and comes last, so that a build that was broken off does not count.
+ * Builds dist/. The state is taken first, so that a source that changes during the build is built again next time. The
+ * stamp is removed first and written last, so that an interrupted build does not count.
  * @param {string} root
  */
 export async function build(root) {
@@ -27,13 +27,14 @@ export async function build(root) {
   rmSync(join(root, STAMP), { force: true });
   const result = await runNpm(['run', 'build', '--silent'], { cwd: root });
   if (result.code !== 0) {
-    throw new Problem('The build failed; what it said is above.', lastLines(result.output, 30));
+    throw new Problem('The build failed; the end of its output is above.', lastLines(result.output, 30));
   }
   writeFileSync(join(root, STAMP), state);
 }
 
 /**
- * A hash of the paths, sizes and times of everything that the build may read. Tests and texts are not part of it.
+ * A hash of the paths, sizes and modification times of everything that the build may read. Tests and documents are not
+ * included.
  * @param {string} root
  */
 export function sourceState(root) {

@@ -2,12 +2,12 @@
  * @typedef {object} BusSettings
  * @property {number} port
  * @property {string} storeDir
- * @property {{ readonly user: string, readonly password: string } | undefined} login undefined lets anybody in
+ * @property {{ readonly user: string, readonly password: string } | undefined} login undefined: no login required
  * @property {number} fileBytesMax
  */
 
-// The bus refuses a stream whose limit does not fit below `max_file_store`. A partition has two streams, one of events
-// and one of updates of records; beside them there are small ones: key-value buckets, dead letters.
+// nats-server rejects a stream whose limit does not fit into `max_file_store`. A partition has two streams, for events
+// and for record updates; there are also small ones, such as key-value buckets and dead letters.
 const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
 
 /**
@@ -20,7 +20,7 @@ export function busFileBytesMax(partitions, bytesPerPartition) {
 
 /**
  * The config file of nats-server: loopback only, no monitoring port. With `sync_interval: always` an acknowledged
- * message is on disk; the default lets a power cut take the last two minutes.
+ * message is on disk; with the default, a power failure can lose the last two minutes.
  * @param {BusSettings} settings
  * @returns {string}
  */

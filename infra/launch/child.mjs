@@ -8,8 +8,8 @@ import { signal } from './processes.mjs';
  * @property {readonly string[]} args
  * @property {NodeJS.ProcessEnv} env
  * @property {string} cwd
- * @property {((isGone: () => boolean) => Promise<Record<string, unknown>>) | undefined} probe how readiness is seen
- *   from outside; without it, the child says `ready {json}` on its standard output
+ * @property {((isGone: () => boolean) => Promise<Record<string, unknown>>) | undefined} probe how readiness is checked
+ * from outside; without it, the child prints `ready {json}` on its standard output
  */
 /** @typedef {(line: string, stream: 'stdout' | 'stderr') => void} OnLine */
 /** @typedef {{ readonly code: number | null, readonly signal: NodeJS.Signals | null }} Exit */
@@ -17,19 +17,22 @@ import { signal } from './processes.mjs';
  * @typedef {object} Child
  * @property {number} pid
  * @property {Promise<Exit>} exited
- * @property {Promise<Record<string, unknown> | undefined>} ready what the child said of itself; undefined: it ended before
+ * @property {Promise<Record<string, unknown> | undefined>} ready what the ready line says; undefined when the child
+ * ended before
  * @property {() => boolean} isGone
  * @property {(name: NodeJS.Signals) => void} signal
  */
 
-const LAST_WORDS_MS = 200;
+const LAST_OUTPUT_MS = 200;
 
 /**
- * Starts one process of a part. It gets a process group of its own, so that Ctrl-C at the terminal reaches only the
- * launcher, which then ends the parts in order; and a pipe as standard input, whose end tells a child that the
- * launcher is gone however it died.
+ * Starts one process of a part. It gets its own process group, so that Ctrl-C at the terminal reaches only the
+ * launcher, which then stops the parts in order. Its standard input is a pipe, whose end tells the child that the
+ * launcher is gone, even after SIGKILL.
+ *
+ * execa cannot be used, because the launcher runs before any package is installed.
  * @param {ChildPlan} plan
- * @param {OnLine} onLine told every line that the child writes
+ * @param {OnLine} onLine called with every line that the child writes
  * @returns {Promise<Child>}
  */
 export async function startChild(plan, onLine) {
@@ -44,7 +47,7 @@ export async function startChild(plan, onLine) {
     spawned.once('error', reject);
   });
   const pid = /** @type {number} */ (spawned.pid);
-  spawned.on('error', () => {}); // A signal that could not be sent; `exited` tells what matters.
+  spawned.on('error', () => {}); // A signal could not be sent; `exited` reports what matters.
   spawned.stdin.on('error', () => {});
   let isGone = false;
   /** @type {Promise<Exit>} */
@@ -53,17 +56,17 @@ export async function startChild(plan, onLine) {
       isGone = true;
       const finish = () => {
         clearTimeout(timer);
-        signal(-pid, 'SIGKILL'); // Whatever it had started itself must not outlive it and hold its files.
+        signal(-pid, 'SIGKILL'); // Processes that the child started must not outlive it and keep its files open.
         resolve({ code, signal: name });
       };
-      // Its last words may still be in the pipe, which a process that it had started can hold open.
-      const timer = setTimeout(finish, LAST_WORDS_MS);
+      // The child's last output may still be in the pipe, and a process that it started can keep the pipe open.
+      const timer = setTimeout(finish, LAST_OUTPUT_MS);
       spawned.once('close', finish);
     });
   });
-  const said = readReadyLine(spawned.stdout, onLine);
+  const readyLine = readReadyLine(spawned.stdout, onLine);
   createInterface({ input: spawned.stderr }).on('line', (line) => onLine(line, 'stderr'));
-  const ready = plan.probe === undefined ? said : plan.probe(() => isGone);
+  const ready = plan.probe === undefined ? readyLine : plan.probe(() => isGone);
   return {
     pid,
     exited,
@@ -102,9 +105,9 @@ export function parseReadyLine(line) {
 }
 
 /**
- * How a process ended, in words.
+ * How a process ended, as text.
  * @param {Exit} exit
  */
 export function describeExit({ code, signal: name }) {
-  return name === null ? `ended with exit code ${code}` : `was ended by ${name}`;
+  return name === null ? `exited with code ${code}` : `was killed by ${name}`;
 }

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 
 /** @typedef {{ readonly code: number | null, readonly output: string }} CommandResult */
 
-const OUTPUT_KEPT = 64 * 1024;
+const OUTPUT_LENGTH_MAX = 64 * 1024;
 
 /**
- * Runs a program to its end and keeps the last part of what it wrote; one that cannot be started has code null.
+ * Runs a program to its end and returns the end of its output. The code is null when the program could not be started.
  * @param {string} command
  * @param {readonly string[]} args
  * @param {{ cwd?: string, timeoutMs?: number, env?: NodeJS.ProcessEnv }} [options]
@@ -20,18 +20,18 @@ export function runCommand(command, args, { cwd, timeoutMs = 0, env = process.en
       ...(cwd === undefined ? {} : { cwd }),
     });
     let output = '';
-    const keep = (/** @type {Buffer} */ chunk) => {
-      output = (output + chunk.toString('utf8')).slice(-OUTPUT_KEPT);
+    const collect = (/** @type {Buffer} */ chunk) => {
+      output = (output + chunk.toString('utf8')).slice(-OUTPUT_LENGTH_MAX);
     };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
     child.on('error', (error) => resolve({ code: null, output: error.message }));
     child.on('close', (code) => resolve({ code, output }));
   });
 }
 
 /**
- * Runs npm: the one that started us when there is one, so that both are of the same version.
+ * Runs npm: the one that started this process if there is one, so that both have the same version.
  * @param {readonly string[]} args
  * @param {{ cwd: string, timeoutMs?: number }} options
  */
@@ -42,7 +42,7 @@ export function runNpm(args, options) {
 }
 
 /**
- * The last lines of a text, without the empty ones.
+ * The last non-empty lines of a text.
  * @param {string} text
  * @param {number} linesMax
  */

@@ -6,17 +6,18 @@ import { Problem } from './problem.mjs';
 import { writeWhole } from './write-whole.mjs';
 
 /**
- * What the launcher keeps in DATA_DIR beside the parts' own folders:
- *   footfall.json    format of the folder and number of partitions, written once
- *   secrets.json     passwords of bus and store, and the key that secrets are sealed with; made once
- *   run.json         processes of the current or the last run
- *   lock             the launcher that owns the folder
+ * Files of the launcher in DATA_DIR, beside the folders of the parts:
+ * footfall.json    format of the folder and number of partitions; written once
+ * secrets.json     passwords of bus and store, and the key that seals secrets; created once
+ * run.json         processes of the current or the last run
+ * lock             the launcher that owns the folder
  */
 /** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string }} Secrets */
 /**
- * What a file of ours may hold when it was damaged: every field has to be looked at before it is used.
+ * The content of a possibly damaged file: every field must be checked before use.
  * @typedef {{ format?: unknown, partitions?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
- *   storePassword?: unknown, secretsKey?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } | undefined> }} Stored
+ * storePassword?: unknown, secretsKey?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
+ * undefined> }} Stored
  */
 /** @typedef {{ readonly isFirstStart: boolean, readonly secrets: Secrets, readonly lock: import('./lock.mjs').Lock }} DataFolder */
 
@@ -24,11 +25,11 @@ const FORMAT = 1;
 const PASSWORD = /^[\w-]+$/;
 const SEALING_KEY = /^[0-9a-f]{64}$/i;
 const SEALING_KEY_BYTES = 32;
-// What may stand in a folder before it has a footfall.json: left by a first start that was broken off.
+// What a folder may contain without a footfall.json: files of an interrupted first start.
 const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)$/;
 
 /**
- * Checks the folder, makes it if there is none, and locks it for this process.
+ * Checks the folder, creates it if it does not exist, and locks it for this process.
  * @param {string} dataDir
  * @param {number} partitions
  * @returns {DataFolder}
@@ -37,10 +38,10 @@ export function openDataFolder(dataDir, partitions) {
   makeFolder(dataDir);
   const lock = takeLock(join(dataDir, 'lock'));
   if ('heldBy' in lock) {
-    const holder = lock.heldBy === 0 ? 'another process' : `process ${lock.heldBy}`;
-    throw new Problem(
-      `${dataDir} is in use by ${holder}. Stop that one first (kill ${lock.heldBy}), or set DATA_DIR to another folder.`,
-    );
+    const { heldBy } = lock;
+    // 0: the owner is still writing its lock, so its process is not known yet.
+    const owner = heldBy === 0 ? 'another process. Stop it' : `process ${heldBy}. Stop it (kill ${heldBy})`;
+    throw new Problem(`${dataDir} is in use by ${owner} first, or set DATA_DIR to another folder.`);
   }
   try {
     const isFirstStart = checkFormat(dataDir, partitions);
@@ -67,15 +68,13 @@ function makeFolder(dataDir) {
     };
     const reason =
       reasons[/** @type {keyof typeof reasons} */ (code)] ?? /** @type {Error} */ (error).message;
-    throw new Problem(
-      `${dataDir} cannot hold the data: ${reason}. Set DATA_DIR to a folder that can be written to.`,
-    );
+    throw new Problem(`${dataDir} cannot store the data: ${reason}. Set DATA_DIR to a writable folder.`);
   }
 }
 
 /**
- * Not `recursive`, with which Node 20 never returns where the system answers that the parent does not exist although
- * it does, as below /proc.
+ * Not `recursive`: with it, Node 20 never returns where the system reports that an existing parent does not exist, as
+ * below /proc.
  * @param {string} folder
  */
 function makeMissingFolders(folder) {
@@ -100,38 +99,38 @@ function checkFormat(dataDir, partitions) {
     return true;
   }
   const found = readJson(path);
-  if (found === undefined || !isWholeNumber(found?.format) || !isWholeNumber(found?.partitions)) {
+  if (found === undefined || !isCompleteNumber(found?.format) || !isCompleteNumber(found?.partitions)) {
     throw new Problem(
-      `${path} is damaged. Restore it, or write {"format":${FORMAT},"partitions":N} with the N that PARTITIONS was at the first start (normally 8).`,
+      `${path} is damaged. Restore it, or write {"format":${FORMAT},"partitions":N} where N is the value of PARTITIONS at the first start (8 by default).`,
     );
   }
   if (found.format > FORMAT) {
     throw new Problem(
-      `${dataDir} was written by a newer footfall (format ${found.format}, this one knows ${FORMAT}). Start that version, or set DATA_DIR to another folder.`,
+      `${dataDir} was written by a newer version of footfall (format ${found.format}; this version supports ${FORMAT}). Start the newer version, or set DATA_DIR to another folder.`,
     );
   }
   if (found.partitions !== partitions) {
     throw new Problem(
-      `${dataDir} was made with PARTITIONS=${found.partitions} and cannot be used with ${partitions}. Set PARTITIONS=${found.partitions}, or DATA_DIR to another folder.`,
+      `${dataDir} was created with PARTITIONS=${found.partitions} and cannot be used with ${partitions}. Set PARTITIONS=${found.partitions}, or DATA_DIR to another folder.`,
     );
   }
   return false;
 }
 
 /**
- * A folder with other things in it was probably named by mistake; one with our parts in it has lost its footfall.json.
+ * A folder with other files in it was probably named by mistake; one with data of our parts has lost its footfall.json.
  * @param {string} dataDir
  */
 function checkIsEmpty(dataDir) {
-  const strangers = readdirSync(dataDir).filter((name) => !BEFORE_FIRST_START.test(name));
-  if (strangers.length === 0) return;
-  if (strangers.includes('bus') || strangers.includes('store')) {
+  const unknown = readdirSync(dataDir).filter((name) => !BEFORE_FIRST_START.test(name));
+  if (unknown.length === 0) return;
+  if (unknown.includes('bus') || unknown.includes('store')) {
     throw new Problem(
-      `${dataDir} is damaged: footfall.json is missing. Restore it, or write {"format":${FORMAT},"partitions":N} with the N that PARTITIONS was at the first start (normally 8).`,
+      `${dataDir} is damaged: footfall.json is missing. Restore it, or write {"format":${FORMAT},"partitions":N} where N is the value of PARTITIONS at the first start (8 by default).`,
     );
   }
   throw new Problem(
-    `${dataDir} holds other things (${strangers.slice(0, 3).join(', ')}). Set DATA_DIR to an empty folder or one that does not exist.`,
+    `${dataDir} contains other files (${unknown.slice(0, 3).join(', ')}). Set DATA_DIR to an empty folder or to one that does not exist.`,
   );
 }
 
@@ -140,36 +139,37 @@ function checkCredentials(dataDir) {
   const path = join(dataDir, 'credentials.json');
   if (!existsSync(path)) return;
   const found = readJson(path);
-  const isWhole = ['root', 'read', 'write'].every((name) => {
+  const isComplete = ['root', 'read', 'write'].every((name) => {
     const client = found?.clients?.[name];
     return typeof client?.id === 'string' && typeof client?.secret === 'string';
   });
-  if (!isWhole || typeof found?.projectId !== 'string') {
+  if (!isComplete || typeof found?.projectId !== 'string') {
     throw new Problem(
-      `${path} is damaged. Restore it from a copy, or move it away: the service runs without it, but the secrets in it are kept nowhere else.`,
+      `${path} is damaged. Restore it from a backup, or move it away: the service runs without it, but its secrets are not stored anywhere else.`,
     );
   }
 }
 
 /**
  * The passwords protect bus and store from other users of this machine. They are stored so that a part can be started
- * by hand; if the file is lost, new ones do as well. Another key does not: what was sealed with the one that is lost
- * stays shut, and says so where it is asked for. So what is whole is kept, whatever became of the rest.
+ * by hand; a lost password is replaced by a new one. A new key cannot replace a lost one: what the old key sealed
+ * cannot be opened any more, and its use then fails with a message. So every valid value is preserved, even if the rest
+ * of the file is damaged.
  * @param {string} dataDir
  * @returns {Secrets}
  */
 function readSecrets(dataDir) {
   const path = join(dataDir, 'secrets.json');
   const found = existsSync(path) ? readJson(path) : undefined;
-  const whole = (/** @type {keyof Secrets} */ name, /** @type {RegExp} */ pattern) => {
+  const valid = (/** @type {keyof Secrets} */ name, /** @type {RegExp} */ pattern) => {
     const value = found?.[name];
     return typeof value === 'string' && pattern.test(value) ? value : undefined;
   };
   const secrets = {
-    busUser: whole('busUser', PASSWORD) ?? 'footfall',
-    busPassword: whole('busPassword', PASSWORD) ?? randomSecret(),
-    storePassword: whole('storePassword', PASSWORD) ?? randomSecret(),
-    secretsKey: whole('secretsKey', SEALING_KEY) ?? randomBytes(SEALING_KEY_BYTES).toString('hex'),
+    busUser: valid('busUser', PASSWORD) ?? 'footfall',
+    busPassword: valid('busPassword', PASSWORD) ?? randomSecret(),
+    storePassword: valid('storePassword', PASSWORD) ?? randomSecret(),
+    secretsKey: valid('secretsKey', SEALING_KEY) ?? randomBytes(SEALING_KEY_BYTES).toString('hex'),
   };
   const names = /** @type {(keyof Secrets)[]} */ (Object.keys(secrets));
   if (names.some((name) => found?.[name] !== secrets[name]))
@@ -177,7 +177,7 @@ function readSecrets(dataDir) {
   return secrets;
 }
 
-/** Letters and digits that need no quoting, neither in an address nor in the bus's config file. */
+/** Letters and digits that need no quoting in a URL or in the bus's config file. */
 function randomSecret() {
   return `s${randomBytes(24).toString('hex')}`;
 }
@@ -199,6 +199,6 @@ function readJson(path) {
  * @param {unknown} value
  * @returns {value is number}
  */
-function isWholeNumber(value) {
+function isCompleteNumber(value) {
   return typeof value === 'number' && Number.isInteger(value) && value > 0;
 }

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { lastLines, runCommand } from './commands.mjs';
 
 /** @typedef {{ readonly uri: string, readonly suite: string, readonly component: string }} Source */
-/** @typedef {'next' | 'own'} Which the release after the machine's own, or the machine's own */
+/** @typedef {'next' | 'own'} Which the release that follows the machine's, or the machine's own */
 
-// The Debian releases for which a package is taken from the next one, and that next one.
+// Debian releases that take a package from the next release, and the name of that release.
 const OLDER_SUITES = ['bullseye', 'bookworm'];
 const NEXT_SUITE = 'trixie';
 const APT_MS = 180_000;
 
 /**
- * The name of a release of this machine's distribution; undefined for the next one where there is none to take from.
+ * The name of a release of this machine's distribution; undefined when there is no next release to take a package from.
  * @param {Which} which
  * @returns {string | undefined}
  */
@@ -22,10 +22,10 @@ export function releaseName(which) {
 }
 
 /**
- * Unpacks a package into a folder below `scratch`, without root: apt works in folders of its own, fed from the
- * machine's mirror and checked against the machine's keyring.
+ * Unpacks a package into a folder below `scratch`, without root: apt runs on private folders, uses the machine's mirror
+ * and checks signatures with the machine's keyring.
  * @param {{ name: string, which: Which, scratch: string }} job
- * @returns {Promise<string>} the folder that holds the package's files
+ * @returns {Promise<string>} the folder with the package's files
  */
 export async function unpackPackage({ name, which, scratch }) {
   if (releaseName(which) === undefined) throw new Error('no newer release is known for this machine');
@@ -34,12 +34,12 @@ export async function unpackPackage({ name, which, scratch }) {
     mkdirSync(join(scratch, folder), { recursive: true });
   }
   const sources = sourcesFor(which, await machineSources(), system.suite);
-  if (sources.length === 0) throw new Error('this machine has no apt sources to take it from');
+  if (sources.length === 0) throw new Error('this machine has no apt source for its release');
   writeFileSync(join(scratch, 'sources.list'), sourceLines(sources, keyringOf(system.id)));
   await apt(scratch, ['update']);
   await apt(scratch, ['download', name]);
   const file = readdirSync(scratch).find((entry) => entry.endsWith('.deb'));
-  if (file === undefined) throw new Error('apt fetched nothing');
+  if (file === undefined) throw new Error('apt downloaded no package');
   const unpacked = join(scratch, 'unpacked');
   const result = await runCommand('dpkg-deb', ['-x', join(scratch, file), unpacked], { timeoutMs: APT_MS });
   if (result.code !== 0) throw new Error(`dpkg-deb: ${lastLines(result.output, 1)}`);
@@ -47,7 +47,7 @@ export async function unpackPackage({ name, which, scratch }) {
 }
 
 /**
- * apt in private folders. Signatures are checked as always: the sources name the keyring, nothing is allowed.
+ * Runs apt on private folders. Signatures are always checked: the sources name the keyring, and no option disables it.
  * @param {string} scratch
  * @param {readonly string[]} command
  */
@@ -63,10 +63,10 @@ async function apt(scratch, command) {
     'Acquire::Retries=1',
     'Acquire::http::Timeout=10',
     'Acquire::https::Timeout=10',
-    // Its list must hold every source or none: half a list would look like "no such package".
+    // All sources must be read or none: with half a list, a package would look as if it did not exist.
     'APT::Update::Error-Mode=any',
   ];
-  // As root, apt hands the fetching to a user who may not be able to enter this project's folder.
+  // As root, apt downloads as another user, who may not have access to this project's folder.
   if (process.getuid?.() === 0) options.push('APT::Sandbox::User=root');
   const args = [...options.flatMap((option) => ['-o', option]), '-q', ...command];
   const result = await runCommand('apt-get', args, { cwd: scratch, timeoutMs: APT_MS });
@@ -75,13 +75,13 @@ async function apt(scratch, command) {
 }
 
 /**
- * The machine's own package sources, whatever the format of their files, as apt itself understands them.
+ * The machine's own package sources as apt reads them, whatever the format of their files.
  * @returns {Promise<Source[]>}
  */
 async function machineSources() {
   const format = '$(REPO_URI)|$(RELEASE)|$(COMPONENT)';
   const result = await runCommand('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
-  if (result.code !== 0) throw new Error('there is no apt-get here');
+  if (result.code !== 0) throw new Error('apt-get is not available');
   return parseIndexTargets(result.output);
 }
 
@@ -98,7 +98,7 @@ export function parseIndexTargets(output) {
 }
 
 /**
- * The sources to ask: the machine's own for its suite, or the same mirror with the next suite in its place.
+ * The sources to use: the machine's own for its release, or the same mirror with the next release.
  * @param {Which} which
  * @param {readonly Source[]} machine
  * @param {string} suite of the machine
@@ -125,11 +125,11 @@ export function sourceLines(sources, keyring) {
 /** @param {string} id of the distribution */
 function keyringOf(id) {
   const path = `/usr/share/keyrings/${id}-archive-keyring.gpg`;
-  if (!existsSync(path)) throw new Error(`there is no ${path} to check signatures with`);
+  if (!existsSync(path)) throw new Error(`${path}, which is needed to check signatures, is missing`);
   return path;
 }
 
-/** @returns {{ id: string, suite: string }} empty texts where it cannot be known */
+/** @returns {{ id: string, suite: string }} empty strings when unknown */
 function readSystem() {
   try {
     return parseOsRelease(readFileSync('/etc/os-release', 'utf8'));

@@ -1,17 +1,17 @@
 /**
- * @typedef {object} Credentials
+ * @typedef {object} SiteCredentials
  * @property {string} projectId
  * @property {{ root: Client, read: Client, write: Client }} clients
  */
 /** @typedef {{ readonly id: string, readonly secret: string }} Client */
 
-// A server's own requests do not count as somebody looking at a page; the example should, so it names a browser.
+// Requests of servers do not count as page views, so the example sends a browser's user agent.
 const BROWSER =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
 
 /**
- * What the first start says at its end. Secrets are shown this once.
- * @param {{ url: string, credentials: Credentials, credentialsPath: string }} facts
+ * The lines at the end of the first start. Secrets are shown only here.
+ * @param {{ url: string, credentials: SiteCredentials, credentialsPath: string }} facts
  * @returns {string[]}
  */
 export function firstStartLines({ url, credentials, credentialsPath }) {
@@ -20,8 +20,8 @@ export function firstStartLines({ url, credentials, credentialsPath }) {
     '',
     `footfall is running at ${url}`,
     '',
-    `A team, the site "${projectId}" and three clients were made. They are kept in`,
-    `${credentialsPath}; the secrets are not shown again.`,
+    `Created a team, the site "${projectId}" and three clients. Their secrets are stored in`,
+    `${credentialsPath} and are not shown again.`,
     '',
     ...['root', 'read', 'write'].map((name) => {
       const client = clients[/** @type {'root' | 'read' | 'write'} */ (name)];
@@ -32,25 +32,30 @@ export function firstStartLines({ url, credentials, credentialsPath }) {
     '',
     ...trackCommand(url, clients.write),
     '',
-    'Ask for the live number:',
+    'Query the live number:',
     '',
     ...liveCommand(url, projectId, clients.read),
     '',
-    'Count the views of a page (its origin must be allowed for the site):',
+    'Track a web page (its origin must be allowed for the site):',
     '',
     ...pageSnippet(url, clients.write),
     '',
-    'Ctrl-C ends it.',
+    'Press Ctrl-C to stop.',
   ];
 }
 
 /**
- * What every later start says at its end.
+ * The lines at the end of every later start.
  * @param {{ url: string, credentialsPath: string }} facts
  * @returns {string[]}
  */
 export function laterStartLines({ url, credentialsPath }) {
-  return ['', `footfall is running at ${url}`, `Clients and secrets: ${credentialsPath}`, 'Ctrl-C ends it.'];
+  return [
+    '',
+    `footfall is running at ${url}`,
+    `Clients and secrets: ${credentialsPath}`,
+    'Press Ctrl-C to stop.',
+  ];
 }
 
 /**

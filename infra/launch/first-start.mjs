@@ -1,17 +1,17 @@
 import { startChild } from './child.mjs';
 import { Problem } from './problem.mjs';
 
-/** @typedef {{ readonly created: boolean, readonly credentials: import('./first-lines.mjs').Credentials }} FirstStart */
+/** @typedef {{ readonly created: boolean, readonly credentials: import('./first-lines.mjs').SiteCredentials }} FirstStart */
 
 const TIME_MAX_MS = 60_000;
 const TAIL_LINES = 12;
 
 /**
- * Runs the one-shot that makes team, site and clients where there are none. Its standard output holds secrets, so it is
- * read here and goes to no log.
+ * Runs the program that creates team, site and clients when there are none. Its standard output contains secrets, so it
+ * is read here and not logged.
  * @param {import('./child.mjs').ChildPlan} plan
  * @param {import('./log-file.mjs').LogFile} log
- * @param {(stop: () => void) => void} onStarted told how to end it before its time
+ * @param {(stop: () => void) => void} onStarted called with a function that stops the program early
  * @returns {Promise<FirstStart>}
  */
 export async function runFirstStart(plan, log, onStarted) {
@@ -28,7 +28,7 @@ export async function runFirstStart(plan, log, onStarted) {
   const tail = log.tail(TAIL_LINES);
   log.close();
   if (code === 0 && answer !== undefined) return answer;
-  throw new Problem('Team, site and clients could not be made. The last lines of the log are above.', tail);
+  throw new Problem('Team, site and clients could not be created. The end of the log is above.', tail);
 }
 
 /**
@@ -42,6 +42,6 @@ export function parseFirstStart(line) {
       ? answer
       : undefined;
   } catch {
-    return undefined; // Some other line.
+    return undefined; // Another line.
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Problem } from './problem.mjs';
 
 /**
- * Throws a `Problem` unless the HTTP library's binary loads here. node-version.mjs refuses what is known not to work
+ * Throws a `Problem` unless the HTTP library's binary loads. node-version.mjs rejects known incompatible versions
  * before anything is installed; this finds the rest, such as another build of the library or a damaged file.
  * @param {string} root
  */
@@ -13,13 +13,14 @@ export function checkHttpLibrary(root) {
   } catch (error) {
     const where = `Node ${process.versions.node} (${process.platform} ${process.arch})`;
     throw new Problem(
-      `The HTTP library does not load on ${where}: ${reasonIn(String(error))}. See Machine in README.md for what it needs.`,
+      `The HTTP library does not load on ${where}: ${reasonIn(String(error))}. See "Machine" in README.md for its requirements.`,
     );
   }
 }
 
 /**
- * The library puts a list of versions and an empty line before the reason; Node puts a list of files after it.
+ * In the error, the library puts a list of versions and an empty line before the reason, and Node a list of files after
+ * it.
  * @param {string} text
  */
 function reasonIn(text) {

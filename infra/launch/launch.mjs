@@ -13,14 +13,14 @@ import { formatDuration } from './terminal.mjs';
 /** @typedef {import('./first-start.mjs').FirstStart} FirstStart */
 /**
  * @typedef {object} LaunchOptions
- * @property {import('./settings.mjs').LaunchSettings} settings with the port that will be used
+ * @property {import('./settings.mjs').LaunchSettings} settings with the final port
  * @property {import('./data-folder.mjs').Secrets} secrets
- * @property {import('./nats-version.mjs').NatsServer | undefined} server undefined when an outside bus is used
+ * @property {import('./nats-version.mjs').NatsServer | undefined} server undefined when an external bus is used
  * @property {NodeJS.ProcessEnv} env
  * @property {import('./terminal.mjs').Terminal} terminal
  */
 
-/** One run of the whole service: its parts in the order of their start, which are drained in the opposite order. */
+/** One run of the whole service. Its parts are started in order and drained in reverse order. */
 export class Launch {
   #options;
   #record;
@@ -33,7 +33,7 @@ export class Launch {
   #giveUp = () => {};
 
   /**
-   * Rejects when a part cannot be kept alive.
+   * Rejects when a part cannot be restarted any more.
    * @type {Promise<never>}
    */
   givenUp = new Promise((_resolve, reject) => {
@@ -48,7 +48,7 @@ export class Launch {
     this.givenUp.catch(() => {}); // It is awaited only after the start.
   }
 
-  /** Starts every part in order and prints the last lines; stops early, without an error, when a drain began. */
+  /** Starts every part in order and prints the last lines. Stops early, without an error, when a drain begins. */
   async start() {
     const { settings, secrets, env, terminal } = this.#options;
     const base = {
@@ -61,23 +61,23 @@ export class Launch {
     const CLICKHOUSE_URL = await this.#startStore(base);
     const full = { ...base, NATS_URL, CLICKHOUSE_URL };
     const sealing = { SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey };
-    const first = await this.#makeAccount(full);
+    const first = await this.#ensureAccount(full);
     await this.#startPart(
       'processor',
       planProgram(['dist/processor/main.js'], { ...full, ...sealing }),
       () => 'ready',
     );
-    const facts = await this.#startPart(
+    const ready = await this.#startPart(
       'http',
       planProgram(['dist/infra/process/host.js', 'ingest', 'query'], { ...full, ...sealing }),
-      (ready) => String(ready.url),
+      (line) => String(line.url),
     );
-    if (this.#isStopping || first === undefined || facts === undefined) return;
-    const url = settings.baseUrl || String(facts.url);
+    if (this.#isStopping || first === undefined || ready === undefined) return;
+    const url = settings.baseUrl || String(ready.url);
     for (const line of this.#lastLines(first, url)) terminal.line(line);
   }
 
-  /** Ends the parts, the last one first, each when the one before it is gone. */
+  /** Stops the parts in reverse order, each after the one before it has exited. */
   async drain() {
     this.#isStopping = true;
     this.#stopFirstStart();
@@ -90,7 +90,7 @@ export class Launch {
     this.#record.clear();
   }
 
-  /** Kills every part, now. */
+  /** Kills every part immediately. */
   killAll() {
     for (const part of this.#parts) part.kill();
     this.#stopFirstStart();
@@ -98,12 +98,12 @@ export class Launch {
 
   /**
    * @param {NodeJS.ProcessEnv} env
-   * @returns {Promise<string>} the address of the bus, with user and password
+   * @returns {Promise<string>} the URL of the bus, with user and password
    */
   async #startBus(env) {
     const { settings, secrets, server, terminal } = this.#options;
     if (server === undefined) {
-      await terminal.step('bus', async () => `outside, at ${await checkOutsideBus(settings.natsUrl)}`);
+      await terminal.step('bus', async () => `external, at ${await checkOutsideBus(settings.natsUrl)}`);
       return settings.natsUrl;
     }
     const { plan, url } = await planBus({ settings, secrets, server, env });
@@ -113,14 +113,14 @@ export class Launch {
 
   /**
    * @param {NodeJS.ProcessEnv} env
-   * @returns {Promise<string>} the address of the store, with user and password
+   * @returns {Promise<string>} the URL of the store, with user and password
    */
   async #startStore(env) {
     const { settings, secrets, terminal } = this.#options;
     if (settings.clickhouseUrl !== '') {
       await terminal.step(
         'store',
-        async () => `outside, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
+        async () => `external, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
       );
       return settings.clickhouseUrl;
     }
@@ -133,7 +133,7 @@ export class Launch {
    * @param {NodeJS.ProcessEnv} env
    * @returns {Promise<FirstStart | undefined>}
    */
-  async #makeAccount(env) {
+  async #ensureAccount(env) {
     if (this.#isStopping) return undefined;
     const { settings, terminal } = this.#options;
     const log = openLogFile(join(settings.dataDir, 'logs/first-start.log'));
@@ -144,7 +144,7 @@ export class Launch {
       first = await runFirstStart(plan, log, (stop) => {
         this.#stopFirstStart = stop;
       });
-      return first.created ? 'team, site and clients made' : 'team, site and clients found';
+      return first.created ? 'created a team, a site and clients' : 'team, site and clients exist';
     });
     return first;
   }
@@ -153,7 +153,7 @@ export class Launch {
    * @param {string} name
    * @param {ChildPlan} plan
    * @param {(ready: Record<string, unknown>) => string} describe
-   * @returns {Promise<Record<string, unknown> | undefined>} what its ready line says; undefined when a drain began
+   * @returns {Promise<Record<string, unknown> | undefined>} what its ready line says; undefined when a drain has begun
    */
   async #startPart(name, plan, describe) {
     if (this.#isStopping) return undefined;
@@ -169,12 +169,12 @@ export class Launch {
     });
     this.#parts.push(part);
     /** @type {Record<string, unknown> | undefined} */
-    let facts;
+    let ready;
     await terminal.step(name, async () => {
-      facts = await part.start();
-      return describe(facts);
+      ready = await part.start();
+      return describe(ready);
     });
-    return facts;
+    return ready;
   }
 
   /**

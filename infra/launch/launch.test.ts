@@ -23,7 +23,7 @@ import { parseFirstStart } from './first-start.mjs';
 import { takeLock, waitForLock } from './lock.mjs';
 import { openLogFile } from './log-file.mjs';
 import { createLogLines, readableLogLine } from './log-lines.mjs';
-import { sumOf, targetOf } from './nats-release.mjs';
+import { checksumOf, targetOf } from './nats-release.mjs';
 import { knownNatsServer } from './nats-server.mjs';
 import { parseNatsVersion } from './nats-version.mjs';
 import { isInstalled } from './packages.mjs';
@@ -45,7 +45,7 @@ describe('versions', () => {
     ['nats-server: v2.9.10', '2.9.10'],
     ['nats-server: v2.11.0-RC.1\n', '2.11.0-RC.1'],
     ['something else 2.10.1', undefined],
-  ])('%s is understood', (output, version) => {
+  ])('%s is parsed', (output, version) => {
     expect(parseNatsVersion(output)).toBe(version);
   });
 
@@ -54,11 +54,11 @@ describe('versions', () => {
     ['2.9.25', false],
     ['3.0.0', true],
     ['1.99.0', false],
-  ])('nats-server %s is new enough: %s', async (version, isNewEnough) => {
+  ])('nats-server %s is supported: %s', async (version, isSupported) => {
     const path = join(folder, 'nats-server');
     writeFileSync(path, `#!/bin/sh\necho nats-server: v${version}\n`, { mode: 0o755 });
     expect((await knownNatsServer({ NATS_SERVER: '', PATH: folder }, folder)) !== undefined).toBe(
-      isNewEnough,
+      isSupported,
     );
   });
 });
@@ -67,14 +67,14 @@ describe('sources of nats-server', () => {
   const output =
     'http://mirror/debian|bookworm|main\nhttp://mirror/debian|bookworm|main\nhttp://other|stable|main\n';
 
-  test('the next release is asked for at the mirror of the machine, under its keyring', () => {
+  test("the next release is requested from the machine's mirror, with its keyring", () => {
     const next = sourcesFor('next', parseIndexTargets(output), 'bookworm');
     expect(sourceLines(next, '/keys.gpg')).toBe(
       'deb [signed-by=/keys.gpg] http://mirror/debian trixie main\n',
     );
   });
 
-  test('foreign sources are never asked', () => {
+  test('third-party sources are never used', () => {
     expect(sourcesFor('own', parseIndexTargets(output), 'bookworm').map(({ uri }) => uri)).toEqual([
       'http://mirror/debian',
     ]);
@@ -88,10 +88,10 @@ describe('sources of nats-server', () => {
     expect(parseOsRelease('ID=alpine\n')).toEqual({ id: 'alpine', suite: '' });
   });
 
-  test('the sum of an archive is found in the list, and a list without it is an error', () => {
+  test('the checksum of an archive is found in the list; a list without it is an error', () => {
     const list = Buffer.from('ABC  one.tar.gz\ndef *two.tar.gz\n');
-    expect([sumOf('one.tar.gz', list), sumOf('two.tar.gz', list)]).toEqual(['abc', 'def']);
-    expect(() => sumOf('three.tar.gz', list)).toThrow('does not name');
+    expect([checksumOf('one.tar.gz', list), checksumOf('two.tar.gz', list)]).toEqual(['abc', 'def']);
+    expect(() => checksumOf('three.tar.gz', list)).toThrow('does not contain');
     expect([targetOf('linux', 'x64'), targetOf('win32', 'x64')]).toEqual(['linux-amd64', undefined]);
   });
 });
@@ -129,7 +129,7 @@ describe('restarts', () => {
     expect(delays).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
   });
 
-  test('are forgotten after a minute of health', () => {
+  test('are reset after a healthy minute', () => {
     expect(afterDeath({ failures: 7, earlyFailures: 7 }, 60_000)).toEqual({
       failures: 1,
       earlyFailures: 0,
@@ -138,7 +138,7 @@ describe('restarts', () => {
     });
   });
 
-  test('end with the eighth early death in a row, and only then', () => {
+  test('end with the eighth early exit in a row, and only then', () => {
     expect(afterDeath({ failures: 6, earlyFailures: 6 }, 50).givesUp).toBe(false);
     expect(afterDeath({ failures: 7, earlyFailures: 7 }, 50).givesUp).toBe(true);
     expect(afterDeath({ failures: 7, earlyFailures: 7 }, 10_000).givesUp).toBe(false);
@@ -146,7 +146,7 @@ describe('restarts', () => {
 });
 
 describe('a lock', () => {
-  test('of a living process is respected, and names it', () => {
+  test('of a running process is respected, and names it', () => {
     const path = join(folder, 'lock');
     const first = takeLock(path);
     expect(takeLock(path)).toEqual({ heldBy: process.pid });
@@ -155,12 +155,12 @@ describe('a lock', () => {
   });
 
   test.each([
-    ['of a dead process', () => JSON.stringify({ pid: 2 ** 22 + 1, identity: 'gone' })],
+    ['of a process that is gone', () => JSON.stringify({ pid: 2 ** 22 + 1, identity: 'gone' })],
     [
-      'of a process whose pid now belongs to another',
+      'whose process ID now belongs to another process',
       () => JSON.stringify({ pid: process.pid, identity: 'earlier' }),
     ],
-    ['with a broken text', () => '{'],
+    ['with invalid content', () => '{'],
   ])('%s is taken over', (_name, content) => {
     const path = join(folder, 'lock');
     writeFileSync(path, content());
@@ -171,7 +171,7 @@ describe('a lock', () => {
     });
   });
 
-  test('that is just being written is respected, and taken over when it stays empty', () => {
+  test('that is being written is respected, and is taken over when it stays empty', () => {
     const path = join(folder, 'lock');
     writeFileSync(path, '');
     expect(takeLock(path)).toEqual({ heldBy: 0 });
@@ -194,7 +194,7 @@ describe('a data folder', () => {
     for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'data', name), content);
   };
 
-  test('that does not exist is made, only for its owner, and is the same the next time', () => {
+  test('that does not exist is created, for its owner only, and is the same at the next start', () => {
     const first = open();
     expect(first.isFirstStart).toBe(true);
     expect(statSync(join(folder, 'data/secrets.json')).mode & 0o777).toBe(0o600);
@@ -205,10 +205,15 @@ describe('a data folder', () => {
     second.lock.release();
   });
 
-  test('in use is refused, naming the process', () => {
+  test('in use is rejected, naming the process', () => {
     const first = open();
-    expect(() => open()).toThrow(`in use by process ${process.pid}`);
+    expect(() => open()).toThrow(`in use by process ${process.pid}. Stop it (kill ${process.pid}) first`);
     first.lock.release();
+  });
+
+  test('whose lock is being written is rejected without naming a process to kill', () => {
+    prepare({ lock: '' });
+    expect(() => open()).toThrow(/in use by another process\. Stop it first, or set DATA_DIR/);
   });
 
   const client = { id: 'i', secret: 's' };
@@ -221,9 +226,9 @@ describe('a data folder', () => {
     ['with a broken footfall.json', { 'footfall.json': '{' }, 'footfall.json is damaged'],
     ['with a footfall.json of another kind', { 'footfall.json': '[]' }, 'footfall.json is damaged'],
     ['that lost its footfall.json', { store: '' }, 'footfall.json is missing'],
-    ['of a newer version', { 'footfall.json': '{"format":2,"partitions":8}' }, 'newer footfall'],
+    ['of a newer version', { 'footfall.json': '{"format":2,"partitions":8}' }, 'newer version of footfall'],
     ['of other partitions', { 'footfall.json': '{"format":1,"partitions":4}' }, 'Set PARTITIONS=4'],
-    ['with other things in it', { 'thesis.txt': '' }, 'holds other things (thesis.txt)'],
+    ['with other things in it', { 'thesis.txt': '' }, 'contains other files (thesis.txt)'],
     [
       'with broken credentials',
       { 'footfall.json': marker, 'credentials.json': '{"a":' },
@@ -234,14 +239,14 @@ describe('a data folder', () => {
       { 'footfall.json': marker, 'credentials.json': '{}' },
       'credentials.json is damaged',
     ],
-  ])('%s is refused in one line, and left unlocked', (_name, files, message) => {
+  ])('%s is rejected in one line, and left unlocked', (_name, files, message) => {
     prepare(files);
     expect(() => open()).toThrow(message);
     expect(() => open()).toThrow(/^[^\n]+\.$/);
     expect(existsSync(join(folder, 'data/lock'))).toBe(false);
   });
 
-  test('with lost secrets or left-over parts of a write opens', () => {
+  test('with lost secrets or files of an interrupted write opens', () => {
     prepare({ 'footfall.json': marker, 'secrets.json': 'x', 'credentials.json': credentials, 'a.part': '' });
     const opened = open();
     expect(opened.secrets.busPassword).toMatch(/^s[0-9a-f]{48}$/);
@@ -250,11 +255,11 @@ describe('a data folder', () => {
   });
 
   test.each([
-    ['of a service that had no key', ['secretsKey'], { secretsKey: undefined }],
-    ['whose key is damaged', ['secretsKey'], { secretsKey: 'ab' }],
-    ['that lost a password', ['busPassword'], { busPassword: undefined }],
+    ['without a key', ['secretsKey'], { secretsKey: undefined }],
+    ['with a damaged key', ['secretsKey'], { secretsKey: 'ab' }],
+    ['without a password', ['busPassword'], { busPassword: undefined }],
     ['with a password that needs quoting', ['storePassword'], { storePassword: 'a"b' }],
-  ])('with secrets %s keeps the others', (_name, made, changed) => {
+  ])('with secrets %s preserves the others', (_name, made, changed) => {
     const whole = { busUser: 'u', busPassword: 'p', storePassword: 's' };
     const before: Record<string, unknown> = { ...whole, secretsKey: 'ab'.repeat(32), ...changed };
     prepare({ 'footfall.json': marker, 'secrets.json': JSON.stringify(before) });
@@ -267,7 +272,7 @@ describe('a data folder', () => {
     expect(second.secrets).toEqual(first.secrets);
   });
 
-  test('that is a file is refused', () => {
+  test('that is a file is rejected', () => {
     writeFileSync(join(folder, 'data'), '');
     expect(() => open()).toThrow('it is not a folder');
     expect(() => openDataFolder(join(folder, 'data/below'), 8)).toThrow('a part of the path is a file');
@@ -287,11 +292,11 @@ describe('settings of the launcher', () => {
     ['PARTITIONS', '0'],
     ['NATS_URL', 'secret-host:4222'],
     ['CLICKHOUSE_URL', 'secret-host'],
-  ])('%s=%s is refused, naming the variable', (name, value) => {
+  ])('%s=%s is rejected, naming the variable', (name, value) => {
     expect(() => readLaunchSettings({ [name]: value })).toThrow(new RegExp(`^${name} `));
   });
 
-  test('a bad address is not shown, since it may hold a password', () => {
+  test('an invalid URL is not shown, because it may contain a password', () => {
     expect(() => readLaunchSettings({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
   });
 });
@@ -307,7 +312,7 @@ describe('what the terminal shows', () => {
   };
   const url = 'http://127.0.0.1:3000';
 
-  test('first: the clients, and commands that use the right one', () => {
+  test('at the first start: the clients, and commands with the right client', () => {
     const text = firstStartLines({ url, credentials, credentialsPath: '/d/credentials.json' }).join('\n');
     expect(text).toMatch(/root {3}r {2}sr/);
     expect(text).toContain(`curl ${url}/track`);
@@ -319,10 +324,10 @@ describe('what the terminal shows', () => {
     );
   });
 
-  test('later: no secret', () => {
+  test('at a later start: no secret', () => {
     const lines = laterStartLines({ url, credentialsPath: '/d/credentials.json' });
     expect(lines.join('\n')).toBe(
-      `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nCtrl-C ends it.`,
+      `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nPress Ctrl-C to stop.`,
     );
   });
 
@@ -339,13 +344,13 @@ describe('what the terminal shows', () => {
     ],
     ['an error of the bus', '[7] 2026/01/01 00:00:00.1 [ERR] disk full', 'error: disk full'],
     ['a notice', '{"level":30,"msg":"fine"}', undefined],
-    ['a line cut off', '{"level":40,"msg":"sl', undefined],
+    ['a truncated line', '{"level":40,"msg":"sl', undefined],
     ['any other line', 'ready {}', undefined],
   ])('%s', (_name, line, shown) => {
     expect(readableLogLine(line)).toBe(shown);
   });
 
-  test('a flood of warnings becomes a few lines and a count', () => {
+  test('many warnings become a few lines and a count', () => {
     let nowMs = 0;
     const lines: string[] = [];
     const log = createLogLines(
@@ -359,7 +364,7 @@ describe('what the terminal shows', () => {
     expect(lines.slice(5)).toEqual(['… 95 more warnings are in the logs', 'store warning: slow']);
   });
 
-  test('a step is one line with its time, without colour or control characters when it is no terminal', async () => {
+  test('a step is one line with its duration, without colour or control characters when the output is not a terminal', async () => {
     let text = '';
     const output = {
       write: (part: string) => {
@@ -380,11 +385,11 @@ describe('what the terminal shows', () => {
   });
 });
 
-test('the store is started with the threads that it needs', () => {
+test('the store is started with enough threads', () => {
   expect(STORE_THREADS).toBeGreaterThanOrEqual(THREADS_MIN);
 });
 
-test('lines of parts are told from their ready line', () => {
+test('the ready line of a part is recognized among its output', () => {
   expect(parseReadyLine('ready {"url":"u"}')).toEqual({ url: 'u' });
   expect(parseReadyLine('ready')).toEqual({});
   expect(parseReadyLine('ready {')).toBeUndefined();
@@ -393,13 +398,14 @@ test('lines of parts are told from their ready line', () => {
   expect(parseFirstStart('null')).toBeUndefined();
 });
 
-test('a log keeps two files, and its tail is of this run', () => {
+test('a log has at most two files, and its tail is of this run only', () => {
   const path = join(folder, 'logs/store.log');
   writeFileSync(join(folder, 'x'), '');
   const earlier = openLogFile(path, 10);
   earlier.write('of an earlier run\n');
   earlier.close();
   const log = openLogFile(path, 10);
+  expect(log.tail(2)).toBe('');
   for (const line of ['one two three\n', 'four\n', 'five six seven\n']) log.write(line);
   expect(log.tail(2)).toBe('four\nfive six seven');
   log.close();
@@ -407,7 +413,7 @@ test('a log keeps two files, and its tail is of this run', () => {
   expect(readFileSync(path, 'utf8') + readFileSync(`${path}.1`, 'utf8')).not.toContain('earlier');
 });
 
-test('packages are installed when all but the optional ones are there in the same version', () => {
+test('packages are up to date when all but the optional ones are installed in the same version', () => {
   const lock = {
     packages: {
       '': {},
@@ -420,7 +426,7 @@ test('packages are installed when all but the optional ones are there in the sam
   expect(isInstalled(lock, { packages: {} })).toBe(false);
 });
 
-test('a changed source asks for a build, a changed test or text does not', () => {
+test('a changed source needs a build, a changed test or document does not', () => {
   mkdirSync(join(folder, 'infra'));
   const before = sourceState(folder);
   writeFileSync(join(folder, 'infra/a.test.ts'), '');

@@ -13,13 +13,15 @@ import { identityOf } from './processes.mjs';
 
 /** @typedef {{ release(): void }} Lock */
 
-// A lock file is written right after it is created; one that stays empty this long belongs to a writer that died.
+// A lock file is written right after it is created, so one that stays empty this long belongs to a process that died.
 const EMPTY_MAX_MS = 2_000;
 const WAIT_MS = 100;
 
 /**
- * Takes the lock at `path` for this process, or says which process holds it. A lock whose process is gone is taken
- * over: the file names pid and start time, so that another process that got the same pid later is not believed.
+ * Takes the lock at `path` for this process, or returns the process that owns it. The lock of a process that is gone is
+ * taken over; the file contains process ID and start time, so a reused process ID is recognized.
+ *
+ * proper-lockfile cannot be used, because this lock guards `npm ci` itself.
  * @param {string} path
  * @returns {Lock | { heldBy: number }}
  */
@@ -36,18 +38,18 @@ export function takeLock(path) {
 }
 
 /**
- * Waits until the lock is ours.
+ * Waits until this process owns the lock.
  * @param {string} path
- * @param {(heldBy: number) => void} onWait told once, when it has to wait
+ * @param {(heldBy: number) => void} onWait called once if it has to wait
  * @returns {Promise<Lock>}
  */
 export async function waitForLock(path, onWait) {
-  let told = false;
+  let hasReported = false;
   for (;;) {
-    const taken = takeLock(path);
-    if ('release' in taken) return taken;
-    if (!told) onWait(taken.heldBy);
-    told = true;
+    const attempt = takeLock(path);
+    if ('release' in attempt) return attempt;
+    if (!hasReported) onWait(attempt.heldBy);
+    hasReported = true;
     await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
   }
 }
@@ -70,7 +72,7 @@ function createFile(path, content) {
 
 /**
  * @param {string} path
- * @returns {number | undefined} the pid of the living holder; 0 for one that is just writing its name
+ * @returns {number | undefined} the process ID of the running owner; 0 while an owner is writing its lock
  */
 function holderOf(path) {
   const text = readText(path);
@@ -79,14 +81,14 @@ function holderOf(path) {
     const { pid, identity } = JSON.parse(text);
     return typeof pid === 'number' && identity !== '' && identityOf(pid) === identity ? pid : undefined;
   } catch {
-    // Not our text: whoever wrote it is not a holder we know how to respect.
+    // Not written by this program, so its owner is unknown and the lock does not count.
     return undefined;
   }
 }
 
 /**
- * Moves the file away before deleting it: of two processes that found the same stale lock, only one can move it, so
- * the other cannot delete the lock that the first has taken meanwhile.
+ * Moves the file away before deleting it. Of two processes that found the same stale lock only one can move it, so the
+ * other cannot delete the lock that the first has taken meanwhile.
  * @param {string} path
  */
 function removeStale(path) {
@@ -94,10 +96,10 @@ function removeStale(path) {
   try {
     renameSync(path, aside);
   } catch {
-    return; // Somebody else moved it: the next try finds out who holds it.
+    return; // Another process moved it; the next attempt finds the owner.
   }
   if (holderOf(aside) === undefined) return rmSync(aside, { force: true });
-  // Between our look and our move the lock was taken over by a living process: give it back.
+  // A running process took the lock over between check and move: move it back.
   renameSync(aside, path);
 }
 

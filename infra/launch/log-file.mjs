@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { lastLines } from './commands.mjs';
 
@@ -17,8 +8,8 @@ const BYTES_MAX = 10 * 1024 * 1024;
 const TAIL_LENGTH = 16 * 1024;
 
 /**
- * A log that keeps at most twice `bytesMax`: when full it becomes `<path>.1`, in place of the one before. Writing is
- * synchronous, so that the last words of a part are there when the launcher reports them.
+ * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is
+ * synchronous, so that the last output of a part is available when the launcher reports it.
  * @param {string} path
  * @param {number} [bytesMax]
  * @returns {LogFile}
@@ -26,7 +17,7 @@ const TAIL_LENGTH = 16 * 1024;
 export function openLogFile(path, bytesMax = BYTES_MAX) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let isOpen = true;
-  // Of this run only: what an earlier one said would mislead.
+  // Output of this run only: that of an earlier run would mislead.
   let written = '';
   let file = openSync(path, 'a', 0o600);
   let sizeBytes = fstatSync(file).size;
@@ -42,8 +33,7 @@ export function openLogFile(path, bytesMax = BYTES_MAX) {
       sizeBytes += writeSync(file, text);
       written = (written + text).slice(-TAIL_LENGTH);
     },
-    tail: (linesMax) =>
-      lastLines((existsSync(path) ? readFileSync(path, 'utf8') : '').slice(-64 * 1024), linesMax),
+    tail: (linesMax) => lastLines(written, linesMax),
     close: () => {
       if (isOpen) closeSync(file);
       isOpen = false;

@@ -2,15 +2,15 @@
 
 const WARN = 40;
 const ERROR = 50;
-// Fields that every line has, or that its beginning already shows.
+// Fields that are in every line or already shown at its start.
 const HIDDEN_FIELDS = ['level', 'time', 'pid', 'hostname', 'component', 'msg', 'v'];
 const VALUE_LENGTH_MAX = 160;
 const LINES_PER_WINDOW = 5;
 const WINDOW_MS = 2_000;
 
 /**
- * Shows warnings and errors of the parts on the terminal, a few per window; what was held back is counted and is in
- * the log files all the same.
+ * Shows warnings and errors of the parts on the terminal, a few per time window. The others are counted; all of them
+ * are in the log files.
  * @param {(part: string, text: string) => void} write
  * @param {() => number} nowMs
  * @returns {LogLines}
@@ -18,26 +18,26 @@ const WINDOW_MS = 2_000;
 export function createLogLines(write, nowMs) {
   let windowStartMs = -WINDOW_MS;
   let shown = 0;
-  let heldBack = 0;
+  let suppressed = 0;
   return {
     show: (part, line) => {
       const text = readableLogLine(line);
       if (text === undefined) return;
       if (nowMs() - windowStartMs >= WINDOW_MS) {
-        if (heldBack > 0) write('…', `${heldBack} more warnings are in the logs`);
+        if (suppressed > 0) write('…', `${suppressed} more warnings are in the logs`);
         windowStartMs = nowMs();
         shown = 0;
-        heldBack = 0;
+        suppressed = 0;
       }
       shown += 1;
-      if (shown > LINES_PER_WINDOW) heldBack += 1;
+      if (shown > LINES_PER_WINDOW) suppressed += 1;
       else write(part, text);
     },
   };
 }
 
 /**
- * One log line as a person reads it; undefined for what is not worth a look: below warn, or not a log line.
+ * One log line in readable form; undefined below level warn and for lines that are not log records.
  * @param {string} line
  * @returns {string | undefined}
  */
@@ -61,7 +61,7 @@ function parseRecord(line) {
   try {
     return JSON.parse(line);
   } catch {
-    return undefined; // A line that was cut off; it is in the log file as it came.
+    return undefined; // A truncated line; the log file contains it unchanged.
   }
 }
 
@@ -73,7 +73,7 @@ function shortValue(value) {
 }
 
 /**
- * Of an error, as the logger writes it with type, message and stack, only the message.
+ * The message of an error that the logger has written with type, message and stack.
  * @param {unknown} value
  */
 function errorMessage(value) {

@@ -6,8 +6,8 @@ import { probeNatsServer } from './nats-version.mjs';
 /** @typedef {import('./nats-version.mjs').NatsServer} NatsServer */
 
 /**
- * Unpacks the distribution's nats-server into `cache`. A Debian whose own is older than 2.10 takes that of the next
- * release, which runs there too: it is a program that needs no libraries.
+ * Unpacks the distribution's nats-server into `cache`. A Debian whose own nats-server is older than 2.10 takes that of
+ * the next release, which runs there too, because it is statically linked.
  * @param {string} cache
  * @param {(text: string) => void} note
  * @param {string[]} failures
@@ -27,7 +27,7 @@ export async function natsFromPackage(cache, note, failures) {
     const program = ['usr/sbin/nats-server', 'usr/bin/nats-server'].find((path) =>
       existsSync(join(unpacked, path)),
     );
-    if (program === undefined) throw new Error('the package holds no nats-server');
+    if (program === undefined) throw new Error('the package contains no nats-server');
     const server = await probeNatsServer(join(unpacked, program), `from the ${label}`);
     if (server === undefined) throw new Error('it is older than 2.10, or does not run on this machine');
     return moveToCache(server, cache);

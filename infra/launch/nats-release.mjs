@@ -9,20 +9,20 @@ import { probeNatsServer } from './nats-version.mjs';
 const VERSION = '2.10.29';
 const RELEASE = `https://github.com/nats-io/nats-server/releases/download/v${VERSION}`;
 /**
- * The archives' SHA-256 as the project's own container images pin them. For other machines the list that is published
- * beside the archives is taken: it proves that the download is whole, and no more than that.
+ * The archives' SHA-256 as the project's own container images pin them. On other platforms the checksum list published
+ * beside the archives is used, which only proves that the download is complete.
  * @type {Readonly<Record<string, string>>}
  */
 const KNOWN_SHA256 = {
   'linux-amd64': 'e314da74a83a1d3876db8814c27eb990fe729640fd6452025b441bcede8390da',
   'linux-arm64': 'da4b27942ecfb4c5f0c54553d2e7f470ddda9d7581cfe8131b351a0e223ed401',
 };
-// Without a network this has to fail soon, since there is something else to try.
+// Without a network this must fail soon, because there is another source to try.
 const CONNECT_MS = 5_000;
 const DOWNLOAD_MS = 180_000;
 
 /**
- * Fetches the official release into `cache`. On failure adds the reason to `failures`.
+ * Downloads the official release into `cache`. On failure it adds the reason to `failures`.
  * @param {string} cache
  * @param {(text: string) => void} note
  * @param {string[]} failures
@@ -36,7 +36,7 @@ export async function natsFromRelease(cache, note, failures) {
   }
   const scratch = join(cache, `scratch-release-${process.pid}`);
   try {
-    note(`fetching nats-server ${VERSION}`);
+    note(`downloading nats-server ${VERSION}`);
     mkdirSync(scratch, { recursive: true });
     return await fetchRelease({ target, scratch, cache });
   } catch (error) {
@@ -54,7 +54,8 @@ export async function natsFromRelease(cache, note, failures) {
 async function fetchRelease({ target, scratch, cache }) {
   const name = `nats-server-v${VERSION}-${target}`;
   const archive = await download(`${RELEASE}/${name}.tar.gz`);
-  const expected = KNOWN_SHA256[target] ?? sumOf(`${name}.tar.gz`, await download(`${RELEASE}/SHA256SUMS`));
+  const expected =
+    KNOWN_SHA256[target] ?? checksumOf(`${name}.tar.gz`, await download(`${RELEASE}/SHA256SUMS`));
   const actual = createHash('sha256').update(archive).digest('hex');
   if (actual !== expected) throw new Error(`the archive's SHA-256 is ${actual}, expected ${expected}`);
   writeFileSync(join(scratch, 'archive.tar.gz'), archive);
@@ -71,7 +72,7 @@ async function fetchRelease({ target, scratch, cache }) {
 /**
  * @param {string} platform
  * @param {string} arch
- * @returns {string | undefined} as it stands in the names of the archives
+ * @returns {string | undefined} as used in the names of the archives
  */
 export function targetOf(platform, arch) {
   const archName = { x64: 'amd64', arm64: 'arm64' }[arch];
@@ -83,12 +84,12 @@ export function targetOf(platform, arch) {
  * @param {string} name
  * @param {Buffer} list lines of `<sha256>  <file>`
  */
-export function sumOf(name, list) {
+export function checksumOf(name, list) {
   for (const line of list.toString('utf8').split('\n')) {
-    const [sum, file] = line.trim().split(/\s+\*?/);
-    if (file === name && sum !== undefined) return sum.toLowerCase();
+    const [checksum, file] = line.trim().split(/\s+\*?/);
+    if (file === name && checksum !== undefined) return checksum.toLowerCase();
   }
-  throw new Error(`the release's list of sums does not name ${name}`);
+  throw new Error(`the release's checksum list does not contain ${name}`);
 }
 
 /** @param {string} url */

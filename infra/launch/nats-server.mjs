@@ -11,13 +11,13 @@ import { projectRoot } from './root.mjs';
 /** @typedef {Readonly<Record<string, string | undefined>>} Env */
 
 const WHAT_TO_DO =
-  'Install nats-server 2.10 or newer, or set NATS_SERVER to its path, or NATS_URL to a running one.';
+  'Install nats-server 2.10 or newer, set NATS_SERVER to its path, or set NATS_URL to a running server.';
 
 /**
- * The nats-server to run, 2.10 or newer: NATS_SERVER, our cache, PATH, the official release, a package of the
- * distribution, in this order. What had to be fetched is kept in `.cache/`, so this is quick the next time.
+ * Finds a nats-server of version 2.10 or newer: from NATS_SERVER, the cache, PATH, the official release or a package of
+ * the distribution, in this order. A download stays in `.cache/`, so the next call is fast.
  * @param {Env} env
- * @param {(text: string) => void} [note] told what is under way
+ * @param {(text: string) => void} [note] called with the current step
  * @returns {Promise<NatsServer>}
  */
 export async function ensureNatsServer(env, note = () => {}) {
@@ -35,7 +35,7 @@ export async function ensureNatsServer(env, note = () => {}) {
 }
 
 /**
- * One that needs no fetching.
+ * A nats-server that needs no download.
  * @param {Env} env
  * @param {string} cache
  * @returns {Promise<NatsServer | undefined>}
@@ -45,9 +45,7 @@ export async function knownNatsServer(env, cache) {
   if (named === '') return (await firstCached(cache)) ?? (await onPath(env));
   const server = await probeNatsServer(named, 'from NATS_SERVER');
   if (server !== undefined) return server;
-  throw new Problem(
-    `NATS_SERVER: ${named} is not a nats-server (2.10 or newer) that runs here. ${WHAT_TO_DO}`,
-  );
+  throw new Problem(`NATS_SERVER: ${named} is not a working nats-server 2.10 or newer. ${WHAT_TO_DO}`);
 }
 
 /**
@@ -63,12 +61,12 @@ async function obtainNatsServer(cache, note) {
     (await natsFromRelease(cache, note, failures)) ?? (await natsFromPackage(cache, note, failures));
   if (server !== undefined) return server;
   const detail = failures.map((failure) => `  ${failure}`).join('\n');
-  throw new Problem(`No nats-server to be had on this machine. ${WHAT_TO_DO}`, detail);
+  throw new Problem(`nats-server is not installed and could not be downloaded. ${WHAT_TO_DO}`, detail);
 }
 
 /**
  * @param {string} cache
- * @returns {Promise<NatsServer | undefined>} one in the cache that runs
+ * @returns {Promise<NatsServer | undefined>} a working one from the cache
  */
 async function firstCached(cache) {
   for (const folder of listFolder(cache).filter((name) => /^nats-server-\d/.test(name))) {

@@ -3,11 +3,14 @@ import { isAtLeast } from './node-version.mjs';
 
 /** @typedef {{ readonly path: string, readonly version: string, readonly from: string }} NatsServer */
 
-/** The first with `sync_interval: always`: an acknowledged message is on disk, and not only in the page cache. */
+/**
+ * The first version with `sync_interval: always`, with which an acknowledged message is on disk and not only in the
+ * page cache.
+ */
 const LEAST = '2.10';
 
 /**
- * The version in the output of `nats-server --version`, or undefined.
+ * The version in the output of `nats-server --version`; undefined when there is none.
  * @param {string} output such as `nats-server: v2.10.27`
  * @returns {string | undefined}
  */
@@ -16,9 +19,9 @@ export function parseNatsVersion(output) {
 }
 
 /**
- * Runs the program to learn its version; undefined when it does not run or is older than 2.10.
+ * Runs the program to get its version; undefined when it does not run or is older than 2.10.
  * @param {string} path
- * @param {string} from where it was found, in words
+ * @param {string} from where it was found, as text
  * @returns {Promise<NatsServer | undefined>}
  */
 export async function probeNatsServer(path, from) {

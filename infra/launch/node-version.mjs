@@ -1,9 +1,9 @@
-// Old versions of Node must be able to read this file and say what is wrong, so its syntax is that of 2015.
+// Old versions of Node must be able to load this file and report the problem, so its syntax is that of 2015.
 
 /**
- * The versions of Node that footfall runs on, the preferred one first, and the oldest glibc that the HTTP library's
- * binary for each loads with. `minor` 11 of Node 20 is the first with `import.meta.dirname`. A test compares the
- * table with the binaries.
+ * The versions of Node that footfall supports, the preferred one first, and the oldest glibc with which the HTTP
+ * library's binary loads on each. Node 20.11 is the first with `import.meta.dirname`. A test compares the table with
+ * the binaries.
  */
 export const SUPPORTED_NODES = [
   { major: 24, minor: 0, abi: 137, glibc: '2.38' },
@@ -12,9 +12,9 @@ export const SUPPORTED_NODES = [
 ];
 
 /**
- * What is wrong with this version of Node on this machine, or an empty text.
+ * Describes what is wrong with this version of Node on this machine; an empty string when it is supported.
  * @param {{ version: string, platform: string, glibc: string }} machine version such as 20.11.0; glibc such as 2.36,
- *   empty when there is none or when this Node cannot say
+ * empty when there is none or this Node does not report it
  * @returns {string} one line
  */
 export function nodeProblem(machine) {
@@ -22,17 +22,17 @@ export function nodeProblem(machine) {
   var minor = Number(machine.version.split('.')[1]);
   var supported = SUPPORTED_NODES.filter((node) => node.major === major && node.minor <= minor)[0];
   if (supported === undefined) {
-    return `footfall needs Node 24, 22 or 20 (20.11 or newer), and this is Node ${machine.version}. ${advice(machine)}`;
+    return `footfall needs Node 24, 22 or 20 (20.11 or newer), but this is Node ${machine.version}. ${advice(machine)}`;
   }
   if (machine.platform !== 'linux') return '';
   if (machine.glibc === '') {
-    return 'The HTTP library needs glibc, and this system has another C library. Use a distribution with glibc, such as Debian.';
+    return 'The HTTP library needs glibc, but this system has another C library. Use a distribution with glibc, such as Debian.';
   }
   if (isAtLeast(machine.glibc, supported.glibc)) return '';
   return `Node ${major} needs glibc ${supported.glibc} or newer for the HTTP library; this machine has ${machine.glibc}. ${advice(machine)}`;
 }
 
-/** What `nodeProblem` asks about this process. */
+/** The facts about this process that `nodeProblem` needs. */
 export function thisMachine() {
   return { version: process.versions.node, platform: process.platform, glibc: glibcVersion() };
 }
@@ -48,10 +48,10 @@ function advice(machine) {
     : `Use Node ${loading.major}, or a newer distribution.`;
 }
 
-/** @returns {string} such as 2.36; empty without glibc, and on a Node that has no reports */
+/** @returns {string} such as 2.36; empty without glibc and on a Node without reports */
 function glibcVersion() {
   if (!process.report) return '';
-  // Otherwise the report asks the network for the names of open connections.
+  // Otherwise the report looks up the names of open connections over the network.
   Object.assign(process.report, { excludeNetwork: true });
   return Object(Object(process.report.getReport()).header).glibcVersionRuntime || '';
 }

@@ -6,9 +6,9 @@ import { projectRoot } from '../root.ts';
 import { checkHttpLibrary } from './http-library.mjs';
 import { isAtLeast, nodeProblem, SUPPORTED_NODES, thisMachine } from './node-version.mjs';
 
-const NEEDS = 'footfall needs Node 24, 22 or 20 (20.11 or newer), and this is Node';
+const NEEDS = 'footfall needs Node 24, 22 or 20 (20.11 or newer), but this is Node';
 const NO_GLIBC =
-  'The HTTP library needs glibc, and this system has another C library. Use a distribution with glibc, such as Debian.';
+  'The HTTP library needs glibc, but this system has another C library. Use a distribution with glibc, such as Debian.';
 
 test.each([
   ['20.11.0', '2.36', ''],
@@ -38,17 +38,17 @@ test.each([
   ['25.1.0', '2.36', `${NEEDS} 25.1.0. Use Node 20, or a newer distribution.`],
   ['26.10.0', '2.41', `${NEEDS} 26.10.0. Use Node 24.`],
   ['24.21.0', '', NO_GLIBC],
-])('Node %s with glibc "%s" is answered with "%s"', (version, glibc, problem) => {
+])('Node %s with glibc "%s": "%s"', (version, glibc, problem) => {
   expect(nodeProblem({ version, platform: 'linux', glibc })).toBe(problem);
 });
 
-test('glibc is not asked for where there is none', () => {
+test('glibc is not required on a platform without it', () => {
   const machine = { version: '24.21.0', platform: 'darwin', glibc: '' };
   expect(nodeProblem(machine)).toBe('');
   expect(nodeProblem({ ...machine, version: '23.0.0' })).toBe(`${NEEDS} 23.0.0. Use Node 24.`);
 });
 
-test('this machine, which runs the tests, is fit to run footfall', () => {
+test('this machine can run footfall', () => {
   expect(nodeProblem(thisMachine())).toBe('');
 });
 
@@ -66,7 +66,7 @@ test.each(SUPPORTED_NODES)(
   },
 );
 
-test('package.json names the versions that are supported', () => {
+test('package.json names the supported versions', () => {
   const { engines } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
   const ranges = SUPPORTED_NODES.map(({ major, minor }) => `^${major}.${minor}.0`).reverse();
   expect(engines.node).toBe(ranges.join(' || '));
@@ -78,7 +78,7 @@ test.each([
     /^The HTTP library does not load on Node \S+ \(\w+ \w+\): libc\.so\.6: version 9 not found\. See [^\n]+\.$/,
   ],
   [`require('./missing.node')`, /: Cannot find module '\.\/missing\.node'\. See [^\n]+$/],
-])('a HTTP library that does not load is refused in one line: %s', (code, message) => {
+])('an HTTP library that does not load is reported in one line: %s', (code, message) => {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-library-'));
   mkdirSync(join(folder, 'node_modules/uWebSockets.js'), { recursive: true });
   writeFileSync(join(folder, 'node_modules/uWebSockets.js/index.js'), code);

@@ -5,8 +5,9 @@ const WAIT_MS = 5_000;
 const NATS_PORT = 4222;
 
 /**
- * Throws a `Problem` unless one of the servers in NATS_URL greets. User and password are never shown.
- * @param {string} natsUrl one address, or several with commas between
+ * Throws a `Problem` unless one of the servers in NATS_URL answers as nats-server does. User and password are never
+ * shown.
+ * @param {string} natsUrl one URL, or several separated by commas
  * @returns {Promise<string>} host and port, for the terminal
  */
 export async function checkOutsideBus(natsUrl) {

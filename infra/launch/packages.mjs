@@ -9,8 +9,8 @@ import { Problem } from './problem.mjs';
 const STAMP = 'node_modules/.footfall-lock';
 
 /**
- * Whether the installed packages are those of the lock file. A stamp of the lock file's hash answers at once; without
- * it (somebody ran npm by hand) npm's own record of what it installed is compared.
+ * Whether the installed packages are those of the lock file. A stamp with the lock file's hash gives a fast answer;
+ * without it (after npm was run by hand) npm's own record of the installed packages is compared.
  * @param {string} root
  */
 export function packagesAreCurrent(root) {
@@ -24,7 +24,8 @@ export function packagesAreCurrent(root) {
 }
 
 /**
- * Installs exactly the packages of the lock file. The tools that tests need are included: one state, not two.
+ * Installs exactly the packages of the lock file, including the tools for tests, so that there is only one possible
+ * state.
  * @param {string} root
  * @param {(text: string) => void} note
  */
@@ -36,7 +37,7 @@ export async function installPackages(root, note) {
   });
   if (result.code !== 0) {
     throw new Problem(
-      `npm ${command} failed; its last lines are above. Put that right (network? disk?) and start again.`,
+      `npm ${command} failed; the end of its output is above. Fix the cause (network, disk space) and start again.`,
       lastLines(result.output, 20),
     );
   }
@@ -45,8 +46,8 @@ export async function installPackages(root, note) {
 }
 
 /**
- * Whether everything that the lock file asks for is there in the same version. Optional packages (those for other
- * machines) may be missing.
+ * Whether every package of the lock file is installed in the same version. Optional packages (for other platforms) may
+ * be missing.
  * @param {LockFile} lock
  * @param {LockFile} installed
  */

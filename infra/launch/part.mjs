@@ -11,8 +11,8 @@ import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
  * @property {ChildPlan} plan
  * @property {import('./log-file.mjs').LogFile} log
  * @property {(line: string) => void} onLine
- * @property {(text: string) => void} say one line for the terminal
- * @property {(pid: number | undefined) => void} onPid told the process id of every run, so that it can be recorded
+ * @property {(text: string) => void} say shows one line on the terminal
+ * @property {(pid: number | undefined) => void} onPid called with the process ID of every run
  * @property {(problem: Problem) => void} onGivenUp
  */
 
@@ -20,7 +20,10 @@ const READY_MAX_MS = 300_000;
 const DRAIN_MAX_MS = 20_000;
 const TAIL_LINES = 12;
 
-/** One part of the service: its process, and another one whenever that dies. */
+/**
+ * One part of the service: a process that is restarted whenever it exits. pm2 cannot supervise it, because the launcher
+ * runs before any package is installed.
+ */
 export class Part {
   /** @type {PartContext} */
   #context;
@@ -40,8 +43,8 @@ export class Part {
   }
 
   /**
-   * Starts the part and resolves with what its ready line says. A part that ends by itself before that has a reason
-   * that will not go away: `Problem`. From then on it is kept alive.
+   * Starts the part and resolves with the content of its ready line. From then on the part is restarted when it exits.
+   * A part that exits by itself before it is ready has a lasting reason, so this throws a `Problem`.
    * @returns {Promise<Record<string, unknown>>}
    */
   async start() {
@@ -50,21 +53,21 @@ export class Part {
       const child = await this.#spawn();
       const facts = await this.#untilReady(child);
       if (facts !== undefined) {
-        void this.#keepAlive(child, startedAtMs); // Ends with `stop`, and reports through the context.
+        void this.#supervise(child, startedAtMs); // Ends with `stop`, and reports through the context.
         return facts;
       }
       const exit = await child.exited;
-      // Killed from outside, as a machine short of memory does: worth another try.
-      const isWorthATry = exit.signal !== null && !this.#isStopping;
-      if (!isWorthATry || !(await this.#waitToRestart(describeExit(exit), Date.now() - startedAtMs))) {
+      // Killed from outside, for example because the machine ran out of memory: worth a retry.
+      const isRetryable = exit.signal !== null && !this.#isStopping;
+      if (!isRetryable || !(await this.#waitToRestart(describeExit(exit), Date.now() - startedAtMs))) {
         throw this.#failure(`${this.name} could not be started: it ${describeExit(exit)}.`);
       }
     }
   }
 
   /**
-   * Asks the process to drain and waits until it is gone; kills it when that takes too long.
-   * @returns {Promise<string>} how it went; empty when there was nothing to end
+   * Asks the process to drain and waits for its exit; kills it after a time limit.
+   * @returns {Promise<string>} the outcome for the terminal; empty when no process was running
    */
   async stop() {
     this.#isStopping = true;
@@ -81,7 +84,7 @@ export class Part {
     return isDrained ? 'drained' : `did not drain within ${DRAIN_MAX_MS / 1000} s and was killed`;
   }
 
-  /** Kills the process, now. */
+  /** Kills the process immediately. */
   kill() {
     this.#isStopping = true;
     this.#child?.signal('SIGKILL');
@@ -106,7 +109,7 @@ export class Part {
    */
   async #untilReady(child) {
     const timer = setTimeout(() => {
-      this.#context.say(`is not ready after ${READY_MAX_MS / 1000} s and is killed`);
+      this.#context.say(`is not ready after ${READY_MAX_MS / 1000} s, killing it`);
       child.signal('SIGKILL');
     }, READY_MAX_MS);
     const facts = await child.ready;
@@ -118,7 +121,7 @@ export class Part {
    * @param {Child} first
    * @param {number} firstStartedAtMs
    */
-  async #keepAlive(first, firstStartedAtMs) {
+  async #supervise(first, firstStartedAtMs) {
     let child = first;
     let startedAtMs = firstStartedAtMs;
     for (;;) {
@@ -130,28 +133,28 @@ export class Part {
         child = await this.#spawn();
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        this.#context.onGivenUp(this.#failure(`${this.name} could not be started again: ${reason}.`));
+        this.#context.onGivenUp(this.#failure(`${this.name} could not be restarted: ${reason}.`));
         return;
       }
       const facts = await this.#untilReady(child);
-      if (facts !== undefined) this.#context.say(`is back after ${Date.now() - startedAtMs} ms`);
+      if (facts !== undefined) this.#context.say(`is ready again after ${Date.now() - startedAtMs} ms`);
     }
   }
 
   /**
-   * @param {string} howItEnded
+   * @param {string} exitText
    * @param {number} livedMs
-   * @returns {Promise<boolean>} whether to start it again
+   * @returns {Promise<boolean>} whether to restart it
    */
-  async #waitToRestart(howItEnded, livedMs) {
+  async #waitToRestart(exitText, livedMs) {
     const decision = afterDeath(this.#failures, livedMs);
     this.#failures = decision;
     if (decision.givesUp) {
-      const text = `${this.name} ${howItEnded}, ${decision.earlyFailures} times in a row soon after its start.`;
+      const text = `${this.name} ${exitText}, ${decision.earlyFailures} times in a row shortly after its start.`;
       this.#context.onGivenUp(this.#failure(text));
       return false;
     }
-    this.#context.say(`${howItEnded}; it is started again in ${decision.delayMs / 1000} s`);
+    this.#context.say(`${exitText}, restarting in ${decision.delayMs / 1000} s`);
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, decision.delayMs);
       this.#wake = () => {
@@ -164,22 +167,22 @@ export class Part {
 
   /** @param {string} message */
   #failure(message) {
-    return new Problem(`${message} The last lines of its log are above.`, this.#context.log.tail(TAIL_LINES));
+    return new Problem(`${message} The end of its log is above.`, this.#context.log.tail(TAIL_LINES));
   }
 }
 
 /**
  * @param {Promise<unknown>} promise
  * @param {number} waitMs
- * @returns {Promise<boolean>} whether it settled in time
+ * @returns {Promise<boolean>} whether it resolved in time
  */
 async function within(promise, waitMs) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
-  const late = new Promise((resolve) => {
+  const timeout = new Promise((resolve) => {
     timer = setTimeout(() => resolve(false), waitMs);
   });
-  const inTime = await Promise.race([promise.then(() => true), late]);
+  const inTime = await Promise.race([promise.then(() => true), timeout]);
   clearTimeout(timer);
   return inTime === true;
 }

@@ -11,14 +11,15 @@ import { writeWhole } from './write-whole.mjs';
 
 const LOOPBACK = '127.0.0.1';
 /**
- * Threads of libuv in the store, one for each statement that runs. They cannot be changed from inside the process, so
- * the store would have to start itself a second time; a test holds this number high enough.
+ * libuv threads of the store, one per running statement. They cannot be changed from inside the process, so the store
+ * would otherwise have to start itself a second time. A test checks that this number is high enough.
  */
 export const STORE_THREADS = 16;
 
 /**
- * The bus: writes its config file and says how to start it and how to reach it.
- * @param {{ settings: LaunchSettings, secrets: Secrets, server: import('./nats-version.mjs').NatsServer, env: NodeJS.ProcessEnv }} options
+ * Writes the config file of the bus and returns how to start the bus and its URL.
+ * @param {{ settings: LaunchSettings, secrets: Secrets, server: import('./nats-version.mjs').NatsServer, env:
+ * NodeJS.ProcessEnv }} options
  * @returns {Promise<{ plan: ChildPlan, url: string }>}
  */
 export async function planBus({ settings, secrets, server, env }) {
@@ -41,12 +42,12 @@ export async function planBus({ settings, secrets, server, env }) {
     probe: (/** @type {() => boolean} */ isGone) => untilGreeted(port, isGone),
   };
   const url = `nats://${secrets.busUser}:${secrets.busPassword}@${LOOPBACK}:${port}`;
-  writeWhole(join(folder, 'url'), url); // For programs that somebody runs beside the service.
+  writeWhole(join(folder, 'url'), url); // For programs that are run beside the service.
   return { plan, url };
 }
 
 /**
- * The embedded store.
+ * How to start the embedded store, and its URL.
  * @param {{ settings: LaunchSettings, secrets: Secrets, env: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ plan: ChildPlan, url: string }>}
  */
@@ -64,8 +65,8 @@ export async function planStore({ settings, secrets, env }) {
 }
 
 /**
- * A program of ours, from dist/.
- * @param {readonly [string, ...string[]]} command path below the project, and arguments
+ * How to start one of our programs from dist/.
+ * @param {readonly [string, ...string[]]} command path in the project, and arguments
  * @param {NodeJS.ProcessEnv} env
  * @returns {ChildPlan}
  */

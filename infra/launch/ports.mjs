@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net';
 import { Problem } from './problem.mjs';
 
 /**
- * Throws a `Problem` unless the port can be listened on.
+ * Throws a `Problem` unless this process can listen on the port.
  * @param {string} host
  * @param {number} port
  */
@@ -14,19 +14,20 @@ export async function checkPort(host, port) {
   if (code === '') return;
   if (code === 'EADDRINUSE') {
     throw new Problem(
-      `Port ${port} on ${host} is taken. Stop what listens there, or set PORT to another one.`,
+      `Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT to another port.`,
     );
   }
   if (code === 'EACCES') {
-    throw new Problem(`Port ${port} needs more rights than this user has. Set PORT to one above 1023.`);
+    throw new Problem(
+      `Port ${port} needs more privileges than this user has. Set PORT to a port above 1023.`,
+    );
   }
   throw new Problem(
-    `HOST is "${host}", and this machine cannot listen there (${code}). Set HOST to 127.0.0.1.`,
+    `HOST is "${host}", but this machine cannot listen there (${code}). Set HOST to 127.0.0.1.`,
   );
 }
 
-// Below the ports that the system gives to outgoing connections: one of those could take the port of a part that is
-// being started again.
+// Below the port range of outgoing connections: one of those could take the port of a part while it restarts.
 const FREE_FIRST = 10_000;
 const FREE_LAST = 32_000;
 const FREE_TRIES = 100;
@@ -41,7 +42,7 @@ export async function freePort(host) {
     try {
       return await tryToListen(host, port);
     } catch {
-      // Taken, or kept from us: the next one may do.
+      // In use or not permitted; try the next one.
     }
   }
   return tryToListen(host, 0);
@@ -58,14 +59,14 @@ function tryToListen(host, port) {
     server.once('error', reject);
     server.listen({ host, port, exclusive: true }, () => {
       const address = server.address();
-      const taken = typeof address === 'object' && address !== null ? address.port : port;
-      server.close(() => resolve(taken));
+      const bound = typeof address === 'object' && address !== null ? address.port : port;
+      server.close(() => resolve(bound));
     });
   });
 }
 
 /**
- * Whether a nats-server answers there: it speaks first, with a line that begins with INFO.
+ * Whether a nats-server answers at this address: it speaks first, with a line that begins with INFO.
  * @param {string} host
  * @param {number} port
  * @param {number} waitMs

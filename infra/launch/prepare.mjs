@@ -12,11 +12,11 @@ import { createTerminal, quietTerminal, wantsColor } from './terminal.mjs';
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
 /** @typedef {Readonly<Record<string, string | undefined>>} Env */
 
-// Steps that found nothing to do take less than this; `npm run setup` says nothing about them.
+// A step with nothing to do takes less than this; `npm run setup` does not show it.
 const QUIET_MS = 500;
 
 /**
- * Entry of `npm run setup`.
+ * Entry point of `npm run setup`.
  * @param {Env} env
  */
 export async function setUp(env) {
@@ -33,7 +33,7 @@ export async function setUp(env) {
  * Brings packages, nats-server and dist/ up to date.
  * @param {Env} env
  * @param {Terminal} terminal
- * @returns {Promise<NatsServer | undefined>} undefined when an outside bus is used
+ * @returns {Promise<NatsServer | undefined>} undefined when an external bus is used
  */
 export async function prepare(env, terminal) {
   /** @type {NatsServer | undefined} */
@@ -64,7 +64,8 @@ export async function prepare(env, terminal) {
 }
 
 /**
- * One process at a time changes node_modules or dist/; one that had to wait looks again before it does the same work.
+ * Only one process at a time changes node_modules or dist/. A process that had to wait checks again before it does the
+ * same work.
  * @param {{ isCurrent: () => boolean, update: () => Promise<void>, done: string, note: (text: string) => void }} task
  */
 async function unlessCurrent({ isCurrent, update, done, note }) {

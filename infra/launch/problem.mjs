@@ -1,6 +1,6 @@
 /**
- * Something that the person at the terminal can put right. Its message is one line, says what to do, and is shown as
- * it is, without a stack; `detail` holds lines to be shown before it, such as the end of a log.
+ * A problem that the operator can fix. Its message is one line, says what to do, and is shown without a stack; `detail`
+ * holds lines to show before it, such as the end of a log.
  */
 export class Problem extends Error {
   /** @override */
@@ -17,7 +17,7 @@ export class Problem extends Error {
 }
 
 /**
- * The text to show for whatever was thrown: a `Problem` as it is, anything else with its stack, since it is our bug.
+ * The text to show for an error: a `Problem` as it is, anything else with its stack, because it is a bug.
  * @param {unknown} error
  * @returns {string}
  */

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Whether a process of this id runs; one that has ended but was not yet waited for does not.
+ * Whether a process with this ID runs. A zombie, which has exited but was not waited for, does not count.
+ *
+ * ps-list and the like cannot be used, because the launcher runs before any package is installed.
  * @param {number} pid
  */
 export function isAlive(pid) {
@@ -15,7 +17,7 @@ export function isAlive(pid) {
 }
 
 /**
- * A text that differs between two processes which had the same id one after the other, e.g. across a reboot.
+ * A text that differs between two processes that had the same ID one after the other, for example across a reboot.
  * @param {number} pid
  * @returns {string} empty when there is no such process
  */
@@ -26,7 +28,7 @@ export function identityOf(pid) {
 }
 
 /**
- * Whether the process carries `mark` in its command line or its environment, that is, was started by us.
+ * Whether the process has `mark` in its command line or its environment, which means that a launcher started it.
  * @param {number} pid
  * @param {string} mark
  */
@@ -38,7 +40,7 @@ export function carriesMark(pid, mark) {
 }
 
 /**
- * Ends a process: SIGTERM, and SIGKILL after `graceMs`. Resolves when it is gone.
+ * Stops a process with SIGTERM, and with SIGKILL after `graceMs`. Resolves when it is gone.
  * @param {number} pid
  * @param {number} graceMs
  */
@@ -64,7 +66,7 @@ export async function goneWithin(pid, waitMs) {
 }
 
 /**
- * Sends a signal; a process that is already gone is no error.
+ * Sends a signal; a process that is already gone is not an error.
  * @param {number} pid
  * @param {NodeJS.Signals} name
  */
@@ -77,9 +79,9 @@ export function signal(pid, name) {
 }
 
 /**
- * The fields of /proc/PID/stat from the third on. The second is a name in brackets that may hold anything.
+ * The fields of /proc/PID/stat from the third on. The second is a name in brackets that may contain anything.
  * @param {number} pid
- * @returns {string[]} empty where there is no /proc
+ * @returns {string[]} empty without /proc
  */
 function statFields(pid) {
   const text = proc(pid, 'stat');
@@ -94,7 +96,7 @@ function proc(pid, file) {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    // No /proc here, no such process, or another user's: all of them mean "nothing known".
+    // No /proc, no such process, or a process of another user: nothing is known in all three cases.
     return '';
   }
 }

@@ -1,7 +1,7 @@
 /**
  * @typedef {object} RestartState
- * @property {number} failures in a row, for the waiting time; a minute of health forgets them
- * @property {number} earlyFailures in a row, for giving up; a run beyond its first seconds forgets them
+ * @property {number} failures in a row, for the delay; reset after a healthy minute
+ * @property {number} earlyFailures in a row, for giving up; reset by a run that lasts longer than 10 s
  */
 /** @typedef {RestartState & { readonly delayMs: number, readonly givesUp: boolean }} RestartDecision */
 
@@ -15,8 +15,8 @@ const EARLY_FAILURES_MAX = 8;
 export const NO_FAILURES = { failures: 0, earlyFailures: 0 };
 
 /**
- * What to do about a part that died after it had lived for `livedMs`. A part that dies now and then is always started
- * again; one that cannot even live through its first seconds is given up after some tries, since that needs a person.
+ * Decides what to do about a part that exited after `livedMs`. A part that exits now and then is always restarted. One
+ * that repeatedly exits within its first 10 seconds is given up, because it needs an operator.
  * @param {RestartState} state
  * @param {number} livedMs
  * @returns {RestartDecision}

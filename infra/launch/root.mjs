@@ -1,4 +1,4 @@
 import { dirname } from 'node:path';
 
-/** The project's top folder. These files run from where they stand and are never bundled, so it is two above. */
+/** The project's top folder, two levels above these files, which are never bundled. */
 export const projectRoot = dirname(dirname(import.meta.dirname));

@@ -7,12 +7,13 @@ import { writeWhole } from './write-whole.mjs';
 /** @typedef {{ readonly id: string, setPart(name: string, pid: number | undefined): void, clear(): void }} RunRecord */
 /** @typedef {{ id?: unknown, parts?: Record<string, unknown> }} StoredRun */
 
-// Every process of a run carries this variable, so that the next start can tell it from a stranger with the same pid.
+// Every process of a run has this variable in its environment, so that the next start can tell it from an unrelated
+// process with the same ID.
 export const RUN_VARIABLE = 'FOOTFALL_RUN';
 const GRACE_MS = 10_000;
 
 /**
- * Keeps `run.json`: the processes of this run, for a next start that finds this launcher killed.
+ * Maintains `run.json`, the processes of this run, for the case that this launcher is killed.
  * @param {string} dataDir
  * @returns {RunRecord}
  */
@@ -35,10 +36,10 @@ export function createRunRecord(dataDir) {
 }
 
 /**
- * Ends what a killed launcher left running on this data folder, in the order of a normal end. Most parts notice by
- * themselves that their launcher is gone; the bus cannot.
+ * Stops what a killed launcher left running on this data folder, in the normal order. Most parts exit by themselves
+ * when their launcher is gone; the bus cannot.
  * @param {string} dataDir
- * @returns {Promise<string[]>} the names of the parts that were ended
+ * @returns {Promise<string[]>} the names of the parts that were stopped
  */
 export async function endLeftovers(dataDir) {
   const run = readRun(join(dataDir, 'run.json'));
@@ -62,6 +63,6 @@ function readRun(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) ?? {};
   } catch {
-    return {}; // Without it nothing can be found to end; a port or a lock that is still held will say so.
+    return {}; // Without the record nothing can be stopped; a port or a lock that is still in use will be reported.
   }
 }

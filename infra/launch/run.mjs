@@ -11,11 +11,11 @@ import { createTerminal, wantsColor } from './terminal.mjs';
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
 
 /**
- * Entry of `npm start`: set up, check, start every part, keep them alive, drain. Sets the exit code.
+ * Entry point of `npm start`: prepares, starts every part, restarts parts that exit, drains. Sets the exit code.
  * @param {NodeJS.ProcessEnv} env
  */
 export async function run(env) {
-  // The terminal may go away before we do; that is no reason to leave the parts undrained.
+  // The terminal may close before this process ends; the parts must be drained all the same.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const terminal = createTerminal(process.stdout, { color: wantsColor(process.stdout, env) });
   try {
@@ -27,7 +27,7 @@ export async function run(env) {
 }
 
 /**
- * Everything that can be known to be wrong is found out before anything is started, the cheap things first.
+ * Everything that can be checked is checked before anything is started, the cheap checks first.
  * @param {NodeJS.ProcessEnv} env
  * @param {Terminal} terminal
  */
@@ -38,7 +38,7 @@ async function runLocked(env, terminal) {
   const folder = openDataFolder(settings.dataDir, settings.partitions);
   try {
     for (const name of await endLeftovers(settings.dataDir)) {
-      terminal.part(name, 'was still running from a start that was killed; it was ended');
+      terminal.part(name, 'was left running by a killed launcher and was stopped');
     }
     await checkPort(settings.host, settings.port);
     const server = await prepare(env, terminal);
@@ -60,7 +60,8 @@ async function serve(launch, terminal) {
   const stop = stopRequests(() => launch.killAll());
   try {
     const started = launch.start();
-    started.catch(() => {}); // Looked at below, unless a stop came first; then its failure is that stop.
+    started.catch(() => {}); // Handled below, unless a stop was requested first: then the failure is a result of the
+    // stop.
     await Promise.race([started, stop.requested]);
     await Promise.race([launch.givenUp, stop.requested]);
     terminal.line('');

@@ -7,18 +7,18 @@ import { projectRoot } from './root.mjs';
  * @typedef {object} LaunchSettings
  * @property {number} port 0 for a free one
  * @property {string} host
- * @property {string} baseUrl empty when no proxy stands in front
+ * @property {string} baseUrl empty without a proxy in front
  * @property {string} dataDir absolute
  * @property {number} partitions
  * @property {number} busBytesMax per partition
- * @property {string} natsUrl empty when we start the bus
- * @property {string} clickhouseUrl empty when we start the store
+ * @property {string} natsUrl empty when the launcher starts the bus
+ * @property {string} clickhouseUrl empty when the launcher starts the store
  * @property {number} storePort 0 for a free one
  */
 
 /**
- * The few settings that the launcher itself acts on. `infra/config.ts` cannot be read before there are packages and a
- * build; a test holds the defaults equal.
+ * The few settings that the launcher itself needs. `infra/config.ts` cannot be loaded before packages and build exist;
+ * a test checks that the defaults are equal.
  */
 export const LAUNCH_DEFAULTS = {
   PORT: '3000',
@@ -60,7 +60,7 @@ export function readLaunchSettings(env) {
 function wholeNumber(name, text, min, max) {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new Problem(`${name} is "${text}"; it has to be a whole number from ${min} to ${max}.`);
+  throw new Problem(`${name} is "${text}", but must be a whole number from ${min} to ${max}.`);
 }
 
 const EXAMPLES = {
@@ -70,7 +70,7 @@ const EXAMPLES = {
 };
 
 /**
- * The text of a bad address is not shown: it may hold a password.
+ * The value of a bad URL is not shown, because it may contain a password.
  * @param {keyof typeof EXAMPLES} name
  * @param {string} text
  */
@@ -78,5 +78,5 @@ function address(name, text) {
   if (text === '') return text;
   const scheme = name === 'NATS_URL' ? /^(nats|tls):\/\/./ : /^https?:\/\/./;
   if (scheme.test(text) && URL.canParse(text.split(',')[0] ?? '')) return text;
-  throw new Problem(`${name} is not an address; it has to look like ${EXAMPLES[name]}.`);
+  throw new Problem(`${name} is not a valid URL such as ${EXAMPLES[name]}.`);
 }

@@ -1,4 +1,4 @@
-// Entry of `npm run setup`: packages, nats-server and build, and not a word when there is nothing to do.
+// Entry point of `npm run setup`: packages, nats-server and build. Prints nothing when there is nothing to do.
 import { nodeProblem, thisMachine } from './node-version.mjs';
 
 var problem = nodeProblem(thisMachine());

@@ -17,7 +17,7 @@ import { NEWER_NODES, type NewerNode, newerNode } from '../testing/newer-node.ts
 import { nodeProblem, thisMachine } from './node-version.mjs';
 import { isAlive } from './processes.mjs';
 
-// The real start program with the real parts. Each test has a data folder of its own.
+// The real start program with real parts. Each test has its own data folder.
 
 const BROWSER =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
@@ -25,7 +25,7 @@ const RUNNING = /footfall is running at (http:\/\/\S+)/;
 const PARTS = ['http', 'processor', 'store', 'bus'];
 const FETCH_MAX_MS = 600_000;
 
-interface Credentials {
+interface StoredCredentials {
   readonly projectId: string;
   readonly clients: Record<'root' | 'read' | 'write', { readonly id: string; readonly secret: string }>;
 }
@@ -46,7 +46,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the first start shows clients that work, the second keeps the data and shows no secret', async () => {
+test('the first start shows working clients; the second has the same data and shows no secret', async () => {
   const first = start();
   const url = await urlOf(first);
   const credentials = readCredentials();
@@ -61,36 +61,37 @@ test('the first start shows clients that work, the second keeps the data and sho
   await sendView(url, credentials, 'one');
   await untilViewsAre(url, credentials, 1);
   expect(await liveVisitors(url, credentials)).toBe(1);
-  await endByCtrlC(first);
+  await stopWithCtrlC(first);
 
   const second = start();
-  const startedAtMs = Date.now();
   const secondUrl = await urlOf(second);
-  expect(Date.now() - startedAtMs).toBeLessThan(10_000);
+  for (const step of ['packages', 'build']) {
+    expect(second.output()).toMatch(new RegExp(`^ {2}${step} +up to date `, 'm'));
+  }
   await untilViewsAre(secondUrl, credentials, 1);
   await sendView(secondUrl, credentials, 'two');
   await untilViewsAre(secondUrl, credentials, 2);
   for (const { secret } of Object.values(credentials.clients)) expect(second.output()).not.toContain(secret);
   expect(logs()).not.toContain(credentials.clients.root.secret);
-  await endByCtrlC(second);
+  await stopWithCtrlC(second);
 });
 
-test.each(PARTS)('%s killed with -9 comes back, on the same port', async (part) => {
+test.each(PARTS)('%s restarts on the same port after SIGKILL', async (part) => {
   const launcher = start();
   const url = await urlOf(launcher);
   const credentials = readCredentials();
   await sendView(url, credentials, 'before');
   const killedPid = launcher.pidOf(part);
   process.kill(killedPid, 'SIGKILL');
-  await launcher.waitFor(new RegExp(`${part} +was ended by SIGKILL`));
-  await launcher.waitFor(new RegExp(`${part} +is back`));
+  await launcher.waitFor(new RegExp(`${part} +was killed by SIGKILL`));
+  await launcher.waitFor(new RegExp(`${part} +is ready again`));
   expect(launcher.pidOf(part)).not.toBe(killedPid);
   await sendView(url, credentials, 'after');
   await untilViewsAre(url, credentials, 2);
-  await endByCtrlC(launcher);
+  await stopWithCtrlC(launcher);
 });
 
-test('a launcher killed with -9 leaves nothing that stops the next start', async () => {
+test('after SIGKILL of the launcher, the next start succeeds', async () => {
   const killed = start();
   const url = await urlOf(killed);
   const credentials = readCredentials();
@@ -101,7 +102,7 @@ test('a launcher killed with -9 leaves nothing that stops the next start', async
   const next = start();
   await untilViewsAre(await urlOf(next), credentials, 1);
   expect(isAlive(busPid)).toBe(false);
-  await endByCtrlC(next);
+  await stopWithCtrlC(next);
 });
 
 describe.each(NEWER_NODES)('Node %s', (version) => {
@@ -113,9 +114,7 @@ describe.each(NEWER_NODES)('Node %s', (version) => {
   }, FETCH_MAX_MS);
   afterAll(() => rmSync(copies, { recursive: true, force: true }));
 
-  test('serves, in every part, with the packages and the build of the Node that runs this test', async ({
-    skip,
-  }) => {
+  test('runs every part, with the packages and the build made by the Node of this test', async ({ skip }) => {
     if (node === undefined) return skip();
     const launcher = start({ PATH: `${dirname(node.running)}:${process.env.PATH}` }, node.running);
     const url = await urlOf(launcher);
@@ -127,12 +126,10 @@ describe.each(NEWER_NODES)('Node %s', (version) => {
     await sendView(url, credentials, 'one');
     await untilViewsAre(url, credentials, 1);
     expect(await liveVisitors(url, credentials)).toBe(1);
-    await endByCtrlC(launcher);
+    await stopWithCtrlC(launcher);
   });
 
-  test('is refused in one line before anything is made where the glibc is too old for it', async ({
-    skip,
-  }) => {
+  test('is rejected in one line, before any file is created, when the glibc is too old', async ({ skip }) => {
     const problem = nodeProblem({ ...thisMachine(), version });
     if (node === undefined || problem === '') return skip();
     const launcher = start({}, node.published);
@@ -142,40 +139,40 @@ describe.each(NEWER_NODES)('Node %s', (version) => {
   });
 });
 
-describe('a start that cannot be', () => {
-  test('because the port is taken says so before it starts anything', async () => {
+describe('a failing start', () => {
+  test('names a port that is in use, before it starts anything', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? String(address.port) : '';
-    await expectRefusal({ PORT: port }, new RegExp(`^Port ${port} on 127.0.0.1 is taken\\. .*PORT`, 'm'));
+    await expectFailure({ PORT: port }, new RegExp(`^Port ${port} on 127.0.0.1 is in use\\. .*PORT`, 'm'));
     server.close();
   });
 
-  test('because NATS_SERVER does not run names it', async () => {
+  test('names a NATS_SERVER that does not run', async () => {
     const env = { NATS_SERVER: '/nonexistent', PATH: '/usr/bin:/bin' };
-    await expectRefusal(env, /^NATS_SERVER: \/nonexistent .*NATS_URL.*$/m);
+    await expectFailure(env, /^NATS_SERVER: \/nonexistent .*NATS_URL.*$/m);
   });
 
-  test('because nobody answers at NATS_URL names the address and not the password', async () => {
-    const output = await expectRefusal(
+  test('names the address, but not the password, of a NATS_URL that does not answer', async () => {
+    const output = await expectFailure(
       { NATS_URL: 'nats://u:hidden@127.0.0.1:1' },
       /^NATS_URL: .* 127\.0\.0\.1:1\./m,
     );
     expect(output).not.toContain('hidden');
   });
 
-  test('because the data folder is damaged names the file', async () => {
+  test('names the damaged file of the data folder', async () => {
     writeFileSync(join(folder, 'footfall.json'), '{');
     dataDir = folder;
-    await expectRefusal({}, /^\S+footfall\.json is damaged\. /m);
+    await expectFailure({}, /^\S+footfall\.json is damaged\. /m);
   });
 
-  test('because another start has the data folder names its process', async () => {
+  test('names the process that uses the data folder', async () => {
     const launcher = start();
     await urlOf(launcher);
-    await expectRefusal({}, new RegExp(`in use by process ${launcher.pid}\\.`));
-    await endByCtrlC(launcher);
+    await expectFailure({}, new RegExp(`in use by process ${launcher.pid}\\.`));
+    await stopWithCtrlC(launcher);
   });
 });
 
@@ -187,11 +184,11 @@ function start(env: Record<string, string | undefined> = {}, node = process.exec
 
 async function urlOf(launcher: Launcher): Promise<string> {
   const [, url = ''] = await launcher.waitFor(RUNNING);
-  await launcher.waitFor(/Ctrl-C ends it/);
+  await launcher.waitFor(/Press Ctrl-C to stop/);
   return url;
 }
 
-async function endByCtrlC(launcher: Launcher): Promise<void> {
+async function stopWithCtrlC(launcher: Launcher): Promise<void> {
   const pids = PARTS.map((part) => launcher.pidOf(part));
   launcher.signal('SIGINT');
   expect(await launcher.exited).toBe(0);
@@ -201,7 +198,7 @@ async function endByCtrlC(launcher: Launcher): Promise<void> {
   expect(existsSync(join(dataDir, 'lock'))).toBe(false);
 }
 
-async function expectRefusal(env: Record<string, string>, line: RegExp): Promise<string> {
+async function expectFailure(env: Record<string, string>, line: RegExp): Promise<string> {
   const launcher = start(env);
   expect(await launcher.exited).toBe(1);
   expect(launcher.output()).toMatch(line);
@@ -209,7 +206,7 @@ async function expectRefusal(env: Record<string, string>, line: RegExp): Promise
   return launcher.output();
 }
 
-function readCredentials(): Credentials {
+function readCredentials(): StoredCredentials {
   return JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8'));
 }
 
@@ -218,8 +215,8 @@ function logs(): string {
   return names.map((name) => readFileSync(join(dataDir, 'logs', name), 'utf8')).join('');
 }
 
-/** Sends one page view, again and again while the service cannot take it; the event id makes that one event. */
-async function sendView(url: string, { clients }: Credentials, eventId: string): Promise<void> {
+/** Sends one page view and repeats it until the service accepts it; the event ID makes it one event. */
+async function sendView(url: string, { clients }: StoredCredentials, eventId: string): Promise<void> {
   await until(async () => {
     const response = await fetch(`${url}/track`, {
       method: 'POST',
@@ -230,39 +227,39 @@ async function sendView(url: string, { clients }: Credentials, eventId: string):
       }),
     });
     return response.status === 200;
-  }, `event ${eventId} to be taken`);
+  }, `event ${eventId} to be accepted`);
 }
 
-async function untilViewsAre(url: string, credentials: Credentials, views: number): Promise<void> {
+async function untilViewsAre(url: string, credentials: StoredCredentials, views: number): Promise<void> {
   await until(async () => {
     const answer = await ask(`${url}/insights/${credentials.projectId}/metrics?range=today`, credentials);
     return answer?.metrics?.total_screen_views === views;
   }, `${views} views to be counted`);
 }
 
-async function liveVisitors(url: string, credentials: Credentials): Promise<number | undefined> {
+async function liveVisitors(url: string, credentials: StoredCredentials): Promise<number | undefined> {
   return (await ask(`${url}/insights/${credentials.projectId}/live`, credentials))?.visitors;
 }
 
-interface Answer {
+interface InsightAnswer {
   readonly visitors?: number;
   readonly metrics?: { readonly total_screen_views: number };
 }
 
-async function ask(url: string, { clients }: Credentials): Promise<Answer | undefined> {
+async function ask(url: string, { clients }: StoredCredentials): Promise<InsightAnswer | undefined> {
   const response = await fetch(url, { headers: headersOf(clients.read) });
-  return response.ok ? ((await response.json()) as Answer) : undefined;
+  return response.ok ? ((await response.json()) as InsightAnswer) : undefined;
 }
 
 function headersOf(client: { readonly id: string; readonly secret: string }): Record<string, string> {
   return { 'service-client-id': client.id, 'service-client-secret': client.secret };
 }
 
-/** Waits until `check` holds; a request that fails because a part is away is one more reason to wait. */
+/** Waits until `check` holds; a request that fails because a part is down is a reason to wait. */
 async function until(check: () => Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = Date.now() + 60_000;
   while (!(await check().catch(() => false))) {
-    if (Date.now() > deadlineMs) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > deadlineMs) throw new Error(`timed out waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -1,4 +1,4 @@
-// Entry of `npm start`. Everything that needs a recent Node is loaded only after the check.
+// Entry point of `npm start`. Everything that needs a recent Node is loaded after the check.
 import { nodeProblem, thisMachine } from './node-version.mjs';
 
 var problem = nodeProblem(thisMachine());

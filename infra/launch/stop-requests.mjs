@@ -1,12 +1,12 @@
 /** @typedef {{ readonly requested: Promise<void>, dispose(): void }} StopRequests */
 
-// npm passes Ctrl-C on to a process that the terminal has already told, so one key press can arrive twice.
+// npm forwards Ctrl-C to a process that has already received it from the terminal, so one key press can arrive twice.
 const ONE_PRESS_MS = 1_000;
 const FORCED_EXIT_CODE = 130;
 
 /**
- * Listens for the wish to stop. The first asks for a drain; the second, by a person who does not want to wait, calls
- * `kill` and ends the program.
+ * Listens for requests to stop. The first one asks for a drain; the second, from a user who does not want to wait,
+ * calls `kill` and ends the program.
  * @param {() => void} kill
  * @returns {StopRequests}
  */

@@ -12,14 +12,14 @@ const TEXT_WIDTH = 56;
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
- * Plain lines; on a real terminal a running step shows itself until its line is complete.
+ * Prints plain lines; on a real terminal a running step is shown until its line is complete.
  * @param {Output} output
  * @param {{ color: boolean }} options
  * @returns {Terminal}
  */
 export function createTerminal(output, { color }) {
   const live = output.isTTY === true;
-  // A line that comes while a step shows itself takes its place on the screen.
+  // A line that is printed while a step is shown replaces it on the screen.
   let isShowing = false;
   const line = (/** @type {string} */ text) => {
     output.write(`${isShowing ? CLEAR_LINE : ''}${text}\n`);
@@ -49,7 +49,7 @@ export function createTerminal(output, { color }) {
 }
 
 /**
- * A terminal that shows the lines of steps that took long and swallows the rest: for set-up with nothing to do.
+ * A terminal that shows only the steps that took long, for a set-up that usually has nothing to do.
  * @param {Terminal} terminal
  * @param {number} quietMs
  * @returns {Terminal}

@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 
 /**
- * Writes a small file so that a reader, or a power cut, finds the old text or the new one and never a part. Only its
- * owner may read it.
+ * Writes a small file atomically: a reader, even after a power failure, finds the old text or the new one, never a
+ * part. Only the owner of the file can read it.
  * @param {string} path
  * @param {string} text
  */

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
-/** CONTRACT with whoever writes a site's filters: a single address, or a range of them in CIDR notation. */
+/** CONTRACT of a site's filters by address: a single address, or a range in CIDR notation. */
 export interface AddressRange {
   readonly network: string;
-  /** Bits that are common to all of them. */
+  /** Leading bits that all addresses of the range share. */
   readonly prefix: number;
   readonly family: 'ipv4' | 'ipv6';
 }

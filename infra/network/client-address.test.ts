@@ -49,7 +49,7 @@ test('an IPv4 address is the same in every spelling', () => {
   );
 });
 
-test('the normal form of an address is its own normal form, and no text breaks the reading', () => {
+test('normalizing twice changes nothing, and no text throws', () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV6(), fc.ipV4(), fc.string()), (text) => {
       const address = normalAddress(text);
@@ -74,7 +74,7 @@ test.each([
   expect(isPublic(address)).toBe(false);
 });
 
-test('without a trusted proxy no header changes the address, whoever the peer is', () => {
+test('without a trusted proxy no header changes the address, from any peer', () => {
   const headers = {
     'x-forwarded-for': '203.0.113.7',
     'cf-connecting-ip': '203.0.113.8',
@@ -86,33 +86,33 @@ test('without a trusted proxy no header changes the address, whoever the peer is
 
 test.each<[string, Record<string, string>, string]>([
   [
-    'the telling header goes first',
+    'the most reliable header takes precedence',
     { 'x-forwarded-for': '8.8.8.8', 'cf-connecting-ip': '1.1.1.1' },
     '1.1.1.1',
   ],
   ['the first of a list', { 'x-forwarded-for': '8.8.8.8, 9.9.9.9' }, '8.8.8.8'],
-  ['a private one is passed over', { 'x-real-ip': '10.0.0.9', 'x-forwarded-for': '8.8.8.8' }, '8.8.8.8'],
+  ['a private address is skipped', { 'x-real-ip': '10.0.0.9', 'x-forwarded-for': '8.8.8.8' }, '8.8.8.8'],
   ['the standard header', { forwarded: 'proto=https;for="[2001:db8::5]:99", for=8.8.8.8' }, '2001:db8::5'],
-  ['nonsense is passed over', { 'x-real-ip': 'unknown', forwarded: 'for=_secret' }, '10.0.0.1'],
+  ['an unreadable address is skipped', { 'x-real-ip': 'unknown', forwarded: 'for=_secret' }, '10.0.0.1'],
 ])('from a trusted proxy: %s', (_, headers, address) => {
   expect(addressOf('10.0.0.0/8', '10.0.0.1', headers)).toBe(address);
   expect(addressOf('any', '10.0.0.1', headers)).toBe(address);
   expect(addressOf('192.0.2.0/24', '10.0.0.1', headers)).toBe('10.0.0.1');
 });
 
-test('a believed claim goes before the proxy; within one network the first address counts', () => {
+test('an authenticated claim takes precedence over the proxy; within one network the first address counts', () => {
   expect(addressOf('any', '10.0.0.1', { 'x-real-ip': '8.8.8.8' }, ['1.1.1.1'])).toBe('1.1.1.1');
   expect(addressOf('', '198.51.100.1', {}, ['10.0.0.5'])).toBe('198.51.100.1');
   expect(addressOf('', '127.0.0.1', {}, ['10.0.0.5'])).toBe('10.0.0.5');
 });
 
-test('what a client claims never names the address that is limited', () => {
+test('a claimed address is never the one that limits count by', () => {
   const claims = readAddressClaims(head('198.51.100.1', { 'x-real-ip': '8.8.8.8' }), new TrustedProxies(''));
   expect(limitedAddress(claims)).toBe('198.51.100.1');
 });
 
 test.each(['nonsense', '10.0.0.0/33', '10.0.0.0/', '::1/x'])(
-  'the setting %j is refused by name',
+  'the setting %j is rejected by name',
   (setting) => {
     expect(() => new TrustedProxies(setting)).toThrow(/TRUSTED_PROXIES/);
   },

@@ -3,7 +3,7 @@ import { ConfigError } from '../config.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
-/** Headers in which proxies say whom they speak for, the most telling first. */
+/** Headers in which proxies name the original sender, the most reliable first. */
 const PROXY_HEADERS = ['cf-connecting-ip', 'true-client-ip', 'x-real-ip', 'x-forwarded-for', 'forwarded'];
 
 const PRIVATE_IPV6: readonly (readonly [network: string, prefix: number])[] = [
@@ -16,8 +16,8 @@ const PRIVATE = new BlockList();
 for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
 
 /**
- * Whose forwarding headers are believed. By default nobody's, not even those of a peer on this machine: whoever can
- * reach a bare port could otherwise be any visitor, also through a forwarder that passes headers on unread.
+ * The peers whose forwarding headers are believed. By default none, not even on this machine: otherwise any sender that
+ * can reach a bare port could claim any address, also through a forwarder that passes headers on unread.
  */
 export class TrustedProxies {
   readonly #all: boolean;
@@ -49,18 +49,18 @@ export class TrustedProxies {
 }
 
 /**
- * What is known of the visitor's address before it is known whether the client may be believed. The peer and all
- * addresses are in their normal form; empty when absent.
+ * What is known of the visitor's address before the client is authenticated. The peer and all addresses are in their
+ * normal form; empty when absent.
  */
 export interface AddressClaims {
   readonly peer: string;
-  /** The peer is a proxy that is believed. */
+  /** The peer is a trusted proxy. */
   readonly peerTrusted: boolean;
-  /** The first public address that a trusted proxy named; without one the first at all. */
+  /** The first public address that a trusted proxy named; if none is public, the first one. */
   readonly forwarded: string;
 }
 
-/** Reads the peer and, if it is trusted, what it says of the visitor. */
+/** Reads the peer and, if it is a trusted proxy, the address that it forwards for. */
 export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): AddressClaims {
   const peer = normalAddress(head.remoteAddress());
   if (!proxies.trusts(peer)) return { peer, peerTrusted: false, forwarded: '' };
@@ -74,25 +74,25 @@ export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): A
 }
 
 /**
- * The visitor's address: the first public one of what a believed client claims, what a believed proxy says, and the
- * peer. When none is public, as within one network, the first one at all.
+ * The visitor's address: the first public one of what an authenticated client claims, what a trusted proxy says, and
+ * the peer. When none is public, as within one network, the first one.
  */
 export function senderAddress(claims: AddressClaims, claimed: readonly string[]): string {
-  // The usual case on a bare port; judging an address costs more than the rest of the request's head.
+  // The usual case on a bare port. Judging an address costs more than reading the rest of the request's head.
   if (claimed.length === 0 && claims.forwarded === '') return claims.peer;
   const believed = claimed.map(normalAddress);
   believed.push(claims.forwarded, claims.peer);
   return believed.find(isPublic) ?? believed.find((address) => address !== '') ?? '';
 }
 
-/** The address of who has to be slowed down when too much comes from there: nothing that a client merely claims. */
+/** The address that limits count by: never one that a client merely claims. */
 export function limitedAddress(claims: AddressClaims): string {
   return claims.forwarded || claims.peer;
 }
 
 /**
- * An address as this program compares it: no port, brackets or zone; IPv6 in its short form; an IPv4 address that
- * came as IPv6 is IPv4. Empty when `text` is no address.
+ * The normal form, in which addresses are compared: no port, brackets or zone; IPv6 in its short form; an IPv4 address
+ * that came as IPv6 is IPv4. Empty when `text` is no address.
  */
 export function normalAddress(text: string): string {
   const bare = withoutPort(text.trim());
@@ -107,13 +107,15 @@ export function normalAddress(text: string): string {
   return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
 }
 
-/** Whether an address in its normal form can be one of the open internet. Ranges for examples count as such. */
+/** Whether an address in its normal form may be one of the public internet. Documentation ranges count as public. */
 export function isPublic(address: string): boolean {
   if (address === '') return false;
   return address.includes(':') ? !PRIVATE.check(address, 'ipv6') : !isPrivateIpv4(address);
 }
 
-/** By the first two octets; a block list would take longer over this than the whole request's head. */
+/**
+ * Compares the first two octets; a block list would take longer for this than reading the whole head of the request.
+ */
 function isPrivateIpv4(address: string): boolean {
   const dot = address.indexOf('.');
   const first = Number(address.slice(0, dot));

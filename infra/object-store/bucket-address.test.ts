@@ -8,7 +8,7 @@ test.each([
   [{}, 'https://events.s3.eu-west-1.amazonaws.com:443'],
   [{ pathStyle: true }, 'https://s3.eu-west-1.amazonaws.com:443/events'],
   [{ region: 'cn-north-1' }, 'https://events.s3.cn-north-1.amazonaws.com.cn:443'],
-  // No certificate covers such a host.
+  // No certificate covers a host with a dotted bucket name.
   [{ bucket: 'my.events' }, 'https://s3.eu-west-1.amazonaws.com:443/my.events'],
   [{ bucket: 'my.events', endpoint: 'http://s3.test' }, 'http://my.events.s3.test:80'],
   [{ endpoint: 'https://fsn1.example.com' }, 'https://events.fsn1.example.com:443'],
@@ -32,15 +32,15 @@ test.each([
 });
 
 test.each([
-  [{ endpoint: '' }, 'no address'],
-  [{ endpoint: 'example.com' }, 'no address'],
+  [{ endpoint: '' }, 'not a URL'],
+  [{ endpoint: 'example.com' }, 'not a URL'],
   [{ endpoint: 'ftp://example.com' }, 'http:// or https://'],
   [{ endpoint: 'file:///etc/passwd' }, 'http:// or https://'],
   [{ endpoint: 'https://example.com/base' }, 'more than a host and a port'],
   [{ endpoint: 'https://example.com/?a=b' }, 'more than a host and a port'],
   [{ endpoint: 'https://example.com/#a' }, 'more than a host and a port'],
   [{ endpoint: 'https://me:hush-hush@example.com' }, 'more than a host and a port'],
-  [{ endpoint: 'https://example.com:99999' }, 'no address'],
+  [{ endpoint: 'https://example.com:99999' }, 'not a URL'],
   [{ endpoint: 'http://127.0.0.1:9000' }, 'needs the path style'],
   [{ endpoint: 'http://[::1]:9000' }, 'needs the path style'],
   [{ region: 'evil.example/' }, 'the region'],
@@ -50,7 +50,7 @@ test.each([
   [{ bucket: 'a@b' }, 'the bucket'],
   [{ bucket: '' }, 'the bucket'],
   [{ bucket: 'Old_Bucket' }, 'needs the path style'],
-])('%j is refused: %s', (changes, words) => {
+])('%j is rejected: %s', (changes, words) => {
   const find = () => bucketAddress({ ...NAMES, ...changes });
   expect(find).toThrow(BucketError);
   expect(find).toThrow(words);
@@ -68,6 +68,6 @@ test.each([
   expect(objectPath(bucketAddress({ ...NAMES, pathStyle: true }), key)).toBe(path);
 });
 
-test.each(['', '.', '..', 'a/../b', './a', 'a/.', '\ud800'])('the key %j is a mistake of ours', (key) => {
+test.each(['', '.', '..', 'a/../b', './a', 'a/.', '\ud800'])('the key %j fails an assertion', (key) => {
   expect(() => objectPath(bucketAddress(NAMES), key)).toThrow('key');
 });

@@ -2,15 +2,15 @@ import { isIP } from 'node:net';
 import { assert } from '../assert.ts';
 import { BucketError } from './bucket-error.ts';
 
-/** Where a bucket's requests go. */
+/** Where the requests for a bucket go. */
 export interface BucketAddress {
   readonly protocol: 'http:' | 'https:';
-  /** A name or an address; an IPv6 one without brackets. */
+  /** A name or an IP address; IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** As the header `Host` has it, and the signature. */
+  /** The value of the `Host` header, which the signature covers. */
   readonly host: string;
-  /** What stands before a key: the bucket's name, or nothing. Without a slash at its end. */
+  /** The path in front of a key: the bucket's name or nothing, without a slash at its end. */
   readonly path: string;
 }
 
@@ -26,21 +26,21 @@ const BUCKET = /^(?!\.+$)[\w.-]{1,255}$/;
 const BUCKET_IN_HOST = /^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
 
 /**
- * Finds the place of a bucket. Over https a bucket whose name has a dot goes into the path, whatever was asked for: no
- * certificate of the storage covers a host of two more labels.
+ * Finds the address of a bucket. Over https a bucket whose name has a dot always goes into the path, because the
+ * storage's certificate does not cover a host with more labels.
  * @throws {BucketError} failed, with what is wrong with the endpoint, the region or the bucket's name
  */
 export function bucketAddress({ endpoint, region, bucket, pathStyle }: BucketNames): BucketAddress {
-  if (!REGION.test(region)) throw wrong('the region is no region');
-  if (!BUCKET.test(bucket)) throw wrong('the name of the bucket cannot be one');
+  if (!REGION.test(region)) throw wrong('the region is not valid');
+  if (!BUCKET.test(bucket)) throw wrong('the bucket name is not valid');
   const url = endpointUrl(
     endpoint ?? `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
   );
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
   const isInPath = pathStyle || (protocol === 'https:' && bucket.includes('.'));
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  if (!isInPath && isIP(name) !== 0) throw wrong('an endpoint that is an address needs the path style');
-  if (!isInPath && !BUCKET_IN_HOST.test(bucket)) throw wrong('a bucket of such a name needs the path style');
+  if (!isInPath && isIP(name) !== 0) throw wrong('an endpoint that is an IP address needs the path style');
+  if (!isInPath && !BUCKET_IN_HOST.test(bucket)) throw wrong('this bucket name needs the path style');
   const beforeHost = isInPath ? '' : `${bucket}.`;
   return {
     protocol,
@@ -52,17 +52,17 @@ export function bucketAddress({ endpoint, region, bucket, pathStyle }: BucketNam
 }
 
 /**
- * The path of an object. Every key of S3 can be named, except those with a segment `.` or `..`: what stands between us and
- * the storage may take these out of a path.
+ * The path of an object. Keys with a segment `.` or `..` are not allowed, because a proxy in front of the storage may
+ * remove such segments from the path.
  */
-export function objectPath(place: BucketAddress, key: string): string {
+export function objectPath(address: BucketAddress, key: string): string {
   assert(key !== '', 'an object has a key');
   const segments = key.split('/');
   assert(!segments.some((segment) => segment === '.' || segment === '..'), 'a key has no segment . or ..');
-  return `${place.path}/${segments.map(encodeUri).join('/')}`;
+  return `${address.path}/${segments.map(encodeUri).join('/')}`;
 }
 
-/** Encodes as signatures want it: everything but letters, digits, `-`, `_`, `.` and `~`. */
+/** Encodes as signatures require: everything except letters, digits, `-`, `_`, `.` and `~`. */
 export function encodeUri(text: string): string {
   assert(!/\p{Cs}/u.test(text), 'a key is well-formed Unicode');
   return encodeURIComponent(text).replace(
@@ -71,9 +71,9 @@ export function encodeUri(text: string): string {
   );
 }
 
-/** Names are read as browsers do, so that every spelling of an address becomes the address itself. */
+/** Parses the endpoint as browsers do, so that every spelling of an IP address becomes its canonical form. */
 function endpointUrl(text: string): URL {
-  if (!URL.canParse(text)) throw wrong('the endpoint is no address');
+  if (!URL.canParse(text)) throw wrong('the endpoint is not a URL');
   const url = new URL(text);
   const isBare =
     url.username === '' &&

@@ -1,7 +1,7 @@
 /**
- * What is wrong, as far as whoever set the bucket up can tell the difference. `slow`: no answer in time, or it asks to be
- * spared. `unreachable`: no connection, or a broken one, so that a request may have had its effect. `address-refused`: we
- * do not connect to such an address. `failed`: everything else.
+ * What went wrong, in terms of what the bucket's owner can fix. `slow`: no answer in time, or the storage asks for
+ * fewer requests. `unreachable`: no connection or a broken one, so the request may have taken effect.
+ * `address-refused`: the service does not connect to this address. `failed`: everything else.
  */
 export const BUCKET_FAILURES = [
   'denied',
@@ -15,13 +15,13 @@ export const BUCKET_FAILURES = [
 export type BucketFailure = (typeof BUCKET_FAILURES)[number];
 
 interface BucketErrorOptions extends ErrorOptions {
-  /** Of the answer; absent where none came. */
+  /** Of the answer; absent when there was none. */
   readonly status?: number | undefined;
-  /** The service's own word for it, such as `NoSuchBucket`, or the system's, such as `ECONNREFUSED`. */
+  /** The service's own error code, such as `NoSuchBucket`, or the system's, such as `ECONNREFUSED`. */
   readonly code?: string | undefined;
 }
 
-/** A bucket did not do what it was asked. The message is for people: it names a host at the most, and no secret. */
+/** A request to a bucket failed. The message can be shown to people: it names at most a host, and no secret. */
 export class BucketError extends Error {
   override readonly name = 'BucketError';
   readonly failure: BucketFailure;

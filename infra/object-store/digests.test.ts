@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { digestsOf } from './digests.ts';
 
 test.each([0, 1, 524_287, 524_288, 524_289, 3_000_000])(
-  'the digests of %i bytes are those of the whole',
+  'hashing %i bytes in pieces gives the digests of all bytes',
   async (size) => {
     const bytes = randomBytes(size);
     expect(await digestsOf(bytes)).toEqual({
@@ -13,15 +13,15 @@ test.each([0, 1, 524_287, 524_288, 524_289, 3_000_000])(
   },
 );
 
-test('other work goes on while many bytes are digested', async () => {
-  let turns = 0;
-  let isOver = false;
-  const turn = () => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
+test('the event loop runs between the pieces of a large body', async () => {
+  let iterations = 0;
+  let isDone = false;
+  const countIteration = () => {
+    iterations += 1;
+    if (!isDone) setImmediate(countIteration);
   };
-  setImmediate(turn);
+  setImmediate(countIteration);
   await digestsOf(Buffer.alloc(20 * 524_288));
-  isOver = true;
-  expect(turns).toBeGreaterThanOrEqual(18);
+  isDone = true;
+  expect(iterations).toBeGreaterThanOrEqual(18);
 });

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
-/** What a request says of its body. */
+/** The digests that a request carries of its body. */
 export interface Digests {
-  /** In hexadecimal, as the signature holds it. */
+  /** In hexadecimal, as the signature uses it. */
   readonly sha256: string;
   /** In base64, as `Content-MD5` has it. */
   readonly md5: string;
 }
 
-// Both digests of a piece take some 2 ms.
+// Hashing a piece with both algorithms takes about 2 ms.
 const PIECE_BYTES = 524_288;
 
-/** Digests of bytes; the event loop goes on between pieces of them. */
+/** Computes the digests piece by piece, so that the event loop runs in between. */
 export async function digestsOf(bytes: Uint8Array): Promise<Digests> {
   const sha256 = createHash('sha256');
   const md5 = createHash('md5');

@@ -1,8 +1,8 @@
 import { BucketError, type BucketFailure } from './bucket-error.ts';
-import type { Answer } from './exchange.ts';
+import type { BucketAnswer } from './exchange.ts';
 import { textOf } from './listing.ts';
 
-// Codes that say more than the status they come with. Amazon's, then what others say in their place.
+// Error codes that say more than the HTTP status: Amazon's, then those of other storages.
 const FAILURES_BY_CODE: ReadonlyMap<string, BucketFailure> = new Map([
   ['AccessDenied', 'denied'],
   ['ExpiredToken', 'denied'],
@@ -31,14 +31,14 @@ const FAILURES_BY_STATUS: ReadonlyMap<number, BucketFailure> = new Map([
 const CODE = /^[\w.-]{1,64}$/;
 const REGION = /^[a-z0-9-]{1,32}$/;
 
-/** The service's own word for what is wrong, if the answer is one of S3. */
-export function codeOf(answer: Answer): string | undefined {
+/** The service's own error code, if the answer is an S3 error document. */
+export function codeOf(answer: BucketAnswer): string | undefined {
   const code = textOf(answer.body.toString('utf8'), 'Code')?.trim();
   return code !== undefined && CODE.test(code) ? code : undefined;
 }
 
-/** An answer that is no success, as an error. Nothing of its text is passed on but the code and the region. */
-export function reject(host: string, answer: Answer): BucketError {
+/** Turns an unsuccessful answer into an error. Only the code and the region of the answer's text are passed on. */
+export function errorOfAnswer(host: string, answer: BucketAnswer): BucketError {
   const { status } = answer;
   const code = codeOf(answer);
   const failure = failureOf(status, code);
@@ -46,17 +46,18 @@ export function reject(host: string, answer: Answer): BucketError {
   const error = (message: string) => new BucketError(failure, message, { status, code });
   switch (failure) {
     case 'denied':
-      if (code === 'RequestTimeTooSkewed') return error(`${host} says that our clock is wrong (${words})`);
-      return error(`${host} denies what was asked with this key (${words})`);
+      if (code === 'RequestTimeTooSkewed')
+        return error(`${host} reports that this server's clock is wrong (${words})`);
+      return error(`${host} denied the request for this access key (${words})`);
     case 'no-bucket':
-      return error(`${host} has no bucket of this name (${words})`);
+      return error(`${host} has no bucket with this name (${words})`);
     case 'full':
-      return error(`${host} takes no more, or nothing of this size (${words})`);
+      return error(`${host} is full, or rejects an object of this size (${words})`);
     case 'slow':
-      return error(`${host} asks to be spared (${words})`);
+      return error(`${host} is too busy (${words})`);
     default:
-      if (isElsewhere(status, code)) return error(`${elsewhere(host, answer)} (${words})`);
-      return error(`${host} answers ${words}`);
+      if (isWrongEndpoint(status, code)) return error(`${wrongEndpointText(host, answer)} (${words})`);
+      return error(`${host} answered ${words}`);
   }
 }
 
@@ -65,13 +66,13 @@ function failureOf(status: number, code: string | undefined): BucketFailure {
   return byCode ?? FAILURES_BY_STATUS.get(status) ?? 'failed';
 }
 
-function isElsewhere(status: number, code: string | undefined): boolean {
+function isWrongEndpoint(status: number, code: string | undefined): boolean {
   return (status >= 300 && status < 400) || code === 'AuthorizationHeaderMalformed';
 }
 
-/** Redirects are not followed: whither is not theirs to say, and a signature holds for one host. */
-function elsewhere(host: string, { headers, body }: Answer): string {
+/** Redirects are not followed: the target is not trusted, and the signature is valid for one host only. */
+function wrongEndpointText(host: string, { headers, body }: BucketAnswer): string {
   const hint = headers['x-amz-bucket-region'] ?? textOf(body.toString('utf8'), 'Region');
   const where = typeof hint === 'string' && REGION.test(hint) ? `: the bucket is in ${hint}` : '';
-  return `${host} is not where this bucket is, so that the region or the endpoint is wrong${where}`;
+  return `${host} does not serve this bucket: the region or the endpoint is wrong${where}`;
 }

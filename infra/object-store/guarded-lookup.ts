@@ -2,7 +2,7 @@ import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { BucketError } from './bucket-error.ts';
 
-/** All addresses of a name. */
+/** Resolves a name to all of its addresses. */
 export type Resolve = (
   name: string,
   options: { readonly all: true },
@@ -10,32 +10,35 @@ export type Resolve = (
 ) => void;
 
 /**
- * How a socket finds the address it connects to: every address of the name is judged here, and the socket takes one of
- * these very answers, so that a name cannot mean another machine between the judgement and the connection. One address
- * that may not be is enough to refuse the name: a public name has no business at an internal one.
+ * The DNS look-up of a socket, with every address of the name checked here. The socket connects to one of these same
+ * addresses, so the name cannot resolve to another machine between check and connection. One forbidden address rejects
+ * the whole name, because a public name has no reason to point to an internal address.
  */
 export function guardedLookup(
   mayConnect: (address: string) => boolean,
   resolve: Resolve = lookup,
 ): LookupFunction {
   return (name, options, done) => {
-    // `family` and `hints` are left out: a name is judged by everything that it stands for.
+    // `family` and `hints` are not passed on: all addresses of a name are checked.
     resolve(name, { all: true }, (error, found) => {
       const first = found?.[0];
       if (error) done(error, '');
       else if (first === undefined || !found.every(({ address }) => mayConnect(address))) {
-        done(addressRefused(name), '');
+        done(addressRejected(name), '');
       } else if (options.all) done(null, found);
       else done(null, first.address, first.family);
     });
   };
 }
 
-/** Refuses a host that is an address itself, which no lookup ever sees. @throws {BucketError} address-refused */
-export function judgeLiteral(host: string, mayConnect: (address: string) => boolean): void {
-  if (isIP(host) !== 0 && !mayConnect(host)) throw addressRefused(host);
+/**
+ * Rejects a forbidden host that is an IP address itself, for which no look-up runs. @throws {BucketError}
+ * address-refused
+ */
+export function rejectForbiddenLiteral(host: string, mayConnect: (address: string) => boolean): void {
+  if (isIP(host) !== 0 && !mayConnect(host)) throw addressRejected(host);
 }
 
-function addressRefused(host: string): BucketError {
-  return new BucketError('address-refused', `${host} is at an address that this service does not connect to`);
+function addressRejected(host: string): BucketError {
+  return new BucketError('address-refused', `this service does not connect to the address of ${host}`);
 }

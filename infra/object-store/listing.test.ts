@@ -15,14 +15,14 @@ test('the keys of a page are those of its objects, in order', () => {
   expect(readListing(page(''), 10)).toEqual({ keys: [], next: undefined });
 });
 
-test('a page that is not the last one tells how the next is asked for', () => {
+test('a page that is not the last one carries the continuation token of the next', () => {
   const truncated = `<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b+/=</NextContinuationToken>`;
   expect(readListing(page(truncated + object('a')), 10)).toEqual({ keys: ['a'], next: 'a&b+/=' });
   const last = `<IsTruncated>false</IsTruncated><NextContinuationToken>a</NextContinuationToken>`;
   expect(readListing(page(last + object('a')), 10)).toEqual({ keys: ['a'], next: undefined });
 });
 
-test('a key is read back, encoded as XML or as an address', () => {
+test('a key is read back, XML-escaped or URL-encoded', () => {
   const keys = fc.string({ unit: 'grapheme', minLength: 1 });
   fc.assert(
     fc.property(keys, (key) => {
@@ -36,29 +36,29 @@ test('a key is read back, encoded as XML or as an address', () => {
 });
 
 test.each([
-  ['no XML', 'hello'],
+  ['text without XML', 'hello'],
   ['another document', '<Error><Code>A</Code></Error>'],
   ['an object without a key', page('<Contents><Size>1</Size></Contents>')],
   ['an object without an end', page('<Contents><Key>a</Key>')],
-  ['a key that is not encoded as it says', page(`<EncodingType>url</EncodingType>${object('100%')}`)],
-  ['more keys than were asked for', page(object('a') + object('b') + object('c'))],
-  ['the promise of more without a way', page(`<IsTruncated>true</IsTruncated>${object('a')}`)],
+  ['a key that is not valid URL encoding', page(`<EncodingType>url</EncodingType>${object('100%')}`)],
+  ['more keys than requested', page(object('a') + object('b') + object('c'))],
+  ['a truncated page without a continuation token', page(`<IsTruncated>true</IsTruncated>${object('a')}`)],
   [
-    'the promise of more after nothing',
+    'a truncated page without keys',
     page('<IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>'),
   ],
-])('%s is no page', (_what, xml) => {
+])('%s is rejected as a page', (_what, xml) => {
   expect(readListing(xml, 2)).toBeUndefined();
 });
 
 test.each([['&constructor;'], ['&#x110000;'], ['&nothing;'], ['a & b'], ['&;']])(
-  'what is no character, such as %j, stays as it is',
+  'an unknown entity such as %j is left as it is',
   (key) => {
     expect(readListing(page(object(key)), 1)?.keys).toEqual([key]);
   },
 );
 
-test('a megabyte of openings is read like anything else', () => {
+test('a megabyte of unclosed elements is rejected in linear time', () => {
   expect(readListing(page('<Contents>'.repeat(100_000)), 1000)).toBeUndefined();
   expect(readListing(page('<Contents><Key>'.repeat(70_000)), 1000)).toBeUndefined();
 });

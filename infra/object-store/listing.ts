@@ -1,11 +1,11 @@
 /** One page of ListObjectsV2. */
 export interface ListedPage {
   readonly keys: readonly string[];
-  /** What asks for the next page; undefined on the last one. */
+  /** The continuation token of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-// The elements of one object of the listing.
+// The element of one object in the listing.
 const OBJECT = '<Contents>';
 const OBJECT_END = '</Contents>';
 
@@ -18,9 +18,9 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Reads a page of `keysMax` keys at the most. The few elements that matter are picked out of the XML by their names: none
- * of them holds elements, and a text cannot hold a `<`. Every character is looked at a few times at the most, whatever the
- * other side sends. Undefined when it is no such page, or names a key that cannot be read.
+ * Reads a page of at most `keysMax` keys. The few elements needed are found by name: they hold text only, and text
+ * cannot contain a `<`. Each character is visited a small, fixed number of times, whatever the storage sends. Undefined
+ * when this is not such a page, or has a key that cannot be read.
  */
 export function readListing(xml: string, keysMax: number): ListedPage | undefined {
   if (!xml.includes('<ListBucketResult')) return undefined;
@@ -35,12 +35,12 @@ export function readListing(xml: string, keysMax: number): ListedPage | undefine
   }
   const isTruncated = textOf(xml, 'IsTruncated') === 'true';
   const next = textOf(xml, 'NextContinuationToken');
-  // More is promised, but nothing has come, or there is no way to ask for it.
+  // The page is truncated, but empty or without a continuation token.
   if (isTruncated && (keys.length === 0 || next === undefined || next === '')) return undefined;
   return { keys, next: isTruncated ? next : undefined };
 }
 
-/** The text of the first element of that name. */
+/** The text of the first element with this name. */
 export function textOf(xml: string, name: string): string | undefined {
   const opening = `<${name}>`;
   const start = xml.indexOf(opening);
@@ -53,7 +53,7 @@ function keyOf(text: string | undefined, isEncoded: boolean): string | undefined
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    return undefined; // Not encoded as it says it is.
+    return undefined; // Not valid URL encoding.
   }
 }
 

@@ -9,21 +9,21 @@ const TEXT = { contentType: 'text/plain' };
 const LOOPBACK: LookupAddress = { address: '127.0.0.1', family: 4 };
 const PUBLIC: LookupAddress = { address: '1.1.1.1', family: 4 };
 
-let inside: LoopbackServer;
+let internal: LoopbackServer;
 const opened: ObjectStore[] = [];
 
 beforeAll(async () => {
-  inside = await startHttp((_incoming, outgoing) => outgoing.end('a secret of the house'));
+  internal = await startHttp((_incoming, outgoing) => outgoing.end('an internal secret'));
 });
 afterEach(() => {
   for (const each of opened.splice(0)) each.close();
 });
-afterAll(() => inside.stop());
+afterAll(() => internal.stop());
 
 function openStore(host: string, options: { resolve?: Resolve; mayConnect?: (address: string) => boolean }) {
   const each = new ObjectStore({
     access: {
-      endpoint: `http://${host}:${inside.port}`,
+      endpoint: `http://${host}:${internal.port}`,
       region: 'us-east-1',
       bucket: 'events',
       pathStyle: true,
@@ -50,7 +50,7 @@ async function failuresOf(store: ObjectStore): Promise<unknown[]> {
   );
 }
 
-const REFUSED = Array.from({ length: 4 }, () => 'address-refused');
+const REJECTED = Array.from({ length: 4 }, () => 'address-refused');
 
 test.each([
   'localhost',
@@ -75,37 +75,37 @@ test.each([
   '[::127.0.0.1]',
   '[64:ff9b::7f00:1]',
   '[fd00:ec2::254]',
-])('%s is refused without a connection', async (host) => {
-  expect(await failuresOf(openStore(host, {}))).toEqual(REFUSED);
-  expect(inside.connections).toBe(0);
+])('%s is rejected without a connection', async (host) => {
+  expect(await failuresOf(openStore(host, {}))).toEqual(REJECTED);
+  expect(internal.connections).toBe(0);
 });
 
 test.each<[what: string, found: LookupAddress[]]>([
-  ['only inside', [LOOPBACK]],
-  ['outside, then inside', [PUBLIC, LOOPBACK]],
-  ['inside, then outside', [LOOPBACK, PUBLIC]],
-  ['inside by IPv6', [PUBLIC, { address: '::1', family: 6 }]],
-  ['inside by a mapped address', [{ address: '::ffff:127.0.0.1', family: 6 }]],
-  ['the machine’s metadata', [{ address: '169.254.169.254', family: 4 }]],
-  ['nowhere', []],
-])('a name whose addresses are %s is refused without a connection', async (_what, found) => {
+  ['only internal', [LOOPBACK]],
+  ['public, then internal', [PUBLIC, LOOPBACK]],
+  ['internal, then public', [LOOPBACK, PUBLIC]],
+  ['internal by IPv6', [PUBLIC, { address: '::1', family: 6 }]],
+  ['internal by an IPv4-mapped address', [{ address: '::ffff:127.0.0.1', family: 6 }]],
+  ['the cloud metadata address', [{ address: '169.254.169.254', family: 4 }]],
+  ['empty', []],
+])('a name whose addresses are %s is rejected without a connection', async (_what, found) => {
   const store = openStore('storage.example.com', { resolve: (_name, _options, done) => done(null, found) });
-  expect(await failuresOf(store)).toEqual(REFUSED);
-  expect(inside.connections).toBe(0);
+  expect(await failuresOf(store)).toEqual(REJECTED);
+  expect(internal.connections).toBe(0);
 });
 
-test('a name that ends in a dot is judged by its addresses as well', async () => {
-  const asked: string[] = [];
+test('a name that ends in a dot is judged by its addresses too', async () => {
+  const resolved: string[] = [];
   const resolve: Resolve = (name, _options, done) => {
-    asked.push(name);
+    resolved.push(name);
     done(null, [LOOPBACK]);
   };
-  expect(await failuresOf(openStore('localhost.', { resolve }))).toEqual(REFUSED);
-  expect(asked).toEqual(Array.from({ length: 4 }, () => 'localhost.'));
-  expect(inside.connections).toBe(0);
+  expect(await failuresOf(openStore('localhost.', { resolve }))).toEqual(REJECTED);
+  expect(resolved).toEqual(Array.from({ length: 4 }, () => 'localhost.'));
+  expect(internal.connections).toBe(0);
 });
 
-test('a connection goes to the very address that was judged, whatever the name means by then', async () => {
+test('a connection goes to the address that was judged, even if the name has changed since', async () => {
   const answers = [LOOPBACK, { address: '127.0.0.2', family: 4 }];
   const judged: string[] = [];
   const store = openStore('moving.example.com', {
@@ -115,17 +115,17 @@ test('a connection goes to the very address that was judged, whatever the name m
       return address === '127.0.0.1';
     },
   });
-  const before = inside.connections;
-  expect(await store.get('a', 100)).toEqual(Buffer.from('a secret of the house'));
+  const before = internal.connections;
+  expect(await store.get('a', 100)).toEqual(Buffer.from('an internal secret'));
   expect(judged).toEqual(['127.0.0.1']);
   expect(answers).toHaveLength(1);
-  expect(inside.connections).toBe(before + 1);
+  expect(internal.connections).toBe(before + 1);
 });
 
-test('a name that nobody knows is unreachable', async () => {
+test('a name that does not resolve is unreachable', async () => {
   const resolve: Resolve = (_name, _options, done) =>
     done(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }), []);
-  expect(await failuresOf(openStore('nobody.example.com', { resolve }))).toEqual(
+  expect(await failuresOf(openStore('unknown.example.com', { resolve }))).toEqual(
     Array.from({ length: 4 }, () => 'unreachable'),
   );
 });

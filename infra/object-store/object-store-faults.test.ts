@@ -130,33 +130,33 @@ describe.each(OPERATIONS)('%s', (_name, run) => {
   );
 });
 
-test('what was written has been written, although the answer got lost', async () => {
+test('a write whose answer was lost has taken effect', async () => {
   proxy.fail({ fault: { kind: 'lose' }, times: 1 });
-  await failureOf(store.put('lost', Buffer.from('kept'), TEXT));
-  expect((await s3.objects()).get('lost')).toEqual(Buffer.from('kept'));
+  await failureOf(store.put('lost', Buffer.from('stored'), TEXT));
+  expect((await s3.objects()).get('lost')).toEqual(Buffer.from('stored'));
 });
 
-test('a kept connection that turns out to be closed is replaced by a fresh one, once', async () => {
-  const keeping = await startFaultProxy(s3.endpoint, { keepsConnections: true });
-  opened.push({ close: () => void keeping.stop() });
-  const kept = openStore(keeping.endpoint);
-  await kept.get('there', 100);
-  await kept.get('there', 100);
-  expect(keeping.connections).toBe(1);
-  keeping.fail({ fault: { kind: 'drop' }, times: 1 });
-  expect(await kept.get('there', 100)).toEqual(Buffer.from('something to read'));
-  expect(keeping.log.map(({ fault }) => fault)).toEqual([undefined, undefined, 'drop', undefined]);
-  expect(keeping.connections).toBe(2);
-  keeping.fail({ fault: { kind: 'drop' }, times: 2 });
-  expect(await failureOf(kept.get('there', 100))).toMatchObject({ failure: 'unreachable' });
-  expect(keeping.log).toHaveLength(6);
-  await kept.get('there', 100);
-  keeping.fail({ fault: { kind: 'cut' }, times: 1 });
-  expect(await failureOf(kept.put('a', Buffer.from('a'), TEXT))).toMatchObject({ failure: 'unreachable' });
-  expect(keeping.log).toHaveLength(8);
+test('a reused connection that the peer has closed is replaced by a new one, once', async () => {
+  const keepAliveProxy = await startFaultProxy(s3.endpoint, { keepsConnections: true });
+  opened.push({ close: () => void keepAliveProxy.stop() });
+  const reusing = openStore(keepAliveProxy.endpoint);
+  await reusing.get('there', 100);
+  await reusing.get('there', 100);
+  expect(keepAliveProxy.connections).toBe(1);
+  keepAliveProxy.fail({ fault: { kind: 'drop' }, times: 1 });
+  expect(await reusing.get('there', 100)).toEqual(Buffer.from('something to read'));
+  expect(keepAliveProxy.log.map(({ fault }) => fault)).toEqual([undefined, undefined, 'drop', undefined]);
+  expect(keepAliveProxy.connections).toBe(2);
+  keepAliveProxy.fail({ fault: { kind: 'drop' }, times: 2 });
+  expect(await failureOf(reusing.get('there', 100))).toMatchObject({ failure: 'unreachable' });
+  expect(keepAliveProxy.log).toHaveLength(6);
+  await reusing.get('there', 100);
+  keepAliveProxy.fail({ fault: { kind: 'cut' }, times: 1 });
+  expect(await failureOf(reusing.put('a', Buffer.from('a'), TEXT))).toMatchObject({ failure: 'unreachable' });
+  expect(keepAliveProxy.log).toHaveLength(8);
 });
 
-test('a body is announced with its length and both digests, by which storages check it', async () => {
+test('a request announces its body with length, MD5 and SHA-256, so that the storage can check it', async () => {
   const seen: IncomingHttpHeaders[] = [];
   const { endpoint } = await serve(
     startHttp((incoming, outgoing) => {
@@ -175,7 +175,7 @@ test('a body is announced with its length and both digests, by which storages ch
   ]);
 });
 
-test('who is denied does not send a large body', async () => {
+test('a large body is not sent when the storage denies the request head', async () => {
   let bytes = 0;
   const { endpoint } = await serve(
     startHttp(
@@ -197,7 +197,7 @@ test('who is denied does not send a large body', async () => {
   expect(bytes).toBe(0);
 });
 
-test('a large body goes to a storage that does not say whether it is welcome', async () => {
+test('a large body is sent to a storage that does not answer Expect: 100-continue', async () => {
   let bytes = 0;
   const { endpoint } = await serve(
     startHttp(
@@ -215,38 +215,34 @@ test('a large body goes to a storage that does not say whether it is welcome', a
   expect(bytes).toBe(5_000_000);
 });
 
-const strange: [what: string, failure: BucketFailure, answer: (turn: number) => string][] = [
+const strange: [what: string, failure: BucketFailure, answer: (part: number) => string][] = [
   ['is not HTTP', 'unreachable', () => 'SSH-2.0-OpenSSH_9.2\r\n'],
   [
-    'has headers without end',
+    'has endless headers',
     'unreachable',
-    (turn) => (turn === 0 ? 'HTTP/1.1 200 OK\r\n' : `x-${turn}: ${'y'.repeat(500)}\r\n`),
+    (part) => (part === 0 ? 'HTTP/1.1 200 OK\r\n' : `x-${part}: ${'y'.repeat(500)}\r\n`),
   ],
-  ['is "go on" again and again', 'slow', () => 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['repeats 100 Continue without end', 'slow', () => 'HTTP/1.1 100 Continue\r\n\r\n'],
   [
-    'is an error without end',
+    'is an endless error',
     'denied',
-    (turn) => (turn === 0 ? 'HTTP/1.1 403 No\r\n\r\n<Code>AccessDenied</Code>' : 'z'.repeat(4000)),
+    (part) => (part === 0 ? 'HTTP/1.1 403 No\r\n\r\n<Code>AccessDenied</Code>' : 'z'.repeat(4000)),
   ],
-  [
-    'is an object without end',
-    'failed',
-    (turn) => (turn === 0 ? 'HTTP/1.1 200 OK\r\n\r\n' : 'z'.repeat(4000)),
-  ],
+  ['is an endless object', 'failed', (part) => (part === 0 ? 'HTTP/1.1 200 OK\r\n\r\n' : 'z'.repeat(4000))],
   [
     'is another protocol',
     'unreachable',
     () => 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
   ],
-  ['says nothing', 'slow', () => ''],
+  ['is empty', 'slow', () => ''],
 ];
 test.each(strange)('an answer that %s is %s', async (_what, failure, answer) => {
   const { endpoint } = await serve(
     startSockets((socket) => {
-      let turn = 0;
+      let part = 0;
       const timer = setInterval(() => {
-        socket.write(answer(turn));
-        turn += 1;
+        socket.write(answer(part));
+        part += 1;
       }, 2);
       socket.resume().once('close', () => clearInterval(timer));
     }),
@@ -256,13 +252,13 @@ test.each(strange)('an answer that %s is %s', async (_what, failure, answer) => 
   ).toMatchObject({ failure });
 });
 
-test('an answer that is no list is no list', async () => {
+test('an answer that is not a list fails the listing', async () => {
   const { endpoint } = await serve(startHttp((_incoming, outgoing) => outgoing.end('<html>Welcome</html>')));
   const error = await failureOf(openStore(endpoint).list('', 10));
   expect(error).toMatchObject({ failure: 'failed', status: 200 });
 });
 
-test('a page that is missing is not taken for an object that is missing', async () => {
+test('a 404 without NoSuchKey is not read as a missing object', async () => {
   const { endpoint } = await serve(
     startHttp((_incoming, outgoing) => outgoing.writeHead(404).end('<html>Not found</html>')),
   );
@@ -270,7 +266,7 @@ test('a page that is missing is not taken for an object that is missing', async 
   expect(await failureOf(openStore(endpoint).remove('a'))).toMatchObject({ failure: 'failed', status: 404 });
 });
 
-test('closing ends what is on its way', async () => {
+test('closing fails the requests in flight', async () => {
   proxy.fail({ fault: { kind: 'hang' } });
   const reading = failureOf(store.get('there', 100));
   await expect.poll(() => proxy.log.length).toBe(1);
@@ -278,7 +274,7 @@ test('closing ends what is on its way', async () => {
   expect(await reading).toMatchObject({ failure: 'unreachable' });
 });
 
-test('the secret is in no error, in no log line, and in nothing that shows the store', async () => {
+test('the secret appears in no error, no log line and no inspection of the store', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const shown: string[] = [];
@@ -291,7 +287,7 @@ test('the secret is in no error, in no log line, and in nothing that shows the s
   ];
   const secretive = openStore(proxy.endpoint, SHORT_MS, SECRET);
   const errors = [
-    await failureOf(secretive.get('a', 10)), // The signature is not theirs.
+    await failureOf(secretive.get('a', 10)), // The server does not know this secret.
     await failureOf(openStore('http://127.0.0.1:1', SHORT_MS, SECRET).get('a', 10)),
     await failureOf(
       openStore(`http://x:${encodeURIComponent(SECRET)}@127.0.0.1`, SHORT_MS, SECRET).get('a', 10),

@@ -73,23 +73,23 @@ test.each([0, 1, 262_144, 1_048_577, 20_000_000])(
   },
 );
 
-test('writing an object again puts the second in place of the first', async () => {
+test('writing an object again replaces it', async () => {
   await store.put('twice', Buffer.from('first and longer'), TEXT);
   await store.put('twice', Buffer.from('second'), TEXT);
   expect(await store.get('twice', 100)).toEqual(Buffer.from('second'));
 });
 
-test('removing what is not there does nothing', async () => {
-  await expect(store.remove('nobody/wrote/this')).resolves.toBeUndefined();
+test('removing an object that does not exist does nothing', async () => {
+  await expect(store.remove('never/written')).resolves.toBeUndefined();
 });
 
-test('an object that is larger than wanted is not read', async () => {
+test('an object larger than the limit is not read', async () => {
   await store.put('large', randomBytes(300_000), TEXT);
   expect(await failureOf(store.get('large', 299_999))).toMatchObject({ failure: 'failed', status: 200 });
   expect(await store.get('large', 300_000)).toHaveLength(300_000);
 });
 
-test('a list goes over as many pages as it takes, in order, and stops where it is told to', async () => {
+test('a list spans as many pages as needed, in order, and stops at its maximum', async () => {
   const names = Array.from({ length: 2300 }, (_, index) => `p/${String(index).padStart(5, '0')} ☂&`);
   mkdirSync(join(s3.folder, 'many/p'), { recursive: true });
   for (const name of names) writeFileSync(join(s3.folder, 'many', `${name}._S3rver_object`), '');
@@ -103,7 +103,7 @@ test('a list goes over as many pages as it takes, in order, and stops where it i
   expect(await many.list('q', 10)).toEqual([]);
 });
 
-test('a bucket is reached by a host of its own, too', async () => {
+test('a bucket is reached by its own host name too', async () => {
   const endpoint = `http://${VIRTUAL_HOST}:${PORT.exec(s3.endpoint)?.[0]}`;
   const virtual = openStore({ endpoint, pathStyle: false });
   await virtual.put('virtual host/a+b', Buffer.from('here'), TEXT);
@@ -114,7 +114,7 @@ test('a bucket is reached by a host of its own, too', async () => {
   expect(await store.list('virtual host/', 10)).toEqual([]);
 });
 
-test('many requests at once do not disturb each other', async () => {
+test('concurrent requests do not affect each other', async () => {
   const keys = Array.from({ length: 40 }, (_, index) => `at once/${index}`);
   await Promise.all(keys.map((key) => store.put(key, Buffer.from(key), TEXT)));
   const read = await Promise.all(keys.map((key) => store.get(key, 100)));
@@ -125,7 +125,7 @@ test('many requests at once do not disturb each other', async () => {
 const wrong: [what: string, changes: Partial<BucketAccess>, failure: Partial<BucketError>][] = [
   [
     'an unknown key',
-    { accessKeyId: 'AKIDNOBODY' },
+    { accessKeyId: 'AKIDUNKNOWN' },
     { failure: 'denied', code: 'InvalidAccessKeyId', status: 403 },
   ],
   [
@@ -141,12 +141,12 @@ const wrong: [what: string, changes: Partial<BucketAccess>, failure: Partial<Buc
     { failure: 'failed', status: undefined },
   ],
   [
-    'a port where nobody listens',
+    'a port without a listener',
     { endpoint: 'http://127.0.0.1:1' },
     { failure: 'unreachable', code: 'ECONNREFUSED' },
   ],
 ];
-test.each(wrong)('%s makes every request fail in the same way', async (_what, changes, failure) => {
+test.each(wrong)('%s fails every request in the same way', async (_what, changes, failure) => {
   const bad = openStore(changes);
   const keys = [...(await s3.objects()).keys()];
   const errors = [
@@ -160,7 +160,7 @@ test.each(wrong)('%s makes every request fail in the same way', async (_what, ch
   expect([...(await s3.objects()).keys()].toSorted()).toEqual(keys.toSorted());
 });
 
-test('a connection that speaks no TLS is none', async () => {
+test('a server without TLS is unreachable over https', async () => {
   const endpoint = s3.endpoint.replace('http:', 'https:');
   expect(await failureOf(openStore({ endpoint }).get('a', 10))).toMatchObject({ failure: 'unreachable' });
 });

@@ -5,20 +5,20 @@ import { AwsV4Signer } from 'aws4fetch';
 import { type BucketAddress, bucketAddress, encodeUri, objectPath } from './bucket-address.ts';
 import { BucketError } from './bucket-error.ts';
 import { digestsOf } from './digests.ts';
-import { codeOf, reject } from './error-answer.ts';
-import { type Answer, exchange, isSuccessful, type SignedRequest } from './exchange.ts';
-import { guardedLookup, judgeLiteral, type Resolve } from './guarded-lookup.ts';
+import { codeOf, errorOfAnswer } from './error-answer.ts';
+import { type BucketAnswer, exchange, isSuccessful, type SignedRequest } from './exchange.ts';
+import { guardedLookup, type Resolve, rejectForbiddenLiteral } from './guarded-lookup.ts';
 import { readListing } from './listing.ts';
 
 export { BUCKET_FAILURES, BucketError, type BucketFailure } from './bucket-error.ts';
 
-/** How a bucket is reached. */
+/** How to reach a bucket. */
 export interface BucketAccess {
-  /** `http://` or `https://`, a host and perhaps a port, nothing more. Null: Amazon's own of the region. */
+  /** `http://` or `https://`, a host and optionally a port, nothing more. Null: Amazon's own endpoint of the region. */
   readonly endpoint: string | null;
   readonly region: string;
   readonly bucket: string;
-  /** The bucket's name is part of the path, not of the host. */
+  /** Whether the bucket's name is part of the path rather than the host. */
   readonly pathStyle: boolean;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -26,44 +26,44 @@ export interface BucketAccess {
 
 export interface ObjectStoreOptions {
   readonly access: BucketAccess;
-  /** Asked for every address before a connection to it is opened; see infra/network/public-address.ts. */
+  /** Called for every address before a connection to it is opened; see infra/network/public-address.ts. */
   readonly mayConnect: (address: string) => boolean;
   /** Longest time of one request, from the connection to the end of the answer. */
   readonly timeoutMs: number;
-  /** How names become addresses; the system's way unless given. */
+  /** How names are resolved; by default with the system's resolver. */
   readonly resolve?: Resolve;
 }
 
-interface Asked {
+interface UnsignedRequest {
   readonly method: SignedRequest['method'];
-  /** Encoded, as is what follows. */
+  /** URL-encoded, as is `query`. */
   readonly path: string;
   readonly query?: string;
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a successful answer; what is longer is not read. */
+  /** Limit for a successful answer; the rest is not read. */
   readonly answerMaxBytes?: number;
 }
 
-/** What a header can hold, and a signature tell apart. */
+/** Characters that are allowed in a header and do not end the key ID in a credential list. */
 const KEY_ID = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
 const CONNECTIONS_MAX = 8;
-// Below what storages close idle connections after.
+// Shorter than the time after which storages close idle connections.
 const IDLE_SOCKET_MS = 5000;
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/** What S3 lists at once, and room for as many keys of the longest kind, encoded. */
+/** The page size of S3, and room for that many of the longest keys, encoded. */
 const PAGE_KEYS = 1000;
 const PAGE_MAX_BYTES = 4_194_304;
-/** The answers to writing and removing say nothing that is needed. */
+/** Answers to PUT and DELETE hold nothing that is needed. */
 const RECEIPT_MAX_BYTES = 65_536;
 
 /**
- * Objects in a bucket of an S3-compatible storage that somebody else has set up, so that nothing about it is trusted:
- * neither its address, nor what it answers, nor that it ever does. Every request is on its own and is not repeated, save
- * on a fresh connection when a kept one turns out to be closed; what it does is the same however often it is done.
+ * Objects in a bucket of an S3-compatible storage that a customer operates, so nothing about it is trusted: neither its
+ * address, nor its answers, nor that it answers at all. Requests are idempotent and are not retried, except once on a
+ * new connection when a reused one turns out to be closed.
  *
- * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon denies to read what
- * is not there.
+ * The key needs the rights to write, read, remove and list objects. Without the right to list, Amazon answers `denied`
+ * for an object that does not exist.
  */
 export class ObjectStore {
   readonly #access: BucketAccess;
@@ -71,32 +71,32 @@ export class ObjectStore {
   readonly #lookup: LookupFunction;
   readonly #agents: Readonly<Record<BucketAddress['protocol'], http.Agent>>;
 
-  /** Opens no connection; a place that cannot be one is told by the first request. */
+  /** Opens no connection; the first request reports an invalid address. */
   constructor(options: ObjectStoreOptions) {
     this.#access = options.access;
     this.#options = options;
     this.#lookup = guardedLookup(options.mayConnect, options.resolve);
-    const keeping = {
+    const agentOptions = {
       keepAlive: true,
       maxSockets: CONNECTIONS_MAX,
       maxFreeSockets: CONNECTIONS_MAX,
       timeout: IDLE_SOCKET_MS,
     };
-    this.#agents = { 'http:': new http.Agent(keeping), 'https:': new https.Agent(keeping) };
+    this.#agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) };
   }
 
   /**
-   * Writes an object, in place of the one that has this key. When it resolves the storage has it, whole: the signature
-   * covers the SHA-256 of the bytes, and `Content-MD5` has every storage check them, also one that does not look at the
-   * former. (The newer `x-amz-checksum-sha256` some refuse, and others pass over; object locks want one of the two.)
-   * The bytes must stay as they are until then.
+   * Writes an object, replacing the one with this key. When it resolves, the storage has the whole object: the
+   * signature covers the SHA-256 of the bytes, and `Content-MD5` makes storages check them that ignore the SHA-256.
+   * (Some storages reject the newer `x-amz-checksum-sha256` and others ignore it; object locks require one of the two.)
+   * Do not change the bytes before it resolves.
    * @throws {BucketError}
    */
   async put(key: string, bytes: Uint8Array, about: { readonly contentType: string }): Promise<void> {
     const { sha256, md5 } = await digestsOf(bytes);
-    const answer = await this.#send((place) => ({
+    const answer = await this.#send((address) => ({
       method: 'PUT',
-      path: objectPath(place, key),
+      path: objectPath(address, key),
       body: bytes,
       headers: {
         'content-length': String(bytes.length),
@@ -105,33 +105,33 @@ export class ObjectStore {
         'x-amz-content-sha256': sha256,
       },
     }));
-    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
+    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
   }
 
   /**
-   * The bytes of an object; undefined when the storage says that there is none.
-   * @throws {BucketError} also (failed) when there are more than `maxBytes`
+   * The bytes of an object; undefined when the storage reports that it does not exist.
+   * @throws {BucketError} also (failed) when it is larger than `maxBytes`
    */
   async get(key: string, maxBytes: number): Promise<Uint8Array | undefined> {
-    const answer = await this.#send((place) => ({
+    const answer = await this.#send((address) => ({
       method: 'GET',
-      path: objectPath(place, key),
+      path: objectPath(address, key),
       answerMaxBytes: maxBytes,
     }));
     if (isAbsent(answer)) return undefined;
-    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
-    if (answer.isCut) throw this.#unexpected(`has an object of more than ${maxBytes} bytes`, answer);
+    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
+    if (answer.isCut) throw this.#unexpected(`sent an object larger than ${maxBytes} bytes`, answer);
     return answer.body;
   }
 
-  /** Removes an object, if there is one. @throws {BucketError} */
+  /** Removes an object if it exists. @throws {BucketError} */
   async remove(key: string): Promise<void> {
-    const answer = await this.#send((place) => ({ method: 'DELETE', path: objectPath(place, key) }));
-    if (!isSuccessful(answer.status) && !isAbsent(answer)) throw reject(this.#host, answer);
+    const answer = await this.#send((address) => ({ method: 'DELETE', path: objectPath(address, key) }));
+    if (!isSuccessful(answer.status) && !isAbsent(answer)) throw errorOfAnswer(this.#host, answer);
   }
 
   /**
-   * Up to `max` keys that begin with `prefix`, the first ones in the order of their UTF-8 bytes, as the storage lists them.
+   * The first `max` keys that begin with `prefix`, in the order of their UTF-8 bytes, as the storage lists them.
    * @throws {BucketError}
    */
   async list(prefix: string, max: number): Promise<string[]> {
@@ -145,7 +145,7 @@ export class ObjectStore {
     return keys;
   }
 
-  /** Ends all connections; requests that are on their way fail. */
+  /** Closes all connections; requests in flight fail. */
   close(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
@@ -153,7 +153,7 @@ export class ObjectStore {
   async #listPage(prefix: string, keysMax: number, next: string | undefined) {
     const parameters = {
       'continuation-token': next,
-      // Else there are keys that XML cannot hold.
+      // Without it, a key could hold characters that XML cannot.
       'encoding-type': 'url',
       'list-type': '2',
       'max-keys': String(keysMax),
@@ -162,15 +162,15 @@ export class ObjectStore {
     const query = Object.entries(parameters).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${encodeUri(value)}`],
     );
-    const answer = await this.#send((place) => ({
+    const answer = await this.#send((address) => ({
       method: 'GET',
-      path: place.path === '' ? '/' : place.path,
+      path: address.path === '' ? '/' : address.path,
       query: query.join('&'),
       answerMaxBytes: PAGE_MAX_BYTES,
     }));
-    if (!isSuccessful(answer.status)) throw reject(this.#host, answer);
+    if (!isSuccessful(answer.status)) throw errorOfAnswer(this.#host, answer);
     const page = answer.isCut ? undefined : readListing(answer.body.toString('utf8'), keysMax);
-    if (page === undefined) throw this.#unexpected('answers what is no list of objects', answer);
+    if (page === undefined) throw this.#unexpected('did not send a valid object list', answer);
     return page;
   }
 
@@ -178,40 +178,40 @@ export class ObjectStore {
     return bucketAddress(this.#access).host;
   }
 
-  #unexpected(words: string, { status }: Answer): BucketError {
+  #unexpected(words: string, { status }: BucketAnswer): BucketError {
     return new BucketError('failed', `${this.#host} ${words}`, { status });
   }
 
-  async #send(requestOf: (place: BucketAddress) => Asked): Promise<Answer> {
-    const place = bucketAddress(this.#access);
-    judgeLiteral(place.hostname, this.#options.mayConnect);
-    const request = requestOf(place);
-    const signed = await this.#sign(place, request);
-    const agent = this.#agents[place.protocol];
-    const sending = {
-      place,
+  async #send(requestOf: (address: BucketAddress) => UnsignedRequest): Promise<BucketAnswer> {
+    const address = bucketAddress(this.#access);
+    rejectForbiddenLiteral(address.hostname, this.#options.mayConnect);
+    const request = requestOf(address);
+    const signed = await this.#sign(address, request);
+    const agent = this.#agents[address.protocol];
+    const options = {
+      address,
       agent,
       lookup: this.#lookup,
       timeoutMs: this.#options.timeoutMs,
       answerMaxBytes: request.answerMaxBytes ?? RECEIPT_MAX_BYTES,
     };
-    const answer = await exchange(signed, sending);
+    const answer = await exchange(signed, options);
     if (answer !== 'stale') return answer;
-    // Others that were kept as long are likely to be closed as well.
+    // Other connections of the same age are probably closed too.
     for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
-    const second = await exchange(signed, sending);
+    const second = await exchange(signed, options);
     if (second !== 'stale') return second;
-    throw new BucketError('unreachable', `${place.host} closes its connections`);
+    throw new BucketError('unreachable', `${address.host} keeps closing the connection`);
   }
 
-  async #sign(place: BucketAddress, request: Asked): Promise<SignedRequest> {
+  async #sign(address: BucketAddress, request: UnsignedRequest): Promise<SignedRequest> {
     const { method, body, query } = request;
     const path = query === undefined ? request.path : `${request.path}?${query}`;
     const { accessKeyId, secretAccessKey, region } = this.#access;
-    if (!KEY_ID.test(accessKeyId)) throw new BucketError('denied', 'the access key id is none');
+    if (!KEY_ID.test(accessKeyId)) throw new BucketError('denied', 'the access key ID is not valid');
     const signer = new AwsV4Signer({
       method,
-      url: `${place.protocol}//${place.host}${path}`,
+      url: `${address.protocol}//${address.host}${path}`,
       headers: { 'x-amz-content-sha256': EMPTY_SHA256, ...request.headers },
       service: 's3',
       region,
@@ -223,7 +223,7 @@ export class ObjectStore {
   }
 }
 
-/** Only the storage's own word counts: a web server that knows nothing of S3 has no such page either. */
-function isAbsent(answer: Answer): boolean {
+/** Only the storage's own error code counts: a web server that is not S3 also answers 404. */
+function isAbsent(answer: BucketAnswer): boolean {
   return answer.status === 404 && codeOf(answer) === 'NoSuchKey';
 }

@@ -4,12 +4,12 @@ import { exception } from './exceptions.ts';
 
 const USER = 'default';
 
-interface Credentials {
+interface BasicCredentials {
   readonly user: string;
   readonly password: string;
 }
 
-/** Throws unless the request names the one user and its password, in any of the three ways there are. */
+/** Throws unless the request has the right user and password, in one of the three supported ways. */
 export function authenticate(headers: IncomingHttpHeaders, url: URLSearchParams, password: string): void {
   const given = credentials(headers, url);
   const isRight = sameSecret(given.password, password);
@@ -20,8 +20,11 @@ export function authenticate(headers: IncomingHttpHeaders, url: URLSearchParams,
   );
 }
 
-/** Names over the header over the address, as the real server looks for them; two ways at once are refused. */
-function credentials(headers: IncomingHttpHeaders, url: URLSearchParams): Credentials {
+/**
+ * ClickHouse's own headers come before Authorization, and that before the URL, as in the real server. Two ways at once
+ * are rejected.
+ */
+function credentials(headers: IncomingHttpHeaders, url: URLSearchParams): BasicCredentials {
   const user = header(headers, 'x-clickhouse-user');
   const key = header(headers, 'x-clickhouse-key');
   const { authorization } = headers;
@@ -54,7 +57,7 @@ function twoWays(which: string) {
   );
 }
 
-/** Compares in a time that tells nothing about where the two differ. */
+/** Compares in a time that does not depend on where the two differ. */
 function sameSecret(left: string, right: string): boolean {
   const key = randomBytes(16);
   const digest = (text: string) => createHash('sha256').update(key).update(text).digest();

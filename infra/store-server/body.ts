@@ -7,18 +7,18 @@ import { formBoundary, formFields } from './multipart.ts';
 import { addField, type QueryRequest } from './query-request.ts';
 import type { Spool, SpoolFile } from './spool.ts';
 
-/** Longest text of one statement; the engine's `max_query_size` holds it to less unless the client asks. */
+/** Longest text of one statement. The engine's `max_query_size` is lower unless the client raises it. */
 const TEXT_MAX_BYTES = 67_108_864;
-/** An insert shows what it is within its first bytes. */
+/** The head of an insert is recognized within this many bytes, or else within `HEAD_MAX_BYTES`. */
 const HEAD_BYTES = 65_536;
 const HEAD_MAX_BYTES = 1_048_576;
 
-/** What a request asks for: a whole statement, or an insert whose rows wait in a file. */
-export type Asked =
+/** The content of a request: a whole statement, or an insert whose rows are in a file. */
+export type ReceivedQuery =
   | { readonly kind: 'statement'; readonly text: string }
   | { readonly kind: 'rows'; readonly head: InsertHead; readonly rows: SpoolFile };
 
-/** Counts the bytes of statements that are held in memory, over all requests. */
+/** Counts the bytes of statements in memory over all requests, and rejects those beyond the limit. */
 export class TextBudget {
   readonly #bytesMax: number;
   #bytes = 0;
@@ -27,12 +27,12 @@ export class TextBudget {
     this.#bytesMax = bytesMax;
   }
 
-  hold(bytes: number): void {
+  reserve(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#bytesMax)
       throw exception(
         'TOO_MANY_SIMULTANEOUS_QUERIES',
-        'Too many simultaneous queries: their texts fill the memory.',
+        'Too many simultaneous queries: the memory for their texts is full.',
       );
   }
 
@@ -41,7 +41,7 @@ export class TextBudget {
   }
 }
 
-/** Reads a body to its end. The bytes it takes from the budget are returned to it by `release`. */
+/** Reads a body to its end. `release` returns the bytes that it has taken from the budget. */
 export class BodyReader {
   readonly #spool: Spool;
   readonly #budget: TextBudget;
@@ -53,17 +53,17 @@ export class BodyReader {
     this.#budget = budget;
   }
 
-  /** May be called again, also when `read` failed. */
+  /** May be called more than once, also after `read` has failed. */
   release(): void {
     this.#budget.release(this.#length);
     this.#chunks = [];
     this.#length = 0;
   }
 
-  async read(request: IncomingMessage, query: QueryRequest): Promise<Asked> {
+  async read(request: IncomingMessage, query: QueryRequest): Promise<ReceivedQuery> {
     const boundary = formBoundary(request.headers['content-type']);
     if (boundary !== undefined) return this.#readForm(decoded(request), query, boundary);
-    if (query.urlQuery !== '') this.#keep(Buffer.from(`${query.urlQuery}\n`));
+    if (query.urlQuery !== '') this.#append(Buffer.from(`${query.urlQuery}\n`));
     const source = decoded(request)[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
     let wanted = query.urlQuery === '' ? HEAD_BYTES : 0;
     for (;;) {
@@ -78,7 +78,7 @@ export class BodyReader {
     }
   }
 
-  async #spoolRows(head: InsertHead, source: AsyncIterator<Buffer>): Promise<Asked> {
+  async #spoolRows(head: InsertHead, source: AsyncIterator<Buffer>): Promise<ReceivedQuery> {
     const rows = await this.#spool.create();
     try {
       await rows.append(this.#bytes().subarray(head.dataStart));
@@ -89,12 +89,12 @@ export class BodyReader {
     } catch (error) {
       await rows.close();
       await rows.remove();
-      throw readable(error);
+      throw requestError(error);
     }
     return { kind: 'rows', head, rows };
   }
 
-  async #readForm(source: Readable, query: QueryRequest, boundary: string): Promise<Asked> {
+  async #readForm(source: Readable, query: QueryRequest, boundary: string): Promise<ReceivedQuery> {
     await this.#fill(source[Symbol.asyncIterator]() as AsyncIterator<Buffer>, Number.POSITIVE_INFINITY);
     let text = query.urlQuery;
     for (const [name, value] of formFields(this.#bytes(), boundary)) {
@@ -104,25 +104,25 @@ export class BodyReader {
     return { kind: 'statement', text };
   }
 
-  /** Reads until so many bytes are there; true when the source has ended. */
+  /** Reads until this many bytes are buffered; true when the source has ended. */
   async #fill(source: AsyncIterator<Buffer>, bytes: number): Promise<boolean> {
     while (this.#length < bytes) {
       let next: IteratorResult<Buffer>;
       try {
         next = await source.next();
       } catch (error) {
-        throw readable(error);
+        throw requestError(error);
       }
       if (next.done) return true;
-      this.#keep(next.value);
+      this.#append(next.value);
     }
     return false;
   }
 
-  #keep(chunk: Buffer): void {
+  #append(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    this.#budget.hold(chunk.length);
+    this.#budget.reserve(chunk.length);
     if (this.#length > TEXT_MAX_BYTES)
       throw exception(
         'SYNTAX_ERROR',
@@ -161,11 +161,11 @@ function decoded(request: IncomingMessage): Readable {
     if (encoding === undefined || encoding === 'identity') return request;
     throw exception('NOT_IMPLEMENTED', `Unknown compression method: ${encoding}.`);
   }
-  // Who reads the decoder sees the error of either; there is nothing left to do here.
+  // The reader of the decoder sees the errors of both streams, so nothing is left to do here.
   return pipeline(request, decoder, () => {});
 }
 
-function readable(error: unknown): unknown {
+function requestError(error: unknown): unknown {
   if (error instanceof ClickHouseException) return error;
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? '';
   if (code.startsWith('Z_') || code.startsWith('ERR__ERROR_FORMAT'))

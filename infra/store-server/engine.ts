@@ -12,26 +12,26 @@ import { sqlString } from './statement.ts';
 
 const KILL_RETRY_FIRST_MS = 10;
 const KILL_RETRY_MAX_MS = 500;
-// Statements that we send ourselves carry values of the request's size; the request's own text is held to its own
-// max_query_size, see `DEFAULT_MAX_QUERY_SIZE`.
+// Our own statements contain values of the request's size. The request's own text is limited by its own max_query_size,
+// see `DEFAULT_MAX_QUERY_SIZE`.
 const OWN_QUERY_SIZE_MAX = 268_435_456;
 
-/** What the real server allows a query's text when the client does not say otherwise. */
+/** The real server's limit for a query text when the client sets none. */
 export const DEFAULT_MAX_QUERY_SIZE = '262144';
 
 export interface EngineOptions {
-  /** The engine's data. */
+  /** Folder of the engine's data. */
   readonly folder: string;
-  /** A folder for the engine's settings file, which is written anew. */
+  /** A folder for the engine's settings file, which is written at every start. */
   readonly settingsFolder: string;
   readonly memoryMaxBytes: number;
 }
 
 /**
- * chDB on one folder. Opening a connection costs a tenth of a millisecond, so each request gets one of its own: its
- * settings, parameters, database and temporary tables are gone with it, and none can be seen by another request.
- * Settings and parameters go in by `SET` on that connection. The engine's other way, parameters handed over with the
- * call, is kept in a place that all connections share, and races.
+ * chDB on one folder. Opening a connection takes 0.1 ms, so each request gets its own: settings, parameters, database
+ * and temporary tables end with it and are invisible to other requests. Settings and parameters are set by `SET` on
+ * that connection. The engine's other way, parameters passed with the call, stores them where all connections share
+ * them, which is a race.
  */
 export class Engine {
   readonly version: string;
@@ -50,13 +50,13 @@ export class Engine {
     this.timezone = facts.timezone;
   }
 
-  /** Opens the folder, or rejects with what the engine says about it. */
+  /** Opens the folder, or rejects with the engine's error. */
   static async open(options: EngineOptions): Promise<Engine> {
     const native = loadNative();
     mkdirSync(options.folder, { recursive: true });
     const settingsFile = join(options.settingsFolder, 'engine.xml');
     writeFileSync(settingsFile, settingsXml(options.memoryMaxBytes));
-    // The first connection brings the engine up with its settings, and holds it up until the end.
+    // The first connection starts the engine with its settings and keeps it running until `close`.
     const control = native.CreateConnection(options.folder, [
       `--config-file=${settingsFile}`,
       ...defaults(options),
@@ -72,8 +72,8 @@ export class Engine {
   }
 
   /**
-   * Ends the query with this mark. It may not have reached the engine yet, so this asks again until `ended` resolves,
-   * as it does when the query has gone; it must not reject.
+   * Kills the query with this mark. The query may not have reached the engine yet, so this repeats until `ended`
+   * resolves, which it must do when the query has ended; `ended` must not reject.
    */
   async kill(mark: string, ended: Promise<void>): Promise<void> {
     let isEnded = false;
@@ -97,7 +97,7 @@ interface Facts {
   readonly timezone: string;
 }
 
-/** One request's connection. One call at a time; `close` only when none runs. */
+/** The connection of one request. One call at a time; call `close` only when none is running. */
 export class EngineConnection {
   readonly #native: Native;
   readonly #connection: NativeConnection;
@@ -107,7 +107,7 @@ export class EngineConnection {
     this.#connection = connection;
   }
 
-  /** Runs a statement; the result comes as bytes in memory. */
+  /** Runs a statement and returns its result as bytes in memory. */
   async query(sql: string, format: string): Promise<NativeResult> {
     try {
       return await this.#native.QueryAsyncConnection(this.#connection, sql, format);
@@ -117,8 +117,8 @@ export class EngineConnection {
   }
 
   /**
-   * Runs a statement that has no result, and counts what it wrote. This is the addon's call for inserts with the rows
-   * behind the statement, which must not be used for that: it takes an empty line within the rows for their end.
+   * Runs a statement without a result and returns what it wrote. The addon's call is meant for inserts with rows after
+   * the statement, but must not be used so: it takes an empty line among the rows for their end.
    */
   async write(sql: string): Promise<NativeWrite> {
     try {
@@ -134,8 +134,8 @@ export class EngineConnection {
 }
 
 /**
- * Settings that every connection starts with, where the engine's own start values differ from a server's:
- * asynchronous inserts would acknowledge before the rows are stored.
+ * Settings of every connection, where chDB's defaults differ from a server's: asynchronous inserts would be
+ * acknowledged before the rows are stored.
  */
 function defaults({ memoryMaxBytes }: Pick<EngineOptions, 'memoryMaxBytes'>): string[] {
   return [
@@ -147,7 +147,7 @@ function defaults({ memoryMaxBytes }: Pick<EngineOptions, 'memoryMaxBytes'>): st
   ];
 }
 
-/** Sized for a small machine that has other work to do: few background threads, small caches, no system logs. */
+/** Sized for a small machine with other work: few background threads, small caches, no system logs. */
 function settingsXml(memoryMaxBytes: number): string {
   const cacheBytes = Math.floor(memoryMaxBytes / 32);
   const values = {

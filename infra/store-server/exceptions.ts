@@ -1,4 +1,4 @@
-/** The codes that this program raises itself, as ClickHouse names them. */
+/** The error codes that this program raises itself, with ClickHouse's names. */
 export const CODES = {
   NOT_IMPLEMENTED: 48,
   SYNTAX_ERROR: 62,
@@ -18,7 +18,7 @@ export const CODES = {
 } as const;
 export type CodeName = keyof typeof CODES;
 
-/** An error as ClickHouse reports it: a number, its name, and a text. */
+/** An error as ClickHouse reports it: a number, its name and a text. */
 export class ClickHouseException extends Error {
   override readonly name = 'ClickHouseException';
   readonly code: number;
@@ -30,13 +30,13 @@ export class ClickHouseException extends Error {
     this.codeName = codeName;
   }
 
-  /** The body of the answer, in the words of the real server. */
+  /** The body of the answer, worded as the real server does. */
   text(version: string): string {
     return `Code: ${this.code}. DB::Exception: ${this.message} (${this.codeName}) (version ${version})\n`;
   }
 }
 
-/** One of our own refusals. */
+/** An error raised by this program, not by the engine. */
 export function exception(name: CodeName, message: string): ClickHouseException {
   return new ClickHouseException(CODES[name], name, message);
 }
@@ -44,13 +44,13 @@ export function exception(name: CodeName, message: string): ClickHouseException 
 const LEAD = /^Code: (\d+)\. DB::Exception: /;
 const TAIL = /\s*\(([A-Z][A-Z0-9_]+)\)\s*$/;
 const VERSION = /\s*\(version [^()]*(?:\([^()]*\))?\)\s*$/;
-// An insert reaches the engine as a file of ours; the path would mean nothing to the client.
+// An insert reaches the engine as a file of the spool, whose path means nothing to the client.
 const SPOOL_PATH = /\(in file\/uri [^)]*\): /g;
 const SPOOL_STAGE = /: While executing File: data for INSERT was parsed from file/g;
 
 /**
- * Takes an error of the engine apart. The addon wraps some of them twice: `Code: 33. DB::Exception: Code: 33.
- * DB::Exception: … (NAME) (version …). (NAME)`; what remains is the innermost text.
+ * Parses an error of the engine. The addon wraps some of them twice: `Code: 33. DB::Exception: Code: 33. DB::Exception:
+ * … (NAME) (version …). (NAME)`; the innermost text is returned.
  */
 export function engineException(error: unknown): ClickHouseException {
   if (error instanceof ClickHouseException) return error;
@@ -66,7 +66,7 @@ export function engineException(error: unknown): ClickHouseException {
       text = text.slice(0, tail.index).replace(/\.$/, '').replace(VERSION, '');
     }
   }
-  // The inner wrapping leaves its own name behind.
+  // The inner wrapping leaves its own name at the end.
   if (codeName !== undefined && text.endsWith(`(${codeName})`))
     text = text.slice(0, -codeName.length - 2).trimEnd();
   text = text.replace(SPOOL_PATH, '').replace(SPOOL_STAGE, ': data for INSERT was parsed from the request');
@@ -81,7 +81,7 @@ const BAD_REQUEST = new Set([
 const NOT_FOUND = new Set([46, 47, 50, 56, 60, 63, 73, 78, 81, 115, 152, 336, 511]);
 const UNAVAILABLE = new Set([76, 209, 439]);
 
-/** The HTTP status that the real server gives with this code. */
+/** The HTTP status that the real server sends with this code. */
 export function httpStatus(code: number): number {
   if (BAD_REQUEST.has(code)) return 400;
   if (code === 194) return 401;

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Semaphore, SemaphoreError } from '../concurrency/semaphore.ts';
-import type { Asked } from './body.ts';
+import type { ReceivedQuery } from './body.ts';
 import type { Engine, EngineConnection } from './engine.ts';
 import { exception } from './exceptions.ts';
 import type { InsertHead } from './insert-head.ts';
@@ -10,13 +10,13 @@ import { ResultPipe } from './result-pipe.ts';
 import type { Spool, SpoolFile } from './spool.ts';
 import { intoFile, readStatement, type Statement, sqlName, sqlString } from './statement.ts';
 
-/** Statements that run at once. Each takes one of libuv's threads, and one of the machine's threads or more. */
+/** Queries that run at the same time. Each takes one libuv thread and at least one thread of the engine. */
 export const QUERIES_MAX = 8;
-/** Inserts that run at once. They have places of their own, so that no query ever stands in their way. */
+/** Inserts that run at the same time. They have their own permits, so that queries never block them. */
 export const INSERTS_MAX = 4;
 const WAITING_MAX = 128;
 
-/** How a request ended, for counting. */
+/** How a request ended, for the metrics. */
 export interface Outcome {
   readonly kind: 'query' | 'insert';
   readonly summary: Summary;
@@ -27,17 +27,17 @@ export interface ExecutorOptions {
   readonly spool: Spool;
 }
 
-/** One statement to run, for one client. */
+/** One statement to run for one client. */
 export interface Task {
-  readonly asked: Asked;
+  readonly received: ReceivedQuery;
   readonly query: QueryRequest;
-  /** Called when it is known what the answer will look like. */
+  /** Called when the format of the answer is known. */
   readonly openReply: (format: string) => Reply;
-  /** Set off when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
 }
 
-/** Runs statements, each on a connection of its own. */
+/** Runs statements, each on its own connection. */
 export class Executor {
   readonly queries: Semaphore = new Semaphore(QUERIES_MAX, WAITING_MAX);
   readonly inserts: Semaphore = new Semaphore(INSERTS_MAX, WAITING_MAX);
@@ -53,13 +53,13 @@ export class Executor {
   }
 
   async run(task: Task): Promise<Outcome> {
-    const { asked, query } = task;
-    if (asked.kind === 'rows') {
+    const { received, query } = task;
+    if (received.kind === 'rows') {
       if (query.isReadonly) throw readonlyException();
-      const summary = await this.#insertRows(task, asked.head, asked.rows);
+      const summary = await this.#insertRows(task, received.head, received.rows);
       return { kind: 'insert', summary };
     }
-    const statement = readStatement(asked.text);
+    const statement = readStatement(received.text);
     if (statement.kind === 'write' && query.isReadonly) throw readonlyException();
     return { kind: 'query', summary: await this.#runStatement(task, statement) };
   }
@@ -83,7 +83,7 @@ export class Executor {
       return await this.#connected(query, (connection, mark) => {
         switch (statement.kind) {
           case 'read':
-            return query.isAnswerHeldToTheEnd
+            return query.waitsForEnd
               ? this.#readWhole(task, statement, connection, mark)
               : this.#readStreamed(task, statement, connection, mark);
           case 'write':
@@ -105,7 +105,7 @@ export class Executor {
     const mark = `footfall-${this.#marks}-`;
     const connection = this.#engine.connect();
     try {
-      // The database first: a readonly connection may not change it.
+      // First, because a read-only connection may not change its database.
       if (query.database !== undefined) await connection.query(`USE ${sqlName(query.database)}`, 'Null');
       await connection.query(preparation(query, mark), 'Null');
       return await use(connection, mark);
@@ -123,7 +123,7 @@ export class Executor {
     try {
       const running = connection.query(intoFile(statement, path, format), format).finally(() => pipe.end());
       const killing = this.#killWhenGone(task.gone, mark, running);
-      // The engine must be able to write until it has stopped, also when nobody wants its result any more.
+      // The engine must be able to write until it has stopped, even when the client has disconnected.
       const passing = passOn(pipe.chunks, reply);
       const [result] = await Promise.allSettled([running, passing]);
       await killing;
@@ -159,13 +159,13 @@ export class Executor {
     }
   }
 
-  /** Resolves when there is nothing to kill, or it is dead. */
+  /** Resolves when the query has ended, by itself or because it was killed for a client that disconnected. */
   async #killWhenGone(gone: AbortSignal, mark: string, running: Promise<unknown>): Promise<void> {
     const ended = running.then(
       () => {},
       () => {},
     );
-    await settledOrGone(ended, gone);
+    await endedOrGone(ended, gone);
     if (gone.aborted) await this.#engine.kill(mark, ended);
   }
 }
@@ -200,7 +200,7 @@ async function command({ query, openReply }: Task, statement: Statement, connect
   return summary;
 }
 
-function settledOrGone(ended: Promise<void>, gone: AbortSignal): Promise<void> {
+function endedOrGone(ended: Promise<void>, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       gone.removeEventListener('abort', done);
@@ -220,7 +220,7 @@ function readonlyException() {
   return exception('READONLY', 'default: Cannot execute query in readonly mode.');
 }
 
-/** A permit to run; in the words of ClickHouse's exceptions where there is none. */
+/** Waits for a permit to run; errors are ClickHouse's exceptions. */
 async function permit(semaphore: Semaphore, runningMax: number, gone: AbortSignal): Promise<() => void> {
   try {
     return await semaphore.acquire(gone);

@@ -2,7 +2,7 @@ const JSON_TYPE = 'application/json; charset=UTF-8';
 const TEXT_TYPE = 'text/plain; charset=UTF-8';
 const BINARY_TYPE = 'application/octet-stream';
 
-/** What the answer says about its body. */
+/** The Content-Type of a result. */
 export function contentType(format: string): string {
   if (/^(TSV|TabSeparated)/.test(format)) return 'text/tab-separated-values; charset=UTF-8';
   if (/^CSV/.test(format))
@@ -17,12 +17,12 @@ export function contentType(format: string): string {
   return TEXT_TYPE;
 }
 
-// In these formats a line break always ends a row.
+// In these formats every line break ends a row.
 const BY_LINE = /^(JSONEachRow|JSONCompactEachRow|TSV|TabSeparated)(WithNames(AndTypes)?)?$/;
 
 /**
- * The rows of a whole result, counted in its bytes because the engine does not tell. 0 for formats in which they
- * cannot be counted.
+ * The number of rows in a whole result, counted from its bytes because the engine does not report it. 0 for formats in
+ * which rows cannot be counted.
  */
 export function resultRows(format: string, result: Buffer): number {
   const byLine = BY_LINE.exec(format);

@@ -1,11 +1,11 @@
 import { wordOf } from './statement.ts';
 import { type Token, tokens } from './tokens.ts';
 
-/** An INSERT whose rows stand behind it, in `format`, from `dataStart` on. */
+/** An INSERT followed by its rows in `format`, which begin at `dataStart`. */
 export interface InsertHead {
-  /** The statement up to the place where a clause that names the rows' file belongs. */
+  /** The statement up to the position of a clause that names the file with the rows. */
   readonly before: string;
-  /** The clauses after that place, up to the format. */
+  /** The clauses between that position and the format. */
   readonly after: string;
   readonly format: string;
   readonly dataStart: number;
@@ -14,8 +14,8 @@ export interface InsertHead {
 export type InsertHeadFound = InsertHead | 'not an insert of rows' | 'incomplete';
 
 /**
- * Finds where the statement ends and its rows begin. `text` is the start of the request, one character per byte, so
- * that `dataStart` counts bytes; `isAll` says that nothing follows.
+ * Finds the end of the statement and the beginning of its rows. `text` is the start of the request with one character
+ * per byte, so `dataStart` counts bytes; `isAll` says that nothing follows.
  */
 export function findInsertHead(text: string, isAll: boolean): InsertHeadFound {
   const cursor = new Cursor(text, isAll);
@@ -58,7 +58,7 @@ function rowsAt(cursor: Cursor, keyword: Token, clausesStart: number): InsertHea
   return { ...head, format: utf8(text.slice(name.start, name.end)), dataStart: skipLineEnd(text, name.end) };
 }
 
-/** Blanks and one line end separate the format's name from the rows; every byte after them belongs to the rows. */
+/** Blanks and one line end separate the format's name from the rows; every later byte belongs to the rows. */
 function skipLineEnd(text: string, from: number): number {
   const match = /[ \t\f]*;?[ \t\f]*\r?\n/y;
   match.lastIndex = from;
@@ -91,12 +91,12 @@ class Cursor {
     return this.#current;
   }
 
-  /** The current token stands right behind an opening bracket. */
+  /** The current token directly follows an opening bracket. */
   get isFirstInside(): boolean {
     return this.#isFirstInside;
   }
 
-  /** What was read last could go on in text that is not there yet. */
+  /** The last token could continue in text that has not arrived yet. */
   get isCut(): boolean {
     return !this.isAll && (this.#current === undefined || this.#current.end >= this.text.length);
   }

@@ -5,7 +5,7 @@ import { Metrics } from '../metrics.ts';
 import { exitWithParent } from '../process/parent-watch.ts';
 import { Engine } from './engine.ts';
 import { engineException } from './exceptions.ts';
-import { HttpFace } from './http-face.ts';
+import { HttpInterface } from './http-interface.ts';
 import { Spool } from './spool.ts';
 import { hasThreads, runWithThreads } from './threads.ts';
 
@@ -19,24 +19,30 @@ async function main(): Promise<void> {
   const spool = new Spool({ parent: join(config.DATA_DIR, 'store-spool'), bytesMax: SPOOL_MAX_BYTES });
   const engine = await openEngine(config, spool);
   spool.removeLeftovers();
-  const face = new HttpFace({ engine, spool, password: config.STORE_PASSWORD, metrics: new Metrics(), log });
-  const port = await face.listen(config.STORE_PORT);
+  const http = new HttpInterface({
+    engine,
+    spool,
+    password: config.STORE_PASSWORD,
+    metrics: new Metrics(),
+    log,
+  });
+  const port = await http.listen(config.STORE_PORT);
   const url = `http://127.0.0.1:${port}`;
   process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
-  log.info({ url, engine: engine.version }, 'the store is open');
+  log.info({ url, engine: engine.version }, 'store ready');
 
   let isDraining = false;
   const drain = async () => {
     if (isDraining) return;
     isDraining = true;
-    // A query blocked on a client that does not read ends when its connection is cut.
+    // A query blocked by a client that does not read ends when its connection is closed.
     setTimeout(() => {
-      log.warn({ waitedMs: DRAIN_MAX_MS }, 'cuts off requests that still run');
-      face.cut();
+      log.warn({ waitedMs: DRAIN_MAX_MS }, 'requests did not finish in time, closing their connections');
+      http.closeConnections();
     }, DRAIN_MAX_MS).unref();
-    // An ordinary exit would wait for the engine's threads.
+    // A normal exit would wait for the engine's threads.
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2 * DRAIN_MAX_MS).unref();
-    await face.drain();
+    await http.drain();
     engine.close();
     spool.remove();
     log.info('drained');

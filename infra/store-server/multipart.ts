@@ -4,14 +4,14 @@ const BOUNDARY = /boundary=(?:"([^"]+)"|([^\s;]+))/i;
 const NAME = /content-disposition:[^\r\n]*?\bname="([^"]*)"/i;
 const FIELDS_MAX = 10_000;
 
-/** The boundary of a form, or undefined when the body is none. */
+/** The boundary of a form; undefined when the body is not a form. */
 export function formBoundary(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !/^multipart\/form-data\b/i.test(contentType)) return undefined;
   const match = BOUNDARY.exec(contentType);
   return match?.[1] ?? match?.[2];
 }
 
-/** The fields of a form in their order. Files, which the real server takes as tables, are refused. */
+/** The fields of a form in their order. Files, which the real server takes as external tables, are rejected. */
 export function formFields(
   body: Buffer,
   boundary: string,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** An open connection, as the addon hands it out. */
+/** An open connection of the addon. */
 export type NativeConnection = { readonly nativeConnection: never };
 
 export interface NativeResult {
@@ -17,7 +17,7 @@ export interface NativeWrite {
   readonly bytesWritten: number;
 }
 
-/** What we use of chDB's addon. The calls that return a promise run on libuv's threads, one thread each. */
+/** The part of chDB's addon that is used. Calls that return a promise run on libuv threads, one thread each. */
 export interface Native {
   CreateConnection(path: string, args: readonly string[]): NativeConnection;
   CloseConnection(connection: NativeConnection): void;
@@ -32,9 +32,9 @@ export interface Native {
 }
 
 /**
- * The addon itself, found by chDB's own loader. chDB's `Session` is not enough: it defers every close until no call of
- * the whole process runs, so that one long query would keep all closed connections alive, and it reports no written
- * rows for inserts from a file.
+ * Loads the addon itself through chDB's own loader. chDB's `Session` is not sufficient: it defers every close until no
+ * call of the whole process runs, so one long query would keep all closed connections alive, and it does not report the
+ * rows written by inserts from a file.
  */
 export function loadNative(): Native {
   const require = createRequire(import.meta.url);

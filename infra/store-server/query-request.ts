@@ -4,27 +4,27 @@ import { DEFAULT_MAX_QUERY_SIZE } from './engine.ts';
 import { ClickHouseException, exception } from './exceptions.ts';
 import { sqlString } from './statement.ts';
 
-/** What a request says besides its statement and rows. */
+/** What a request contains besides its statement and rows. */
 export interface QueryRequest {
   readonly queryId: string;
   readonly database: string | undefined;
   readonly defaultFormat: string;
-  /** GET may change nothing. */
+  /** GET is read-only. */
   readonly isReadonly: boolean;
-  readonly isAnswerHeldToTheEnd: boolean;
+  readonly waitsForEnd: boolean;
   readonly isGzipWanted: boolean;
-  /** Statement, or its head, from the address. */
+  /** The statement, or its head, from the URL. */
   readonly urlQuery: string;
-  readonly fields: Fields;
+  readonly fields: QueryFields;
 }
 
-/** Settings, and parameters by their bare name. */
-export interface Fields {
+/** Settings, and parameters by name without their prefix. */
+export interface QueryFields {
   readonly settings: Map<string, string>;
   readonly parameters: Map<string, string>;
 }
 
-// Parts of the protocol that are no settings. Those that change nothing here are accepted.
+// Fields of the protocol that are not settings. Those without an effect here are accepted.
 const PROTOCOL = new Set([
   ...['query', 'query_id', 'database', 'default_format', 'user', 'password', 'quota_key', 'stacktrace'],
   ...[
@@ -36,7 +36,7 @@ const PROTOCOL = new Set([
     'session_check',
   ],
 ]);
-const REFUSED: Readonly<Record<string, string>> = {
+const UNSUPPORTED: Readonly<Record<string, string>> = {
   session_id: 'Sessions over HTTP are not supported by the embedded store: each request stands alone.',
   role: 'Roles are not supported by the embedded store.',
   compress:
@@ -47,9 +47,9 @@ const REFUSED: Readonly<Record<string, string>> = {
 const SETTING_NAME = /^[A-Za-z_]\w*$/;
 const FORMAT_NAME = /^\w+$/;
 
-/** Reads the head of a request to run a query; throws a `ClickHouseException` for what cannot be done. */
+/** Reads the head of a request; throws a `ClickHouseException` for unsupported or invalid fields. */
 export function readQueryRequest(request: IncomingMessage, url: URLSearchParams): QueryRequest {
-  const fields: Fields = { settings: new Map(), parameters: new Map() };
+  const fields: QueryFields = { settings: new Map(), parameters: new Map() };
   for (const [name, value] of url) if (!PROTOCOL.has(name)) addField(fields, name, value);
   const format = url.get('default_format') ?? headerOf(request, 'x-clickhouse-format') ?? 'TabSeparated';
   if (!FORMAT_NAME.test(format)) throw exception('UNKNOWN_FORMAT', `Unknown format ${format}.`);
@@ -59,17 +59,17 @@ export function readQueryRequest(request: IncomingMessage, url: URLSearchParams)
     database: url.get('database') || headerOf(request, 'x-clickhouse-database') || undefined,
     defaultFormat: format,
     isReadonly: request.method !== 'POST',
-    isAnswerHeldToTheEnd: isOn(url.get('wait_end_of_query')),
+    waitsForEnd: isOn(url.get('wait_end_of_query')),
     isGzipWanted: isGzipAccepted && isOn(fields.settings.get('enable_http_compression')),
     urlQuery: (url.get('query') ?? '').trimEnd(),
     fields,
   };
 }
 
-/** Sorts a field of the address or of a form into parameters and settings. */
-export function addField({ settings, parameters }: Fields, name: string, value: string): void {
-  const reject = name === 'compress' || name === 'decompress' ? isOn(value) : name in REFUSED;
-  if (reject) throw exception('NOT_IMPLEMENTED', REFUSED[name] ?? name);
+/** Adds a field of the URL or of a form to the parameters or the settings. */
+export function addField({ settings, parameters }: QueryFields, name: string, value: string): void {
+  const isUnsupported = name === 'compress' || name === 'decompress' ? isOn(value) : name in UNSUPPORTED;
+  if (isUnsupported) throw exception('NOT_IMPLEMENTED', UNSUPPORTED[name] ?? name);
   if (name === 'compress' || name === 'decompress') return;
   if (name.startsWith('param_')) {
     const bare = name.slice('param_'.length);
@@ -84,8 +84,8 @@ export function addField({ settings, parameters }: Fields, name: string, value: 
 }
 
 /**
- * The statement that prepares a connection. The mark, by which the engine's list of processes knows the query, stands
- * in front of the client's own comment.
+ * The statement that prepares a connection. The mark, which identifies the query in the engine's process list, is put
+ * in front of the client's own log comment.
  */
 export function preparation({ fields, isReadonly }: QueryRequest, mark: string): string {
   const { settings, parameters } = fields;

@@ -6,12 +6,12 @@ import { createGzip, type Gzip } from 'node:zlib';
 import { type ClickHouseException, httpStatus } from './exceptions.ts';
 import { contentType, resultRows } from './formats.ts';
 
-/** As the real server, we hold so much back, so that an error that comes early still has its own status. */
+/** Like the real server, this retains the first bytes, so that an early error still has its own status. */
 const RETAINED_MAX_BYTES = 1_048_576;
 const CLIENT_STALL_MAX_MS = 300_000;
 const GZIP_LEVEL = 3;
 
-/** The numbers of a finished query. */
+/** The counts of a finished query. */
 export interface Summary {
   readonly readRows: number;
   readonly readBytes: number;
@@ -27,17 +27,17 @@ export interface ReplyOptions {
   readonly timezone: string;
   readonly version: string;
   readonly isGzip: boolean;
-  /** When the request came, by `process.hrtime`. */
+  /** When the request arrived, by `process.hrtime`. */
   readonly startedAtNs: bigint;
 }
 
-/** One answer, from its first byte to its end or to the error that ends it. */
+/** One answer, from its first byte to its end or its error. */
 export class Reply {
   readonly #response: ServerResponse;
   readonly #options: ReplyOptions;
   readonly #exceptionTag = randomBytes(8).toString('hex');
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #retained: Buffer[] = [];
+  #retainedBytes = 0;
   #gzip: Gzip | undefined;
 
   constructor(response: ServerResponse, options: ReplyOptions) {
@@ -45,12 +45,12 @@ export class Reply {
     this.#options = options;
   }
 
-  /** Passes a piece of the result on, at the client's pace. Without a client, it vanishes. */
+  /** Sends a piece of the result at the client's pace. Without a client the piece is dropped. */
   async write(chunk: Buffer): Promise<void> {
     if (this.#response.headersSent) return this.#send(chunk);
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    if (this.#heldBytes > RETAINED_MAX_BYTES) await this.#start(NO_SUMMARY);
+    this.#retained.push(chunk);
+    this.#retainedBytes += chunk.length;
+    if (this.#retainedBytes > RETAINED_MAX_BYTES) await this.#start(NO_SUMMARY);
   }
 
   async finish(summary: Summary): Promise<void> {
@@ -63,11 +63,14 @@ export class Reply {
     });
   }
 
-  /** Ends with an error: as a whole answer while nothing was sent, else as a marked end of a broken one. */
+  /**
+   * Ends with an error: as a complete answer if nothing was sent yet, otherwise as a marked error that ends a truncated
+   * answer.
+   */
   fail(error: ClickHouseException): void {
     const text = error.text(this.#options.version);
     if (!this.#response.headersSent) {
-      this.#held = [];
+      this.#retained = [];
       this.#headers(NO_SUMMARY);
       this.#response.setHeader('Content-Type', 'text/plain; charset=UTF-8');
       this.#response.setHeader('X-ClickHouse-Exception-Code', error.code);
@@ -77,7 +80,8 @@ export class Reply {
     const tag = this.#exceptionTag;
     const size = Buffer.byteLength(text);
     const block = Buffer.from(`\r\n__exception__\r\n${tag}\r\n${text}${size} ${tag}\r\n__exception__\r\n`);
-    // Without the last chunk every HTTP client sees that the answer is not whole, whatever it makes of the text.
+    // Without the last chunk every HTTP client notices that the answer is incomplete, whether or not it parses the
+    // text.
     const cut = () => this.#response.socket?.end();
     if (this.#gzip === undefined) this.#response.write(block, cut);
     else this.#gzip.once('end', () => setImmediate(cut)).end(block);
@@ -88,9 +92,9 @@ export class Reply {
   }
 
   async #start(summary: Summary): Promise<void> {
-    const held = Buffer.concat(this.#held);
-    this.#held = [];
-    this.#headers(summary, resultRows(this.#options.format, held));
+    const retained = Buffer.concat(this.#retained);
+    this.#retained = [];
+    this.#headers(summary, resultRows(this.#options.format, retained));
     this.#response.setHeader('Content-Type', contentType(this.#options.format));
     this.#response.setHeader('X-ClickHouse-Exception-Tag', this.#exceptionTag);
     if (this.#options.isGzip) {
@@ -101,22 +105,22 @@ export class Reply {
       gzip.once('end', () => setImmediate(() => this.#response.end()));
     }
     this.#response.writeHead(200);
-    if (held.length > 0) await this.#send(held);
+    if (retained.length > 0) await this.#send(retained);
   }
 
   async #send(chunk: Buffer): Promise<void> {
     if (this.#response.destroyed) return;
     if (this.#sink.write(chunk)) return;
-    const patience = setTimeout(() => this.#response.destroy(), CLIENT_STALL_MAX_MS);
+    const stallTimer = setTimeout(() => this.#response.destroy(), CLIENT_STALL_MAX_MS);
     const gone = new AbortController();
     const onClose = () => gone.abort();
     this.#response.once('close', onClose);
     try {
       await once(this.#sink, 'drain', { signal: gone.signal });
     } catch {
-      // The client went away; whoever owns the query sees that for itself.
+      // The client has disconnected; the owner of the query notices that by itself.
     } finally {
-      clearTimeout(patience);
+      clearTimeout(stallTimer);
       this.#response.off('close', onClose);
     }
   }

@@ -2,29 +2,29 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /**
- * A named pipe through which the engine writes a result in any format, exactly as it would write a file, while we pass
- * it on: constant memory, and an engine that waits when the client does. (The engine's own streaming hands out each
- * block as a document of its own, so that JSON or Parquet would come in pieces that do not fit together.)
+ * A named pipe into which the engine writes a result of any format, as it would write a file, while we forward it:
+ * memory stays constant, and the engine waits when the client does. (The engine's own streaming returns each block as a
+ * separate document, so pieces of JSON or Parquet would not fit together.)
  */
 export class ResultPipe {
   readonly chunks: AsyncIterable<Buffer>;
   readonly #socket: Socket;
-  #keptOpenFd: number | undefined;
+  #writeFd: number | undefined;
 
   constructor(path: string) {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    // Our own writing end: the engine never waits for a reader, and the end comes when we say so, even when the
+    // Our own writing end: the engine never waits for a reader, and the stream ends when `end` is called, even if the
     // engine failed before it opened the pipe.
-    this.#keptOpenFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    this.#writeFd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
     this.#socket = new Socket({ fd, readable: true, writable: false });
     this.chunks = this.#socket;
   }
 
-  /** The engine has written all it will write: `chunks` ends behind it. */
+  /** Call when the engine has written everything: `chunks` ends after it. */
   end(): void {
-    if (this.#keptOpenFd === undefined) return;
-    closeSync(this.#keptOpenFd);
-    this.#keptOpenFd = undefined;
+    if (this.#writeFd === undefined) return;
+    closeSync(this.#writeFd);
+    this.#writeFd = undefined;
   }
 
   close(): void {

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exception } from './exceptions.ts';
 
-// The engine takes these as a pattern for many files.
+// The engine reads these characters as a pattern for several files.
 const PATTERN = /[*?{}[\]]/;
 
 /**
- * Rows on their way into the engine, and results on their way out. Rows are written to a file, not synced: the engine
- * reads them at once and the kernel mostly never writes them down. The engine's own way to take rows behind a statement
- * is not safe for binary formats, and holds everything in memory.
+ * Files for the rows of inserts and pipes for results. Files are not synced: the engine reads them at once, and the
+ * kernel rarely writes them to disk. The engine's own way to take rows after a statement is not safe for binary formats
+ * and buffers everything in memory.
  */
 export class Spool {
   readonly folder: string;
@@ -21,8 +21,8 @@ export class Spool {
   #files = 0;
 
   /**
-   * A folder of this process's own within `parent`: another process may be about to learn that the store is taken, and
-   * must not touch the files of the one that has it.
+   * Uses a folder per process within `parent`: another process that is about to find the store in use must not touch
+   * the files of the one that uses it.
    */
   constructor({ parent, bytesMax }: { parent: string; bytesMax: number }) {
     this.#parent = parent;
@@ -36,7 +36,7 @@ export class Spool {
     this.#bytesMax = bytesMax;
   }
 
-  /** Deletes what processes before us left behind; only for the one that holds the store. */
+  /** Deletes the files of earlier processes. Call only in the process that has opened the store. */
   removeLeftovers(): void {
     if (!existsSync(this.#parent)) return;
     for (const name of readdirSync(this.#parent)) {
@@ -45,14 +45,14 @@ export class Spool {
     }
   }
 
-  /** Makes `count` named pipes; they live as long as the spool. */
+  /** Creates `count` named pipes, which exist as long as the spool. */
   pipes(count: number): readonly string[] {
     const paths = Array.from({ length: count }, (_, index) => join(this.folder, `out-${index}`));
     execFileSync('mkfifo', ['-m', '600', ...paths]);
     return paths;
   }
 
-  /** A new file, empty and open. */
+  /** Creates an empty file and opens it. */
   async create(): Promise<SpoolFile> {
     this.#files += 1;
     const path = join(this.folder, `in-${this.#files}`);
@@ -66,11 +66,14 @@ export class Spool {
   #take(bytes: number): void {
     this.#bytes += bytes;
     if (bytes > 0 && this.#bytes > this.#bytesMax)
-      throw exception('NOT_ENOUGH_SPACE', `Inserts under way would hold more than ${this.#bytesMax} bytes.`);
+      throw exception(
+        'NOT_ENOUGH_SPACE',
+        `The rows of inserts in progress would exceed ${this.#bytesMax} bytes.`,
+      );
   }
 }
 
-/** One body. Its bytes count against the spool's cap until it is removed. */
+/** One body. Its bytes count towards the spool's limit until it is removed. */
 export class SpoolFile {
   readonly path: string;
   readonly #handle: FileHandle;
@@ -94,7 +97,7 @@ export class SpoolFile {
     await this.#handle.writeFile(bytes);
   }
 
-  /** No more bytes follow. */
+  /** Call after the last `append`. */
   async close(): Promise<void> {
     await this.#handle.close();
   }

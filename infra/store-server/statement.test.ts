@@ -6,7 +6,7 @@ import { intoFile, readStatement, sqlString } from './statement.ts';
 import { tokens } from './tokens.ts';
 
 describe('tokens', () => {
-  test('strings, names, comments and heredocs hide what is in them', () => {
+  test('the content of strings, names, comments and heredocs gives no tokens', () => {
     const text = `a 'it''s \\' ;' "q;\\"" \`w;\` -- ;\n/* ; */ # ;\n $x$ ; $ $x$ ; 1.5e3 (b)`;
     const found = [...tokens(text)].map((token) => [token.kind, text.slice(token.start, token.end)]);
     expect(found).toEqual([
@@ -23,7 +23,7 @@ describe('tokens', () => {
     ]);
   });
 
-  test('any text as a literal is one token, whatever stands around it', () => {
+  test('any text as a literal is one token', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
         const text = `SELECT ${sqlString(value)} FORMAT CSV`;
@@ -34,7 +34,7 @@ describe('tokens', () => {
     );
   });
 
-  test('any text at all is taken apart without end or overlap', () => {
+  test('any text gives tokens that do not overlap', () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -71,7 +71,7 @@ describe('statements', () => {
     expect([statement.kind, statement.format?.name]).toEqual([kind, format]);
   });
 
-  test('the place of the file is before the format', () => {
+  test('the file clause is inserted before the format', () => {
     expect(intoFile(readStatement('SELECT 1 FORMAT CSV SETTINGS a = 1;'), '/x', 'TSV')).toBe(
       "SELECT 1  INTO OUTFILE '/x' TRUNCATE FORMAT CSV SETTINGS a = 1",
     );
@@ -86,7 +86,7 @@ describe('statements', () => {
     'SELECT 1; SELECT 2',
     "SELECT 1 INTO OUTFILE 'x'",
     "INSERT INTO t FROM INFILE 'x' FORMAT CSV",
-  ])('refused: %s', (text) => expect(() => readStatement(text)).toThrow(ClickHouseException));
+  ])('rejected: %s', (text) => expect(() => readStatement(text)).toThrow(ClickHouseException));
 });
 
 describe('the head of an insert', () => {
@@ -127,9 +127,9 @@ describe('the head of an insert', () => {
     'INSERT INTO t (a) (SELECT 1)',
     'INSERT INTO t WITH 1 AS x SELECT x',
     '',
-  ])('no rows behind: %s', (text) => expect(typeof findInsertHead(text, true)).toBe('string'));
+  ])('no rows after the statement: %s', (text) => expect(typeof findInsertHead(text, true)).toBe('string'));
 
-  test('whatever is cut off is incomplete, never something else', () => {
+  test('a truncated head is incomplete, never anything else', () => {
     const text = 'INSERT INTO db.t (a, b) SETTINGS x = 1 FORMAT RowBinary\n';
     for (let length = 0; length < text.length - 1; length += 1)
       expect([length, findInsertHead(text.slice(0, length), false)]).toEqual([length, 'incomplete']);
@@ -137,7 +137,7 @@ describe('the head of an insert', () => {
   });
 });
 
-test('an error of the engine is unwrapped to its code, name and text', () => {
+test('an engine error is unwrapped to its code, name and text', () => {
   const wrapped =
     'Code: 33. DB::Exception: Code: 33. DB::Exception: Cannot read all data: (at row 1)\n: (in file/uri /d/in-1): While executing BinaryRowInputFormat: While executing File: data for INSERT was parsed from file. (CANNOT_READ_ALL_DATA) (version 26.7.2.1). (CANNOT_READ_ALL_DATA)';
   expect(engineException(new Error(wrapped))).toMatchObject({

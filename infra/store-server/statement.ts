@@ -2,22 +2,22 @@ import { exception } from './exceptions.ts';
 import { type Token, tokens } from './tokens.ts';
 
 /**
- * What a statement needs from us. `read`: its result is streamed. `write`: an INSERT … SELECT. `command`: all else,
- * with a small result.
+ * How a statement is run. `read`: its result is streamed. `write`: an INSERT … SELECT. `command`: anything else, with a
+ * small result.
  */
 export type StatementKind = 'read' | 'write' | 'command';
 
 export interface Statement {
   readonly kind: StatementKind;
-  /** The text without what follows its end. */
+  /** The text up to its end, without what follows. */
   readonly text: string;
-  /** Where `FORMAT name` stands, when it does. */
+  /** Position and name of a `FORMAT name` clause. */
   readonly format: { readonly start: number; readonly name: string } | undefined;
 }
 
 const READS = new Set(['SELECT', 'WITH', 'FROM', 'SHOW', 'DESCRIBE', 'DESC', 'EXISTS', 'EXPLAIN']);
 
-/** Looks at a whole statement; refuses several in one, and those that would touch this machine's files. */
+/** Parses a whole statement; rejects several statements in one text and those that access files of this machine. */
 export function readStatement(text: string): Statement {
   const format = new FormatClause();
   let first: string | undefined;
@@ -46,17 +46,17 @@ export function readStatement(text: string): Statement {
   return { kind, text: text.slice(0, end), format: format.found };
 }
 
-/** Finds a closing `FORMAT name`, which only SETTINGS may follow; elsewhere the word is the name of something. */
+/** Finds a `FORMAT name` at the end, which only SETTINGS may follow; elsewhere FORMAT is a name. */
 class FormatClause {
   found: { readonly start: number; readonly name: string } | undefined;
   #keywordStart: number | undefined;
-  #isFinalized = false;
+  #isComplete = false;
 
-  /** Takes the next token outside of brackets. */
+  /** Takes the next token outside brackets. */
   see(text: string, token: Token, word: string): void {
-    if (this.#isFinalized) return;
+    if (this.#isComplete) return;
     if (this.found !== undefined && word === 'SETTINGS') {
-      this.#isFinalized = true;
+      this.#isComplete = true;
       return;
     }
     this.found =
@@ -67,7 +67,7 @@ class FormatClause {
   }
 }
 
-/** The text of a `read` that writes its result to `path` in the format that the client gets. */
+/** The text of a `read` that writes its result to `path`, in the format for the client. */
 export function intoFile(statement: Statement, path: string, format: string): string {
   const clause = ` INTO OUTFILE ${sqlString(path)} TRUNCATE `;
   if (statement.format === undefined) return `${statement.text}${clause}FORMAT ${format}`;
@@ -93,6 +93,6 @@ export function sqlName(name: string): string {
 }
 
 export function wordOf(text: string, token: Token): string {
-  // Only keywords matter here, and none is longer.
+  // Only keywords are compared, and none is longer.
   return token.end - token.start > 16 ? '?' : text.slice(token.start, token.end).toUpperCase();
 }

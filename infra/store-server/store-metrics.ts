@@ -2,11 +2,11 @@ import type { Counter, Histogram, Metrics } from '../metrics.ts';
 import { CODES } from './exceptions.ts';
 import type { Executor, Outcome } from './execute.ts';
 
-/** Why a request was not answered with a result. */
-const REFUSALS = ['busy', 'authentication', 'cancelled', 'memory', 'time', 'other'] as const;
-type Reject = (typeof REFUSALS)[number];
+/** Why a request was answered with an error. */
+const REJECT_REASONS = ['busy', 'authentication', 'cancelled', 'memory', 'time', 'other'] as const;
+type StoreRejectReason = (typeof REJECT_REASONS)[number];
 
-const REFUSAL_OF_CODE: Readonly<Record<number, Reject>> = {
+const REASON_OF_CODE: Readonly<Record<number, StoreRejectReason>> = {
   [CODES.TOO_MANY_SIMULTANEOUS_QUERIES]: 'busy',
   [CODES.NOT_ENOUGH_SPACE]: 'busy',
   [CODES.AUTHENTICATION_FAILED]: 'authentication',
@@ -15,29 +15,48 @@ const REFUSAL_OF_CODE: Readonly<Record<number, Reject>> = {
   159: 'time',
 };
 
-/** What the store counts about itself. */
+/** Metrics of the store itself. */
 export class StoreMetrics {
   readonly #insertSeconds: Histogram;
   readonly #querySeconds: Histogram;
   readonly #rowsWritten: Counter;
-  readonly #refusals: Readonly<Record<Reject, Counter>>;
+  readonly #rejects: Readonly<Record<StoreRejectReason, Counter>>;
 
   constructor(metrics: Metrics, { queries, inserts }: Executor) {
-    metrics.gaugeOf('store_queries_in_flight', 'queries that run', {}, () => queries.running);
-    metrics.gaugeOf('store_queries_waiting', 'queries that wait for a place', {}, () => queries.waiting);
-    metrics.gaugeOf('store_inserts_in_flight', 'inserts that run', {}, () => inserts.running);
-    metrics.gaugeOf('store_inserts_waiting', 'inserts that wait for a place', {}, () => inserts.waiting);
-    metrics.gaugeOf('store_resident_bytes', 'memory of the process', {}, () => process.memoryUsage.rss());
-    this.#insertSeconds = metrics.seconds('store_insert_seconds', 'from the head of an insert to its answer');
+    metrics.gaugeOf('store_queries_in_flight', 'Queries that are running.', {}, () => queries.running);
+    metrics.gaugeOf(
+      'store_queries_waiting',
+      'Queries that wait for a permit to run.',
+      {},
+      () => queries.waiting,
+    );
+    metrics.gaugeOf('store_inserts_in_flight', 'Inserts that are running.', {}, () => inserts.running);
+    metrics.gaugeOf(
+      'store_inserts_waiting',
+      'Inserts that wait for a permit to run.',
+      {},
+      () => inserts.waiting,
+    );
+    metrics.gaugeOf('store_resident_bytes', 'Resident memory of the store process.', {}, () =>
+      process.memoryUsage.rss(),
+    );
+    this.#insertSeconds = metrics.seconds(
+      'store_insert_seconds',
+      'Time from the head of an insert to its answer.',
+    );
     this.#querySeconds = metrics.seconds(
       'store_query_seconds',
-      'from the head of a query to the end of its answer',
+      'Time from the head of a query to the end of its answer.',
     );
     this.#rowsWritten = metrics.counter(
       'store_rows_written_total',
-      'rows written, those of dependent views too',
+      'Rows written, including those of dependent views.',
     );
-    this.#refusals = metrics.reasons('store_refusals_total', 'requests answered with an error', REFUSALS);
+    this.#rejects = metrics.reasons(
+      'store_rejects_total',
+      'Requests answered with an error.',
+      REJECT_REASONS,
+    );
   }
 
   succeeded({ kind, summary }: Outcome, seconds: number): void {
@@ -46,6 +65,6 @@ export class StoreMetrics {
   }
 
   failed(code: number): void {
-    this.#refusals[REFUSAL_OF_CODE[code] ?? 'other'].add();
+    this.#rejects[REASON_OF_CODE[code] ?? 'other'].add();
   }
 }

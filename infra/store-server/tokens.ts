@@ -8,14 +8,14 @@ export type TokenKind =
   | 'semicolon'
   | 'other';
 
-/** A piece of SQL that means something: neither white space nor comment. Offsets in the text. */
+/** A meaningful piece of SQL: neither white space nor comment. Offsets in the text. */
 export interface Token {
   readonly kind: TokenKind;
   readonly start: number;
   readonly end: number;
-  /** How many brackets are open around it; an opening and its closing bracket have the depth outside of them. */
+  /** The number of open brackets around it; an opening and its closing bracket have the depth outside them. */
   readonly depth: number;
-  /** Ends where the text ends without having been closed, so that more text could change it. */
+  /** Whether it runs to the end of the text without being closed, so that more text could change it. */
   readonly isOpenEnded: boolean;
 }
 
@@ -25,7 +25,11 @@ const NUMBER = /[0-9][A-Za-z0-9_.]*/y;
 const SPACE = /\s*/y;
 const HEREDOC = /\$[A-Za-z0-9_]*\$/y;
 
-/** ClickHouse's tokens in order. Strings of many megabytes are skipped, not walked through. */
+/**
+ * The tokens of ClickHouse's SQL in order. Strings of many megabytes are skipped by search, not character by character.
+ * node-sql-parser and the like are rejected: they do not know ClickHouse's dialect, and only clause keywords are
+ * needed.
+ */
 export function* tokens(text: string): Generator<Token> {
   let depth = 0;
   let at = skipBlank(text, 0);
@@ -51,7 +55,7 @@ function kindAt(text: string, at: number): TokenKind {
   return WORD_START.test(character) ? 'word' : 'other';
 }
 
-/** The end of the token at `at`; one more than the text's length when it is not closed. */
+/** The end of the token at `at`; the text's length plus one when it is not closed. */
 function endOf(text: string, at: number, kind: TokenKind): number {
   switch (kind) {
     case 'string':

@@ -17,7 +17,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** A folder of files and a store on a database of its own. */
+/** Creates a folder of files and a store on its own database. */
 async function withFiles(
   database: string,
   files: Readonly<Record<string, string>>,
@@ -55,7 +55,7 @@ describe('migrations', () => {
       expect(await store.query('SELECT n FROM b')).toEqual([{ n: 7 }]);
     }));
 
-  test('a file that was changed after it was applied is refused by name, and nothing else is done', () =>
+  test('a file changed after it was applied is rejected by name, and nothing else is applied', () =>
     withFiles('changed', TWO_FILES, async (store, folder) => {
       await migrate(store, folder);
       writeFileSync(join(folder, '002_rows.sql'), 'INSERT INTO a SELECT 9;');
@@ -66,7 +66,7 @@ describe('migrations', () => {
       expect(await store.query('SELECT count() AS rows FROM b')).toEqual([{ rows: 0 }]);
     }));
 
-  test('a file that fails is not recorded and is applied again', () =>
+  test('a file that fails is not recorded, and is applied again later', () =>
     withFiles(
       'fails',
       { '001_bad.sql': 'CREATE TABLE IF NOT EXISTS c (n UInt8) ENGINE = Memory;\nSELECT nope;' },
@@ -77,7 +77,7 @@ describe('migrations', () => {
       },
     ));
 
-  test('a semicolon ends a statement at the end of a line only', () => {
+  test('a semicolon ends a statement only at the end of a line', () => {
     expect(statements("SELECT ';' ;\nSELECT 'a;b';  \r\n-- nothing;\n\nSELECT 3")).toEqual([
       "SELECT ';'",
       "SELECT 'a;b'",

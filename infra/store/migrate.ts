@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from './store.ts';
 
-/** Thrown when the files and what was applied of them do not fit together; the message says what to do. */
+/** Thrown when the files do not match what was applied; the message says what to do. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
@@ -14,9 +14,9 @@ interface Applied {
 }
 
 /**
- * Creates the store's database and applies the `*.sql` files of a folder in the order of their names, each once. A file
- * is recorded when all of its statements are done; after a crash it is applied from its start, so its statements
- * must bear that (`IF NOT EXISTS`). Returns the names of the files that were applied now.
+ * Creates the store's database and applies the `*.sql` files of a folder once each, in the order of their names. A file
+ * is recorded after all of its statements; after a crash it is applied again from its start, so its statements must be
+ * repeatable (`IF NOT EXISTS`). Returns the names of the files that this call applied.
  */
 export async function migrate(store: Store, folder: string): Promise<readonly string[]> {
   await store.createDatabase();
@@ -47,7 +47,7 @@ async function applyOnce(
   if (appliedHash === hash) return false;
   if (appliedHash !== undefined)
     throw new MigrationError(
-      `${name} was changed after it had been applied to ${store.database}: restore it, and add a file for the change`,
+      `${name} was changed after it had been applied to ${store.database}: restore it and put the change into a new file`,
     );
   for (const statement of statements(text)) await store.command(statement);
   await store.command('INSERT INTO schema_migrations SELECT {name:String}, {hash:String}, now64(3)', {
@@ -57,7 +57,7 @@ async function applyOnce(
   return true;
 }
 
-/** The statements of a file. A semicolon at the end of a line ends one; comments alone are none. */
+/** The statements of a file. A semicolon at the end of a line ends a statement; comments alone are not a statement. */
 export function statements(text: string): readonly string[] {
   return text
     .split(/;[ \t]*(?:\r?\n|$)/)

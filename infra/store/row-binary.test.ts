@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RowBinaryWriter } from './row-binary.ts';
 
-/** Reads values back, slowly and plainly. */
+/** Reads values back in the simplest way. */
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -81,7 +81,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 describe('RowBinaryWriter', () => {
-  test('what it writes, a plain reader reads back: every kind of value, in any order, across every growth', () => {
+  test('a simple reader reads back values of every kind, in any order, across buffer growth', () => {
     const value = fc
       .constantFrom(...Object.keys(KINDS))
       .chain((kind) => fc.record({ kind: fc.constant(kind), value: KINDS[kind]?.values ?? fc.constant(0) }));
@@ -97,7 +97,7 @@ describe('RowBinaryWriter', () => {
     );
   });
 
-  test('texts around the length at which another way is taken', () => {
+  test('texts around the length at which the fast path ends', () => {
     for (let length = 40; length < 140; length += 1) {
       for (const last of ['a', 'é', '\u{1f600}', '\0']) {
         const writer = new RowBinaryWriter(1000);
@@ -109,7 +109,7 @@ describe('RowBinaryWriter', () => {
     }
   });
 
-  test('it grows to its stated size and not over it, and what is there stays', () => {
+  test('the buffer grows to its maximum, not beyond it, and keeps its content', () => {
     const writer = new RowBinaryWriter(10_000);
     for (let index = 0; index < 10_000; index += 1) writer.u8(index & 255);
     expect(() => writer.u8(1)).toThrow('10000');
@@ -117,7 +117,7 @@ describe('RowBinaryWriter', () => {
     expect(writer.bytes().every((byte, index) => byte === (index & 255))).toBe(true);
   });
 
-  test('what was taken is not touched by what is written next', () => {
+  test('bytes that were taken do not change with later writes', () => {
     const writer = new RowBinaryWriter(10_000);
     writer.hex('00ff0a');
     const taken = writer.take();

@@ -4,9 +4,11 @@ const FIRST_BYTES = 4096;
 const SHORT_TEXT = 48;
 
 /**
- * Writes values one after the other as ClickHouse's RowBinary, which doubles as our own wire format: little-endian
- * numbers, texts with a varint length in front. The buffer doubles when it is full, up to `bytesMax`, and is kept from
- * one use to the next; writing allocates nothing.
+ * Writes values one after the other as ClickHouse's RowBinary, which is also our own wire format: little-endian
+ * numbers, texts with a varint length in front. The buffer doubles when it is full, up to `bytesMax`, and is reused;
+ * writing allocates nothing.
+ *
+ * Written by hand, because @clickhouse/client has no RowBinary encoder.
  */
 export class RowBinaryWriter {
   readonly #bytesMax: number;
@@ -23,23 +25,23 @@ export class RowBinaryWriter {
     return this.#length;
   }
 
-  /** Forgets what was written and keeps the memory. */
+  /** Discards the content, not the memory. */
   reset(): void {
     this.#length = 0;
   }
 
-  /** Goes back to an earlier length: what was written after it never was. */
+  /** Discards everything after an earlier length. */
   truncate(length: number): void {
     assert(length <= this.#length, 'a writer cannot be truncated forwards');
     this.#length = length;
   }
 
-  /** What was written, valid until the next write or reset. */
+  /** The content, valid until the next write or reset. */
   bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was written, as a copy of its own; the writer starts anew. */
+  /** A copy of the content; the writer becomes empty. */
   take(): Buffer {
     const taken = Buffer.allocUnsafeSlow(this.#length);
     this.#bytes.copy(taken, 0, 0, this.#length);
@@ -93,7 +95,7 @@ export class RowBinaryWriter {
   dateTime64Ms(ms: number): void {
     this.#room(8);
     const high = Math.floor(ms / 4_294_967_296);
-    // Two halves cost a third of what a BigInt does; both are exact for every time that a Date can hold.
+    // Two halves cost a third of a BigInt; both are exact for every time that a Date can represent.
     this.#bytes.writeUInt32LE(ms - high * 4_294_967_296, this.#length);
     this.#bytes.writeInt32LE(high, this.#length + 4);
     this.#length += 8;
@@ -112,11 +114,11 @@ export class RowBinaryWriter {
     this.#length += 1;
   }
 
-  /** A text as UTF-8. Texts are well-formed: who takes them in sees to that. */
+  /** A text as UTF-8. The text must be well-formed; its reader ensures that. */
   string(text: string): void {
     const characters = text.length;
     if (characters < SHORT_TEXT) {
-      // Most texts are short ASCII: copying them here costs less than crossing into the runtime.
+      // Most texts are short ASCII, for which copying here is cheaper than a call into the runtime.
       this.#room(1 + characters);
       const start = this.#length + 1;
       let index = 0;
@@ -138,7 +140,7 @@ export class RowBinaryWriter {
     this.#length += byteLength;
   }
 
-  /** Bytes as they are, from `start` to `end` of `source`. */
+  /** Bytes unchanged, from `start` to `end` of `source`. */
   raw(source: Uint8Array, start = 0, end = source.length): void {
     this.#room(end - start);
     this.#bytes.set(
@@ -148,13 +150,13 @@ export class RowBinaryWriter {
     this.#length += end - start;
   }
 
-  /** A text of code units up to 255 as one byte each, without a length: bytes that were kept as a text. */
+  /** A text of code units up to 255 as one byte each, without a length: bytes that were stored as a text. */
   latin1(text: string): void {
     this.#room(text.length);
     this.#length += this.#bytes.write(text, this.#length, 'latin1');
   }
 
-  /** Hexadecimal digits as the bytes that they stand for. */
+  /** Hexadecimal digits as the bytes that they represent. */
   hex(digits: string): void {
     this.#room(digits.length >> 1);
     const written = this.#bytes.write(digits, this.#length, 'hex');
@@ -168,19 +170,19 @@ export class RowBinaryWriter {
     for (const text of texts) this.string(text);
   }
 
-  /** A Map(String, String) from keys and values that alternate. */
+  /** A Map(String, String) from alternating keys and values. */
   stringMap(keysAndValues: readonly string[]): void {
     this.varint(keysAndValues.length >> 1);
     for (const text of keysAndValues) this.string(text);
   }
 
-  /** Sets bits of a byte that was written before. */
+  /** Sets bits of a byte that has been written. */
   patchU8(offset: number, bits: number): void {
     assert(offset < this.#length, 'a patch must lie within what was written');
     this.#bytes[offset] = (this.#bytes[offset] ?? 0) | bits;
   }
 
-  /** Overwrites four bytes that were written before. */
+  /** Overwrites four bytes that have been written. */
   patchU32(offset: number, value: number): void {
     assert(offset + 4 <= this.#length, 'a patch must lie within what was written');
     this.#bytes.writeUInt32LE(value, offset);

@@ -41,7 +41,7 @@ describe('inserts', () => {
     }
   });
 
-  test('RowBinary with every byte at its start and its end, the statement in the address or in front', async () => {
+  test('RowBinary with every byte value at its start and end, with the statement in the URL or in the body', async () => {
     const table = await freshTable();
     const sql = `INSERT INTO ${table} (n, s) FORMAT RowBinary`;
     const sent: string[] = [];
@@ -61,7 +61,7 @@ describe('inserts', () => {
     expect(stored.map(({ row }) => row).sort()).toEqual(sent.sort());
   });
 
-  test('a body of many megabytes, gzipped too, in small pieces', async () => {
+  test('a body of many megabytes in small pieces, plain and gzipped', async () => {
     const table = await freshTable();
     const rows = Array.from({ length: 20_000 }, (_, n) => binaryRow(n, `${n}`.padEnd(500, '\n')));
     const body = Buffer.concat(rows);
@@ -86,7 +86,7 @@ describe('inserts', () => {
     ).toEqual([[40_000, 20_000, 20_000_000]]);
   });
 
-  test('values within the statement, a selection, no rows at all', async () => {
+  test('values in the statement, a SELECT, no rows at all', async () => {
     const table = await freshTable();
     await target.client.command({
       query: `INSERT INTO ${table} VALUES (1, 'a;\n\nb'), (1 + 1, concat('c', 'd'));`,
@@ -104,7 +104,7 @@ describe('inserts', () => {
     ]);
   });
 
-  test('a token makes a repetition harmless, in dependent views too', async () => {
+  test('a deduplication token makes repeating an insert harmless, in dependent views too', async () => {
     const table = await freshTable('n UInt32, s String', 100);
     const sums = await freshTable('c UInt64', 100);
     await target.client.command({
@@ -124,7 +124,7 @@ describe('inserts', () => {
     ).toBe('200\t200\n');
   });
 
-  test('rows that cannot be read are refused with their code, and nothing of them is stored', async () => {
+  test('unreadable rows are rejected with their code, and none of them is stored', async () => {
     const table = await freshTable();
     const good = binaryRow(1, 'good');
     const cut = await ask({
@@ -140,13 +140,13 @@ describe('inserts', () => {
     expect((await ask({ body: `SELECT count() FROM ${table}` })).text).toBe('0\n');
   });
 
-  test('a client that goes away in the middle of its rows stores none of them', async () => {
+  test('a client that disconnects in the middle of its rows stores none of them', async () => {
     const table = await freshTable();
-    const place = new URL(target.address);
-    place.searchParams.set('query', `INSERT INTO ${target.database}.${table} FORMAT RowBinary`);
+    const url = new URL(target.address);
+    url.searchParams.set('query', `INSERT INTO ${target.database}.${table} FORMAT RowBinary`);
     await new Promise<void>((resolve) => {
       const { authorization } = target;
-      const request = httpRequest(place, { method: 'POST', headers: { authorization } });
+      const request = httpRequest(url, { method: 'POST', headers: { authorization } });
       request.on('error', () => {}).on('close', () => resolve());
       request.write(binaryRow(1, 'x'.repeat(100_000)), () => request.destroy());
     });

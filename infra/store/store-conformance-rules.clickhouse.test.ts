@@ -8,7 +8,7 @@ beforeAll(() => target.start());
 afterAll(() => target.stop());
 
 describe('settings and names', () => {
-  test('a setting holds for its request only', async () => {
+  test('a setting applies to its request only', async () => {
     const sql = "SELECT getSetting('max_threads'), getSetting('max_block_size')";
     const before = (await ask({ body: sql })).text;
     expect((await ask({ body: sql, url: { max_threads: '7', max_block_size: '1234' } })).text).toBe(
@@ -25,21 +25,21 @@ describe('settings and names', () => {
     expect([database.status, database.headers['x-clickhouse-exception-code']]).toEqual([404, '81']);
   });
 
-  test('the database comes from the address or a header', async () => {
+  test('the database comes from the URL or a header', async () => {
     const sql = 'SELECT currentDatabase()';
     expect((await ask({ body: sql })).text).toBe(`${target.database}\n`);
     expect((await ask({ body: sql, url: { database: 'system' } })).text).toBe('system\n');
     expect((await ask({ body: sql, headers: { 'x-clickhouse-database': 'system' } })).text).toBe('system\n');
   });
 
-  test('a text over the size limit is refused, unless the limit is raised', async () => {
+  test('a text over the size limit is rejected, unless the limit is raised', async () => {
     const body = `SELECT length('${'x'.repeat(6_000_000)}')`;
-    const refused = await ask({ body });
-    expect([refused.status, refused.headers['x-clickhouse-exception-code']]).toEqual([400, '62']);
+    const rejected = await ask({ body });
+    expect([rejected.status, rejected.headers['x-clickhouse-exception-code']]).toEqual([400, '62']);
     expect((await ask({ body, url: { max_query_size: '67108864' } })).text).toBe('6000000\n');
   });
 
-  test('the query id is echoed or made, and may not run twice at once', async () => {
+  test('the query id is echoed or generated, and cannot run twice at the same time', async () => {
     expect(
       (await ask({ body: 'SELECT 1', url: { query_id: 'mine' } })).headers['x-clickhouse-query-id'],
     ).toBe('mine');
@@ -53,7 +53,7 @@ describe('settings and names', () => {
     ]);
   });
 
-  test('the heads of an answer', async () => {
+  test('the headers of an answer', async () => {
     const { headers } = await ask({ body: 'SELECT number FROM numbers(5)' });
     expect(headers['x-clickhouse-server-display-name']).toBeTruthy();
     expect(headers['x-clickhouse-timezone']).toBeTruthy();
@@ -132,7 +132,7 @@ describe('errors', () => {
     expect((await ask({ body: 'SELECT 1' })).text).toBe('1\n');
   });
 
-  test('the three ways to log in, and their refusal', async () => {
+  test('the three ways to authenticate, with right and wrong credentials', async () => {
     const { user, password } = target;
     const sql = 'SELECT currentUser()';
     const by = async (url: Record<string, string>, headers: Record<string, string>) => {
@@ -151,11 +151,11 @@ describe('errors', () => {
     expect(await by({ user, password: 'wrong' }, {})).toEqual(wrong);
     expect(await by({}, { 'x-clickhouse-user': user, 'x-clickhouse-key': 'wrong' })).toEqual(wrong);
     expect(await by({}, { authorization: basic('wrong') })).toEqual(wrong);
-    expect(await by({ user: 'nobody', password }, {})).toEqual(wrong);
+    expect(await by({ user: 'unknown', password }, {})).toEqual(wrong);
   });
 });
 
-describe.skipIf(target.isOutside)('our own process', () => {
+describe.skipIf(target.isOutside)('the embedded store', () => {
   const metric = async (name: string): Promise<number> => {
     const { text } = await ask({ method: 'GET', path: '/metrics', isAnonymous: true });
     return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
@@ -164,16 +164,15 @@ describe.skipIf(target.isOutside)('our own process', () => {
     while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  test('a client that goes away ends its query', async () => {
-    const place = new URL(target.address);
-    place.searchParams.set('query', 'SELECT number FROM numbers(1000000000000)');
+  test('a query ends when its client disconnects', async () => {
+    const url = new URL(target.address);
     const { authorization } = target;
     for (const query of [
       'SELECT number FROM numbers(1000000000000)',
       'SELECT count() FROM numbers(1000000000000)',
     ]) {
-      place.searchParams.set('query', query);
-      const request = httpRequest(place, { headers: { authorization } });
+      url.searchParams.set('query', query);
+      const request = httpRequest(url, { headers: { authorization } });
       request.on('error', () => {}).end();
       await until(async () => (await metric('store_queries_in_flight')) === 1);
       request.destroy();
@@ -181,7 +180,7 @@ describe.skipIf(target.isOutside)('our own process', () => {
     }
   });
 
-  test('slow questions in all places: inserts go on, further questions wait, and more are refused', async () => {
+  test('while slow queries use all permits, inserts run, further queries wait, and more are rejected', async () => {
     const table = await freshTable();
     const gone = new AbortController();
     const slow = Array.from({ length: 8 }, () =>
@@ -199,8 +198,8 @@ describe.skipIf(target.isOutside)('our own process', () => {
       many.query({ query: 'SELECT 1', format: 'CSV' }).then((r) => r.text()),
     );
     await until(async () => (await metric('store_queries_waiting')) === 128);
-    const refused = await ask({ body: 'SELECT 1' });
-    expect([refused.status, refused.headers['x-clickhouse-exception-code']]).toEqual([500, '202']);
+    const rejected = await ask({ body: 'SELECT 1' });
+    expect([rejected.status, rejected.headers['x-clickhouse-exception-code']]).toEqual([500, '202']);
     gone.abort();
     await Promise.all(slow);
     expect(new Set(await Promise.all(waiting)).size).toBe(1);
@@ -210,7 +209,7 @@ describe.skipIf(target.isOutside)('our own process', () => {
     ).toBe(1);
   });
 
-  test('memory stays flat while a long answer waits for its reader', async () => {
+  test('memory stays constant while a long answer waits for its reader', async () => {
     const before = await metric('store_resident_bytes');
     const unread = await target.client.query({
       query: 'SELECT number FROM numbers(20000000)',
@@ -232,7 +231,7 @@ describe.skipIf(target.isOutside)('our own process', () => {
     expect(most - before).toBeLessThan(200_000_000);
   });
 
-  test('what cannot be done exactly is refused', async () => {
+  test('unsupported features are rejected', async () => {
     expect(
       (await ask({ body: 'SELECT 1', url: { session_id: 'x' } })).headers['x-clickhouse-exception-code'],
     ).toBe('48');

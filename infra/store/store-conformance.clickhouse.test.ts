@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConformanceTarget, errorOf } from '../testing/store-conformance.ts';
 
-// What a server must do for footfall, asked with the official client and with bare HTTP. The three files
+// What footfall requires of a store, tested with the official client and with plain HTTP. The three files
 // `store-conformance*` run against the embedded store, or against any server:
 // CLICKHOUSE_URL=http://user:password@host:8123 npx vitest run --project clickhouse store-conformance
 const target = new ConformanceTarget();
@@ -11,7 +11,7 @@ beforeAll(() => target.start());
 afterAll(() => target.stop());
 
 describe('health', () => {
-  test('ping, by path and by question', async () => {
+  test('ping, by path and by query', async () => {
     expect((await target.client.ping()).success).toBe(true);
     expect((await target.client.ping({ select: true })).success).toBe(true);
     for (const path of ['/ping', '/', '/replicas_status']) {
@@ -23,7 +23,7 @@ describe('health', () => {
 });
 
 describe('results', () => {
-  test('every format is what the engine itself makes of it, over many blocks', async () => {
+  test('every format is one document over many blocks', async () => {
     const json = (await (
       await target.client.query({ query: 'SELECT number AS n FROM numbers(200000)', format: 'JSON' })
     ).json()) as { rows: number; data: { n: string | number }[] };
@@ -40,7 +40,7 @@ describe('results', () => {
     expect(parquet.body.subarray(0, 4).toString() + parquet.body.subarray(-4).toString()).toBe('PAR1PAR1');
   });
 
-  test('the format comes from the text, the address, or a header, in this order', async () => {
+  test('the format comes from the statement, the URL or a header, in this order', async () => {
     const formats = async (url: Record<string, string>, headers: Record<string, string>, sql: string) => {
       const answer = await ask({ url, headers, body: sql });
       return [answer.headers['x-clickhouse-format'], answer.text];
@@ -61,7 +61,7 @@ describe('results', () => {
     ]);
   });
 
-  test('words that look like clauses are only names', async () => {
+  test('names that look like clauses are not clauses', async () => {
     const sql =
       "SELECT format, 'INTO OUTFILE; FORMAT X' AS `into`, /* ; FORMAT Y */ $a$it's;$a$ FROM (SELECT 1 AS format)";
     expect((await ask({ body: sql })).text).toBe("1\tINTO OUTFILE; FORMAT X\tit\\'s;\n");
@@ -81,7 +81,7 @@ describe('results', () => {
     expect(JSON.parse(answer.text)).toHaveProperty('data');
   });
 
-  test('a long stream arrives whole', async () => {
+  test('a long stream arrives complete', async () => {
     const result = await target.client.query({
       query: 'SELECT number AS n FROM numbers(1000000)',
       format: 'JSONEachRow',
@@ -95,12 +95,12 @@ describe('results', () => {
     expect([rows, sum]).toEqual([1_000_000, 499_999_500_000]);
   });
 
-  test('an answer held to the end is the same answer', async () => {
+  test('an answer with wait_end_of_query is the same answer', async () => {
     const answer = await ask({ body: 'SELECT number FROM numbers(300000)', url: { wait_end_of_query: '1' } });
     expect(answer.text.split('\n').length).toBe(300_001);
   });
 
-  test('gzip, when asked for in both ways', async () => {
+  test('gzip needs both the header and the setting', async () => {
     const body = "SELECT repeat('x', 100000)";
     const headers = { 'accept-encoding': 'gzip' };
     expect((await ask({ body, headers })).headers['content-encoding']).toBeUndefined();
@@ -124,7 +124,7 @@ describe('parameters', () => {
     '',
   ];
 
-  test('texts arrive as they are, alone and within lists and maps', async () => {
+  test('texts arrive unchanged, alone and within arrays and maps', async () => {
     for (const text of nasty) {
       const [row] = await rowsOf<Record<string, unknown>>(
         'SELECT {t:String} AS t, {l:Array(String)} AS l, {m:Map(String, String)} AS m',
@@ -134,7 +134,7 @@ describe('parameters', () => {
     }
   });
 
-  test('other types, and nothing', async () => {
+  test('other types, and null', async () => {
     const [row] = await rowsOf<Record<string, unknown>>(
       `SELECT {u:UInt64} = 18446744073709551615 AS u, {f:Float64} AS f, {b:Bool} AS b, {d:DateTime64(3, 'UTC')} AS d,
         {z:Nullable(String)} AS z, {e:Array(UInt32)} AS e, {k:Identifier} AS k FROM (SELECT 5 AS five)`,
@@ -151,7 +151,7 @@ describe('parameters', () => {
     expect(row).toEqual({ u: 1, f: -1.5, b: true, d: '2023-11-14 22:13:20.123', z: null, e: [], k: 5 });
   });
 
-  test('long ones go as a form', async () => {
+  test('long ones are sent as a form', async () => {
     const long = nasty.join('|').repeat(3000);
     const result = await target.client.query({
       query: 'SELECT {t:String} AS t',
@@ -162,13 +162,13 @@ describe('parameters', () => {
     expect(await result.json()).toEqual([{ t: long }]);
   });
 
-  test('one that is missing is an error, also when another request has just given it', async () => {
+  test('a missing one is an error, even if another request has just set it', async () => {
     await rowsOf('SELECT {x:UInt32}', { x: 1 });
     expect((await errorOf(rowsOf('SELECT {x:UInt32}'))).code).toBe('456');
     expect((await errorOf(rowsOf('SELECT {x:UInt32}', { x: 'abc' }))).code).not.toBe('');
   });
 
-  test('many at once, beside a slow one with parameters too, are never mixed up', async () => {
+  test('those of concurrent requests are never mixed up', async () => {
     const slow = target.client.query({
       query: 'SELECT {x:UInt32} AS x, sum(sleepEachRow(0.25)) FROM numbers(8) SETTINGS max_block_size = 1',
       query_params: { x: 4_000_000 },

@@ -13,7 +13,7 @@ const KILLS = 8;
 const LANES = 3;
 const ROWS = 2000;
 
-/** Rows of one insert: its number in every row, so that a count by number shows halves and doubles. */
+/** The rows of one insert, each with the insert's number, so that counts per number show missing and duplicate rows. */
 function rowsOf(insert: number): Buffer {
   const writer = new RowBinaryWriter(1_000_000);
   for (let row = 0; row < ROWS; row += 1) {
@@ -36,7 +36,7 @@ const ROWS_TABLE = `CREATE TABLE rows (insert UInt32, text String) ENGINE = Merg
   SETTINGS non_replicated_deduplication_window = 1000, fsync_after_insert = 1, fsync_part_directory = 1`;
 
 describe('kill -9', () => {
-  test('at any moment of an insert loses nothing that was acknowledged, and a repetition doubles nothing', async () => {
+  test('at any moment of an insert loses no acknowledged row, and repeating inserts duplicates none', async () => {
     const server = await startStoreServer({ dataDir: join(root, 'killed') });
     const store = new Store({ url: server.url, database: 'crash', requestTimeoutMs: 20_000 });
     await store.createDatabase();
@@ -49,7 +49,7 @@ describe('kill -9', () => {
       acknowledged.add(number);
     };
     for (let kill = 0; kill < KILLS; kill += 1) {
-      // Killed after so many acknowledgements, while the other lanes are somewhere in theirs.
+      // Kills the store after this many acknowledgements, while the other lanes are in the middle of an insert.
       const killAt = acknowledged.size + 1 + ((kill * 7) % 5);
       const unfinished: number[] = [];
       let killed: Promise<void> | undefined;
@@ -88,9 +88,9 @@ describe('kill -9', () => {
   });
 });
 
-describe('a repetition', () => {
-  /** What a crash leaves behind, made by hand: the moments in which it happens are too short to be met by killing. */
-  const afterCrash = async (damage: (tableDir: string) => void): Promise<unknown> => {
+describe('repeating an insert', () => {
+  /** Creates by hand the state that a crash can leave: the moments are too short to hit by killing. */
+  const storedAfterCrash = async (damage: (tableDir: string) => void): Promise<unknown> => {
     const server = await startStoreServer({ dataDir: mkdtempSync(join(root, 'left-')) });
     const store = new Store({ url: server.url, database: 'crash', requestTimeoutMs: 20_000 });
     await store.createDatabase();
@@ -112,15 +112,15 @@ describe('a repetition', () => {
   };
   const whole = [1, 2, 3].map((insert) => ({ insert, rows: ROWS }));
 
-  test('stores what the store noted, but did not have when it was killed', async () => {
-    expect(await afterCrash((tableDir) => rmSync(join(tableDir, 'all_2_2_0'), { recursive: true }))).toEqual(
-      whole,
-    );
+  test('stores rows whose key the store had recorded before it was killed, but not the rows', async () => {
+    expect(
+      await storedAfterCrash((tableDir) => rmSync(join(tableDir, 'all_2_2_0'), { recursive: true })),
+    ).toEqual(whole);
   });
 
-  test('doubles nothing, though the store lost its notes', async () => {
+  test('duplicates nothing although the store lost its deduplication log', async () => {
     expect(
-      await afterCrash((tableDir) => rmSync(join(tableDir, 'deduplication_logs'), { recursive: true })),
+      await storedAfterCrash((tableDir) => rmSync(join(tableDir, 'deduplication_logs'), { recursive: true })),
     ).toEqual(whole);
   });
 });
@@ -137,7 +137,7 @@ describe('starting', () => {
     return error as StoreStartError;
   };
 
-  test('a data folder that cannot be opened: one line on standard error, and an exit code', async () => {
+  test('reports a data folder that cannot be opened in one line on standard error, and exits with 1', async () => {
     const dataDir = join(root, 'damaged');
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'store'), 'not a folder');
@@ -147,7 +147,7 @@ describe('starting', () => {
     expect(stderr).toContain(join(dataDir, 'store'));
   });
 
-  test('a folder that another store holds open is refused, and that store goes on', async () => {
+  test('rejects a folder that another store uses, which continues to work', async () => {
     const dataDir = join(root, 'shared');
     const first = await startStoreServer({ dataDir });
     const { exitCode, stderr } = await failure(dataDir);
@@ -161,7 +161,7 @@ describe('starting', () => {
 });
 
 describe('ending', () => {
-  test('a client that does not read its answer cannot hold the store up', async () => {
+  test('a client that does not read its answer does not delay the end of the store', async () => {
     const server = await startStoreServer({ dataDir: join(root, 'unread') });
     const answer = await fetch(`${server.url}/?query=SELECT+number+FROM+numbers(100000000)`);
     expect(answer.status).toBe(200);

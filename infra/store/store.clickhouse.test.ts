@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ClickHouseError } from '@clickhouse/client';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
-import { Store, StoreError } from './store.ts';
+import { Store, StoreError, type StoreSettings, storeError } from './store.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'footfall-store-test-'));
 const PASSWORD = 'a p@ss:w/rd?';
@@ -23,9 +25,9 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-function open(url: string, password = PASSWORD): Store {
+function open(url: string, password = PASSWORD, requestTimeoutMs = 30_000): Store {
   const address = url.replace('http://', `http://default:${encodeURIComponent(password)}@`);
-  return new Store({ url: address, database: 'things', requestTimeoutMs: 30_000 });
+  return new Store({ url: address, database: 'things', requestTimeoutMs });
 }
 
 const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
@@ -39,7 +41,7 @@ const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
 
 describe('inserts', () => {
   beforeAll(async () => {
-    await store.command(`CREATE TABLE kept (n UInt32, s String) ENGINE = MergeTree ORDER BY n
+    await store.command(`CREATE TABLE items (n UInt32, s String) ENGINE = MergeTree ORDER BY n
       SETTINGS non_replicated_deduplication_window = 100`);
   });
 
@@ -52,37 +54,39 @@ describe('inserts', () => {
     return writer.take();
   };
 
-  test('chunks are one insert, and its key makes a repetition harmless', async () => {
+  test('chunks form one insert, and its key makes repeating it harmless', async () => {
     const chunks = [rows(0, 500, 'a\n\nb\0'), rows(500, 1000, 'é')];
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('kept', ['n', 's'], chunks, 'p:2');
-    expect(await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM kept")).toEqual(
-      [{ rows: 2000, left: 1000 }],
-    );
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
+    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:2');
+    expect(
+      await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM items"),
+    ).toEqual([{ rows: 2000, left: 1000 }]);
   });
 
-  test('rows that are cut off are poison, and none of them is stored', async () => {
+  test('truncated rows are poison, and none of them is stored', async () => {
     const whole = rows(0, 10, 'text');
     const failure = await failureOf(
-      store.insertRowBinary('kept', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
+      store.insertRowBinary('items', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
     );
     expect(failure.kind).toBe('poison');
-    expect(await store.query("SELECT count() AS rows FROM kept WHERE s = 'text'")).toEqual([{ rows: 0 }]);
+    expect(await store.query("SELECT count() AS rows FROM items WHERE s = 'text'")).toEqual([{ rows: 0 }]);
   });
 
-  test('a table or column that is not there is fatal', async () => {
+  test('a missing table or column is fatal', async () => {
     expect(await failureOf(store.insertRowBinary('gone', ['n'], [rows(0, 1, '')], undefined))).toMatchObject({
       kind: 'fatal',
       code: 60,
     });
-    expect(await failureOf(store.insertRowBinary('kept', ['x'], [rows(0, 1, '')], undefined))).toMatchObject({
-      kind: 'fatal',
-      code: 16,
-    });
+    expect(await failureOf(store.insertRowBinary('items', ['x'], [rows(0, 1, '')], undefined))).toMatchObject(
+      {
+        kind: 'fatal',
+        code: 16,
+      },
+    );
   });
 
-  test('what the writer wrote is what the engine reads', async () => {
+  test('the engine reads exactly what RowBinaryWriter wrote', async () => {
     await store.command(`CREATE TABLE written (id UInt32, a Int64, b UInt64, c Float64, d Float32, t DateTime64(3, 'UTC'),
       s String, l Array(String), m Map(String, String), f FixedString(4), i Int8) ENGINE = MergeTree ORDER BY id`);
     const text = fc.string({ unit: 'grapheme', maxLength: 80 });
@@ -133,15 +137,15 @@ describe('inserts', () => {
         f: '000A0D27',
         i: row.i,
       });
-      // JSON shows both zeros alike.
+      // JSON does not distinguish 0 and -0.
       expect(Number(stored[id]?.c) + 0).toBe(row.c + 0);
       expect(Math.fround(Number(stored[id]?.d)) + 0).toBe(row.d + 0);
     }
   });
 });
 
-describe('questions', () => {
-  test('parameters of every kind arrive as they are, short ones and long ones', async () => {
+describe('queries', () => {
+  test('parameters of every kind and length arrive unchanged', async () => {
     const long = "x'\\\n".repeat(5000);
     for (const text of ["it's", '\\', '\\N', 'a\tb\nc\rd', '{x:String}', '\u{1f600}', '', long]) {
       expect(
@@ -153,12 +157,12 @@ describe('questions', () => {
     }
   });
 
-  test('a text of several megabytes is a question like any other', async () => {
+  test('a query text may have several megabytes', async () => {
     const digits = 'ab'.repeat(2_500_000);
     expect(await store.query(`SELECT length(unhex('${digits}')) AS bytes`)).toEqual([{ bytes: 2_500_000 }]);
   });
 
-  test('a stream gives every row once, in groups', async () => {
+  test('a stream yields every row once, in groups', async () => {
     let rows = 0;
     let sum = 0;
     let groups = 0;
@@ -173,7 +177,7 @@ describe('questions', () => {
     expect(groups).toBeGreaterThan(1);
   });
 
-  test('an error in the middle of a stream is an error of the stream', async () => {
+  test('an error in the middle of a stream fails the stream', async () => {
     const read = async () => {
       let rows = 0;
       for await (const group of store.stream(
@@ -185,33 +189,71 @@ describe('questions', () => {
     expect((await failureOf(read())).code).toBe(395);
   });
 
-  test('time and memory that run out are worth another try', async () => {
+  test('exceeding the time or memory limit is retryable', async () => {
     const slow = store.query('SELECT count() FROM numbers(1000000000000)', {}, { max_execution_time: 0.2 });
-    expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', code: 159 });
+    expect(await failureOf(slow)).toMatchObject({ kind: 'retryable', failure: 'server', code: 159 });
     const big = store.query(
       'SELECT groupArray(number) FROM numbers(100000000)',
       {},
       { max_memory_usage: 10_000_000 },
     );
-    expect(await failureOf(big)).toMatchObject({ kind: 'retryable', code: 241 });
+    expect(await failureOf(big)).toMatchObject({ kind: 'retryable', code: 241, memoryLimit: 'query' });
     expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('an error for lack of memory says whose limit it was', async () => {
+    const big = (settings: StoreSettings) =>
+      failureOf(store.query('SELECT groupArray(number) FROM numbers(1000000000)', {}, settings));
+    expect((await big({ max_memory_usage_for_user: '10000000' })).memoryLimit).toBe('user');
+    // More than the whole server has.
+    expect((await big({ max_memory_usage: '0' })).memoryLimit).toBe('total');
+    expect(await store.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test.each([
+    ['Memory limit (total) exceeded: would use 9 GiB', 'total'],
+    ['Memory limit (for query) exceeded: would use 9 GiB', 'query'],
+    ['Memory limit (for user) exceeded: would use 9 GiB', 'user'],
+    ['a message of another version about the total', undefined],
+  ])('an older server says %j', (message, memoryLimit) => {
+    const cause = new ClickHouseError({ message, code: '241', type: 'MEMORY_LIMIT_EXCEEDED' });
+    expect(storeError(cause)).toMatchObject({ kind: 'retryable', failure: 'server', memoryLimit });
   });
 });
 
-describe('the way to the store', () => {
-  test('a wrong password is fatal, and the ping says no', async () => {
-    const stranger = open(server.url, 'wrong');
-    expect(await failureOf(stranger.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
-    expect(await stranger.ping()).toBe(false);
-    await stranger.close();
+describe('the connection to the store', () => {
+  test('a wrong password is fatal, and ping returns false', async () => {
+    const withWrongPassword = open(server.url, 'wrong');
+    expect(await failureOf(withWrongPassword.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
+    expect(await withWrongPassword.ping()).toBe(false);
+    await withWrongPassword.close();
   });
 
-  test('a store that is down is worth another try, and it is the same store when it is back', async () => {
+  test('a store that is down is retryable, and has the same data after its restart', async () => {
     expect(await store.ping()).toBe(true);
     await server.kill();
-    expect(await failureOf(store.query('SELECT 1'))).toMatchObject({ kind: 'retryable', code: undefined });
+    const failure = await failureOf(store.query('SELECT 1'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });
     expect(await store.ping()).toBe(false);
     await server.restart();
-    expect(await store.query('SELECT count() AS rows FROM kept')).toEqual([{ rows: 2000 }]);
+    expect(await store.query('SELECT count() AS rows FROM items')).toEqual([{ rows: 2000 }]);
+  });
+
+  test('a store that does not answer in time has failed by timeout, and is not unreachable', async () => {
+    const impatient = open(server.url, PASSWORD, 300);
+    const failure = await failureOf(impatient.query('SELECT sleepEachRow(1) FROM numbers(3)'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'timeout', code: undefined });
+    await impatient.close();
+  });
+
+  test('a store that closes the connection is unreachable', async () => {
+    const closing = createServer((socket) => socket.once('data', () => socket.destroy()));
+    await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+    const { port } = closing.address() as AddressInfo;
+    const cut = open(`http://127.0.0.1:${port}`);
+    const failure = await failureOf(cut.query('SELECT 1'));
+    expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });
+    await cut.close();
+    closing.close();
   });
 });

@@ -2,34 +2,34 @@ import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
 const CONNECTIONS_MAX = 32;
-// Below what either end closes idle connections after: ClickHouse 10 s, the embedded store 30 s.
+// Shorter than the time after which either end closes idle connections: ClickHouse 10 s, the embedded store 30 s.
 const IDLE_SOCKET_MS = 5000;
-/** Queries inline long lists of values; the engine's own limit is a quarter of a megabyte. */
+/** Queries contain long lists of values; the engine's default limit is 256 KiB. */
 const QUERY_TEXT_MAX_BYTES = 67_108_864;
 
 /** More rows than any insert has. */
 const ONE_BLOCK_ROWS = '16777216';
-/** How many of an insert's keys may be lost to as many kills. */
+/** Limit for inserts whose keys were recorded by a store that was killed before it had the rows. */
 const TAKES_MAX = 20;
 
 export interface StoreOptions {
-  /** May hold user and password. */
+  /** May contain user and password. */
   readonly url: string;
   readonly database: string;
   readonly requestTimeoutMs: number;
 }
 
-/** Rows that are to be stored once. */
+/** Rows to be stored exactly once. */
 export interface KeyedInsert {
   readonly table: string;
   readonly columns: readonly string[];
   /** RowBinary for these columns. */
   readonly chunks: readonly Uint8Array[];
-  /** Its own among all inserts of the table. */
+  /** Unique among all inserts of the table. */
   readonly key: string;
-  /** A condition that holds for rows of this insert, and for no others, from when it is stored. */
+  /** A condition that holds for rows of this insert and for no others, once it is stored. */
   readonly present: { readonly sql: string; readonly parameters: StoreParameters };
-  /** It may have been asked for before, by whomever. */
+  /** Whether the insert may have been tried before, by any process. */
   readonly isRepeat: boolean;
 }
 
@@ -38,20 +38,46 @@ export type StoreParameters = Readonly<Record<string, unknown>>;
 
 /**
  * What to do about an error. `retryable`: the same request may succeed later. `poison`: these values can never be
- * stored or asked for. `fatal`: something is set up wrongly, and no data will help.
+ * stored or queried. `fatal`: the configuration is wrong, whatever the values are.
  */
 export type StoreErrorKind = 'retryable' | 'poison' | 'fatal';
+
+/**
+ * Where a call failed. `server`: the store answered with an error. `timeout`: no bytes came within `requestTimeoutMs`,
+ * though the connection stood. `unreachable`: no connection, a lost connection, or an answer that is not the store's.
+ */
+export type StoreFailure = 'server' | 'timeout' | 'unreachable';
+
+/** Which limit a statement exceeded: its own, that of its user, or that of the whole server. */
+export type MemoryLimit = 'query' | 'user' | 'total';
+
+/** The facts about a failed call. */
+export interface StoreErrorFacts {
+  readonly kind: StoreErrorKind;
+  readonly failure: StoreFailure;
+  readonly code?: number;
+  readonly memoryLimit?: MemoryLimit | undefined;
+}
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly kind: StoreErrorKind;
-  /** ClickHouse's number of the error; undefined when the store was not reached or did not finish its answer. */
+  readonly failure: StoreFailure;
+  /** ClickHouse's number of the error; undefined unless the store answered with one. */
   readonly code: number | undefined;
+  /** Set with MEMORY_LIMIT_EXCEEDED only, and undefined there when the store does not say which limit it was. */
+  readonly memoryLimit: MemoryLimit | undefined;
 
-  constructor(message: string, kind: StoreErrorKind, code: number | undefined, options: ErrorOptions) {
+  constructor(
+    message: string,
+    { kind, failure, code, memoryLimit }: StoreErrorFacts,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.kind = kind;
+    this.failure = failure;
     this.code = code;
+    this.memoryLimit = memoryLimit;
   }
 
   /** Whether the same call may succeed later. */
@@ -61,8 +87,8 @@ export class StoreError extends Error {
 }
 
 /**
- * ClickHouse as footfall uses it. Whole numbers of 64 bits come as JSON numbers: exact up to 2⁵³, which counts,
- * milliseconds and sequences do not reach. A column that does, such as a hash, is to be selected as `toString(column)`.
+ * ClickHouse as footfall uses it. 64-bit integers are returned as JSON numbers, exact up to 2⁵³, which counts,
+ * milliseconds and sequences do not reach. Select a column that can exceed it, such as a hash, as `toString(column)`.
  */
 export class Store {
   readonly #client: ClickHouseClient;
@@ -78,27 +104,25 @@ export class Store {
   }
 
   /**
-   * Stores rows once, however often it is asked to. The store knows an insert by its key, but notes the key before the
-   * rows are its own, and does not sync that note: killed between the two it takes a repetition for stored that is not,
-   * and after a loss of power it may know nothing of one that is. So a repetition goes by the rows themselves. An insert
-   * is one block, there as a whole or not at all.
-   * @throws {StoreError} as `insertRowBinary`; fatal when the rows stay unseen however often they are inserted
+   * Stores rows exactly once, however often it is called. The store recognizes an insert by its key, but it records the
+   * key before it has the rows, and does not sync that record: if it is killed in between, it drops a repeated insert
+   * whose rows it does not have, and after a power failure it may not recognize one whose rows it has. So a repeated
+   * insert checks for the rows themselves. An insert is one block, which is stored completely or not at all.
+   * @throws {StoreError} as `insertRowBinary`; fatal when the rows are not visible after repeated inserts
    */
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, isRepeat } = insert;
     if (!isRepeat) return this.insertRowBinary(table, columns, chunks, key);
     for (let take = 0; take < TAKES_MAX; take += 1) {
       if (await this.#holds(insert)) return;
-      // A first try that still runs in the store has the first of these keys: one of the two is dropped.
+      // A first attempt that still runs in the store has the first of these keys, so one of the two is dropped.
       await this.insertRowBinary(table, columns, chunks, take === 0 ? key : `${key}:${take}`);
     }
     if (await this.#holds(insert)) return;
-    throw new StoreError(
-      `${table}: rows of ${key} are not seen after ${TAKES_MAX} inserts`,
-      'fatal',
-      undefined,
-      {},
-    );
+    throw new StoreError(`${table}: rows of ${key} are not visible after ${TAKES_MAX} inserts`, {
+      kind: 'fatal',
+      failure: 'server',
+    });
   }
 
   async #holds({ table, present }: KeyedInsert): Promise<boolean> {
@@ -107,8 +131,8 @@ export class Store {
   }
 
   /**
-   * Stores rows that are RowBinary for these columns, in one block. Resolves when they are on the disk. The store drops
-   * rows whose key it knows, if the table has a deduplication window; see `insertOnce` for how far that goes.
+   * Stores RowBinary rows for these columns as one block. Resolves when they are on disk. If the table has a
+   * deduplication window, the store drops rows whose key it knows; `insertOnce` states the limits of that.
    */
   async insertRowBinary(
     table: string,
@@ -131,17 +155,17 @@ export class Store {
         },
       });
       for await (const _ of stream) {
-        // The answer has no body; reading to its end gives the connection back.
+        // The answer has no body; reading to its end releases the connection.
       }
     });
   }
 
-  /** All rows of an answer. */
+  /** All rows of a result. */
   async query<Row>(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<Row[]> {
     return told(async () => (await this.#ask(sql, parameters, settings)).json<Row>());
   }
 
-  /** The rows of an answer as they come, in groups; memory does not grow with their number. */
+  /** The rows of a result as they arrive, in groups; memory does not grow with their number. */
   async *stream<Row>(
     sql: string,
     parameters?: StoreParameters,
@@ -161,8 +185,8 @@ export class Store {
   }
 
   /**
-   * The bytes of an answer as they come; the statement names its own format. The store waits while nobody takes them,
-   * and stops when `return` is called before the end.
+   * The bytes of a result as they arrive; the statement names its format. The store waits while they are not read, and
+   * stops when `return` is called before the end.
    */
   async *bytes(
     sql: string,
@@ -188,7 +212,7 @@ export class Store {
     }
   }
 
-  /** Runs a statement that has no answer of interest. */
+  /** Runs a statement whose result is not needed. */
   async command(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<void> {
     await told(() =>
       this.#client.command({
@@ -203,7 +227,7 @@ export class Store {
     );
   }
 
-  /** Creates the database unless it is there. Every other call needs it. */
+  /** Creates the database if it does not exist. Every other call needs it. */
   async createDatabase(): Promise<void> {
     const client = connect({ ...this.#options, database: 'default' });
     try {
@@ -213,7 +237,7 @@ export class Store {
     }
   }
 
-  /** Whether the store answers and lets us in. */
+  /** Whether the store answers and accepts the credentials. */
   async ping(): Promise<boolean> {
     return (await this.#client.ping({ select: true })).success;
   }
@@ -237,12 +261,12 @@ export class Store {
 }
 
 // Timeouts, lost connections, full queues, memory, read-only replicas, too many parts, shutdown, and the coordination
-// service: the data is good, and the store will be.
+// service: the data is valid, and the store will recover.
 const RETRYABLE = new Set([
   159, 198, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 290, 319, 364, 394, 425,
   439, 473, 499, 999, 1001,
 ]);
-// The bytes cannot be read as rows of this table.
+// The bytes cannot be read as rows of the table.
 const POISON = new Set([
   6, 25, 26, 27, 33, 34, 38, 41, 43, 53, 69, 70, 72, 117, 131, 190, 321, 349, 376, 407, 441, 467, 469, 675,
   676,
@@ -253,7 +277,7 @@ function kindOf(code: number): StoreErrorKind {
   return POISON.has(code) ? 'poison' : 'fatal';
 }
 
-/** Runs a call of the client and gives every error its kind. */
+/** Runs a call of the client and converts its errors to `StoreError`. */
 async function told<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -262,16 +286,51 @@ async function told<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** An error of the client as ours. What is not an answer of the store is a matter of the way to it. */
+const MEMORY_LIMIT_EXCEEDED = 241;
+
+/** An error of the client as ours. Anything but an error answer of the store is a failure of the connection. */
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const cause = error instanceof Error ? error : new Error(String(error));
-  if (!(cause instanceof ClickHouseError))
-    return new StoreError(cause.message, 'retryable', undefined, { cause });
+  if (!(cause instanceof ClickHouseError)) {
+    const failure = isRequestTimeout(cause) ? 'timeout' : 'unreachable';
+    return new StoreError(cause.message, { kind: 'retryable', failure }, { cause });
+  }
   const code = Number(cause.code);
-  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, kindOf(code), code, {
-    cause,
-  });
+  const memoryLimit = code === MEMORY_LIMIT_EXCEEDED ? memoryLimitOf(cause.message) : undefined;
+  const facts = { kind: kindOf(code), failure: 'server', code, memoryLimit } as const;
+  return new StoreError(`${cause.type ?? 'ERROR'} (${code}): ${cause.message}`, facts, { cause });
+}
+
+// Two facts that neither the client nor the server states other than in words. They are read here and nowhere else;
+// store.clickhouse.test.ts checks both against the real client and the real engine.
+
+/** The client gives up a request with this text and no code. */
+function isRequestTimeout(error: Error): boolean {
+  return error.message === 'Timeout error.';
+}
+
+/**
+ * ClickHouse's MemoryTracker writes `(total) memory limit exceeded: would use …`, `User memory limit exceeded: …` or
+ * `Query memory limit exceeded: …`; older servers `Memory limit (total) exceeded`, `(for user)`, `(for query)`.
+ */
+const MEMORY_LIMIT_TEXT =
+  /(?:\((total)\)|\b(User|Query)) memory limit exceeded|Memory limit \((total|for user|for query)\) exceeded/;
+
+function memoryLimitOf(message: string): MemoryLimit | undefined {
+  const found = MEMORY_LIMIT_TEXT.exec(message);
+  switch (found?.[1] ?? found?.[2] ?? found?.[3]) {
+    case 'total':
+      return 'total';
+    case 'User':
+    case 'for user':
+      return 'user';
+    case 'Query':
+    case 'for query':
+      return 'query';
+    default:
+      return undefined;
+  }
 }
 
 function connect({ url, database, requestTimeoutMs }: StoreOptions): ClickHouseClient {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { BucketError } from '../object-store/object-store.ts';
 
-/** The error that `work` is expected to end with. */
+/** Returns the error with which `work` must fail. */
 export async function failureOf(work: Promise<unknown>): Promise<BucketError> {
   const error = await work.then(
     () => 'no error',

@@ -3,7 +3,7 @@ import { createTerminal, quietTerminal } from '../launch/terminal.mjs';
 
 /**
  * Brings packages, nats-server and dist/ up to date before tests that start real processes, so that a test run without
- * `npm run setup` cannot test yesterday's build.
+ * `npm run setup` never tests an old build.
  */
 export default async function setup(): Promise<void> {
   const terminal = createTerminal(process.stdout, { color: false });

@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * What happens to a request. `answer`: it is answered in place of the server, which never sees it. `redirect`: likewise,
- * to `location`. `hang`: it is not answered and not passed on. `drop`: likewise, and the connection is reset.
- * The others are passed on: `lose`: then the connection is reset without an answer; `stall`: then no answer ever comes;
- * `slow`: after `ms`; `cut`: the answer ends in its middle, or in its head where it has no body; `drip`: the answer comes
- * byte by byte, one each `ms`.
+ * What happens to a request. These do not reach the server: `answer` sends an answer in its place; `redirect` redirects
+ * to `location`; `hang` never answers; `drop` resets the connection.
+ *
+ * The others are forwarded: `lose` then resets the connection without an answer; `stall` then never answers; `slow` waits
+ * `ms` first; `cut` ends the answer in the middle of its body, or of its head if there is no body; `drip` sends the
+ * answer byte by byte, one each `ms`.
  */
 export type Fault =
   | { readonly kind: 'answer'; readonly status: number; readonly code?: string }
@@ -20,9 +21,9 @@ export type Fault =
   | { readonly kind: 'slow' | 'drip'; readonly ms: number }
   | { readonly kind: 'hang' | 'drop' | 'lose' | 'stall' | 'cut' };
 
-/** A request that came to the proxy. */
+/** A request that has reached the proxy. */
 export interface ProxiedRequest {
-  /** From 0, in the order in which they came. */
+  /** From 0, in order of arrival. */
   readonly number: number;
   readonly method: string;
   /** Path and query, as sent. */
@@ -30,41 +31,44 @@ export interface ProxiedRequest {
 }
 
 export interface FaultRule {
-  /** Which requests; all unless given. */
+  /** Which requests; by default all. */
   readonly when?: (request: ProxiedRequest) => boolean;
-  /** How many of those; all unless given. */
+  /** How many of them; by default all. */
   readonly times?: number;
   readonly fault: Fault;
 }
 
 export interface LoggedRequest extends ProxiedRequest {
   readonly fault: Fault['kind'] | undefined;
-  /** Of the server's answer; undefined when the request was not passed on, or is not answered yet. */
+  /** Status of the server's answer; undefined when the request was not forwarded or is not answered yet. */
   status: number | undefined;
 }
 
-/** A proxy in front of an HTTP server, which can do what networks and storages do. */
+/**
+ * A proxy in front of an HTTP server that behaves like a faulty network or storage. toxiproxy is rejected: it is a
+ * program of its own, and does not know HTTP, so it can neither answer nor choose requests.
+ */
 export interface FaultProxy {
   readonly endpoint: string;
   /** Every request so far. */
   readonly log: readonly LoggedRequest[];
-  /** Connections that were opened so far. */
+  /** Connections opened so far. */
   readonly connections: number;
-  /** Adds a rule: of those that hold for a request, the first one added takes it. Answers what takes the rule back. */
+  /** Adds a rule. The first rule that matches a request is applied to it. Returns a function that removes the rule. */
   fail(rule: FaultRule): () => void;
   stop(): Promise<void>;
 }
 
-interface Passed {
+interface ProxiedAnswer {
   readonly status: number;
   readonly headers: readonly string[];
   readonly body: Buffer;
 }
 
 /**
- * Starts a proxy in front of `target`, an address such as `http://127.0.0.1:9000`. Requests are passed on whole, with the
- * header `Host` that they came with, so that signatures hold. A connection takes one request, unless `keepsConnections`:
- * else a client that tries again on a connection of before would hide faults.
+ * Starts a proxy in front of `target`, such as `http://127.0.0.1:9000`. Requests are forwarded whole and with their own
+ * `Host` header, so that signatures stay valid. A connection takes one request, unless `keepsConnections`: a client
+ * that retries on a reused connection would hide faults.
  */
 export async function startFaultProxy(
   target: string,
@@ -75,15 +79,15 @@ export async function startFaultProxy(
   const agent = new http.Agent({ keepAlive: true });
   let connections = 0;
 
-  const takeFault = (request: ProxiedRequest): Fault | undefined => {
-    const taken = rules.find(({ rule, left }) => left > 0 && (rule.when?.(request) ?? true));
-    if (taken !== undefined) taken.left -= 1;
-    return taken?.rule.fault;
+  const nextFault = (request: ProxiedRequest): Fault | undefined => {
+    const matching = rules.find(({ rule, left }) => left > 0 && (rule.when?.(request) ?? true));
+    if (matching !== undefined) matching.left -= 1;
+    return matching?.rule.fault;
   };
   const server = http.createServer((incoming, outgoing) => {
     const { method = '', url = '' } = incoming;
     const request = { number: log.length, method, url };
-    const fault = takeFault(request);
+    const fault = nextFault(request);
     const logged: LoggedRequest = { ...request, fault: fault?.kind, status: undefined };
     log.push(logged);
     outgoing.shouldKeepAlive = keepsConnections;
@@ -92,7 +96,7 @@ export async function startFaultProxy(
       logged.status = passed.status;
       return passed;
     };
-    // A client that is gone, or a server that is away, is for the client to notice.
+    // The client notices by itself that the connection or the server is gone.
     answer(fault, pass, incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.on('connection', () => {
@@ -123,7 +127,7 @@ export async function startFaultProxy(
 
 async function answer(
   fault: Fault | undefined,
-  pass: () => Promise<Passed>,
+  pass: () => Promise<ProxiedAnswer>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
@@ -131,12 +135,12 @@ async function answer(
     case undefined:
       return send(outgoing, await pass());
     case 'answer':
-      // Whoever is still sending may not read what comes before the end of it.
+      // A client that is still sending may not read an answer that comes earlier.
       await buffer(incoming);
-      return send(outgoing, reject(fault.status, fault.code));
+      return send(outgoing, errorAnswer(fault.status, fault.code));
     case 'redirect':
       await buffer(incoming);
-      return send(outgoing, redirect(fault.location, fault.status ?? 307, fault.region));
+      return send(outgoing, redirectAnswer(fault.location, fault.status ?? 307, fault.region));
     case 'hang':
       return;
     case 'drop':
@@ -172,11 +176,11 @@ async function answer(
   }
 }
 
-async function passOn(agent: http.Agent, target: string, incoming: IncomingMessage): Promise<Passed> {
+async function passOn(agent: http.Agent, target: string, incoming: IncomingMessage): Promise<ProxiedAnswer> {
   const body = await buffer(incoming);
   const { hostname, port } = new URL(target);
   const { method, url: path, rawHeaders } = incoming;
-  // Asking whether the body is welcome is between the client and us: it has come.
+  // Expect: 100-continue is between client and proxy, and the body has arrived.
   const headers = withoutHeaders(rawHeaders, ['connection', 'keep-alive', 'expect', 'transfer-encoding']);
   return new Promise((resolve, reject) => {
     const request = http.request({ agent, hostname, port, method, path, headers });
@@ -201,13 +205,13 @@ async function passOn(agent: http.Agent, target: string, incoming: IncomingMessa
   });
 }
 
-function send(outgoing: ServerResponse, { status, headers, body }: Passed): void {
+function send(outgoing: ServerResponse, { status, headers, body }: ProxiedAnswer): void {
   outgoing.writeHead(status, [...headers, 'content-length', String(body.length)]);
   outgoing.end(body);
 }
 
-/** The bytes of an answer, to be sent by hand. */
-function wholeAnswer({ status, headers, body }: Passed): Buffer {
+/** The bytes of an answer, to be written to a socket. */
+function wholeAnswer({ status, headers, body }: ProxiedAnswer): Buffer {
   const lines = [`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`];
   for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
   lines.push(`content-length: ${body.length}`, 'connection: close', '', '');
@@ -220,17 +224,17 @@ function middleOf(whole: Buffer): number {
   return hasBody ? bodyStart + Math.floor((whole.length - bodyStart) / 2) : Math.floor(bodyStart / 2);
 }
 
-function reject(status: number, code: string | undefined): Passed {
+function errorAnswer(status: number, code: string | undefined): ProxiedAnswer {
   const body = code === undefined ? '' : `<?xml version="1.0"?><Error><Code>${code}</Code></Error>`;
   return { status, headers: ['content-type', 'application/xml'], body: Buffer.from(body) };
 }
 
-function redirect(location: string, status: number, region: string | undefined): Passed {
+function redirectAnswer(location: string, status: number, region: string | undefined): ProxiedAnswer {
   const hint = region === undefined ? [] : ['x-amz-bucket-region', region];
   return { status, headers: ['location', location, ...hint], body: Buffer.alloc(0) };
 }
 
-/** Names and values that alternate, without those of the named headers. */
+/** A list of alternating names and values without the named headers. */
 function withoutHeaders(raw: readonly string[], names: readonly string[]): string[] {
   return raw.filter((_, at) => !names.includes((raw[at - (at % 2)] ?? '').toLowerCase()));
 }

@@ -1,9 +1,10 @@
+import { addEdge, cyclesIn } from './cycles.ts';
 import { type Breach, type Import, importsOf, isTest, isTesting, type Tree } from './source-tree.ts';
 
-/** Data flows to the right, knowledge to the left: a room imports only from rooms to its left. */
+/** Data flows right, knowledge flows left: a room imports only from rooms to its left. */
 export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const;
 
-// The files of a room that other rooms may import. The rest is private to it.
+// The files of a room that other rooms may import. All others are private.
 export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
@@ -11,10 +12,13 @@ export const CONTRACTS: readonly RegExp[] = [
   /^processor\/(rows|hot|event-export|integration|erasure)\.ts$/,
 ];
 
-// Adapters: exactly one file knows the package. The bench may measure against the bare package.
+// Adapters: exactly one file imports the package. The bench may measure the bare package.
 const ONE_IMPORTER = ['uWebSockets.js', 'chdb'];
 
-/** Wrong arrows, imports of another room's private files, cycles, and packages that more than one file imports. */
+/**
+ * Finds imports in the wrong direction, imports of another room's private files, cycles, and packages imported by more
+ * than one file.
+ */
 export function importBreaches(tree: Tree): Breach[] {
   const imports = importsOf(tree);
   return [...imports.flatMap(judgeImport), ...cycles(imports), ...secondImporters(imports)];
@@ -43,33 +47,19 @@ function secondImporters(imports: readonly Import[]): Breach[] {
       .map(({ path, line }) => ({
         path,
         line,
-        rule: `${importing[0]?.path} is the one file that imports ${name}`,
+        rule: `${importing[0]?.path} is the only file that may import ${name}`,
       }));
   });
 }
 
-/** Depth first; a file that is met again while still open closes a cycle, which is reported once. */
 function cycles(imports: readonly Import[]): Breach[] {
-  const targets = new Map<string, Import[]>();
-  for (const found of imports.filter(({ isOurs }) => isOurs)) {
-    targets.set(found.path, [...(targets.get(found.path) ?? []), found]);
-  }
-  const breaches: Breach[] = [];
-  const done = new Set<string>();
-  const open: string[] = [];
-  const visit = (path: string) => {
-    open.push(path);
-    for (const { target, line } of targets.get(path) ?? []) {
-      if (open.includes(target)) {
-        const ring = [...open.slice(open.indexOf(target)), target].join(' → ');
-        breaches.push({ path, line, rule: `imports go round: ${ring}` });
-      } else if (!done.has(target)) visit(target);
-    }
-    open.pop();
-    done.add(path);
-  };
-  for (const path of targets.keys()) if (!done.has(path)) visit(path);
-  return breaches;
+  const graph = new Map<string, Map<string, Import>>();
+  for (const found of imports) if (found.isOurs) addEdge(graph, [found.path, found.target], found);
+  return cyclesIn(graph).map(({ edge: { path, line }, nodes }) => ({
+    path,
+    line,
+    rule: `import cycle: ${nodes}`,
+  }));
 }
 
 function roomIndex(path: string): number {

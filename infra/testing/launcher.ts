@@ -3,25 +3,25 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../root.ts';
 
-/** A run of the real start program. */
+/** A run of the real launcher. */
 export interface Launcher {
   readonly pid: number;
-  /** What it has written so far, errors included. */
+  /** Its output so far, standard error included. */
   output(): string;
-  /** Resolves with the match once the output has it; fails when the program ends first or the time is over. */
+  /** Resolves with the first match in the output; rejects when the program exits first or the time is up. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
-  /** The process id of a part, as the launcher recorded it. */
+  /** The process ID of a part, as recorded by the launcher. */
   pidOf(part: string): number;
   signal(name: NodeJS.Signals): void;
-  /** Resolves with the exit code, null after a signal. */
+  /** Resolves with the exit code; null after a signal. */
   readonly exited: Promise<number | null>;
 }
 
 const WAIT_MAX_MS = 120_000;
 
 /**
- * Runs `npm start`'s program on a data folder and a free port; `env` replaces settings, undefined removes one. `node`
- * is the program that runs it.
+ * Runs the program of `npm start` on a data folder and a free port. `env` replaces settings, and undefined removes one.
+ * `node` is the Node to run it with.
  */
 export function startLauncher(
   dataDir: string,
@@ -30,7 +30,7 @@ export function startLauncher(
 ): Launcher {
   const child = spawn(node, [join(projectRoot, 'infra/launch/start.mjs')], {
     cwd: projectRoot,
-    // vitest puts a BASE_URL of its own, "/", into the environment.
+    // vitest sets BASE_URL to "/" in the environment.
     env: { ...process.env, BASE_URL: undefined, DATA_DIR: dataDir, PORT: '0', NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

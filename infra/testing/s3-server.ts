@@ -8,29 +8,29 @@ import { buffer } from 'node:stream/consumers';
 import S3rver, { type ObjectFolder, type StoredObject } from 's3rver';
 import { signatureProblem } from './signature.ts';
 
-/** A real S3-compatible server of one test file, on loopback. */
+/** A real S3-compatible server for one test file, on loopback. */
 export interface S3Server {
-  /** To be addressed in the path style; in the other one by `VIRTUAL_HOST`. */
+  /** For path style. For virtual-hosted style use `VIRTUAL_HOST`. */
   readonly endpoint: string;
-  /** Where the objects lie; gone after `stop`. */
+  /** The folder of the objects, deleted by `stop`. */
   readonly folder: string;
-  /** All objects of a bucket, the first one unless named. */
+  /** All objects of a bucket, by default of the first one. */
   objects(bucket?: string): Promise<Map<string, Buffer>>;
   stop(): Promise<void>;
 }
 
-/** The one key that the server knows. */
+/** The only access key that the server knows. */
 export const S3_KEY = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } as const;
 export const S3_REGION = 'us-east-1';
-/** A bucket is `<bucket>.s3.storage.test` to the server, too, for whom makes that name mean loopback. */
+/** The server also serves a bucket as `<bucket>.s3.storage.test`, for clients that resolve this name to loopback. */
 export const VIRTUAL_HOST = 's3.storage.test';
 
 const OBJECT_SUFFIX = '._S3rver_object';
 const PAGE_KEYS = 1000;
 
 /**
- * Starts s3rver, with what it lacks of S3 added in front of it: it checks no signature of version 4 and no digest, answers
- * before an object is whole, and cannot list more than one page.
+ * Starts s3rver with additions in front of it, because s3rver does not check version 4 signatures and digests, answers
+ * before an object is complete, and lists one page only.
  */
 export async function startS3({ buckets }: { readonly buckets: readonly string[] }): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-s3-'));
@@ -58,13 +58,13 @@ export async function startS3({ buckets }: { readonly buckets: readonly string[]
       context.body = `<?xml version="1.0"?><Error><Code>${problem}</Code></Error>`;
       return;
     }
-    const asked = listingOf(url);
-    if (method === 'GET' && asked !== undefined && (await store.getBucket(asked.bucket)) !== null) {
+    const listing = listingOf(url);
+    if (method === 'GET' && listing !== undefined && (await store.getBucket(listing.bucket)) !== null) {
       context.type = 'application/xml';
-      context.body = listingPage(await keysIn(join(folder, asked.bucket)), asked.parameters);
+      context.body = listingPage(await keysIn(join(folder, listing.bucket)), listing.parameters);
       return;
     }
-    // Removing an object removes its empty folder, in which another may be about to be written.
+    // Removing an object also removes its empty folder, into which another object may be about to be written.
     if (method === 'GET') return next();
     changes = changes.then(next, next);
     return changes;
@@ -82,7 +82,7 @@ export async function startS3({ buckets }: { readonly buckets: readonly string[]
   };
 }
 
-/** An object is there as a whole, or as it was before; when this resolves everybody sees it. */
+/** Writes an object atomically; it is visible to all readers when this resolves. */
 async function putWhole(store: ObjectFolder, { bucket, key, content, metadata }: StoredObject) {
   const bytes = await buffer(content);
   const path = store.getResourcePath(bucket, key, 'object');
@@ -117,7 +117,7 @@ function listingOf(url: string): { bucket: string; parameters: URLSearchParams }
   return { bucket, parameters: searchParams };
 }
 
-/** In the order of UTF-8 bytes, as S3 lists; the token is the last key of the page before. */
+/** In the order of UTF-8 bytes, as S3 lists. The token is the last key of the previous page. */
 function listingPage(keys: readonly string[], parameters: URLSearchParams): string {
   const prefix = parameters.get('prefix') ?? '';
   const after = Buffer.from(parameters.get('continuation-token') ?? '', 'base64');

@@ -1,11 +1,11 @@
-// What s3-server.ts uses of s3rver, which has no types of its own. It is a Koa application.
+// The part of s3rver, a Koa application without types, that s3-server.ts uses.
 declare module 's3rver' {
   import type { IncomingMessage, Server } from 'node:http';
   import type { AddressInfo } from 'node:net';
   import type { Readable } from 'node:stream';
 
   export interface Context {
-    /** What the body is read from. */
+    /** The stream from which the body is read. */
     req: IncomingMessage | Readable;
     readonly request: { readonly req: IncomingMessage };
     status: number;

@@ -1,13 +1,13 @@
-/** One row of the table of settings. */
+/** One row of the settings table. */
 export interface ShownSetting {
   readonly default: string;
   readonly help: string;
 }
 
-// A default that depends on the machine is shown in words.
+// A default that depends on the machine is shown as text.
 const DEFAULTS_IN_WORDS: Readonly<Record<string, string>> = { WORKERS: 'cores, 4 at most' };
 
-/** The table of settings as it stands in `infra/README.md`. */
+/** The settings table as it appears in `infra/README.md`. */
 export function settingsTable(settings: Readonly<Record<string, ShownSetting>>): string {
   const rows = Object.entries(settings).map(([name, { default: value, help }]) => {
     const shown = DEFAULTS_IN_WORDS[name] ?? (value === '' ? '' : `\`${value}\``);
@@ -16,7 +16,7 @@ export function settingsTable(settings: Readonly<Record<string, ShownSetting>>):
   return ['| name | default | what it is, when to change it |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** The table that a README holds: its lines from the heading of that table on. */
+/** The settings table in a README: the lines from its heading on. */
 export function tableIn(readme: string): string {
   const lines = readme.split('\n');
   const first = lines.findIndex((line) => line.startsWith('| name | default |'));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { signatureProblem } from './signature.ts';
 
-// The examples of Amazon's documentation of the signature, with its key.
+// The examples, with their key, from Amazon's documentation of the signature.
 const KEY = 'AKIAIOSFODNN7EXAMPLE';
 const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY';
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -61,7 +61,7 @@ test.each(examples)('any other signature of %s is wrong', (url, signature, signe
   expect(problemOf(example, { [KEY]: `${SECRET}a` })).toBe('SignatureDoesNotMatch');
 });
 
-test('a digest that is not the body’s is found', () => {
+test('a wrong MD5 of the body is detected', () => {
   const [url, signature, signedNames, more, body] = examples[1] ?? ['', '', '', {}, ''];
   const md5 = 'R+4LL+iXXQX+HD2YnZaRYA==';
   const example = { url, signature, signedNames, body, more: { ...more, 'content-md5': md5 } };

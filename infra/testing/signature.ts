@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A request as it came over the wire. */
+/** A request as received. */
 export interface ReceivedRequest {
   readonly method: string;
-  /** Path and query, as they were sent. */
+  /** Path and query, as sent. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -14,8 +14,8 @@ const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/(\d{8})\/([^/,]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
 /**
- * Judges the signature and the digests of a request as S3 does (AWS Signature Version 4, in the header), written from its
- * description and sharing nothing with what signs. Answers the code of the error, or undefined when all is well.
+ * Checks the signature and the digests of a request as S3 does (AWS Signature Version 4, in the header). Written from
+ * the specification, without code shared with the signer. Returns the error code, or undefined for a valid request.
  */
 export function signatureProblem(
   request: ReceivedRequest,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { readSource, type SourceText } from './source-text.ts';
 
-/** The repository as data: path from its top, with slashes, to content. */
+/** The repository as data: content by path, relative to its top folder and with slashes. */
 export type Tree = ReadonlyMap<string, string>;
 
 /** A breach of one of the repository's rules. */
@@ -15,7 +15,7 @@ export interface Breach {
 export interface Import {
   readonly path: string;
   readonly line: number;
-  /** The path in the tree for one of our files; the package's name otherwise. */
+  /** The path in the tree for a file of the repository; otherwise the package's name. */
   readonly target: string;
   readonly isOurs: boolean;
 }
@@ -24,7 +24,7 @@ const NOT_OURS = ['node_modules', 'dist', '.git', '.cache', '.data'];
 const TEXT =
   /\.(ts|mts|mjs|js|cjs|json|md|sql|html|css|yml|yaml|sh|conf|txt)$|(^|\/)(Dockerfile[^/]*|run|LICENSE|\.[a-z]+)$/;
 
-/** Reads every text file below `root` that is part of the repository. */
+/** Reads every text file of the repository below `root`. */
 export function readTree(root: string): Tree {
   const tree = new Map<string, string>();
   const visit = (folder: string) => {
@@ -40,7 +40,7 @@ export function readTree(root: string): Tree {
 
 const parsed = new WeakMap<Tree, Map<string, SourceText>>();
 
-/** Every TypeScript or JavaScript file of the tree, taken apart; each is read once. */
+/** The three views of every TypeScript or JavaScript file in the tree; each is parsed once. */
 export function sourcesOf(tree: Tree): ReadonlyMap<string, SourceText> {
   const known = parsed.get(tree);
   if (known !== undefined) return known;
@@ -54,11 +54,11 @@ export function sourcesOf(tree: Tree): ReadonlyMap<string, SourceText> {
 
 const IMPORT = /\bfrom\s*(['"])([^'"\n]+)\1|\bimport\s*\(?\s*(['"])([^'"\n]+)\3/g;
 
-/** Every import and re-export, static or not, of values or of types. */
+/** Every import and re-export, static or dynamic, of values or types. */
 export function importsOf(tree: Tree): Import[] {
   return [...sourcesOf(tree)].flatMap(([path, source]) =>
     [...source.withTexts.matchAll(IMPORT)]
-      // Inside a quoted text the words are blank in `code`.
+      // In `code` the content of strings is blank.
       .filter((match) => /^(from|import)/.test(source.code.slice(match.index, match.index + 6)))
       .map((match) => {
         const named = match[2] ?? match[4] ?? '';
@@ -69,7 +69,7 @@ export function importsOf(tree: Tree): Import[] {
   );
 }
 
-/** Every place in `text` that the pattern matches, as breaches of a rule. */
+/** Every match of the pattern in `text`, as breaches of a rule. */
 export function findAll(path: string, text: string, pattern: RegExp, rule: string): Breach[] {
   return [...text.matchAll(pattern)].map((match) => ({ path, line: lineAt(text, match.index), rule }));
 }

@@ -9,16 +9,16 @@ import { must } from '../assert.ts';
 import { readConfig } from '../config.ts';
 import { type StoreServer, startStoreServer } from './store-server.ts';
 
-export interface Answer {
+export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly text: string;
-  /** False when the connection broke before the answer's end. */
+  /** False when the connection broke before the end of the answer. */
   readonly isWhole: boolean;
 }
 
-export interface Ask {
+export interface RawRequest {
   readonly method?: string;
   readonly path?: string;
   readonly url?: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface Ask {
   readonly isAnonymous?: boolean;
 }
 
-/** The server under test: an embedded store of our own, or the one that CLICKHOUSE_URL names. */
+/** The server under test: an embedded store, or the server that CLICKHOUSE_URL names. */
 export class ConformanceTarget {
   readonly isOutside: boolean;
   readonly database: string = `conformance_${process.pid}`;
@@ -53,7 +53,9 @@ export class ConformanceTarget {
 
   async start(): Promise<void> {
     if (this.isOutside) {
-      process.stdout.write('conformance: against CLICKHOUSE_URL; tests of our own process are skipped\n');
+      process.stdout.write(
+        'conformance: testing CLICKHOUSE_URL; tests of the embedded process are skipped\n',
+      );
     } else {
       this.#server = await startStoreServer({ dataDir: this.#dataDir, password: this.password });
       this.address.port = new URL(this.#server.url).port;
@@ -79,7 +81,7 @@ export class ConformanceTarget {
     return `Basic ${Buffer.from(`${this.user}:${this.password}`).toString('base64')}`;
   }
 
-  /** Another client of the same server. */
+  /** Creates another client of the same server. */
   readonly connect = (options: Parameters<typeof createClient>[0]): ClickHouseClient =>
     createClient({
       url: this.address,
@@ -90,16 +92,16 @@ export class ConformanceTarget {
       ...options,
     });
 
-  /** A request without the client. */
-  readonly ask = (question: Ask): Promise<Answer> => {
-    const { method = 'POST', path = '/', url = {}, headers = {}, body = '', pieceBytes } = question;
-    const place = new URL(path, this.address);
-    for (const [name, value] of Object.entries(url)) place.searchParams.set(name, value);
+  /** Sends a request without the official client. */
+  readonly ask = (wanted: RawRequest): Promise<RawAnswer> => {
+    const { method = 'POST', path = '/', url = {}, headers = {}, body = '', pieceBytes } = wanted;
+    const target = new URL(path, this.address);
+    for (const [name, value] of Object.entries(url)) target.searchParams.set(name, value);
     const own = { authorization: this.authorization, 'x-clickhouse-database': this.database };
     return new Promise((resolve, reject) => {
-      const request = httpRequest(place, {
+      const request = httpRequest(target, {
         method,
-        headers: { ...(question.isAnonymous ? {} : own), ...headers },
+        headers: { ...(wanted.isAnonymous ? {} : own), ...headers },
       });
       request.on('error', reject);
       request.on('response', (response) => {
@@ -122,7 +124,7 @@ export class ConformanceTarget {
   readonly rowsOf = async <Row>(query: string, params: Record<string, unknown> = {}): Promise<Row[]> =>
     (await this.client.query({ query, query_params: params, format: 'JSONEachRow' })).json<Row>();
 
-  /** The name of a new table; `deduplicated` blocks are remembered. */
+  /** Creates a table and returns its name. `deduplicated` is the number of blocks in its deduplication window. */
   readonly freshTable = async (columns = 'n UInt32, s String', deduplicated = 0): Promise<string> => {
     this.#tables += 1;
     const name = `t${this.#tables}`;
@@ -149,7 +151,7 @@ export function binaryRow(n: number, text: string | Buffer): Buffer {
   return Buffer.concat([head, Buffer.from([...length, rest]), bytes]);
 }
 
-/** The error that a call of the client must end with. */
+/** Returns the error with which a call of the client must fail. */
 export async function errorOf(call: Promise<unknown>): Promise<ClickHouseError> {
   const error = await call.then(
     () => undefined,

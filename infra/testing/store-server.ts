@@ -13,21 +13,21 @@ export interface StoreServerOptions {
   readonly memoryMaxBytes?: number;
 }
 
-/** A store of one test file, in a process of its own. */
+/** An embedded store for one test file, in its own process. */
 export interface StoreServer {
   /** Without user and password. */
   readonly url: string;
-  /** Of the process that runs now; another one after `restart`. */
+  /** Of the current process; different after `restart`. */
   readonly pid: number;
-  /** SIGKILL. Resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and folder, ending it first if it runs. Resolves when it answers. */
+  /** Restarts it on the same port and folder, stopping it first if it runs. Resolves when it answers. */
   restart(): Promise<void>;
-  /** Ends it gently; resolves with its exit code. */
+  /** Sends SIGTERM; resolves with the exit code. */
   stop(): Promise<number>;
 }
 
-/** How a start that failed ended. */
+/** Thrown for a start that failed, with the exit code and the output. */
 export class StoreStartError extends Error {
   override readonly name = 'StoreStartError';
   readonly exitCode: number | null;
@@ -40,7 +40,7 @@ export class StoreStartError extends Error {
   }
 }
 
-/** Starts the built store server; throws a `StoreStartError` when it ends instead of getting ready. */
+/** Starts the built store server; throws a `StoreStartError` when it exits before it is ready. */
 export async function startStoreServer(options: StoreServerOptions): Promise<StoreServer> {
   let running = await launch(options, options.port ?? 0);
   const port = Number(new URL(running.url).port);
@@ -75,7 +75,7 @@ function launch(options: StoreServerOptions, port: number): Promise<Running> {
       STORE_PASSWORD: options.password ?? '',
       STORE_MEMORY_MAX_BYTES: String(options.memoryMaxBytes ?? 2_147_483_648),
       LOG_LEVEL: 'warn',
-      // The server needs it before its first line of code; without it, it would start itself a second time.
+      // Must be set before the server's code runs; otherwise the server starts itself a second time.
       UV_THREADPOOL_SIZE: '32',
       EXIT_WITH_STDIN: '1',
     },

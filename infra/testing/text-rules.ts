@@ -3,15 +3,15 @@ import { type Breach, findAll, isTest, isTesting, sourcesOf, type Tree } from '.
 
 const LINES_MAX = 450;
 const VAGUE_NAMES = /(^|\/)(lib|utils?|common|helpers?|shared)(\/|\.[a-z]+$)/;
-// Where the environment is read: the table of settings, what runs before there is a build, and what starts processes
-// for tests. The two other files read a sign of whoever started the process, which is no setting. To hand the whole
-// environment on to a process (`...process.env`) is not to read it.
+// Files that may read the environment: the settings table, programs that run before the build, and starters of test
+// processes. The two other files read a mark of the process that started them, which is not a setting. Passing the
+// whole environment to a process (`...process.env`) does not count as reading.
 const ENVIRONMENT =
   /^(infra\/(config\.ts|process\/parent-watch\.ts|store-server\/threads\.ts|launch\/|testing\/)|bench\/cluster\/cluster\.ts)/;
-// Words of the trade, which infra must not know. Whole words only, also inside camelCase.
+// Words of analytics, which infra must not know. Whole words only, also within camelCase.
 const ANALYTICS =
   /(?<![a-zA-Z])(hit|visitor|bounce)s?(?![a-z])|(?<=[a-z])(Hit|Visitor|Bounce)s?(?![a-z])|(?<![a-zA-Z])(Hit|Visitor|Bounce)s?(?![a-z])/g;
-// In pieces, so that this file does not break the rule itself.
+// In pieces, so that this file does not break its own rule.
 const REGISTRY_HOSTS = [
   ['registry', 'npmjs'],
   ['registry', 'yarnpkg'],
@@ -21,21 +21,21 @@ const REGISTRY_HOSTS = [
   ['proxy', 'golang', 'org'],
 ].map((pieces) => pieces.join('.'));
 
-/** Rules about names, sizes and words of single files. */
+/** Rules about names, sizes and words in single files. */
 export function textBreaches(tree: Tree): Breach[] {
   return [...tree]
     .flatMap(([path, content]) => [...namedBadly(path), ...namesRegistry(path, content)])
     .concat(
       [...sourcesOf(tree)].flatMap(([path, { code, withTexts, comments }]) => [
         ...tooLong(path, code),
-        ...findAll(path, comments, /\b(TODO|FIXME)\b/g, 'work to be done is not written into comments'),
+        ...findAll(path, comments, /\b(TODO|FIXME)\b/g, 'comments do not contain open work'),
         ...findAll(
           path,
           code,
           /\b(describe|test|it|suite)(\.\w+)*\.only\b/g,
-          'a test that runs alone hides the others',
+          'test.only skips the other tests',
         ),
-        ...findAll(path, code, /(?<![.#\w$])any\b(?!\s*[(:=?.'])/g, 'the type `any` switches the types off'),
+        ...findAll(path, code, /(?<![.#\w$])any\b(?!\s*[(:=?.'])/g, 'the type `any` disables type checking'),
         ...readsEnvironment(path, code),
         ...knowsAnalytics(path, withTexts),
         ...barrel(path, withTexts),
@@ -51,7 +51,7 @@ export function missingReadmes(tree: Tree): Breach[] {
 }
 
 function namedBadly(path: string): Breach[] {
-  if (VAGUE_NAMES.test(path)) return [{ path, line: 1, rule: 'the name says nothing; name the thing' }];
+  if (VAGUE_NAMES.test(path)) return [{ path, line: 1, rule: 'the name is vague: name the thing' }];
   return [];
 }
 
@@ -66,7 +66,7 @@ function namesRegistry(path: string, content: string): Breach[] {
 function tooLong(path: string, code: string): Breach[] {
   const lines = code.split('\n').length;
   return lines > LINES_MAX
-    ? [{ path, line: LINES_MAX, rule: `${lines} lines; the most is ${LINES_MAX}` }]
+    ? [{ path, line: LINES_MAX, rule: `${lines} lines; the maximum is ${LINES_MAX}` }]
     : [];
 }
 
@@ -83,7 +83,7 @@ function readsEnvironment(path: string, code: string): Breach[] {
 function knowsAnalytics(path: string, withTexts: string): Breach[] {
   const isAboutRules = isTest(path) || path === 'infra/testing/text-rules.ts';
   if (!path.startsWith('infra/') || isAboutRules) return [];
-  return findAll(path, withTexts, ANALYTICS, 'infra knows machines and no analytics');
+  return findAll(path, withTexts, ANALYTICS, 'infra does not know analytics');
 }
 
 function barrel(path: string, withTexts: string): Breach[] {

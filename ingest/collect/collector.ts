@@ -1,6 +1,11 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
-import type { GuardedVerifier } from '../identity/brute-force.ts';
-import { type Caller, type CallerCredentials, type CallerVerdict, callerOf } from '../identity/caller.ts';
+import type { SecretGuard } from '../../infra/accounts/secret-guard.ts';
+import {
+  type Caller,
+  type CallerCredentials,
+  type CallerVerdict,
+  identifyCaller,
+} from '../identity/caller.ts';
 import { RequestVisitor, type VisitorClaims, type VisitorDeps } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -19,7 +24,7 @@ const AGE_MAX_MS = 7 * 86_400_000;
 /** What the collector needs, together with what the steps behind it need. */
 export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly accounts: Accounts;
-  readonly verifier: GuardedVerifier;
+  readonly secretGuard: SecretGuard;
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
 }
@@ -45,7 +50,7 @@ export class Collector {
   }
 
   caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
-    return callerOf(this.#deps.accounts, this.#deps.verifier, credentials);
+    return identifyCaller(this.#deps.accounts, this.#deps.secretGuard, credentials);
   }
 
   /** Takes one body. A returned promise rejects only for a bug of ours. */

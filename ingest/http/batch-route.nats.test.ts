@@ -64,7 +64,7 @@ describe('a batch', () => {
     ],
     ['that is too large', `["${'x'.repeat(4_194_304)}"]`, {}, 413, 'larger than 4194304'],
     ['of another content', '[]', { 'content-type': 'text/html' }, 415, 'content-type'],
-    ['of nobody known', '[1]', { 'service-client-id': crypto.randomUUID() }, 401, 'service-client-id'],
+    ['of an unknown client', '[1]', { 'service-client-id': crypto.randomUUID() }, 401, 'service-client-id'],
     [
       'with a wrong secret',
       '[1]',
@@ -72,13 +72,13 @@ describe('a batch', () => {
       401,
       'service-client-secret',
     ],
-  ])('%s is refused as a whole', async (_what, body, headers, status, message) => {
+  ])('%s is rejected as a whole', async (_what, body, headers, status, message) => {
     const answer = await post(body, headers);
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({ status, message: expect.stringContaining(message) });
   });
 
-  test('of which one body is too large keeps the others', async () => {
+  test('with one body that is too large records the others', async () => {
     const bodies = [event('small-1'), event('large', { note: 'x'.repeat(70_000) }), event('small-2')];
     const answer = await post(JSON.stringify(bodies));
     expect(await answer.json()).toEqual({
@@ -117,7 +117,7 @@ describe('a batch', () => {
     const answer = await fetch(`${collector.url}/track/batch`, {
       method: 'POST',
       headers: { 'content-type': 'text/plain' },
-      body: JSON.stringify([event('own', own), event('nobody')]),
+      body: JSON.stringify([event('own', own), event('none')]),
     });
     expect(await answer.json()).toEqual({
       accepted: 1,
@@ -133,7 +133,7 @@ describe('a batch', () => {
   });
 });
 
-test.each(['/js/app', '/x'])('everything that collects answers below %s too', async (prefix) => {
+test.each(['/js/app', '/x'])('the collection endpoints also answer below %s', async (prefix) => {
   const sent = await post(JSON.stringify(event('below')), {}, `${prefix}/track`);
   expect(sent.status).toBe(200);
   const batch = await post(JSON.stringify([event('below')]), {}, `${prefix}/track/batch`);

@@ -7,70 +7,74 @@ import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
-import { COLLECTION_CORS, credentialsOf, isRefusedByHead, type RouteDeps } from './routes.ts';
+import { COLLECTION_CORS, credentialsOf, isRejectedByHead, type RouteDeps } from './routes.ts';
 import { type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
 const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
 
 /** `POST /track/batch`: many bodies in one request. One bad body does not fail the others. */
-export function addBatchRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
+export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
     pattern: `${prefix}/track/batch`,
     bodyMaxBytes: BATCH_MAX_BYTES,
     cors: COLLECTION_CORS,
-    readHead: (head) => readRequestFacts(head, parts.proxies),
+    readHead: (head) => readRequestFacts(head, deps.proxies),
     answer: async (facts, bytes, reply) => {
-      const answering = new TrackResponder(parts, reply);
-      if (isRefusedByHead(parts, facts, answering)) return;
+      const responder = new TrackResponder(deps, reply);
+      if (isRejectedByHead(deps, facts, responder)) return;
       const batch = parseBatchBody(bytes);
       if (batch.kind === 'reject') {
-        answering.rejected({ reason: batch.reason, status: 400, message: batch.message });
+        responder.rejected({ reason: batch.reason, status: 400, message: batch.message });
         return;
       }
-      // An idempotency key of the request would make all of its bodies one.
-      const outcome = await takeBatch(parts, { ...facts, idempotencyKey: '' }, batch);
-      if (isRejectionOf(outcome)) answering.rejected(outcome);
-      else answering.counted(outcome.accepted, outcome.rejected);
+      // With the request's idempotency key, all bodies would count as one event.
+      const result = await takeBatch(deps, { ...facts, idempotencyKey: '' }, batch);
+      if ('reason' in result) responder.rejected(result);
+      else responder.counted(result.accepted, result.rejected);
     },
   });
 }
 
-interface Counted {
+interface BatchResult {
   readonly accepted: number;
   readonly rejected: readonly RejectedBody[];
 }
 
-async function takeBatch(parts: RouteDeps, facts: RequestFacts, batch: BatchBody): Promise<Counted | Reject> {
-  const wrong = await wrongClient(parts, facts);
-  if (wrong !== undefined) return wrong;
-  const receipts = batch.bodies.map(() => new BodyOutcome(parts));
-  const updates: { readonly request: TrackedEntity; readonly receipt: BodyOutcome }[] = [];
+async function takeBatch(
+  deps: RouteDeps,
+  facts: RequestFacts,
+  batch: BatchBody,
+): Promise<BatchResult | Reject> {
+  const rejectedClient = await rejectClient(deps, facts);
+  if (rejectedClient !== undefined) return rejectedClient;
+  const receipts = batch.bodies.map(() => new BodyReceipt(deps));
+  const updates: { readonly entity: TrackedEntity; readonly receipt: BodyReceipt }[] = [];
   for (const [index, body] of batch.bodies.entries()) {
     const receipt = receipts[index];
     if (receipt === undefined) continue;
-    const request = await takeBody(parts, facts, body, receipt);
-    if (request !== undefined) updates.push({ request, receipt });
+    const entity = await takeBody(deps, facts, body, receipt);
+    if (entity !== undefined) updates.push({ entity, receipt });
   }
-  // All are checked before the first is published, so that they are published in their order.
-  const rejections = await Promise.all(updates.map(({ request }) => request.check()));
-  const published = updates.map(({ request, receipt }, index) => {
-    const rejection = rejections[index];
-    if (rejection === undefined) return request.publish();
-    receipt.rejected(rejection);
+  // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
+  const rejects = await Promise.all(updates.map(({ entity }) => entity.check()));
+  const published = updates.map(({ entity, receipt }, index) => {
+    const reject = rejects[index];
+    if (reject === undefined) return entity.publish();
+    receipt.rejected(reject);
     return undefined;
   });
   await Promise.all([...published, ...receipts.map((receipt) => receipt.settled)]);
-  return countedOf(receipts);
+  return resultOf(receipts);
 }
 
-/** Takes an event in at once; an update of a record is given back, to be published in its turn. */
+/** Takes an event at once. Returns an update of an entity, which the caller checks and publishes. */
 async function takeBody(
-  parts: RouteDeps,
+  deps: RouteDeps,
   facts: RequestFacts,
   body: ParsedBody,
-  receipt: BodyOutcome,
+  receipt: BodyReceipt,
 ): Promise<TrackedEntity | undefined> {
   if (body.kind === 'reject') {
     receipt.rejected({
@@ -80,26 +84,26 @@ async function takeBody(
     });
     return undefined;
   }
-  const caller = await parts.collector.caller(credentialsOf(facts, body));
+  const caller = await deps.collector.caller(credentialsOf(facts, body));
   if (isReject(caller)) {
     receipt.rejected(caller);
     return undefined;
   }
   if (body.kind !== 'track')
-    return parts.collector.trackEntity({ caller, facts, body, outcome: receipt }, false);
-  parts.collector.trackEvent({ caller, facts, body, outcome: receipt });
+    return deps.collector.trackEntity({ caller, facts, body, outcome: receipt }, false);
+  deps.collector.trackEvent({ caller, facts, body, outcome: receipt });
   return undefined;
 }
 
-/** A client that the headers name and that may not send at all fails the batch as a whole. */
-async function wrongClient(parts: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
+/** Rejects the whole batch when its headers name a client that may not send events. */
+async function rejectClient(deps: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
   if (facts.client.clientId === '') return undefined;
-  const verdict = await parts.collector.caller(credentialsOf(facts, NO_CLAIMS));
-  // The site may still be named by each body.
+  const verdict = await deps.collector.caller(credentialsOf(facts, NO_CLAIMS));
+  // Each body may still name the site.
   return isReject(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
 }
 
-function countedOf(receipts: readonly BodyOutcome[]): Counted | Reject {
+function resultOf(receipts: readonly BodyReceipt[]): BatchResult | Reject {
   const rejected: RejectedBody[] = [];
   let firstBusy: Reject | undefined;
   let busyBodies = 0;
@@ -110,26 +114,22 @@ function countedOf(receipts: readonly BodyOutcome[]): Counted | Reject {
     busyBodies += 1;
     firstBusy ??= { reason: 'in-flight', status: 503, message: outcome.message };
   }
-  // Nothing was taken and nothing is wrong with it: the sender may repeat the whole.
+  // Nothing was recorded and nothing is wrong with the batch: the sender may repeat all of it.
   if (firstBusy !== undefined && busyBodies === receipts.length) return firstBusy;
   return { accepted: receipts.length - rejected.length, rejected };
 }
 
-function isRejectionOf(outcome: Counted | Reject): outcome is Reject {
-  return 'reason' in outcome;
-}
-
-/** Keeps what became of one body of a batch. */
-class BodyOutcome implements TrackOutcome {
-  readonly #parts: RouteDeps;
+/** Remembers what became of one body of a batch. */
+class BodyReceipt implements TrackOutcome {
+  readonly #deps: RouteDeps;
   #settle: () => void = () => {};
-  /** Resolves when it is known. */
+  /** Resolves when the outcome is known. */
   readonly settled: Promise<void>;
-  /** Undefined when the body was taken. */
+  /** Undefined when the body was recorded. */
   outcome: { readonly status: number; readonly message: string } | undefined;
 
-  constructor(parts: RouteDeps) {
-    this.#parts = parts;
+  constructor(deps: RouteDeps) {
+    this.#deps = deps;
     this.settled = new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -140,13 +140,13 @@ class BodyOutcome implements TrackOutcome {
   }
 
   excluded(bot: Bot | undefined): void {
-    this.#parts.excluded[bot === undefined ? 'filter' : 'bot'].add();
+    this.#deps.excluded[bot === undefined ? 'filter' : 'bot'].add();
     this.outcome = { status: 202, message: bot === undefined ? 'filtered' : `bot: ${bot.name}` };
     this.#settle();
   }
 
   rejected({ reason, status, message }: Reject): void {
-    this.#parts.rejects[reason].add();
+    this.#deps.rejects[reason].add();
     this.outcome = { status, message };
     this.#settle();
   }

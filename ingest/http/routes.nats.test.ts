@@ -63,7 +63,7 @@ function post(body: unknown, headers: Record<string, string> = {}, url = collect
 
 const secretHeaders = () => ({ 'service-client-secret': write.secret, origin: '' });
 
-describe('a taken event', () => {
+describe('a recorded event', () => {
   test('is answered with its device and session once it is on the bus, and holds no address', async () => {
     const body = {
       type: 'track',
@@ -126,7 +126,7 @@ describe('a taken event', () => {
     expect(await identity.json()).toEqual({ ...(first as object), message: 'current session' });
   });
 
-  test('of a server without a device has none; with one it joins it', async () => {
+  test('from a server has a session only with a device id', async () => {
     const server = { ...secretHeaders(), 'user-agent': 'my-backend/1.0' };
     expect(await (await post(VIEW, server)).json()).toEqual({ deviceId: '', sessionId: '' });
     const joined = await post(
@@ -222,13 +222,13 @@ describe('law 6: bad input', () => {
     ],
     ['a foreign origin', VIEW, { origin: 'https://notshop.example' }, 401, 'origin: https://notshop.example'],
     ['neither secret nor origin', VIEW, { origin: '' }, 401, 'service-client-secret: missing'],
-  ])('%s is refused', async (_, body, headers, status, message) => {
+  ])('%s is rejected', async (_, body, headers, status, message) => {
     const answer = await post(body, headers);
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({ status, message: expect.stringContaining(message) });
   });
 
-  test('an old time is taken with a secret, one to come becomes now', async () => {
+  test('an old time is accepted with a secret, and a future time becomes now', async () => {
     const old = withName({ __timestamp: '2020-01-01T00:00:00Z', mark: 'old' });
     const ahead = withName({ __timestamp: Date.now() + 3_600_000, mark: 'ahead' });
     expect((await post(old, { ...secretHeaders(), origin: 'null' })).status).toBe(200);
@@ -240,7 +240,7 @@ describe('law 6: bad input', () => {
     expect(Math.abs(timeOf('ahead') - Date.now())).toBeLessThan(60_000);
   });
 
-  test('a sender that stalls or leaves disturbs nobody', async () => {
+  test('a sender that stalls or disconnects does not affect other requests', async () => {
     const { port } = new URL(collector.url);
     const sockets = Array.from({ length: 20 }, () => connect(Number(port), '127.0.0.1'));
     const head = `POST /track HTTP/1.1\r\nhost: x\r\nservice-client-id: ${write.id}\r\ncontent-length: 500\r\n\r\n{"type`;
@@ -267,7 +267,7 @@ describe('law 6: bad input', () => {
   });
 });
 
-test('the settings of the script are public', async () => {
+test('the tracking settings of a site are public', async () => {
   const ask = (clientId: string) => fetch(`${collector.url}/config/tracking?clientId=${clientId}`);
   const known = await ask(write.id);
   expect(known.status).toBe(200);
@@ -285,7 +285,7 @@ test('a preflight allows the client headers of both families for a day', async (
   expect((await fetch(`${collector.url}/track`)).status).toBe(405);
 });
 
-test('under load one message carries many events, numbered without a hole', async () => {
+test('under load one message carries many events, numbered without gaps', async () => {
   await Promise.all(
     Array.from({ length: 400 }, (_, index) =>
       post({ type: 'track', payload: { name: 'load', properties: { __deviceId: `load-${index % 40}` } } }),
@@ -304,7 +304,9 @@ test('under load one message carries many events, numbered without a hole', asyn
 });
 
 test('an address over its limit gets 429 with the headers that say so', async () => {
-  const limited = await startCollector(nats.url, { env: { TRACK_LIMIT_PER_10_S: '2' } });
+  // All requests fall into one window.
+  const clock = new ManualClock(Date.now());
+  const limited = await startCollector(nats.url, { env: { TRACK_LIMIT_PER_10_S: '2' }, clock });
   const answers = [
     await post(VIEW, {}, limited.url),
     await post(VIEW, {}, limited.url),
@@ -329,15 +331,15 @@ test('without owners three nodes name the same session', async () => {
   for (const node of nodes) await node.stop();
 });
 
-test('a bus that is away is answered with 503, and taken up again when it is back', async () => {
+test('while the bus is away requests get 503, and are accepted again when it is back', async () => {
   const patient = await startCollector(nats.url, { env: { PUBLISH_TIMEOUT_MS: '700' } });
   await nats.kill();
-  const refused = await post(VIEW, {}, patient.url);
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get('retry-after')).toBe('1');
+  const rejected = await post(VIEW, {}, patient.url);
+  expect(rejected.status).toBe(503);
+  expect(rejected.headers.get('retry-after')).toBe('1');
   await nats.restart();
   await expect.poll(async () => (await post(VIEW, {}, patient.url)).status, { timeout: 20_000 }).toBe(200);
-  // Our own connection may still be on its way back.
+  // The test's own connection may not be back yet.
   const isMade = () =>
     createSite(bus, 'later', { cors: ['*'] }).then(
       () => true,

@@ -12,7 +12,7 @@ import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
 
 const DAY_S = 86_400;
 
-/** What every answer of a collection endpoint lets a browser do: any page, without credentials. */
+/** Pages of every origin may call the collection endpoints, without cookies. */
 export const COLLECTION_CORS: HeaderList = [
   ['access-control-allow-origin', '*'],
   ['access-control-allow-methods', 'GET, POST, OPTIONS'],
@@ -20,7 +20,7 @@ export const COLLECTION_CORS: HeaderList = [
   ['access-control-max-age', String(DAY_S)],
 ];
 
-/** What goes out with each answer of a collection endpoint. */
+/** Headers of every answer of a collection endpoint. */
 export function answerHeaders(version: string): HeaderList {
   return [
     ['access-control-allow-origin', '*'],
@@ -46,38 +46,38 @@ const LONG_KEY: Reject = {
   message: `idempotency-key: expected 1 to ${EVENT_ID_MAX} characters`,
 };
 
-/** `POST /track`. The order of checks: size (done by the server), JSON, schema, client, bot and filters, accept. */
-export function addTrackRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
+/** `POST /track`. Checks in this order: size (by the server), limit, content type, JSON, schema, client, bot and filters. */
+export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
   http.route<RequestFacts>({
     method: 'post',
     pattern: `${prefix}/track`,
     bodyMaxBytes: BODY_MAX_BYTES,
     cors: COLLECTION_CORS,
-    readHead: (head) => readRequestFacts(head, parts.proxies),
-    answer: (facts, bytes, reply) => track(parts, facts, bytes, new TrackResponder(parts, reply)),
+    readHead: (head) => readRequestFacts(head, deps.proxies),
+    answer: (facts, bytes, reply) => track(deps, facts, bytes, new TrackResponder(deps, reply)),
   });
 }
 
 function track(
-  parts: RouteDeps,
+  deps: RouteDeps,
   facts: RequestFacts,
   bytes: Uint8Array,
-  answering: TrackResponder,
+  responder: TrackResponder,
 ): Promise<void> | undefined {
-  if (isRefusedByHead(parts, facts, answering)) return undefined;
+  if (isRejectedByHead(deps, facts, responder)) return undefined;
   const body = parseTrackBody(bytes);
   if (body.kind === 'reject') {
-    answering.rejected({ reason: body.reason, status: 400, message: body.message });
+    responder.rejected({ reason: body.reason, status: 400, message: body.message });
     return undefined;
   }
-  const verdict = parts.collector.caller(credentialsOf(facts, body));
-  const take = (caller: Caller) => parts.collector.take({ caller, facts, body, outcome: answering });
-  // The common case is known at once and takes no promise.
+  const verdict = deps.collector.caller(credentialsOf(facts, body));
+  const take = (caller: Caller) => deps.collector.take({ caller, facts, body, outcome: responder });
+  // The common case is decided without a promise.
   if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
-  return withCaller(verdict, answering, take);
+  return withCaller(verdict, responder, take);
 }
 
-/** Who sends, as headers and body say it. */
+/** Reads the sender's credentials from headers and body. */
 export function credentialsOf(facts: RequestFacts, body: SenderClaims): CallerCredentials {
   return {
     headers: facts.client,
@@ -89,12 +89,12 @@ export function credentialsOf(facts: RequestFacts, body: SenderClaims): CallerCr
   };
 }
 
-/** True when the request was answered for what its head says alone. */
-export function isRefusedByHead(parts: RouteDeps, facts: RequestFacts, answering: TrackResponder): boolean {
-  if (answering.isLimited(facts, parts.clock.nowMs())) return true;
+/** True when the request was rejected for its address or its headers, and has been answered. */
+export function isRejectedByHead(deps: RouteDeps, facts: RequestFacts, responder: TrackResponder): boolean {
+  if (responder.isLimited(facts, deps.clock.nowMs())) return true;
   const isLong = facts.idempotencyKey.length > EVENT_ID_MAX;
   if (!isLong && isJsonType(facts.contentType)) return false;
-  answering.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
+  responder.rejected(isLong ? LONG_KEY : NOT_JSON_TYPE);
   return true;
 }
 
@@ -103,21 +103,21 @@ interface IdentifyFacts {
   readonly projectId: string;
 }
 
-/** `GET /track/device-id`: who the visitor is to us, and the session that the next event joins. */
-export function addDeviceIdRoute(http: HttpServer, parts: RouteDeps, prefix: string): void {
+/** `GET /track/device-id`: the visitor's device id, and the session that the next event joins. */
+export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: string): void {
   http.route<IdentifyFacts>({
     method: 'get',
     pattern: `${prefix}/track/device-id`,
     bodyMaxBytes: 0,
     cors: COLLECTION_CORS,
-    readHead: (head) => readIdentifyFacts(head, parts.proxies),
+    readHead: (head) => readIdentifyFacts(head, deps.proxies),
     answer: ({ facts, projectId }, _bytes, reply) => {
-      const answering = new TrackResponder(parts, reply);
-      if (answering.isLimited(facts, parts.clock.nowMs())) return undefined;
+      const responder = new TrackResponder(deps, reply);
+      if (responder.isLimited(facts, deps.clock.nowMs())) return undefined;
       const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
-      return withCaller(parts.collector.caller(credentials), answering, (caller) => {
-        const rejection = parts.collector.findVisitor(caller, facts, answering);
-        if (rejection !== undefined) answering.rejected(rejection);
+      return withCaller(deps.collector.caller(credentials), responder, (caller) => {
+        const reject = deps.collector.findVisitor(caller, facts, responder);
+        if (reject !== undefined) responder.rejected(reject);
         return undefined;
       });
     },
@@ -128,25 +128,25 @@ function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): Identify
   const facts = readRequestFacts(head, proxies);
   const projectId = new URLSearchParams(head.query).get('projectId') ?? '';
   if (facts.origin !== '') return { facts, projectId };
-  // A page asks its own host without an Origin header; the Referer then says where the page is from.
+  // A browser sends no Origin header with a GET to the page's own host; the Referer names the page then.
   const referer = head.header('referer');
   const origin = URL.canParse(referer) ? new URL(referer).origin : '';
   return { facts: { ...facts, origin }, projectId };
 }
 
-/** Goes on with a caller who may send; refuses everybody else. Waits only for a secret that is new to this node. */
+/** Proceeds with a caller that may send, and rejects the others. Waits only for a secret that is new to this process. */
 function withCaller(
   verdict: CallerVerdict | Promise<CallerVerdict>,
-  answering: TrackResponder,
+  responder: TrackResponder,
   proceed: (caller: Caller) => Promise<void> | undefined,
 ): Promise<void> | undefined {
-  if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, answering, proceed));
+  if (verdict instanceof Promise) return verdict.then((known) => withCaller(known, responder, proceed));
   if (!isReject(verdict)) return proceed(verdict);
-  answering.rejected(verdict);
+  responder.rejected(verdict);
   return undefined;
 }
 
-/** A beacon sends text/plain, and some senders nothing at all; both are read as JSON. */
+/** Beacons send text/plain, and some senders send no type; both are read as JSON. */
 function isJsonType(contentType: string): boolean {
   if (contentType === 'application/json' || contentType === '') return true;
   const name = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();

@@ -1,5 +1,6 @@
-import type { WindowLimit } from '../../infra/accounts/window-limit.ts';
+import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';
@@ -12,17 +13,17 @@ import type { RequestFacts } from '../request/request-facts.ts';
 /** What every answer of the collection endpoints needs. */
 export interface TrackResponderDeps {
   readonly headers: HeaderList;
-  /** Of requests by address. */
-  readonly limit: WindowLimit;
+  /** Limits the requests of each address. */
+  readonly limiter: RateLimiter;
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
   readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
 }
 
-/** Why a body is understood and not recorded. Each is a counter. */
+/** Why a valid body is not recorded. Each is a counter. */
 export const EXCLUDED_BY = ['bot', 'filter'] as const;
 export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
-/** A body of a batch that was not recorded, by its place. */
+/** A body of a batch that was not recorded, by its index in the batch. */
 export interface RejectedBody {
   readonly index: number;
   readonly status: number;
@@ -31,40 +32,43 @@ export interface RejectedBody {
 
 const RETRY_SOON: HeaderList = [['retry-after', '1']];
 
-/** The answer to one collection request. Refusals are counted by reason. */
+/** The answer to one collection request. Counts rejects by reason. */
 export class TrackResponder implements TrackOutcome, IdentityOutcome {
-  readonly #parts: TrackResponderDeps;
+  readonly #deps: TrackResponderDeps;
   readonly #reply: Reply;
   #headers: HeaderList;
 
-  constructor(parts: TrackResponderDeps, reply: Reply) {
-    this.#parts = parts;
+  constructor(deps: TrackResponderDeps, reply: Reply) {
+    this.#deps = deps;
     this.#reply = reply;
-    this.#headers = parts.headers;
+    this.#headers = deps.headers;
   }
 
-  /** Counts the request against its address's limit; true when it has been answered with 429. */
+  /** Counts the request against the limit of its address. True: it is over the limit and was answered with 429. */
   isLimited(facts: RequestFacts, nowMs: number): boolean {
-    const { limit } = this.#parts;
-    if (!limit.enabled) return false;
-    const state = limit.take(limitedAddress(facts.claims), nowMs);
-    this.#headers = [...this.#headers, ...state.headers];
-    if (!state.exceeded) return false;
-    this.rejected({ reason: 'limited', status: 429, message: 'too many requests from this address' });
+    const allowance = this.#deps.limiter.take(limitedAddress(facts.claims), nowMs);
+    if (allowance === undefined) return false;
+    this.#headers = [...this.#headers, ...limitHeaders(allowance)];
+    if (allowance.allowed) return false;
+    this.rejected({
+      reason: 'limited',
+      status: 429,
+      message: 'too many requests from this address; retry after the time in Retry-After',
+    });
     return true;
   }
 
   stored({ deviceId, sessionId }: TrackAnswer): void {
-    const device = JSON.stringify(deviceId); // It may be one that the caller named.
+    const device = JSON.stringify(deviceId); // The caller may have named it, so it can hold any characters.
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
 
   excluded(bot: Bot | undefined): void {
-    this.#parts.excluded[bot === undefined ? 'filter' : 'bot'].add();
+    this.#deps.excluded[bot === undefined ? 'filter' : 'bot'].add();
     this.#reply.json(202, excludedText(bot), this.#headers);
   }
 
-  /** What became of each body of a batch. */
+  /** Answers a batch: how many bodies were recorded, and why the others were not. */
   counted(accepted: number, rejected: readonly RejectedBody[]): void {
     this.#reply.json(200, JSON.stringify({ accepted, rejected }), this.#headers);
   }
@@ -75,15 +79,15 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
   }
 
-  rejected(rejection: Reject): void {
-    const { reason, status, message } = rejection;
-    this.#parts.rejects[reason].add();
-    this.#reply.json(status, errorText(status, message), this.#headersOf(rejection));
+  rejected(reject: Reject): void {
+    const { reason, status, message } = reject;
+    this.#deps.rejects[reason].add();
+    this.#reply.json(status, errorText(status, message), this.#headersOf(reject));
   }
 
   #headersOf({ status, headers }: Reject): HeaderList {
-    // A rejection's own limit stands in the place of that of the address.
-    if (headers !== undefined) return [...this.#parts.headers, ...headers];
+    // A reject that has its own limit shows that one instead of the limit of the address.
+    if (headers !== undefined) return [...this.#deps.headers, ...headers];
     return status === 503 ? [...this.#headers, ...RETRY_SOON] : this.#headers;
   }
 }

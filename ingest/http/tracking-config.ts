@@ -5,7 +5,7 @@ import { COLLECTION_CORS } from './routes.ts';
 const UUID =
   /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|0{8}-0{4}-0{4}-0{4}-0{12}|f{8}-f{4}-f{4}-f{4}-f{12})$/i;
 
-/** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Public. */
+/** `GET /config/tracking?clientId=`: what the browser script may collect by itself. Needs no secret. */
 export function addTrackingConfigRoute(
   http: HttpServer,
   accounts: Accounts,

@@ -27,7 +27,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-test('an alias is known at once where it was told, soon everywhere, and after a restart', async () => {
+test('an alias is known at once where it was stored, soon on every node, and after a restart', async () => {
   const here = await Aliases.open(bus, log);
   const there = await Aliases.open(bus, log);
   const alias = 'anon/ü 1';
@@ -42,7 +42,7 @@ test('an alias is known at once where it was told, soon everywhere, and after a 
   for (const aliases of [here, there, later]) aliases.stop();
 });
 
-test('an alias of an alias leads to its end, and a circle is refused', async () => {
+test('a chain of aliases resolves to its last name, and a circle is rejected', async () => {
   const aliases = await Aliases.open(bus, log);
   expect(await aliases.put({ projectId: 'chain', alias: 'a', profileId: 'b' })).toBe('stored');
   expect(await aliases.put({ projectId: 'chain', alias: 'b', profileId: 'c' })).toBe('stored');
@@ -53,7 +53,7 @@ test('an alias of an alias leads to its end, and a circle is refused', async () 
   aliases.stop();
 });
 
-test('a circle that two nodes closed at once does not hang anybody', async () => {
+test('a circle that two nodes close at once is resolved without an endless loop', async () => {
   const here = await Aliases.open(bus, log);
   const there = await Aliases.open(bus, log);
   await Promise.all([
@@ -68,7 +68,7 @@ test('a circle that two nodes closed at once does not hang anybody', async () =>
   there.stop();
 });
 
-test('two nodes that name the same alias agree in the end', async () => {
+test('two nodes that store the same alias agree in the end', async () => {
   const here = await Aliases.open(bus, log);
   const there = await Aliases.open(bus, log);
   await Promise.all([

@@ -4,19 +4,19 @@ import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Logger } from '../../infra/log.ts';
 import { ALIASES_BUCKET, type Alias, decodeAlias } from '../entity-update.ts';
 
-/** Every collector holds all of them; above it no more are taken. */
+/** Every collector has all of them in memory; above this, new ones are rejected. */
 const ALIASES_MAX = 1_000_000;
 const CHAIN_MAX = 32;
 const TRIES_MAX = 5;
 
 /**
- * Which profiles are other names of others: a mirror of the bucket `aliases`, so that an event is told its profile
- * without asking anybody. What was recorded under the alias before stays as it is.
+ * Which profiles are aliases of others: a mirror of the bucket `aliases`, so that an event gets its profile without
+ * I/O. What was recorded under the alias before is not changed.
  */
 export class Aliases {
   readonly #bucket: KeyedBytes;
   readonly #log: Logger;
-  /** The profile that a name stands for, by the key of its record. */
+  /** The profile that an alias stands for, by the key of its record. */
   readonly #targets = new Map<string, string>();
   #stop: () => void = () => {};
 
@@ -25,7 +25,7 @@ export class Aliases {
     this.#log = log;
   }
 
-  /** Resolves once every alias that is stored now is known. */
+  /** Resolves once every alias that is stored now has been read. */
   static async open(bus: Bus, log: Logger): Promise<Aliases> {
     const aliases = new Aliases(await bus.keyed(ALIASES_BUCKET), log);
     aliases.#stop = await aliases.#bucket.watch((value) => aliases.#take(value));
@@ -39,22 +39,22 @@ export class Aliases {
     return target === undefined ? profileId : this.#endOf(projectId, [profileId, target]);
   }
 
-  /** The end of a chain of names, each of which stands for the next. */
+  /** The last name of a chain in which each name stands for the next. */
   #endOf(projectId: string, chain: string[]): string {
     for (;;) {
       const last = chain[chain.length - 1] ?? '';
       const target = this.#targets.get(keyOf(projectId, last));
       if (target === undefined || chain.length > CHAIN_MAX) return last;
       const start = chain.indexOf(target);
-      // Two nodes closed a circle at once: everybody in it is the one whose name sorts first, on every node.
+      // Two nodes closed a circle at the same time. All names in it resolve to the one that sorts first, on every node.
       if (start >= 0) return chain.slice(start).sort()[0] ?? last;
       chain.push(target);
     }
   }
 
   /**
-   * Stores that `alias` stands for `profileId` from now on. `circle`: it is what `profileId` stands for; `full`: there
-   * are too many. Throws a BusError when the bus does not confirm.
+   * Stores that `alias` stands for `profileId` from now on. `circle`: `profileId` already stands for `alias`; `full`:
+   * there are too many aliases. Throws a BusError when the bus does not confirm.
    */
   async put(alias: Alias): Promise<'stored' | 'circle' | 'full'> {
     const { projectId, profileId } = alias;
@@ -85,11 +85,11 @@ export class Aliases {
     }
     const alias = decodeAlias(bytes);
     if (alias !== undefined) this.#targets.set(key, alias.profileId);
-    else this.#log.error({ key, revision }, 'a stored alias cannot be read; it is ignored');
+    else this.#log.error({ key, revision }, 'unreadable alias record ignored');
   }
 }
 
-/** Ids may hold any characters, a key of the bucket may not. */
+/** Ids may contain any characters, but a key of the bucket may not. */
 function keyOf(projectId: string, alias: string): string {
   return `${Buffer.from(projectId).toString('base64url')}.${Buffer.from(alias).toString('base64url')}`;
 }

@@ -1,7 +1,7 @@
 /**
  * Whether a page of `origin` may send events to a site with these `cors` entries. Scheme, `www.`, case and trailing
- * slash do not matter; `*` allows any origin, `*.example.com` any name below example.com but not that name itself.
- * No origin at all is allowed by nothing.
+ * slash do not matter. `*` allows any origin, `*.example.com` any name below example.com but not that name itself. An
+ * empty origin is never allowed.
  */
 export function originAllowed(entries: readonly string[], origin: string): boolean {
   if (origin === '') return false;
@@ -13,7 +13,7 @@ function entryAllows(entry: string, name: string): boolean {
   if (entry.trim() === '*') return true;
   const allowed = bareName(entry);
   if (!allowed.startsWith('*.')) return allowed !== '' && allowed === name;
-  // The dot stays in the suffix, so that `*.example.com` does not let evil-example.com in.
+  // The dot stays in the suffix, so that `*.example.com` does not allow evil-example.com.
   const suffix = allowed.slice(1);
   return name.length > suffix.length && name.endsWith(suffix) && !name.startsWith('.');
 }

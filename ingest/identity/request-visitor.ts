@@ -7,13 +7,13 @@ import type { Caller } from './caller.ts';
 import type { Salts } from './salt.ts';
 import type { DeviceIds, Devices, RecentVisitor } from './visitor.ts';
 
-/** What a body says of whose request it is. Texts; empty when absent. */
+/** What a body says about the visitor. Texts; empty when absent. */
 export interface VisitorClaims {
   readonly deviceId: string;
   readonly address: string;
 }
 
-/** What turns an address into a device and a place. */
+/** What derives a device and a location from an address. */
 export interface VisitorDeps {
   readonly salts: Salts;
   readonly deviceIds: DeviceIds;
@@ -21,47 +21,53 @@ export interface VisitorDeps {
 }
 
 /**
- * The visitor behind one request. This object lives as long as the request is being judged, and is the last place
- * where the address stands beside anything else.
+ * The visitor behind one request. It lives as long as the request is processed, and is the last object that has the
+ * address together with other facts of the request.
  */
 export class RequestVisitor {
-  readonly #parts: VisitorDeps;
+  readonly #deps: VisitorDeps;
   readonly #caller: Caller;
   readonly #facts: RequestFacts;
   readonly #claims: VisitorClaims;
   #recent: RecentVisitor | undefined;
-  /** A program of the site's own, as opposed to a browser or a program that passes a visitor's request on. */
+  /**
+   * The request comes from the site's own program, and not from a browser or from a program that forwards a visitor's
+   * request.
+   */
   readonly isServerSide: boolean;
-  /** Empty for a program that names nobody: its own address says nothing of a visitor. */
+  /** Empty for a program that names no visitor: its own address says nothing about one. */
   readonly address: string;
 
-  constructor(parts: VisitorDeps, caller: Caller, facts: RequestFacts, claims: VisitorClaims) {
-    this.#parts = parts;
+  constructor(deps: VisitorDeps, caller: Caller, facts: RequestFacts, claims: VisitorClaims) {
+    this.#deps = deps;
     this.#caller = caller;
     this.#facts = facts;
     this.#claims = claims;
     this.isServerSide = caller.verified && !facts.userAgent.includes('Mozilla/');
     const claimed = claimedAddresses(caller, facts, claims.address);
-    const isNobody = this.isServerSide && claimed === NOTHING_CLAIMED;
-    this.address = isNobody ? '' : senderAddress(facts.claims, claimed);
+    const namesNoVisitor = this.isServerSide && claimed === NOTHING_CLAIMED;
+    this.address = namesNoVisitor ? '' : senderAddress(facts.claims, claimed);
   }
 
-  /** The devices that the request may belong to; see `SessionRequest`. Undefined while the salt of the day is not there. */
+  /**
+   * The devices that the request may belong to; see `SessionRequest`. Undefined while the salt of the day is not
+   * available.
+   */
   devices(nowMs: number): Devices | undefined {
     const { deviceId } = this.#claims;
     if (deviceId !== '') return { deviceId, earlierDeviceId: '' };
     if (this.isServerSide) return NO_DEVICE;
-    const salts = this.#parts.salts.at(nowMs);
+    const salts = this.#deps.salts.at(nowMs);
     if (salts === undefined) return undefined;
     const siteId = this.#caller.site.storedId;
     const trace = { siteId, address: this.address, userAgent: this.#facts.userAgent };
-    this.#recent = this.#parts.deviceIds.of(salts, trace, nowMs);
+    this.#recent = this.#deps.deviceIds.of(salts, trace, nowMs);
     return this.#recent;
   }
 
-  /** Where and with what. */
+  /** Location and device of the request. */
   environment(): Environment {
-    const { enrichment } = this.#parts;
+    const { enrichment } = this.#deps;
     if (this.isServerSide) return enrichment.serverEnvironment(this.address);
     const { userAgent, hints } = this.#facts;
     const recent = this.#recent;
@@ -78,7 +84,7 @@ export class RequestVisitor {
 const NO_DEVICE: Devices = { deviceId: '', earlierDeviceId: '' };
 const NOTHING_CLAIMED: readonly string[] = [];
 
-/** Addresses that the caller names for the visitor, as far as it may be believed. */
+/** Addresses that the caller claims for the visitor, as far as it may be believed. */
 function claimedAddresses(caller: Caller, facts: RequestFacts, named: string): readonly string[] {
   const { clientAddress } = facts.client;
   if (caller.verified) return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];

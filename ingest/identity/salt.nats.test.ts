@@ -23,7 +23,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-test('all nodes agree on the salts, have tomorrow’s before midnight, and remove what is older than yesterday', async () => {
+test('all nodes agree on the salts, have tomorrow’s before midnight, and remove those older than yesterday’s', async () => {
   const bucket = await bus.keyed(CONTROL_BUCKET);
   const clock = new ManualClock(NOON_MS);
   const nodes = await Promise.all(Array.from({ length: 5 }, () => Salts.open(bucket, clock, log)));

@@ -8,29 +8,29 @@ import type { Logger } from '../../infra/log.ts';
 
 const SALT_BYTES = 16;
 const DAY_MS = 86_400_000;
-/** Tomorrow's salt is made this long before midnight, so that no request of the new day waits for it. */
+/** Tomorrow's salt is made this long before midnight, so that no request of the next day waits for it. */
 const AHEAD_MS = 600_000;
 const CHECK_MS = 60_000;
 const RETRY: Backoff = { firstMs: 200, maxMs: 10_000 };
 const KEY_PREFIX = 'salt.';
 
-/** The salts that device ids are made with at one moment. */
+/** The salts of device ids at one moment. */
 export interface DaySalts {
-  /** Days since 1970, UTC: the two salts are the same as long as this is. */
+  /** Days since 1970, UTC. The two salts are the same as long as this is. */
   readonly day: number;
   readonly today: Uint8Array;
-  /** Undefined on the first day of all. */
+  /** Undefined on the very first day. */
   readonly yesterday: Uint8Array | undefined;
 }
 
 /**
- * The daily salts, the same on every node: whoever comes first writes the day's with a compare-and-set, and everybody
- * reads what is there. Only yesterday's, today's and soon tomorrow's exist; older ones are removed, and with them the
+ * The daily salts, the same on every node: the first node writes the day's salt with a compare-and-set, and all nodes
+ * read what is stored. Only yesterday's, today's and soon tomorrow's exist. Older ones are removed, and with them the
  * last way from an address to a device id.
  *
  *      00:00                            23:50  00:00
  *     ───┼────────── today ────────────────┼─────┼──▶
- *        │ yesterday's is kept             │     │ yesterday's is removed
+ *        │ yesterday's is available        │     │ yesterday's is removed
  *                                          └ tomorrow's is made
  */
 export class Salts {
@@ -40,7 +40,7 @@ export class Salts {
   readonly #byDay = new Map<number, Uint8Array>();
   readonly #stopping = new AbortController();
   #current: DaySalts | undefined;
-  #sweptDay = -1;
+  #cleanedDay = -1;
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(bucket: KeyedBytes, clock: Clock, log: Logger) {
@@ -57,7 +57,7 @@ export class Salts {
     return salts;
   }
 
-  /** The salts at `nowMs`; undefined only when the bus was away from before midnight until now. */
+  /** The salts at `nowMs`; undefined only if the bus has been away since before midnight. */
   at(nowMs: number): DaySalts | undefined {
     const day = Math.floor(nowMs / DAY_MS);
     if (this.#current?.day === day) return this.#current;
@@ -71,17 +71,17 @@ export class Salts {
   async prepare(): Promise<void> {
     const nowMs = this.#clock.nowMs();
     const day = Math.floor(nowMs / DAY_MS);
-    // Yesterday's is only read: making one up would be a salt that no visit was counted with.
+    // Yesterday's is only read: a salt made now would match no device id of yesterday.
     if (!this.#byDay.has(day - 1)) {
       const stored = await this.#bucket.get(keyOf(day - 1));
-      if (stored?.bytes !== undefined) this.#keep(day - 1, stored.bytes);
+      if (stored?.bytes !== undefined) this.#remember(day - 1, stored.bytes);
     }
     await this.#ensure(day);
     if ((day + 1) * DAY_MS - nowMs <= AHEAD_MS) await this.#ensure(day + 1);
-    if (this.#sweptDay === day) return;
+    if (this.#cleanedDay === day) return;
     for (const known of this.#byDay.keys()) if (known < day - 1) this.#byDay.delete(known);
     await this.#removeBefore(keyOf(day - 1));
-    this.#sweptDay = day;
+    this.#cleanedDay = day;
   }
 
   stop(): void {
@@ -96,9 +96,9 @@ export class Salts {
         await this.prepare();
         break;
       } catch (error) {
-        this.#log.warn({ err: error, attempt }, 'salts could not be prepared, trying again');
+        this.#log.warn({ err: error, attempt }, 'preparing the salts failed, retrying');
         const pause = { signal: this.#stopping.signal, ref: false };
-        // The only way to fail is the stop, which ends the loop.
+        // The wait fails only when it is stopped, which ends the loop.
         await wait(backoffMs(RETRY, attempt, Math.random()), undefined, pause).catch(() => undefined);
       }
     }
@@ -117,22 +117,22 @@ export class Salts {
     const key = keyOf(day);
     const stored = (await this.#bucket.get(key))?.bytes;
     if (stored !== undefined) {
-      this.#keep(day, stored);
+      this.#remember(day, stored);
       return;
     }
     const fresh = randomBytes(SALT_BYTES);
     try {
       await this.#bucket.put(key, fresh, 0);
-      this.#keep(day, fresh);
+      this.#remember(day, fresh);
     } catch (error) {
       if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
       const first = (await this.#bucket.get(key))?.bytes;
       if (first === undefined) throw error;
-      this.#keep(day, first);
+      this.#remember(day, first);
     }
   }
 
-  #keep(day: number, salt: Uint8Array): void {
+  #remember(day: number, salt: Uint8Array): void {
     this.#byDay.set(day, Uint8Array.from(salt));
     this.#current = undefined;
   }

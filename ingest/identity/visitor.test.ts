@@ -16,7 +16,7 @@ test('a device id is 32 hexadecimal digits and differs in each of its parts', ()
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
 });
 
-test('the ids stay through the forgetting, and become yesterday’s with the next day’s salt', () => {
+test('device ids survive a rotation of the cache, and become yesterday’s with the next day’s salt', () => {
   const devices = new DeviceIds();
   const first = devices.of(salts, trace, 0);
   expect(devices.of(salts, trace, 200_000)).toEqual(first);

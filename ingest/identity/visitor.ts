@@ -6,29 +6,29 @@ import type { DaySalts } from './salt.ts';
 const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 
-/** Who asks: all that a device id is made of but the salt. */
+/** What a device id is made of, apart from the salt. */
 export interface VisitorTrace {
   readonly siteId: string;
   readonly address: string;
   readonly userAgent: string;
 }
 
-/** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the first day of all. */
+/** A visitor's device ids under today's salt and under yesterday's; the latter is empty on the very first day. */
 export interface Devices {
   readonly deviceId: string;
   readonly earlierDeviceId: string;
 }
 
-/** A visitor of the last minutes, with what else was found out and need not be found out again. */
+/** A visitor of the last minutes, with the environment that was derived for its last request. */
 export interface RecentVisitor extends Devices {
-  /** Where and with what, as far as the hints go that came along. */
+  /** Location and device, as derived from `hints`. */
   environment: Environment | undefined;
   hints: ClientHints;
 }
 
 /**
- * 128 bits of a keyed hash, as 32 hexadecimal digits. The salt goes first and has a fixed length; the hash is cut to
- * half, so what is left of it cannot be extended to another message's.
+ * 128 bits of a keyed hash, as 32 hexadecimal digits. The salt comes first and has a fixed length. The hash is cut in
+ * half, so it cannot be extended to the hash of another message.
  */
 export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: VisitorTrace): string {
   const hash = createHash('sha256').update(salt).update(`${siteId}\n${address}\n${userAgent}`);
@@ -36,20 +36,19 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
 }
 
 /**
- * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is thrown
- * away each minute, so an address is forgotten within two minutes after its last request. This is the last code that
- * sees an address.
+ * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
+ * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
  */
 export class DeviceIds {
   #young = new Map<string, RecentVisitor>();
   #old = new Map<string, RecentVisitor>();
   #day = -1;
-  #turnAtMs = 0;
+  #rotateAtMs = 0;
 
-  /** One visitor; `nowMs` only moves the forgetting on. */
+  /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
     if (salts.day !== this.#day) this.#forgetAll(salts.day);
-    if (nowMs >= this.#turnAtMs || this.#young.size >= DEVICES_MAX) this.turn(nowMs);
+    if (nowMs >= this.#rotateAtMs || this.#young.size >= DEVICES_MAX) this.rotate(nowMs);
     const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
     const known = this.#young.get(key);
     if (known !== undefined) return known;
@@ -63,11 +62,11 @@ export class DeviceIds {
     return visitor;
   }
 
-  /** Forgets who was silent for a generation. The owner calls it on a timer too, for the time without requests. */
-  turn(nowMs: number): void {
+  /** Forgets visitors without a request since the last rotation. The owner calls it on a timer, for times without requests. */
+  rotate(nowMs: number): void {
     this.#old = this.#young;
     this.#young = new Map();
-    this.#turnAtMs = nowMs + EVICT_MS;
+    this.#rotateAtMs = nowMs + EVICT_MS;
   }
 
   #forgetAll(day: number): void {

@@ -176,7 +176,10 @@ async function* whole(
 
 /** The store's answer ended before its end. */
 export function notWhole(): StoreError {
-  return new StoreError('the answer of the store is not whole', 'retryable', undefined, {});
+  return new StoreError('the answer of the store is not whole', {
+    kind: 'retryable',
+    failure: 'unreachable',
+  });
 }
 
 function conditionOf({ rows, hour, lower, upper }: FileRows): Condition {

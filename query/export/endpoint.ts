@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ExportQuery } from '../api.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
-import type { About, Answered, Endpoint, ScopeOf } from '../http/endpoint.ts';
+import type { About, Endpoint, EndpointAnswer, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import type { Asked } from '../snapshot/question.ts';
 
@@ -13,7 +13,7 @@ export interface ExportQuestion<Parameters extends NamedSite> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters) => Promise<Answered>;
+  readonly answer: (asked: Asked, parameters: Parameters) => Promise<EndpointAnswer>;
 }
 
 /** The endpoint of such a question. */

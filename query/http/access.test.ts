@@ -62,7 +62,7 @@ test.each([
   expect(outcome(() => siteForExport(client(type), undefined, directory))).toBe(expected);
 });
 
-test('a read client whose site was deleted finds nothing', () => {
+test('a read client of a deleted site gets 404', () => {
   const gone = { ...client('read'), projectId: 'gone' };
   expect(outcome(() => siteFor(gone, 'gone', directory))).toBe(404);
 });

@@ -1,14 +1,14 @@
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
 import { RejectError } from '../reject.ts';
 
-/** Where clients and sites are looked up; the mirror of the control records is one. */
+/** Looks up clients and sites; the mirror of the control records implements it. */
 export interface Directory {
   site(id: string): Site | undefined;
   client(id: string): Client | undefined;
 }
 
 /**
- * The site that `client` may ask about by naming it; throws a `RejectError` where it may not:
+ * The site that `client` asks about by name. Throws a `RejectError` where it may not:
  *
  *     write   no site                                        403
  *     read    its own; another one, whether it exists or not 403
@@ -26,7 +26,7 @@ export function siteFor(client: Client, projectId: string, directory: Directory)
   return site;
 }
 
-/** The same where a site need not be named: a read client's is its own, a root client must name one. */
+/** Like `siteFor`, for requests that need not name a site: a read client has its own, a root client must name one. */
 export function siteForExport(client: Client, projectId: string | undefined, directory: Directory): Site {
   rejectWriter(client);
   const named = projectId ?? (client.type === 'read' ? client.projectId : null);

@@ -1,145 +1,119 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
-import { VerifierFullError } from '../../infra/accounts/client-auth.ts';
-import { type Allowance, type Limit, RateLimit } from '../../infra/accounts/rate-limit.ts';
+import type { SecretFailure, SecretGuard } from '../../infra/accounts/secret-guard.ts';
+import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
-import type { Clock } from '../../infra/clock.ts';
 import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Logger } from '../../infra/log.ts';
-import type { Metrics } from '../../infra/metrics.ts';
-import { REJECT_REASONS, RejectError } from '../reject.ts';
+import type { Counter, Metrics } from '../../infra/metrics.ts';
+import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
-import type { Answered, Area, Head } from './endpoint.ts';
+import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
-const RETRY_AFTER: HeaderList = [['Retry-After', '1']];
+const RETRY_SOON: HeaderList = [['Retry-After', '1']];
 const NO_HEADERS: HeaderList = [];
 
-/** Says whether a secret is a client's; `known` only if that is known without work. */
-export interface Verifier {
-  known(client: Client, secret: string): boolean | undefined;
-  verify(client: Client, secret: string): boolean | Promise<boolean>;
-}
-
-/** Counts the requests of clients; `undefined` where they are not limited. */
-export interface ClientLimit {
-  take(clientId: string, nowMs: number): Allowance | Promise<Allowance>;
-}
-
-export interface AuthenticatorOptions {
+export interface AuthenticatorDeps {
   readonly directory: Directory;
-  readonly verifier: Verifier;
-  readonly clock: Clock;
+  readonly secretGuard: SecretGuard;
+  /** By area; insights and export share one. */
+  readonly limiters: Readonly<Record<Area, SharedRateLimiter>>;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** By area; insights and export have one in common. */
-  readonly limits: Readonly<Record<Area, ClientLimit | undefined>>;
-  /** Of those who fail to name a client and its secret, by what they sent and by address. */
-  readonly failures: Limit;
 }
 
+/** The client that a request comes from, or the failure to prove it. */
+type Authentication = { readonly kind: 'client'; readonly client: Client } | SecretFailure;
+
 /**
- * Lets clients in, and counts what they ask: so many answers per client. Whoever fails to name a client and its secret
- * is counted by the id as sent and by address, and is not even heard once either has failed too often: a secret is not
- * cheap to verify. A secret that is known to be right is heard nevertheless: an id is no secret, and whoever knows one
- * must not be able to shut its owner out.
+ * Authorizes requests: identifies the client by id and secret, counts the request against the client's limit, and turns
+ * every error into an answer. A request that does not prove its client is counted against the limit of failures
+ * instead.
  */
 export class Authenticator {
-  readonly #options: AuthenticatorOptions;
-  readonly #failuresById: RateLimit;
-  readonly #failuresByAddress: RateLimit;
-  readonly #refusals: ReturnType<typeof rejectCounters>;
+  readonly #deps: AuthenticatorDeps;
+  readonly #rejects: Readonly<Record<RejectReason, Counter>>;
 
-  constructor(options: AuthenticatorOptions) {
-    this.#options = options;
-    this.#failuresById = new RateLimit(options.failures);
-    this.#failuresByAddress = new RateLimit(options.failures);
-    this.#refusals = rejectCounters(options.metrics);
+  constructor(deps: AuthenticatorDeps) {
+    this.#deps = deps;
+    this.#rejects = deps.metrics.reasons(
+      'query_rejects_total',
+      'requests that were not answered, by reason',
+      REJECT_REASONS,
+    );
   }
 
-  /** Answers with what `answer` makes for the client, or with the reason why there is no answer. */
+  /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
   async authorize(
     area: Area,
     head: Head,
     reply: Reply,
-    answer: (client: Client) => Promise<Answered>,
+    answer: (client: Client) => Promise<EndpointAnswer>,
   ): Promise<void> {
     let headers: HeaderList = NO_HEADERS;
     try {
-      const nowMs = this.#options.clock.nowMs();
-      const client = await this.#clientOf(head, nowMs);
+      const authentication = await this.#authenticate(head);
       const allowance =
-        client === undefined
-          ? this.#countFailure(head, nowMs)
-          : await this.#options.limits[area]?.take(client.id, nowMs);
-      if (allowance !== undefined) headers = allowance.headers;
-      if (allowance?.exceeded)
-        throw new RejectError('limited', 'too many requests; wait as long as Retry-After says');
-      if (client === undefined) throw unauthorized();
+        authentication.kind === 'client'
+          ? this.#deps.limiters[area].take(authentication.client.id)
+          : authentication.failures;
+      if (allowance !== undefined) headers = limitHeaders(allowance);
+      if (allowance?.allowed === false)
+        throw new RejectError('limited', 'too many requests; retry after the time in Retry-After');
+      if (authentication.kind !== 'client')
+        throw new RejectError('unauthorized', 'unknown client id or wrong secret');
+      const { client } = authentication;
       if (area === 'manage' && client.type !== 'root')
         throw new RejectError('forbidden', 'only a root client may manage');
-      const answered = await answer(client);
-      const { headers: further = NO_HEADERS } = answered;
-      const all = further.length === 0 ? headers : [...headers, ...further];
-      if ('json' in answered) reply.json(200, JSON.stringify(answered.json), all);
-      else await reply.stream(200, all, answered.chunks);
+      await send(await answer(client), headers, reply);
     } catch (error) {
-      this.#refuse(error, reply, headers);
+      this.#reject(error, headers, reply);
     }
   }
 
-  /** The client that the request proves to come from; undefined when it proves none. */
-  async #clientOf({ credentials, address }: Head, nowMs: number): Promise<Client | undefined> {
-    const { clientId, clientSecret } = credentials;
-    const { directory, verifier } = this.#options;
-    const client = directory.client(clientId);
-    if (client === undefined || clientSecret === '') return undefined;
-    const known = verifier.known(client, clientSecret);
-    // Of no use to whoever guesses, and no work: a program that goes on with a secret of yesterday costs nobody his turn.
-    if (known === false) throw unauthorized();
-    if (known) return client;
-    if (this.#failuresById.isSpent(clientId, nowMs) || this.#failuresByAddress.isSpent(address, nowMs)) {
-      return undefined;
+  async #authenticate({ credentials, address }: Head): Promise<Authentication> {
+    const { directory, secretGuard } = this.#deps;
+    const client = directory.client(credentials.clientId);
+    if (client === undefined || credentials.clientSecret === '')
+      return secretGuard.countFailure(client, address);
+    const verdict = await secretGuard.verify(client, credentials.clientSecret, address);
+    switch (verdict.kind) {
+      case 'right':
+        return { kind: 'client', client };
+      case 'busy':
+        throw new RejectError('busy', 'too many secrets wait to be verified; try again');
+      default:
+        return verdict;
     }
-    return (await verifier.verify(client, clientSecret)) ? client : undefined;
   }
 
-  #countFailure({ credentials, address }: Head, nowMs: number): Allowance {
-    const byAddress = this.#failuresByAddress.take(address, nowMs);
-    // Those who name no id have nothing in common that could be counted.
-    if (credentials.clientId === '') return byAddress;
-    const byId = this.#failuresById.take(credentials.clientId, nowMs);
-    return byId.exceeded ? byId : byAddress;
-  }
-
-  #refuse(error: unknown, reply: Reply, headers: HeaderList): void {
+  #reject(error: unknown, headers: HeaderList, reply: Reply): void {
     const reject = rejectOf(error);
     if (reject === undefined) {
-      this.#options.log.error({ err: error }, 'a question failed');
-      reply.json(500, errorText(500, 'the service failed; it has been logged'), headers);
+      this.#deps.log.error({ err: error }, 'request failed');
+      reply.json(500, errorText(500, 'the service failed; the error has been logged'), headers);
       return;
     }
-    this.#refusals[reject.reason].add();
+    this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_AFTER] : headers);
+    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_SOON] : headers);
   }
 }
 
-function unauthorized(): RejectError {
-  return new RejectError('unauthorized', 'unknown client id or wrong secret');
+async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
+  const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
+  if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
+  else await reply.stream(200, headers, answer.chunks);
 }
 
-/** Why nothing was done; undefined where the fault is ours. */
+/** The reason why a request is not answered; undefined for an unexpected error. */
 function rejectOf(error: unknown): RejectError | undefined {
   if (error instanceof RejectError) return error;
-  if (error instanceof VerifierFullError) return new RejectError('busy', error.message);
   if (error instanceof BusError && error.retryable)
     return new RejectError(
       'bus-away',
-      'the bus cannot be reached now; whether it was done is not known',
+      'the bus cannot be reached now; a change may have been made or not',
       error,
     );
   return undefined;
-}
-
-function rejectCounters(metrics: Metrics) {
-  return metrics.reasons('query_refusals_total', 'questions that were not answered', REJECT_REASONS);
 }

@@ -4,32 +4,32 @@ import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/http.ts';
 import type { Asked } from '../snapshot/question.ts';
 
-/** Who is let in, and which limit counts; see `door.ts`. */
+/** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */
 export const AREAS = ['insights', 'export', 'manage'] as const;
 export type Area = (typeof AREAS)[number];
 
-/** What is kept of a request's head. */
+/** What an endpoint needs of a request's head. */
 export interface Head {
   readonly credentials: ClientHeaders;
   readonly address: string;
   readonly query: string;
-  /** What stands in the place of each `:name` of the pattern. */
+  /** The values of the pattern's `:name` segments. */
   readonly path: Readonly<Record<string, string>>;
   readonly ifMatch: string;
   readonly contentType: string;
 }
 
-/** What a reader of the API's description is told of an endpoint. */
+/** The documentation of an endpoint. */
 export interface About {
   /** One line, as a heading. */
   readonly summary: string;
-  /** What the summary leaves open; empty for nothing. Plain text, paragraphs apart by empty lines. */
+  /** What the summary does not say. Plain text, paragraphs separated by empty lines. */
   readonly description?: string;
-  /** The JSON of an answer of status 200, or of which other kind it is. */
+  /** The schema of a JSON answer of status 200, or the content type of any other. */
   readonly answer: z.ZodType | { readonly contentType: string };
 }
 
-/** One request of a client that was let in. */
+/** One authorized request. */
 export interface Call<Parameters, Body> {
   readonly client: Client;
   readonly path: Readonly<Record<string, string>>;
@@ -40,56 +40,62 @@ export interface Call<Parameters, Body> {
 }
 
 /** An answer of status 200. */
-export type Answered = JsonAnswer | StreamedAnswer;
+export type EndpointAnswer = JsonAnswer | StreamedAnswer;
 
 export interface JsonAnswer {
   readonly json: unknown;
   readonly headers?: HeaderList;
 }
 
-/** A body that is sent as it comes; its headers say what it is. */
+/** A body that is sent as it comes. Its headers include the content type. */
 export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly headers: HeaderList;
 }
 
-/** One path and method: who may, what may be said, and how it is answered. */
+/** One path and method: which clients may ask, what they may send, and how it is answered. */
 export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** A path with `:name` segments. */
   readonly pattern: string;
-  /** Names the question in metrics. */
+  /** The name of the endpoint in metrics. */
   readonly kind: string;
   readonly area: Area;
   readonly about: About;
-  /** Of what stands behind `?`. */
+  /** The schema of the query parameters. */
   readonly schema: z.ZodType<Parameters>;
-  /** Of the JSON body; undefined where none is read. */
+  /** The schema of the JSON body; undefined where none is read. */
   readonly body: z.ZodType<Body> | undefined;
-  /** 64 KiB where not given. */
+  /** 64 KiB if absent. */
   readonly bodyMaxBytes?: number;
-  /** Whether `x-next-cursor` says where the next page begins. */
+  /** Whether answers have `x-next-cursor` while there is a next page. */
   readonly isPaged?: boolean;
-  readonly answer: (call: Call<Parameters, Body>) => Promise<Answered>;
+  readonly answer: (call: Call<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
-/** The site that a client may ask about, its zone and the time; throws a `RejectError` where it may not. */
+/**
+ * Resolves what a client asks about: the site, its time zone and the time. Throws a `RejectError` where the client may
+ * not ask.
+ */
 export type ScopeOf = (client: Client, projectId: string) => Asked;
 
-/** A question below `/insights/{projectId}`, whose answer needs no more than the site and the parameters. */
+/** A question below `/insights/{projectId}`, whose answer needs only the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
   readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
-  /** Of a list that is answered by pages: the `cursor` behind this one, for `x-next-cursor`; undefined behind the last. */
+  /**
+   * For a list that is answered in pages: the `cursor` of the next page, sent as `x-next-cursor`; undefined on the last
+   * page.
+   */
   next?(parameters: Parameters, answer: Answer): string | undefined;
 }
 
-/** The header that says where a list goes on. A bare array has no other place for it. */
+/** The header with the cursor of the next page. The answer is a bare array, so it has no field for it. */
 export const NEXT_CURSOR = 'x-next-cursor';
 
-/** The endpoint of such a question. */
+/** The endpoint of an insight. */
 export function insight<Parameters, Answer>(
   scopeOf: ScopeOf,
   question: Insight<Parameters, Answer>,
@@ -104,8 +110,8 @@ export function insight<Parameters, Answer>(
     schema,
     body: undefined,
     isPaged: question.next !== undefined,
-    answer: async ({ client, path: named, parameters }) => {
-      const json = await answer(scopeOf(client, named.projectId ?? ''), parameters, named);
+    answer: async ({ client, path: pathValues, parameters }) => {
+      const json = await answer(scopeOf(client, pathValues.projectId ?? ''), parameters, pathValues);
       const next = question.next?.(parameters, json);
       return next === undefined ? { json } : { json, headers: [[NEXT_CURSOR, next]] };
     },

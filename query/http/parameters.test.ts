@@ -11,7 +11,7 @@ test.each([
   ['filters=[{"name":"nothing","operator":"is","value":["/"]}]', 'filters.0.name:'],
   ['partial=perhaps', 'partial:'],
   ['range=7d&range=30d', 'range:'],
-])('metrics?%s is refused, naming %s', (query, name) => {
+])('metrics?%s is rejected, naming %s', (query, name) => {
   expect(() => readParameters(query, metricsQuery)).toThrow(name);
 });
 
@@ -23,11 +23,11 @@ test.each([
   ['limit=many', 'limit:'],
   ['includes=properties,secrets', 'includes.1:'],
   ['filters=[1]', 'filters.0:'],
-])('export?%s is refused, naming %s', (query, name) => {
+])('export?%s is rejected, naming %s', (query, name) => {
   expect(() => readParameters(query, exportQuery)).toThrow(name);
 });
 
-test('what is not given or empty has its default', () => {
+test('a missing or empty parameter has its default', () => {
   expect(readParameters('range=&filters=[]', metricsQuery)).toEqual({ filters: [], partial: false });
   expect(readParameters('', exportQuery)).toEqual({
     event: [],

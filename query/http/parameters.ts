@@ -3,7 +3,7 @@ import { RejectError } from '../reject.ts';
 
 const PARAMETERS_MAX = 200;
 
-/** Reads the text after `?` by `schema`; throws a `RejectError` that names the first parameter that is wrong. */
+/** Reads the query string by `schema`. Throws a `RejectError` that names the first invalid parameter. */
 export function readParameters<Parameters>(query: string, schema: z.ZodType<Parameters>): Parameters {
   const given = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(query)) {
@@ -19,7 +19,7 @@ export function readParameters<Parameters>(query: string, schema: z.ZodType<Para
   throw new RejectError('invalid', firstProblem(parsed.error, 'query'));
 }
 
-/** The first thing that is wrong, and where: `series.0.name: …`; `whole` names what has no place of its own. */
+/** The first problem and its path: `series.0.name: …`; `whole` names a problem without a path. */
 export function firstProblem(error: z.ZodError, whole: string): string {
   const issue = error.issues[0];
   if (issue === undefined) return `${whole}: invalid`;

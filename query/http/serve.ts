@@ -9,12 +9,12 @@ import { firstProblem, readParameters } from './parameters.ts';
 
 const BODY_MAX_BYTES = 65_536;
 
-/** An endpoint of whatever parameters and body. */
+/** An endpoint with any types of parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {
   addTo(http: HttpServer, authenticator: Authenticator, metrics: Metrics): void;
 }
 
-/** Hides of what type an endpoint's parameters and body are, which only concerns itself. */
+/** Hides the types of an endpoint's parameters and body, which only the endpoint itself needs. */
 export function anyEndpoint<Parameters, Body>(endpoint: Endpoint<Parameters, Body>): AnyEndpoint {
   return {
     ...endpoint,
@@ -22,7 +22,7 @@ export function anyEndpoint<Parameters, Body>(endpoint: Endpoint<Parameters, Bod
   };
 }
 
-/** Adds an endpoint to `http`: behind the door, its parameters and its body are read, and it is answered and measured. */
+/** Adds an endpoint to `http`: authorizes each request, reads its parameters and body, answers and measures it. */
 function serve<Parameters, Body>(
   http: HttpServer,
   authenticator: Authenticator,
@@ -30,8 +30,8 @@ function serve<Parameters, Body>(
   endpoint: Endpoint<Parameters, Body>,
 ): void {
   const kind = { kind: endpoint.kind };
-  const asked = metrics.counter('query_questions_total', 'questions that came in', kind);
-  const seconds = metrics.seconds('query_question_seconds', 'time from request to answer', kind);
+  const requests = metrics.counter('query_questions_total', 'requests received, by endpoint', kind);
+  const seconds = metrics.seconds('query_question_seconds', 'time from request to answer, by endpoint', kind);
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   http.route({
     method: endpoint.method,
@@ -41,13 +41,13 @@ function serve<Parameters, Body>(
     readHead: (head) => readHead(head, names),
     answer: async (head, bytes, reply) => {
       const startedAt = performance.now();
-      asked.add();
-      // The memory of a body is only lent until the first wait, and a secret that is new takes one.
-      const kept = bytes.slice();
+      requests.add();
+      // The memory of a body is valid only until the first wait, and a new secret has to be waited for.
+      const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
         const parameters = readParameters(head.query, endpoint.schema);
-        const body = readBody(head, kept, endpoint.body);
+        const body = readBody(head, copy, endpoint.body);
         return endpoint.answer({ client, path, parameters, body, ifMatch });
       });
       seconds.observe((performance.now() - startedAt) / 1000);
@@ -66,12 +66,12 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
   };
 }
 
-/** Reads a body as JSON, by `schema`; throws a `RejectError` that names the first field that is wrong. */
+/** Reads a body as JSON, by `schema`. Throws a `RejectError` that names the first invalid field. */
 function readBody<Body>({ contentType }: Head, bytes: Uint8Array, schema: z.ZodType<Body> | undefined): Body {
-  // No endpoint without a schema looks at its body.
+  // An endpoint without a schema does not read its body.
   if (schema === undefined) return undefined as Body;
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
-  // `text/plain` is what a page's beacon and a careless client send.
+  // Beacons of pages send `text/plain`, and so do careless clients.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
     throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
@@ -84,6 +84,6 @@ function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new RejectError('invalid', 'body: it is not JSON in UTF-8');
+    throw new RejectError('invalid', 'body: not valid JSON in UTF-8');
   }
 }

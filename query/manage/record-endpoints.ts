@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { About, Answered, Call } from '../http/endpoint.ts';
+import type { About, Call, EndpointAnswer } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
@@ -28,7 +28,7 @@ export interface OneRecord<Value extends Stamp, Change> {
   /** What a change makes of the record; it may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;
   /** Removes it where there is more to it. */
-  readonly remove?: (call: RecordCall) => Promise<Answered>;
+  readonly remove?: (call: RecordCall) => Promise<EndpointAnswer>;
 }
 
 /** `GET`, `PATCH` and `DELETE` of one record. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered, Call } from '../http/endpoint.ts';
+import type { Call, EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
 import { tagged } from './records.ts';
@@ -61,7 +61,7 @@ export async function createRecord<Value extends Stamp>(
 export function answerEntry<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   entry: Entry<Value>,
-): Answered {
+): EndpointAnswer {
   return tagged(entry, { data: kind.shown(entry.value) });
 }
 
@@ -83,7 +83,7 @@ export async function removeRecord<Value extends Stamp>(
   { records }: ManageDeps,
   kind: ControlRecordKind<Value>,
   asked: Asked,
-): Promise<Answered> {
+): Promise<EndpointAnswer> {
   const { key } = entryOf(kind, asked);
   const removed = await records.remove(kind.mirror, key, asked.ifMatch, () => unknownRecord(kind, asked));
   return { json: { data: kind.shown(removed) } };

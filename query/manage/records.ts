@@ -1,7 +1,7 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
-import type { Answered } from '../http/endpoint.ts';
+import type { EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 
 /** Times that a change is made anew because somebody else was first. */
@@ -126,7 +126,7 @@ export interface Change<Value> {
 }
 
 /** One record as an answer, with the tag that an `If-Match` names. */
-export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): Answered {
+export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): EndpointAnswer {
   return { json, headers: [['etag', `"${entry.revision}"`]] };
 }
 

@@ -41,15 +41,16 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
 /** Headers of answers. */
 export const HEADERS = {
   'RateLimit-Limit': {
-    description: 'Requests that a client has in ten seconds. Also sent as `x-ratelimit-limit`.',
+    description:
+      'Requests that a client may send in ten seconds. The limit is approximate: ten seconds that span two windows can allow more, and several processes of the service share what they count with a delay of a fraction of a second. Also sent as `x-ratelimit-limit`.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
-    description: 'How many of them are left. Also sent as `x-ratelimit-remaining`.',
+    description: 'Requests that are left now. Also sent as `x-ratelimit-remaining`.',
     schema: { type: 'integer' },
   },
   'RateLimit-Reset': {
-    description: 'Seconds until there are more. Also sent as `x-ratelimit-reset`.',
+    description: 'Seconds until more requests are left than now. Also sent as `x-ratelimit-reset`.',
     schema: { type: 'integer' },
   },
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
@@ -127,17 +128,17 @@ export const REFUSALS: Readonly<Record<ErrorStatus, Reject>> = {
   },
   429: {
     name: 'TooManyRequests',
-    description: 'Too many requests; wait.',
+    description: 'Too many requests. Retry after the seconds in `Retry-After`.',
     headers: ['RateLimit', 'Retry-After'],
     error: 'Too Many Requests',
-    message: 'too many requests; wait for the end of the window',
+    message: 'too many requests; retry after the time in Retry-After',
   },
   500: {
     name: 'InternalServerError',
     description: 'The service failed; it is in its log.',
     headers: [],
     error: 'Internal Server Error',
-    message: 'the service failed; it has been logged',
+    message: 'the service failed; the error has been logged',
   },
   503: {
     name: 'Unavailable',

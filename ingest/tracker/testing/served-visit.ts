@@ -101,7 +101,7 @@ export function useServedVisit(chromium: string | undefined): ServedVisit {
     const env = { NATS_URL: nats.url, CLICKHOUSE_URL: undefined, COLLECT_PREFIXES: PREFIX };
     service = startLauncher(dataDir, env);
     [, serviceUrl = ''] = await service.waitFor(/footfall is running at (http:\/\/\S+)/);
-    await service.waitFor(/Ctrl-C ends it/);
+    await service.waitFor(/Press Ctrl-C to stop/);
     const { root } = JSON.parse(readFileSync(join(dataDir, 'credentials.json'), 'utf8')).clients;
     rootHeaders = { 'service-client-id': root.id, 'service-client-secret': root.secret };
     bus = await connectBus(nats.url);

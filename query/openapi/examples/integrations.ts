@@ -72,7 +72,7 @@ const failing = {
     state: 'failing',
     failure: {
       reason: 'denied',
-      message: '192.0.2.10:9000 denies what was asked with this key (403 SignatureDoesNotMatch)',
+      message: '192.0.2.10:9000 denied the request for this access key (403 SignatureDoesNotMatch)',
       since: '2026-01-06T08:09:12.000Z',
       attempts: 3,
       nextTryAt: '2026-01-06T08:09:20.000Z',

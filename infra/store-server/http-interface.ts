@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { authenticate } from './authentication.ts';
-import { type Asked, BodyReader, TextBudget } from './body.ts';
+import { BodyReader, type ReceivedQuery, TextBudget } from './body.ts';
 import type { Engine } from './engine.ts';
 import { CODES, engineException, exception } from './exceptions.ts';
 import { Executor } from './execute.ts';
@@ -17,7 +17,7 @@ const CONNECTIONS_MAX = 1024;
 const KEEP_ALIVE_MS = 30_000;
 const TEXTS_MAX_BYTES = 268_435_456;
 
-export interface HttpFaceOptions {
+export interface HttpInterfaceOptions {
   readonly engine: Engine;
   readonly spool: Spool;
   readonly password: string;
@@ -26,8 +26,8 @@ export interface HttpFaceOptions {
 }
 
 /** ClickHouse's HTTP interface in front of the engine. */
-export class HttpFace {
-  readonly #options: HttpFaceOptions;
+export class HttpInterface {
+  readonly #options: HttpInterfaceOptions;
   readonly #server: Server;
   readonly #executor: Executor;
   readonly #budget = new TextBudget(TEXTS_MAX_BYTES);
@@ -36,14 +36,14 @@ export class HttpFace {
   #isDraining = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(options: HttpFaceOptions) {
+  constructor(options: HttpInterfaceOptions) {
     this.#options = options;
     this.#executor = new Executor(options);
     this.#metrics = new StoreMetrics(options.metrics, this.#executor);
     this.#server = createServer({ maxHeaderSize: HEAD_MAX_BYTES, requestTimeout: 0 }, (request, response) => {
-      // `#answer` rejects for our own mistakes only; they must not end the process, which others use.
+      // `#answer` rejects only because of bugs, which must not end a process that serves other requests.
       this.#answer(request, response).catch((error: unknown) => {
-        options.log.error({ err: error }, 'a request failed for a reason of our own');
+        options.log.error({ err: error }, 'request failed unexpectedly');
         response.destroy();
       });
     });
@@ -51,7 +51,7 @@ export class HttpFace {
     this.#server.maxConnections = CONNECTIONS_MAX;
   }
 
-  /** Resolves with the port. */
+  /** Resolves with the port number. */
   listen(port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -61,12 +61,12 @@ export class HttpFace {
     });
   }
 
-  /** Takes nothing new and resolves when what runs has been answered. */
+  /** Accepts no new request and resolves when all running requests have been answered. */
   drain(): Promise<void> {
     this.#isDraining = true;
     return new Promise((resolve) => {
       this.#server.close(() => {
-        // A cut connection is gone before its query is.
+        // A closed connection ends before its query does.
         if (this.#runningIds.size === 0) resolve();
         else this.#onIdle = resolve;
       });
@@ -74,8 +74,8 @@ export class HttpFace {
     });
   }
 
-  /** Ends every connection, whatever runs on it. */
-  cut(): void {
+  /** Closes every connection, even while a request runs on it. */
+  closeConnections(): void {
     this.#server.closeAllConnections();
   }
 
@@ -90,7 +90,7 @@ export class HttpFace {
     response.writeHead(plain.status, { 'Content-Type': plain.contentType }).end(plain.text);
   }
 
-  /** What is answered without asking the engine. */
+  /** The answer to requests that need no engine; undefined for queries. */
   #plainAnswer(request: IncomingMessage, url: URL) {
     const contentType = 'text/html; charset=UTF-8';
     if (url.pathname === '/ping' || url.pathname === '/replicas_status')
@@ -105,8 +105,8 @@ export class HttpFace {
       const text = `There is no handle ${url.pathname}\n\nUse / or /ping for health checks.\nOr /replicas_status for more sophisticated health checks.\n\nSend queries from your program with POST method or GET /?query=...\n\n`;
       return { status: 404, contentType: 'text/plain; charset=UTF-8', text };
     }
-    const isQuestion = request.method === 'POST' || url.searchParams.has('query');
-    if (!isQuestion && (request.method === 'GET' || request.method === 'HEAD'))
+    const isQuery = request.method === 'POST' || url.searchParams.has('query');
+    if (!isQuery && (request.method === 'GET' || request.method === 'HEAD'))
       return { status: 200, contentType, text: 'Ok.\n' };
     if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'POST') return undefined;
     return { status: 405, contentType: 'text/plain; charset=UTF-8', text: 'Use GET or POST.\n' };
@@ -135,9 +135,9 @@ export class HttpFace {
       const query = readQueryRequest(request, url);
       queryId = query.queryId;
       const outcome = await this.#exclusively(queryId, () =>
-        this.#withBody(request, query, async (asked) =>
+        this.#withBody(request, query, async (received) =>
           this.#executor.run({
-            asked,
+            received,
             query,
             gone: gone.signal,
             openReply: (format) => openReply(format, query.isGzipWanted),
@@ -148,8 +148,8 @@ export class HttpFace {
     } catch (error) {
       const failure = engineException(error);
       this.#metrics.failed(failure.code);
-      // Never the statement: it holds values.
-      if (failure.code === CODES.STD_EXCEPTION) log.error({ err: error, queryId }, 'a query failed');
+      // Do not log the statement, because it contains values.
+      if (failure.code === CODES.STD_EXCEPTION) log.error({ err: error, queryId }, 'query failed');
       (reply ?? openReply('TabSeparated', false)).fail(failure);
     }
   }
@@ -172,16 +172,16 @@ export class HttpFace {
   async #withBody<T>(
     request: IncomingMessage,
     query: ReturnType<typeof readQueryRequest>,
-    run: (asked: Asked) => Promise<T>,
+    run: (received: ReceivedQuery) => Promise<T>,
   ): Promise<T> {
     const body = new BodyReader(this.#options.spool, this.#budget);
-    let asked: Asked | undefined;
+    let received: ReceivedQuery | undefined;
     try {
-      asked = await body.read(request, query);
-      return await run(asked);
+      received = await body.read(request, query);
+      return await run(received);
     } finally {
       body.release();
-      if (asked?.kind === 'rows') await asked.rows.remove();
+      if (received?.kind === 'rows') await received.rows.remove();
     }
   }
 }
