@@ -1,12 +1,19 @@
+import { z } from 'zod';
 import type { Bus } from '../infra/bus/bus.ts';
 import { BusError } from '../infra/bus/bus-error.ts';
+import { DecodeError } from '../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { partitionOf } from './event.ts';
 
 /**
- * CONTRACT between whoever wants to know a record now and the partition's owner, who keeps it: one JSON question, one
- * JSON answer, on core NATS. The owner answers after every update that the bus has, and from memory where it can, so
- * that what was touched lately is known also while the store is away.
+ * CONTRACT between programs that want to know a profile or a group now and the partition's owner: one JSON question, one
+ * JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the same. The owner
+ * answers after every update that the bus has, and from memory where it can, so that an entity that was changed lately is
+ * known also while the store is away.
  */
+export const ENTITY_LOOKUP_VERSION = 1;
+const VERSIONS = [0, ENTITY_LOOKUP_VERSION];
+
 export interface EntityQuestion {
   readonly kind: 'profile' | 'group';
   readonly projectId: string;
@@ -39,7 +46,7 @@ export interface GroupEntity {
   readonly updatedAtMs: number;
 }
 
-/** `unavailable`: the record is not in memory and the store is away, or the owner is behind. */
+/** `unavailable`: the entity is not in memory and the store is away, or the owner is behind the bus. */
 export type EntityAnswer =
   | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity }
   | { readonly kind: 'absent' }
@@ -50,30 +57,69 @@ export function entityLookupSubjectOf(partition: number): string {
   return `entity-questions.${partition}`;
 }
 
-/** What decides a record's partition, together with its site. */
+/** Decides an entity's partition, together with its site. */
 export function entityKeyOf(kind: 'profile' | 'group' | 'order' | 'tally', id: string): string {
   return `${kind} ${id}`;
 }
 
+const text = z.string();
+const texts = z.array(z.string());
+const timeMs = z.number();
+const record = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('profile'),
+    id: text,
+    firstName: text,
+    lastName: text,
+    email: text,
+    avatar: text,
+    properties: texts,
+    groups: texts,
+    createdAtMs: timeMs,
+    updatedAtMs: timeMs,
+  }),
+  z.object({
+    kind: z.literal('group'),
+    id: text,
+    type: text,
+    name: text,
+    properties: texts,
+    createdAtMs: timeMs,
+    updatedAtMs: timeMs,
+  }),
+]);
+const questionSchema: z.ZodType<EntityQuestion> = z.object({
+  kind: z.enum(['profile', 'group']),
+  projectId: text,
+  id: text,
+});
+const answerSchema: z.ZodType<EntityAnswer> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('found'), record }),
+  z.object({ kind: z.literal('absent') }),
+  z.object({ kind: z.literal('unavailable') }),
+]);
+
 export function encodeEntityQuestion(question: EntityQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify(question));
+  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...question }));
 }
 
+/** @throws {DecodeError} */
 export function decodeEntityQuestion(bytes: Uint8Array): EntityQuestion {
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as EntityQuestion;
+  return decodeJsonContract(bytes, { name: 'entity question', versions: VERSIONS, schema: questionSchema });
 }
 
 export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
-  return Buffer.from(JSON.stringify(answer));
+  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...answer }));
 }
 
+/** @throws {DecodeError} */
 export function decodeEntityAnswer(bytes: Uint8Array): EntityAnswer {
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as EntityAnswer;
+  return decodeJsonContract(bytes, { name: 'entity answer', versions: VERSIONS, schema: answerSchema });
 }
 
 const UNAVAILABLE: EntityAnswer = { kind: 'unavailable' };
 
-/** CONTRACT with everybody who wants to know a record now: asks the owner of its partition. */
+/** Asks the owner of an entity's partition. */
 export class EntityQuestions {
   readonly #bus: Bus;
   readonly #partitions: number;
@@ -85,7 +131,7 @@ export class EntityQuestions {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** `unavailable` also when the owner does not answer in time. */
+  /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */
   async ask(question: EntityQuestion): Promise<EntityAnswer> {
     const key = entityKeyOf(question.kind, question.id);
     const subject = entityLookupSubjectOf(partitionOf(question.projectId, key, this.#partitions));
@@ -94,7 +140,7 @@ export class EntityQuestions {
         await this.#bus.ask(subject, encodeEntityQuestion(question), this.#timeoutMs),
       );
     } catch (error) {
-      if (error instanceof BusError) return UNAVAILABLE;
+      if (error instanceof BusError || error instanceof DecodeError) return UNAVAILABLE;
       throw error;
     }
   }

@@ -1,31 +1,38 @@
 import { z } from 'zod';
+import { DecodeError } from '../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import { isWithinMinorUnits } from '../infra/money.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
-import { DecodeError, MESSAGE_HEADER_BYTES } from './event.ts';
+import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.ts';
 
 /**
- * CONTRACT between the collectors, which write updates of records, and the processor, which keeps the records: profiles,
- * groups, orders, and tallies of what was not recorded. Every record has one partition and one writer there.
+ * CONTRACT between the collectors, which write updates of entities, and the processor, which stores the entities:
+ * profiles, groups, orders, and tallies of requests that were not recorded. Every entity has one partition and one
+ * writer there.
  *
- * A bus message has the head of a message of events (`event.ts`); behind it stand updates, in the order in which they
- * apply:
+ * A bus message has the head of a message of events (`event.ts`), followed by updates in the order in which they apply:
  *
- *     count × (u32 length, u32 jsonLength, JSON of a `EntityUpdate` without `event`, bytes of the event)
+ *     count × (u32 length, u32 jsonLength, JSON of an `EntityUpdate` without `event`, bytes of the event)
  *
- * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none.
+ * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
+ * is the version of the updates, too; versions 1 and 2 of it are alike in them.
  */
 
-/** What every update says. */
+/** Fields of every update. */
 interface UpdateHead {
   readonly projectId: string;
-  /** Of the record: the profile, the group, the order. */
+  /** The id of the entity: of the profile, the group, the order. */
   readonly id: string;
-  /** When the collector saw it. */
+  /** When the collector received it. */
   readonly atMs: number;
-  /** Idempotency key; empty when there is none. The same one applies once to a record. */
+  /** Idempotency key; empty when there is none. An entity applies the same key once. */
   readonly updateId: string;
 }
 
-/** Sets what is given; an absent field stays as it is. `properties` (flat: key, value, …) merge into those known. */
+/**
+ * Sets the given fields; an absent field stays as it is. `properties` (flat: key, value, …) are merged into the known
+ * ones.
+ */
 export interface IdentifyUpdate extends UpdateHead {
   readonly kind: 'identify';
   readonly firstName?: string;
@@ -52,30 +59,33 @@ export interface GroupUpdate extends UpdateHead {
   readonly kind: 'group';
   readonly type: string;
   readonly name: string;
-  /** Flat; they merge into those known. */
+  /** Flat; merged into the known ones. */
   readonly properties: readonly string[];
 }
 
 /**
- * An order or a refund of it. The event is recorded with the revenue that the order's record allows, and goes to
- * `partition` then. Of `amount` and `minorUnits` at most one is given, the other is empty; a refund without either is
- * one of the whole order.
+ * An order or a refund of it. The event is recorded in `partition`, with the revenue that the order's entity allows. At
+ * most one of `amount` and `minorUnits` is given, the other is empty; a refund without either is a refund of the whole
+ * order.
  */
 export interface OrderUpdate extends UpdateHead {
   readonly kind: 'order';
   readonly isRefund: boolean;
-  /** Major units as decimal text without a sign: a refund whose currency is its order's, which is not known here. */
+  /**
+   * Major units as decimal text without a sign: for a refund in its order's currency, which the collector does not
+   * know.
+   */
   readonly amount: string;
   /** Minor units as decimal text without a sign. */
   readonly minorUnits: string;
-  /** ISO 4217; empty on a refund: its order's. */
+  /** ISO 4217; empty on a refund: the currency of its order. */
   readonly currency: string;
-  /** Of the event's device. */
+  /** The partition of the event's device. */
   readonly partition: number;
   readonly event: Uint8Array;
 }
 
-/** So many requests of a site were understood and not recorded, within one hour. */
+/** How many requests of a site were understood and not recorded within one hour, for one reason and name. */
 export interface TallyUpdate extends UpdateHead {
   readonly kind: 'tally';
   readonly hourMs: number;
@@ -92,15 +102,15 @@ export type EntityUpdate =
   | OrderUpdate
   | TallyUpdate;
 
-/** Largest encoded update: that of a body, or of an event with its frame. */
+/** Largest encoded update in bytes: one from a whole body, or an event with its frame. */
 export const ENTITY_UPDATE_MAX_BYTES = 393_216;
 
-/** The JetStream stream of a partition's record updates. */
+/** The JetStream stream of a partition's entity updates. */
 export function entityStreamOf(partition: number): string {
-  return `records-${partition}`; // The name that the stream has on disk.
+  return `records-${partition}`; // The name of the stream on disk.
 }
 
-/** The subject that a partition's record updates are published on. */
+/** The subject of a partition's entity updates. */
 export function entitySubjectOf(partition: number): string {
   return `records.${partition}`;
 }
@@ -119,8 +129,8 @@ export function encodeEntityUpdate(writer: RowBinaryWriter, update: EntityUpdate
 }
 
 /**
- * The updates of a message, whose head says that there are `count`. Throws a `DecodeError` when they cannot be read.
- * What is inside of them is what a collector wrote, and is believed.
+ * The updates of a message, whose head says that there are `count`.
+ * @throws {DecodeError}
  */
 export function decodeEntityUpdates(message: Uint8Array, count: number): EntityUpdate[] {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
@@ -131,39 +141,98 @@ export function decodeEntityUpdates(message: Uint8Array, count: number): EntityU
     const end = offset + 4 + bytes.readUInt32LE(offset);
     const jsonEnd = offset + 8 + bytes.readUInt32LE(offset + 4);
     if (end > bytes.length || jsonEnd > end) throw new DecodeError('an update is longer than its message');
-    updates.push(updateOf(bytes.toString('utf8', offset + 8, jsonEnd), bytes.subarray(jsonEnd, end)));
+    updates.push(updateOf(bytes.subarray(offset + 8, jsonEnd), bytes.subarray(jsonEnd, end)));
     offset = end;
   }
   if (offset !== bytes.length) throw new DecodeError('a message has bytes behind its updates');
   return updates;
 }
 
-const KINDS: readonly unknown[] = ['identify', 'step', 'assign', 'group', 'order', 'tally'];
+const DECIMAL = /^-?\d+(?:\.\d+)?$/;
+const UNSIGNED = /^(?:\d+(?:\.\d+)?)?$/;
+/** As many digits as `MINOR_UNITS_MAX` has. */
+const MINOR_UNITS = /^\d{0,16}$/;
+const HOUR_SECONDS_MAX = 0xffffffff;
 
-function updateOf(json: string, event: Buffer): EntityUpdate {
-  let update: EntityUpdate;
-  try {
-    update = JSON.parse(json) as EntityUpdate;
-  } catch {
-    throw new DecodeError('an update is no JSON');
+const text = z.string();
+const timeMs = z.int().min(0).max(TIME_MAX_MS);
+const flat = z.array(text).refine(({ length }) => length % 2 === 0, 'has a key without a value');
+const head = { projectId: text, id: text, atMs: timeMs, updateId: text };
+
+// They have the version of the message's head.
+const updateSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('identify'),
+    ...head,
+    firstName: text.exactOptional(),
+    lastName: text.exactOptional(),
+    email: text.exactOptional(),
+    avatar: text.exactOptional(),
+    properties: flat,
+  }),
+  z.object({ kind: z.literal('step'), ...head, property: text, step: text.regex(DECIMAL) }),
+  z.object({ kind: z.literal('assign'), ...head, groups: z.array(text) }),
+  z.object({ kind: z.literal('group'), ...head, type: text, name: text, properties: flat }),
+  z
+    .object({
+      kind: z.literal('order'),
+      ...head,
+      isRefund: z.boolean(),
+      amount: text.regex(UNSIGNED),
+      minorUnits: text.regex(MINOR_UNITS),
+      currency: text.regex(/^(?:[A-Z]{3})?$/),
+      partition: z.int().min(0),
+    })
+    .refine(
+      ({ amount, currency }) => !DECIMAL.test(amount) || isWithinMinorUnits(amount, currency),
+      'has an amount that is too large',
+    ),
+  z.object({
+    kind: z.literal('tally'),
+    ...head,
+    hourMs: z
+      .int()
+      .min(0)
+      .max(HOUR_SECONDS_MAX * 1000),
+    reason: text,
+    name: text,
+    count: z.int().min(0),
+  }),
+]);
+
+function updateOf(json: Uint8Array, event: Buffer): EntityUpdate {
+  const update = decodeJsonContract(json, { name: 'update', versions: [0], schema: updateSchema });
+  if (update.kind !== 'order') {
+    if (event.length > 0) throw new DecodeError('an update without an event has bytes behind it');
+    return update;
   }
-  if (!KINDS.includes(update?.kind)) throw new DecodeError('an update has an unknown kind');
-  return update.kind === 'order' ? { ...update, event } : update;
+  if (event.length < 4 + EVENT_HEADER_BYTES || event.readUInt32LE(0) !== event.length - 4)
+    throw new DecodeError('an order has no event');
+  return { ...update, event };
 }
 
-/** CONTRACT with whoever reads the bucket of aliases: one record for each name that stands for another profile. */
+/**
+ * CONTRACT with the readers of the bucket of aliases: one JSON record for each name that stands for another profile.
+ * A record without a `version` has version 0, which is otherwise the same.
+ */
 export const ALIASES_BUCKET = 'aliases';
+const ALIAS_VERSION = 1;
 
-const aliasSchema = z.strictObject({ projectId: z.string(), alias: z.string(), profileId: z.string() });
+const aliasSchema = z.object({ projectId: z.string(), alias: z.string(), profileId: z.string() });
 
 /** `alias` stands for `profileId` on a site, `projectId` being what that is stored under. */
 export type Alias = Readonly<z.output<typeof aliasSchema>>;
 
-/** Reads a record; undefined when it is none. */
+export function encodeAlias(alias: Alias): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: ALIAS_VERSION, ...alias }));
+}
+
+/** Reads a record; undefined when it cannot be read. */
 export function decodeAlias(bytes: Uint8Array): Alias | undefined {
   try {
-    return aliasSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
-  } catch {
-    return undefined;
+    return decodeJsonContract(bytes, { name: 'alias', versions: [0, ALIAS_VERSION], schema: aliasSchema });
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined;
+    throw error;
   }
 }

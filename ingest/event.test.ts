@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import {
   beginMessage,
-  DecodeError,
   decodeMessageHead,
   EVENT_COLUMNS,
   EVENT_VERSION,
@@ -86,6 +86,17 @@ test('a head is read as it was written, and what is none is refused', () => {
   expect(() => decodeMessageHead(message)).toThrow('version 0');
   message[0] = 99;
   expect(() => decodeMessageHead(message)).toThrow('version 99');
+});
+
+test.each([
+  ['a number of its publisher', 9, [Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, 2 ** 60]],
+  ['a time', 17, [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]],
+])('a head without %s is rejected: it would stay in the checkpoint', (_, offset, values) => {
+  for (const value of values) {
+    const message = sampleMessage();
+    message.writeDoubleLE(value, offset);
+    expect(() => decodeMessageHead(message)).toThrow(DecodeError);
+  }
 });
 
 test('devices spread evenly over the partitions', () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { DecodeError } from '../infra/bus/decode-error.ts';
 import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 
 /**
@@ -40,7 +41,7 @@ export const FLAG_SCREEN_VIEW = 1;
 /** The event belongs to a device's session. */
 export const FLAG_IN_SESSION = 2;
 export const FLAG_EVENT_ID = 4;
-/** The row's `revenue` is not to be ignored, though it may be zero. */
+/** The row's `revenue` counts, though it may be zero. */
 export const FLAG_REVENUE = 8;
 /** The session of the hint has ended: unless it reaches the event, the event only adds its revenue to it. */
 export const FLAG_CREDIT = 16;
@@ -114,7 +115,7 @@ export interface Source {
   readonly channel: string;
 }
 
-/** Where and with what somebody visits. Texts are empty and coordinates 0 when unknown. */
+/** Location and device of a visit. Texts are empty and coordinates 0 when unknown. */
 export interface Environment {
   readonly country: string;
   readonly region: string;
@@ -143,7 +144,7 @@ export const NO_SOURCE: Source = {
   channel: '',
 };
 
-/** A setting of which nothing is known. */
+/** An environment of which nothing is known. */
 export const NO_ENVIRONMENT: Environment = {
   country: '',
   region: '',
@@ -171,7 +172,10 @@ export interface Event {
   readonly receivedAtMs: number;
   /** The session that the answer named; empty when the event has none. 32 hexadecimal digits. */
   readonly sessionId: string;
-  /** The session had ended when the event came: what is paid late is credited to it, and neither its times nor its pages change. */
+  /**
+   * The session had ended when the event came: a late payment is credited to it, and changes neither its times nor its
+   * pages.
+   */
   readonly credit: boolean;
   /** Minor units of `currency`; negative for a refund. Undefined when the event is no revenue. */
   readonly revenue: bigint | undefined;
@@ -191,6 +195,9 @@ export interface Event {
   readonly sdkVersion: string;
 }
 
+/** The last millisecond that the store's times can hold: the end of the year 2299. */
+export const TIME_MAX_MS = 10_413_791_999_999;
+
 export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16;
 export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
@@ -205,7 +212,7 @@ export function subjectOf(partition: number): string {
   return `events.${partition}`;
 }
 
-/** The partition that owns a device's events. `key` is the device, or what stands in for it on events without one. */
+/** The partition that owns a device's events. `key` is the device, or its substitute on events without one. */
 export function partitionOf(projectId: string, key: string, partitions: number): number {
   // FNV-1a: short keys, no allocation; its spread over a few dozen partitions is even enough (event.test.ts).
   let hash = 0x811c9dc5;
@@ -230,13 +237,13 @@ export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'prof
  *
  *     u32 slot of occurredAtMs │ u32 slot of nowMs, less the first │ 8 bytes of sha256(site, device, slot, difference)
  *
- * No two sessions have one id. Two of one device with both slots alike would have been opened less than a gap apart. Then
- * the first is still held when the second is to open, since a hold is no shorter than a gap, and it reaches every event
- * of its slot: the event joins it. Clocks of nodes may differ by what the hold is longer than the gap. Only a session that
- * is let go early, since too many are open, leaves its id to another.
+ * No two sessions have one id. Two of one device with both slots alike would have been opened less than a gap apart.
+ * Then the first is still in memory when the second is to open, since a session is retained for at least a gap, and it
+ * reaches every event of its slot: the event joins it. The clocks of nodes may differ by as much as that time is longer
+ * than the gap. Only a session that is evicted early, because too many are open, leaves its id to another.
  *
- * The slots stand in front because the store sorts the sessions of an hour by their ids: there the first eight bytes
- * repeat, and an id takes half the room. Chance is in the last eight.
+ * The slots come first because the store sorts the sessions of an hour by their ids: there the first eight bytes
+ * repeat, and an id takes half the room. The last eight are a hash.
  */
 export function sessionIdOf(
   projectId: string,
@@ -276,7 +283,7 @@ export function encodeEvent(writer: RowBinaryWriter, event: Event): void {
   writer.patchU32(start, writer.length - start - 4);
 }
 
-/** Starts a message; `patchCount` ends it. */
+/** Starts a message; `endMessage` ends it. */
 export function beginMessage(writer: RowBinaryWriter, message: Omit<MessageHead, 'version' | 'count'>): void {
   writer.u8(EVENT_VERSION);
   writer.u64(message.publisherId);
@@ -299,25 +306,29 @@ export interface MessageHead {
   readonly count: number;
 }
 
-/** Reads a message's head; throws a `DecodeError` when it is not of a version that this program knows. */
+/**
+ * Reads a message's head.
+ * @throws {DecodeError}
+ */
 export function decodeMessageHead(bytes: Uint8Array): MessageHead {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.byteLength < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   const version = view.getUint8(0);
   if (version < EVENT_VERSION_FIRST || version > EVENT_VERSION)
-    throw new DecodeError(`message has version ${version}`);
-  return {
-    version,
-    publisherId: view.getBigUint64(1, true),
-    publisherSequence: view.getFloat64(9, true),
-    sentAtMs: view.getFloat64(17, true),
-    count: view.getUint32(25, true),
-  };
+    throw new DecodeError(`message has version ${version}`, 'version');
+  const publisherSequence = view.getFloat64(9, true);
+  const sentAtMs = view.getFloat64(17, true);
+  // Both go into checkpoints, and the second moves a clock: a wrong value would outlive its message.
+  if (!Number.isSafeInteger(publisherSequence) || publisherSequence < 1)
+    throw new DecodeError('message has no number of its publisher');
+  if (!isTime(sentAtMs)) throw new DecodeError('message has no time');
+  const count = view.getUint32(25, true);
+  return { version, publisherId: view.getBigUint64(1, true), publisherSequence, sentAtMs, count };
 }
 
-/** A message that cannot be read. It goes to the dead letters with this reason. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
+/** Whether this is a time that the store can hold, in whole milliseconds since 1970. */
+export function isTime(ms: number): boolean {
+  return Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS;
 }
 
 function flagsOf(event: Event): number {

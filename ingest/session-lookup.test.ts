@@ -1,6 +1,21 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { latestOf, type SessionSpan } from './session-lookup.ts';
+import { DecodeError } from '../infra/bus/decode-error.ts';
+import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import {
+  decodeSessionAnswers,
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  encodeSessionQuestions,
+  encodeSessionsUnavailable,
+  latestOf,
+  SESSION_LOOKUP_MAX,
+  SESSION_LOOKUP_VERSION,
+  type SessionAnswer,
+  type SessionSpan,
+  sessionLookupVersionOf,
+} from './session-lookup.ts';
 
 const PAID_MS = 1_000;
 
@@ -37,4 +52,84 @@ test('which of many is the latest does not depend on their order', () => {
       expect([latest(starts), latest(starts.toReversed())]).toEqual([wanted, wanted]);
     }),
   );
+});
+
+const QUESTION = { projectId: 'demo', deviceId: 'd'.repeat(32), occurredAtMs: 1_700_000_000_000 };
+const QUESTIONS = [
+  { ...QUESTION, eventId: 'päid once', credit: true },
+  { ...QUESTION, eventId: '', credit: false },
+];
+const ANSWERS: readonly SessionAnswer[] = [
+  { kind: 'open', sessionId: 'ab'.repeat(16), firstMs: 1_700_000_000_000, lastMs: 1_700_000_000_001 },
+  { kind: 'granted', sessionId: 'cd'.repeat(16), firstMs: 0, lastMs: 0 },
+  { kind: 'repeat', sessionId: '', firstMs: 0, lastMs: 0 },
+  { kind: 'ended', sessionId: 'ef'.repeat(16), firstMs: 1, lastMs: 2 },
+];
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+test('the bytes of a look-up change only with its version', () => {
+  expect([
+    SESSION_LOOKUP_VERSION,
+    sha256(encodeSessionQuestions(QUESTIONS)),
+    sha256(encodeSessionAnswers(ANSWERS)),
+    Buffer.from(encodeSessionsUnavailable()).toString('hex'),
+  ]).toMatchInlineSnapshot(`
+    [
+      3,
+      "b4cb8bc2693ae3d9e99504bc1d4c7073f1b67cc1dd9f10d11cd95e5be6cd59d6",
+      "c994d3e719e48f60f599dd096a93bf345ee847fb79b8fbb976d524e9836d2091",
+      "03",
+    ]
+  `);
+});
+
+test('a question of version 2 is read, and is answered in version 2', () => {
+  const questions = Buffer.from(encodeSessionQuestions(QUESTIONS));
+  questions[0] = 2;
+  expect(sha256(questions)).toMatchInlineSnapshot(
+    `"eb480f41f5fed3716d3dc9689fae2ca1451e815bacd7f08e1caa20d54ee79c1b"`,
+  );
+  expect(decodeSessionQuestions(questions)).toEqual(QUESTIONS);
+  const answers = encodeSessionAnswers(ANSWERS, sessionLookupVersionOf(questions));
+  expect(answers[0]).toBe(2);
+  expect(sha256(answers)).toMatchInlineSnapshot(
+    `"eb947ac090366108cf4c36bf58ebefd99952e39da64ae80b8c08d21773cdf5ff"`,
+  );
+  expect(decodeSessionAnswers(answers)).toEqual(ANSWERS);
+});
+
+test('an owner may say that it is unavailable', () => {
+  expect(decodeSessionAnswers(encodeSessionsUnavailable())).toBeUndefined();
+});
+
+test('whatever the bytes of a look-up are, they are read or rejected', () => {
+  expectOnlyDecodeErrors(decodeSessionQuestions, encodeSessionQuestions(QUESTIONS));
+  const answers = encodeSessionAnswers(ANSWERS);
+  // Cut behind its version, an answer says that the owner is unavailable.
+  expectOnlyDecodeErrors((bytes) => {
+    if (decodeSessionAnswers(bytes) === undefined) throw new DecodeError('unavailable');
+  }, answers);
+});
+
+test('a look-up of another version says so', () => {
+  for (const version of [0, 1, SESSION_LOOKUP_VERSION + 1]) {
+    const bytes = Buffer.from(encodeSessionQuestions(QUESTIONS));
+    bytes[0] = version;
+    expect(() => decodeSessionQuestions(bytes)).toThrow(
+      expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
+    );
+  }
+});
+
+test('more questions than one message may have, a time that is none and an endless length are rejected', () => {
+  const count = Buffer.from(encodeSessionQuestions([]));
+  count.writeUInt32LE(SESSION_LOOKUP_MAX + 1, 1);
+  expect(() => decodeSessionQuestions(count)).toThrow('2001 entries');
+  for (const occurredAtMs of [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300]) {
+    const bytes = encodeSessionQuestions([{ ...QUESTION, occurredAtMs, eventId: '', credit: false }]);
+    expect(() => decodeSessionQuestions(bytes)).toThrow('without a time');
+  }
+  const length = Buffer.concat([encodeSessionQuestions([]), Buffer.alloc(12, 0xff)]);
+  length.writeUInt32LE(1, 1);
+  expect(() => decodeSessionQuestions(length)).toThrow(DecodeError);
 });

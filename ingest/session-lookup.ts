@@ -1,16 +1,23 @@
+import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
+import { isTime } from './event.ts';
 
 /**
  * CONTRACT between a collector that does not know a device's open session and the partition's owner, who does.
  * One question holds many devices of one partition, and the answer has one entry for each, in the same order.
  *
- *     question: u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs, string eventId,
- *                                                 u8 credit)
- *     answer:   u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
+ *     question:    u8 version │ u32 count │ count × (string projectId, string deviceId, f64 occurredAtMs,
+ *                                                    string eventId, u8 credit)
+ *     answer:      u8 version │ u32 count │ count × (u8 kind, 16 bytes sessionId, f64 firstMs, f64 lastMs)
+ *     unavailable: u8 version
+ *
+ * Version 2 had no `unavailable` and is otherwise the same. The owner answers in the version of the question; a collector
+ * of version 2 takes `unavailable` for an unreadable answer, which it handles as it handles silence.
  */
-export const SESSION_LOOKUP_VERSION = 2;
+export const SESSION_LOOKUP_VERSION = 3;
+const SESSION_LOOKUP_VERSION_FIRST = 2;
 const BYTES_MAX = 4_194_304;
-/** Devices in one question at the most. */
+/** Most devices in one question. */
 export const SESSION_LOOKUP_MAX = 2_000;
 
 /** One device, and the time of the event that wants to know; `eventId` is empty when the event has none. */
@@ -19,15 +26,14 @@ export interface SessionQuestion {
   readonly deviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
-  /** Also a session that has ended will do: what is paid late is credited to it. */
+  /** A session that has ended is acceptable too: a late payment is credited to it. */
   readonly credit: boolean;
 }
 
 /**
- * `open`: a session that the event joins, with the times of its first and last event.
- * `ended`: to `credit` only: no session reaches the event, and this is the device's latest (`latestOf`).
- * `granted`: no such session; the one that the device's next event opens will have this id.
- * `repeat`: an event with this id was recorded, in this session (empty: in none).
+ * `open`: a session that the event joins, with the times of its first and last event. `ended`: only for `credit`; no
+ * session reaches the event, and this is the device's latest (`latestOf`). `granted`: no such session; the device's
+ * next event opens one with this id. `repeat`: an event with this id was recorded, in this session (empty: in none).
  */
 export interface SessionAnswer {
   readonly kind: 'open' | 'granted' | 'repeat' | 'ended';
@@ -47,7 +53,7 @@ export interface SessionSpan {
 }
 
 /**
- * Of two sessions the one that a payment at `occurredAtMs` is credited to: the one that began last before it; when
+ * Returns the session that a payment at `occurredAtMs` is credited to: the one that began last before it, or, when
  * neither had begun by then, the one that began last.
  */
 export function latestOf<Span extends SessionSpan>(
@@ -80,7 +86,7 @@ export function encodeSessionQuestions(questions: readonly SessionQuestion[]): U
   return writer.take();
 }
 
-/** Throws when `bytes` are not a question of this version. */
+/** @throws {DecodeError} */
 export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
   const reader = new Reader(bytes);
   const count = reader.head();
@@ -88,16 +94,30 @@ export function decodeSessionQuestions(bytes: Uint8Array): SessionQuestion[] {
   for (let index = 0; index < count; index += 1) {
     const projectId = reader.string();
     const deviceId = reader.string();
-    const occurredAtMs = reader.f64();
+    const occurredAtMs = reader.time();
     const eventId = reader.string();
     questions.push({ projectId, deviceId, occurredAtMs, eventId, credit: reader.u8() !== 0 });
   }
+  reader.end();
   return questions;
 }
 
-export function encodeSessionAnswers(answers: readonly SessionAnswer[]): Uint8Array {
+/** The version of a decoded question; the answer must have the same. */
+export function sessionLookupVersionOf(questions: Uint8Array): number {
+  return questions[0] ?? SESSION_LOOKUP_VERSION;
+}
+
+/** The owner cannot answer now. */
+export function encodeSessionsUnavailable(): Uint8Array {
+  return Uint8Array.of(SESSION_LOOKUP_VERSION);
+}
+
+export function encodeSessionAnswers(
+  answers: readonly SessionAnswer[],
+  version: number = SESSION_LOOKUP_VERSION,
+): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
-  writer.u8(SESSION_LOOKUP_VERSION);
+  writer.u8(version);
   writer.u32(answers.length);
   for (const { kind, sessionId, firstMs, lastMs } of answers) {
     writer.u8(KINDS.indexOf(kind));
@@ -108,21 +128,27 @@ export function encodeSessionAnswers(answers: readonly SessionAnswer[]): Uint8Ar
   return writer.take();
 }
 
-/** Throws when `bytes` are not an answer of this version. */
-export function decodeSessionAnswers(bytes: Uint8Array): SessionAnswer[] {
+/**
+ * Returns undefined when the owner says that it is unavailable.
+ * @throws {DecodeError}
+ */
+export function decodeSessionAnswers(bytes: Uint8Array): SessionAnswer[] | undefined {
+  if (bytes.length === 1 && bytes[0] === SESSION_LOOKUP_VERSION) return undefined;
   const reader = new Reader(bytes);
   const count = reader.head();
   const answers: SessionAnswer[] = [];
   for (let index = 0; index < count; index += 1) {
     const kind = KINDS[reader.u8()];
-    if (kind === undefined) throw new Error('unknown kind of session answer');
+    if (kind === undefined) throw new DecodeError('session look-up has an unknown kind of answer');
     const sessionId = reader.hex(16);
-    const firstMs = reader.f64();
-    answers.push({ kind, sessionId: sessionId === NONE ? '' : sessionId, firstMs, lastMs: reader.f64() });
+    const firstMs = reader.time();
+    answers.push({ kind, sessionId: sessionId === NONE ? '' : sessionId, firstMs, lastMs: reader.time() });
   }
+  reader.end();
   return answers;
 }
 
+/** Reads from the front to the end; every method throws a `DecodeError` instead of reading beyond the end. */
 class Reader {
   readonly #bytes: Buffer;
   #offset = 0;
@@ -131,29 +157,29 @@ class Reader {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
+  /** Reads the version and returns the count. */
   head(): number {
-    if (this.u8() !== SESSION_LOOKUP_VERSION) throw new Error('unknown version of a session look-up');
-    const count = this.#bytes.readUInt32LE(this.#offset);
-    this.#offset += 4;
+    const version = this.u8();
+    if (version < SESSION_LOOKUP_VERSION_FIRST || version > SESSION_LOOKUP_VERSION)
+      throw new DecodeError(`session look-up has version ${version}`, 'version');
+    const count = this.#bytes.readUInt32LE(this.#take(4));
+    if (count > SESSION_LOOKUP_MAX) throw new DecodeError(`session look-up has ${count} entries`);
     return count;
   }
 
   u8(): number {
-    const value = this.#bytes.readUInt8(this.#offset);
-    this.#offset += 1;
-    return value;
+    return this.#bytes.readUInt8(this.#take(1));
   }
 
-  f64(): number {
-    const value = this.#bytes.readDoubleLE(this.#offset);
-    this.#offset += 8;
-    return value;
+  time(): number {
+    const ms = this.#bytes.readDoubleLE(this.#take(8));
+    if (!isTime(ms)) throw new DecodeError('session look-up has an entry without a time');
+    return ms;
   }
 
-  hex(bytes: number): string {
-    const digits = this.#bytes.toString('hex', this.#offset, this.#offset + bytes);
-    this.#offset += bytes;
-    return digits;
+  hex(length: number): string {
+    const start = this.#take(length);
+    return this.#bytes.toString('hex', start, start + length);
   }
 
   string(): string {
@@ -162,9 +188,21 @@ class Reader {
       const byte = this.u8();
       length |= (byte & 0x7f) << shift;
       if (byte < 0x80) break;
+      if (shift === 21) throw new DecodeError('session look-up has a text that is too long');
     }
-    const text = this.#bytes.toString('utf8', this.#offset, this.#offset + length);
+    const start = this.#take(length);
+    return this.#bytes.toString('utf8', start, start + length);
+  }
+
+  end(): void {
+    if (this.#offset !== this.#bytes.length)
+      throw new DecodeError('session look-up has bytes behind its end');
+  }
+
+  #take(length: number): number {
+    const start = this.#offset;
     this.#offset += length;
-    return text;
+    if (this.#offset > this.#bytes.length) throw new DecodeError('session look-up is cut off');
+    return start;
   }
 }

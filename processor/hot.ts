@@ -1,3 +1,8 @@
+import { z } from 'zod';
+import { DecodeError } from '../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../infra/bus/json-contract.ts';
+import { TIME_MAX_MS } from '../ingest/event.ts';
+
 /**
  * CONTRACT between a partition's owner and the query nodes: what is in memory and how to ask for it.
  *
@@ -5,11 +10,16 @@
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
+ * Question and head have a `version`; JSON without one is version 0, which is otherwise the same.
+ *
  * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
- * Each carries the number of the flush that will bring it, which is always above `flushNumber`, the last flush that is
- * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once,
- * whatever happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
+ * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
+ * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once, whatever
+ * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
  */
+export const HOT_VERSION = 1;
+const VERSIONS = [0, HOT_VERSION];
+
 export function hotSubjectOf(partition: number): string {
   return `hot.${partition}`;
 }
@@ -45,7 +55,7 @@ export interface RowsHead {
   readonly sessionBytes: number;
   readonly eventRows: number;
   readonly sessionRows: number;
-  /** The hours that the rows lie in, events by their times and sessions by their beginnings; ms since 1970, in no order. */
+  /** The hours of the rows, events by their times and sessions by their beginnings; ms since 1970, in no order. */
   readonly hours: readonly number[];
 }
 
@@ -70,10 +80,16 @@ export interface MinutesHead {
   readonly minutes: readonly HotMinute[];
 }
 
-/** The owner cannot answer now: `lagging` behind the bus, or the rows are too many for one message. */
+const UNAVAILABLE_REASONS = ['lagging', 'too-large', 'starting', 'not-held', 'unreadable', 'failed'] as const;
+
+/**
+ * The owner cannot answer. `lagging`: it is behind the bus. `too-large`: the rows exceed one message. `not-held`: the
+ * minutes are no longer in memory. `unreadable`: it cannot read the question. `failed`: making the answer failed, for
+ * which an owner of version 0 says `starting`.
+ */
 export interface UnavailableHead {
   readonly kind: 'unavailable';
-  readonly reason: 'lagging' | 'too-large' | 'starting' | 'not-held';
+  readonly reason: (typeof UNAVAILABLE_REASONS)[number];
 }
 
 export type HotHead = LiveHead | LiveDetailsHead | RowsHead | MinutesHead | UnavailableHead;
@@ -91,7 +107,7 @@ export function encodeHotAnswer(
   events: Uint8Array = EMPTY,
   sessions: Uint8Array = EMPTY,
 ): Uint8Array {
-  const text = Buffer.from(JSON.stringify(head));
+  const text = Buffer.from(JSON.stringify({ version: HOT_VERSION, ...head }));
   const bytes = Buffer.allocUnsafe(4 + text.length + events.length + sessions.length);
   bytes.writeUInt32LE(text.length, 0);
   bytes.set(text, 4);
@@ -100,24 +116,85 @@ export function encodeHotAnswer(
   return bytes;
 }
 
-/** Throws when `bytes` are no answer. */
+/** @throws {DecodeError} */
 export function decodeHotAnswer(bytes: Uint8Array): HotAnswer {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const end = 4 + buffer.readUInt32LE(0);
-  const head = JSON.parse(buffer.toString('utf8', 4, end)) as HotHead;
-  if (head.kind !== 'rows') return { head, events: EMPTY, sessions: EMPTY };
-  const sessions = end + head.eventBytes;
-  return {
-    head,
-    events: bytes.subarray(end, sessions),
-    sessions: bytes.subarray(sessions, sessions + head.sessionBytes),
-  };
+  const end = buffer.length < 4 ? 4 : 4 + buffer.readUInt32LE(0);
+  if (end > buffer.length) throw new DecodeError('hot answer is cut off');
+  const contract = { name: 'hot answer', versions: VERSIONS, schema: headSchema };
+  const head = decodeJsonContract(buffer.subarray(4, end), contract);
+  const { eventBytes, sessionBytes } = head.kind === 'rows' ? head : NO_ROWS;
+  if (end + eventBytes + sessionBytes !== buffer.length)
+    throw new DecodeError('hot answer has more or fewer rows than it says');
+  const sessions = end + eventBytes;
+  return { head, events: bytes.subarray(end, sessions), sessions: bytes.subarray(sessions) };
 }
 
 export function encodeHotQuestion(question: HotQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify(question));
+  return Buffer.from(JSON.stringify({ version: HOT_VERSION, ...question }));
 }
 
+/** @throws {DecodeError} */
 export function decodeHotQuestion(bytes: Uint8Array): HotQuestion {
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as HotQuestion;
+  return decodeJsonContract(bytes, { name: 'hot question', versions: VERSIONS, schema: questionSchema });
 }
+
+const NO_ROWS = { eventBytes: 0, sessionBytes: 0 };
+
+const text = z.string();
+const count = z.int().min(0);
+// A time beyond these would empty the owner's counters of recent minutes.
+const nowMs = z.number().min(0).max(TIME_MAX_MS);
+const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('live'), projectId: text, nowMs }),
+  z.object({ kind: z.literal('live-details'), projectId: text, nowMs }),
+  z.object({ kind: z.literal('rows'), projectId: text }),
+  z.object({ kind: z.literal('minutes'), projectId: text, fromMs: z.number() }),
+]);
+
+// Lists of an answer may have hundreds of thousands of entries: a plain loop takes a fraction of a schema's time.
+const numbers = z.custom<readonly number[]>(
+  (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'number'),
+);
+const counts = z.custom<readonly (readonly [string, number])[]>(
+  (value) => Array.isArray(value) && value.every(isCount),
+);
+
+function isCount(entry: unknown): boolean {
+  return (
+    Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string' && typeof entry[1] === 'number'
+  );
+}
+
+const minute = z.object({
+  minuteMs: z.number(),
+  screenViews: z.number(),
+  otherEvents: z.number(),
+  sessions: z.number(),
+  bounces: z.number(),
+  durationMs: z.number(),
+  revenue: z.record(text, text.regex(/^-?\d+$/)),
+  visitors: numbers,
+});
+const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('live'), visitors: count }),
+  z.object({
+    kind: z.literal('live-details'),
+    visitors: count,
+    pages: counts,
+    countries: counts,
+    referrers: counts,
+  }),
+  z.object({
+    kind: z.literal('rows'),
+    partition: count,
+    flushNumber: count,
+    eventBytes: count,
+    sessionBytes: count,
+    eventRows: count,
+    sessionRows: count,
+    hours: numbers,
+  }),
+  z.object({ kind: z.literal('minutes'), partition: count, minutes: z.array(minute) }),
+  z.object({ kind: z.literal('unavailable'), reason: z.enum(UNAVAILABLE_REASONS) }),
+]);

@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
   const metrics = new Metrics();
-  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}` }, log);
+  const bus = await Bus.connect({ url: config.NATS_URL, name: `processor ${config.INSTANCE}`, metrics }, log);
   for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
     await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);

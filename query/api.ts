@@ -6,45 +6,44 @@ import { INTERVALS } from './time/buckets.ts';
 import { RANGES } from './time/range.ts';
 
 /**
- * CONTRACT with browsers and servers that ask: every request's parameters and every answer.
- * Parameters arrive as text and stay text until a schema here says otherwise; one that is empty counts as not given.
+ * CONTRACT with clients: the parameters of every request and every answer.
+ *
+ * Parameters arrive as text, and the schemas here give them types. An empty parameter counts as absent.
  */
 
 export const EXPORT_LIMIT_MAX = 1_000;
 const PAGE_MAX = 1_000_000_000;
 
-/** True or false, as words or digits; false when not given. */
+/** A flag as word or digit; false when absent. */
 export const flag = z
   .enum(['true', 'false', '1', '0'])
   .default('false')
   .transform((text) => text === 'true' || text === '1');
 
-/** See `filters/filter.ts`, whose refusals name the part of a filter that is wrong. */
+/** See `filters/filter.ts`, whose errors name the invalid part of a filter. */
 const filters = z
   .string()
   .default('[]')
   .transform(readFilters)
-  .describe('A JSON array of filters, which all have to hold; of the values of one, any.');
+  .describe('A JSON array of filters. All of them must match; a filter matches if one of its values does.');
 
-/** What the questions below `/insights/{projectId}` have in common. */
+/** Parameters that most questions below `/insights/{projectId}` share. */
 export const common = {
   range: z
     .enum(RANGES)
     .optional()
-    .describe(
-      "A span of time by its name, as the site's clocks see it; 7d, or custom where there are dates.",
-    ),
+    .describe("A named span of time in the site's time zone. Default: 7d, or custom if there are dates."),
   startDate: z
     .string()
     .optional()
-    .describe("The first day of a custom range, or an instant; one without a zone is in the site's."),
+    .describe("The first day of a custom range, or an instant; without a zone, in the site's time zone."),
   endDate: z
     .string()
     .optional()
-    .describe('The last day of a custom range, included; an instant is where the range ends.'),
-  /** What they are about is said in `filters/insight-conditions.ts`. */
+    .describe('The last day of a custom range, included; or the instant at which the range ends, excluded.'),
+  /** Whether a filter is about the event or the session: `filters/insight-conditions.ts`. */
   filters,
-  partial: flag.describe('Answer without what cannot be reached now, rather than with 503.'),
+  partial: flag.describe('Answer without data that cannot be reached now, instead of with 503.'),
 };
 
 /** `GET /insights/{projectId}/metrics` */
@@ -54,13 +53,13 @@ export const metricsQuery = z.object({
     .enum(INTERVALS)
     .optional()
     .describe(
-      'The width of a bucket. By itself a minute for up to 2 hours, an hour for up to 2 days, a day up to 92 days, a week up to 186, else a month.',
+      'The width of a bucket. Default: a minute for up to 2 hours, an hour for up to 2 days, a day for up to 92 days, a week for up to 186 days, else a month.',
     ),
 });
 
 /** `GET /insights/{projectId}/live` */
 export const liveQuery = z.object({
-  details: flag.describe('Also pages, countries, referrers and the last 30 minutes.'),
+  details: flag.describe('Also answer with pages, countries, referrers and the last 30 minutes.'),
 });
 
 /** `GET /insights/{projectId}/excluded` */
@@ -68,33 +67,36 @@ export const excludedQuery = z.object({
   range: common.range,
   startDate: common.startDate,
   endDate: common.endDate,
-  limit: wholeNumber(1, 1_000).default(100).describe('Rows of the answer.'),
+  limit: wholeNumber(1, 1_000).default(100).describe('The most rows of the answer.'),
 });
 
 /** `GET /insights/{projectId}/profiles/{profileId}` and `…/groups/{groupId}` take no parameters. */
 export const recordQuery = z.object({});
 
-/** Which events of which site are exported, in whatever form. */
+/** Which events of which site are exported, in every format. */
 export const exportSelection = z.object({
   projectId: z
     .string()
     .optional()
-    .describe('The site: a root client must name it, that of a read client is its own.'),
+    .describe('The site. Required for a root client; a read client has only its own.'),
   project_id: z.string().optional().describe('The same as projectId.'),
   event: z
     .union([z.string(), z.array(z.string())])
     .default([])
     .transform((names) => (typeof names === 'string' ? [names] : names))
-    .describe('Names of events; repeated for several.'),
+    .describe('Only events of this name; repeat it for several names.'),
   start: z
     .string()
     .optional()
     .describe(
-      "The first day, or an instant; one without a zone is in the site's. Without it, from the first event.",
+      "The first day, or an instant; without a zone, in the site's time zone. Default: from the first event.",
     ),
-  end: z.string().optional().describe('The last day, included, or the instant before which to end.'),
+  end: z
+    .string()
+    .optional()
+    .describe('The last day, included; or an instant, excluded. Default: to the last event.'),
   profileId: z.string().optional().describe('Only events of this profile.'),
-  /** Each event by its own columns. */
+  /** Filters on the event's own columns. */
   filters,
   includes: z
     .union([z.string(), z.array(z.string())])
@@ -102,20 +104,18 @@ export const exportSelection = z.object({
     .transform((text) => (typeof text === 'string' ? [text] : text).flatMap((part) => part.split(',')))
     .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''))
     .pipe(z.array(z.enum(EXPORT_GROUPS)))
-    .describe(
-      `Further fields by their groups, separated by commas or repeated: ${EXPORT_GROUPS.join(', ')}.`,
-    ),
+    .describe(`Groups of further fields, separated by commas or repeated: ${EXPORT_GROUPS.join(', ')}.`),
   partial: common.partial,
 });
 export type ExportSelection = z.output<typeof exportSelection>;
 
 /** `GET /export/events`; `limit` above its maximum is clamped. */
 export const exportQuery = exportSelection.extend({
-  page: wholeNumber(1, PAGE_MAX).optional().describe('Which page, from 1.'),
+  page: wholeNumber(1, PAGE_MAX).optional().describe('The number of the page, from 1.'),
   limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(50)
     .transform((limit) => Math.min(limit, EXPORT_LIMIT_MAX))
-    .describe(`Events of a page; more than ${EXPORT_LIMIT_MAX} count as ${EXPORT_LIMIT_MAX}.`),
+    .describe(`Events per page, at most ${EXPORT_LIMIT_MAX}; a larger value counts as ${EXPORT_LIMIT_MAX}.`),
   cursor: cursorField,
 });
 export type ExportQuery = z.output<typeof exportQuery>;
@@ -124,22 +124,22 @@ export type ExportQuery = z.output<typeof exportQuery>;
 export const streamQuery = exportSelection.omit({ partial: true }).extend({
   limit: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe('At most so many events; all without it.'),
+    .describe('The most events of the answer. Default: all.'),
   cursor: rowCursorField,
 });
 export type StreamQuery = z.output<typeof streamQuery>;
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
-  unique_visitors: z.number().describe('Distinct profiles, and distinct devices of nobody known.'),
-  total_sessions: z.number().describe('Sessions that began then.'),
+  unique_visitors: z.number().describe('Distinct profiles, plus distinct devices without a profile.'),
+  total_sessions: z.number().describe('Sessions that began in the span.'),
   avg_session_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   total_screen_views: z.number(),
   views_per_session: z.number().describe('Screen views divided by sessions.'),
-  total_revenue: z.number().describe("In the site's currency, in major units: 12.5 is 12 euros 50."),
+  total_revenue: z.number().describe("Major units of the site's currency: 12.5 is 12 euros 50."),
   revenue_by_currency: z
     .record(z.string(), z.number())
-    .describe('Major units by ISO 4217 code; a currency that sums to nothing is left out.'),
+    .describe('Major units by ISO 4217 code, without currencies whose total is 0.'),
 };
 
 export const metricsSchema = z.object(metrics);
@@ -148,19 +148,19 @@ export type MetricsFigures = z.output<typeof metricsSchema>;
 const partial = z
   .literal(true)
   .optional()
-  .describe('Present when something could not be reached and `partial=true` asked for the rest.');
+  .describe('Present when data could not be reached and the request has `partial=true`.');
 
-/** What a bucket is called. */
+/** The label of a bucket. */
 const bucketDate = z
   .string()
   .describe(
-    "Where the bucket begins, in the site's time zone: `YYYY-MM-DD` for days and longer, `YYYY-MM-DD HH:MM:SS` below.",
+    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`.",
   );
 const visitorsNow = z.number().describe('Devices with an event in the last five minutes.');
 
 export const metricsAnswer = z.object({
   metrics: metricsSchema,
-  /** Of the span before, which is as long. */
+  /** Figures of the previous range, which is as long. */
   previous: metricsSchema,
   series: z.array(z.object({ date: bucketDate, ...metrics })),
   interval: z.enum(INTERVALS).describe('The width of a bucket of the series.'),
@@ -173,7 +173,7 @@ export const liveAnswer = z.object({
   pages: z
     .array(z.object({ path: z.string(), visitors: visitorsNow }))
     .optional()
-    .describe('With details=true: the ten foremost, the most visitors first.'),
+    .describe('With details=true: the ten pages with most visitors, in that order.'),
   countries: z.array(z.object({ country: z.string(), visitors: visitorsNow })).optional(),
   referrers: z.array(z.object({ referrer: z.string(), visitors: visitorsNow })).optional(),
   minutes: z
@@ -185,19 +185,19 @@ export const liveAnswer = z.object({
       }),
     )
     .optional()
-    .describe('With details=true: the last 30 minutes with the current one, the oldest first.'),
+    .describe('With details=true: the last 30 minutes including the current one, oldest first.'),
 });
 export type LiveAnswer = z.output<typeof liveAnswer>;
 
 const instantMs = z.iso.datetime({ precision: 3 });
 
-/** An exported event: these fields always, and those of each of the `includes`. Texts are empty when unknown. */
+/** An exported event: these fields always, and the fields of each of the `includes`. Unknown texts are empty. */
 export const exportedEvent = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
   name: z.string(),
   deviceId: z.string(),
   profileId: z.string(),
-  sessionId: z.string().describe('Empty for an event of no session.'),
+  sessionId: z.string().describe('Empty for an event without a session.'),
   projectId: z.string(),
   createdAt: instantMs.describe('When it happened, in UTC.'),
   path: z.string(),
@@ -212,28 +212,28 @@ export const exportedEvent = z.object({
   properties: z
     .record(z.string(), z.string())
     .optional()
-    .describe('includes=properties: texts by dotted keys.'),
+    .describe('includes=properties: text by dotted key.'),
   profile: z
     .object({ id: z.string() })
     .nullable()
     .optional()
-    .describe('includes=profile: null for an event of nobody known.'),
+    .describe('includes=profile: null for an event without a profile.'),
   meta: z
     .object({
-      eventId: z.string().describe('As the sender named it.'),
-      receivedAt: instantMs.describe('When the service took it, in UTC.'),
+      eventId: z.string().describe('The id that the sender gave.'),
+      receivedAt: instantMs.describe('When the service received it, in UTC.'),
       query: z.string(),
       hash: z.string(),
     })
     .optional()
     .describe('includes=meta'),
-  referrer: z.string().optional().describe('includes=referrer, as the next two'),
+  referrer: z.string().optional().describe('includes=referrer, like the next two'),
   referrerName: z.string().optional(),
   referrerType: z.string().optional(),
-  region: z.string().optional().describe('includes=geo, as the next two'),
+  region: z.string().optional().describe('includes=geo, like the next two'),
   longitude: z.number().nullable().optional().describe('Degrees.'),
   latitude: z.number().nullable().optional().describe('Degrees.'),
-  brand: z.string().optional().describe('includes=device, as the next three'),
+  brand: z.string().optional().describe('includes=device, like the next three'),
   model: z.string().optional(),
   browserVersion: z.string().optional(),
   osVersion: z.string().optional(),
@@ -241,34 +241,36 @@ export const exportedEvent = z.object({
     .number()
     .nullable()
     .optional()
-    .describe('includes=revenue, as the next two: major units of its currency, null for an event without.'),
+    .describe(
+      'includes=revenue, like the next two: major units of its currency; null for an event without revenue.',
+    ),
   currency: z.string().optional().describe('ISO 4217.'),
   orderId: z.string().optional(),
-  utmSource: z.string().optional().describe('includes=utm, as the next five'),
+  utmSource: z.string().optional().describe('includes=utm, like the next five'),
   utmMedium: z.string().optional(),
   utmCampaign: z.string().optional(),
   utmTerm: z.string().optional(),
   utmContent: z.string().optional(),
   channel: z.string().optional(),
-  sdkName: z.string().optional().describe('includes=sdk, as the next'),
+  sdkName: z.string().optional().describe('includes=sdk, like the next'),
   sdkVersion: z.string().optional(),
 });
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
-/** What was understood and not recorded: `bot` by the bot's type and name, `filter` by what the site filters. */
+/** Accepted requests that were not recorded: `bot` by the type and name of the bot, `filter` by the site's filter. */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('bot or filter'),
-    type: z.string().describe('The type of the bot, or what the site filters.'),
-    name: z.string().nullable().describe('The name of the bot.'),
+    reason: z.string().describe('`bot` or `filter`.'),
+    type: z.string().describe('The type of the bot, or the site setting that filtered the request.'),
+    name: z.string().nullable().describe('The name of the bot; null for a filter.'),
     requests: z.number(),
   }),
 );
 export type ExcludedAnswer = z.output<typeof excludedAnswer>;
 
 const recordTimes = {
-  createdAt: instantMs.nullable().describe('Of the first update, in UTC; null for what only events name.'),
-  updatedAt: instantMs.nullable().describe('Of the last update, in UTC.'),
+  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
+  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
 };
 
 export const profileAnswer = z.object({
@@ -277,10 +279,10 @@ export const profileAnswer = z.object({
   lastName: z.string(),
   email: z.string(),
   avatar: z.string(),
-  properties: z.record(z.string(), z.string()).describe('Texts by dotted keys.'),
+  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
   groups: z.array(z.string()).describe('Ids of groups.'),
   ...recordTimes,
-  events: z.array(exportedEvent).describe('The last that name it, the newest first.'),
+  events: z.array(exportedEvent).describe('The last events that name the profile, newest first.'),
   partial,
 });
 export type ProfileAnswer = z.output<typeof profileAnswer>;
@@ -289,7 +291,7 @@ export const groupAnswer = z.object({
   id: z.string(),
   type: z.string(),
   name: z.string(),
-  properties: z.record(z.string(), z.string()).describe('Texts by dotted keys.'),
+  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
   ...recordTimes,
 });
 export type GroupAnswer = z.output<typeof groupAnswer>;
@@ -299,20 +301,18 @@ export const exportAnswer = z.object({
     count: z.number().describe('Events of this page.'),
     totalCount: z.number().describe('Events of all pages.'),
     pages: z.number(),
-    current: z.number().describe('Which page this is, from 1.'),
+    current: z.number().describe('The number of this page, from 1.'),
     nextCursor: z
       .string()
       .nullable()
-      .describe(
-        'The `cursor` of the next page, of which arriving events shift nothing; null behind the last.',
-      ),
+      .describe('The `cursor` of the next page, which new events do not shift; null after the last page.'),
   }),
-  data: z.array(exportedEvent).describe('The newest first, ties by id.'),
+  data: z.array(exportedEvent).describe('Newest first, ties by id.'),
   partial,
 });
 export type ExportAnswer = z.output<typeof exportAnswer>;
 
-/** A whole number within these bounds, both included; described as the number that the text is. */
+/** A whole number within these bounds, both included; documented as an integer. */
 export function wholeNumber(min: number, max: number) {
   return z
     .string()

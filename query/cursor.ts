@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Where a page of a list begins, newest first and ties by id: so many rows from the newest, or behind the row that a page
- * before ended with. Rows that arrive meanwhile shift the first kind; the second shows each row that was there once.
+ * Where a page of a list begins, newest first and ties by id: after a number of rows, or after the last row of the page
+ * before. New rows shift the first kind. The second shows each row that existed exactly once.
  */
 export type Cursor =
   | { readonly kind: 'rows'; readonly rows: number }
@@ -13,18 +13,18 @@ export const FIRST: Cursor = { kind: 'rows', rows: 0 };
 const ROWS_MAX = 1_000_000_000;
 const BEHIND = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{32})(?:_(\d{1,9}))?$/;
 
-/** A parameter that holds a cursor: what `x-next-cursor` or `nextCursor` of a page said, or a number of rows. */
+/** A parameter with a cursor: `x-next-cursor` or `nextCursor` of an answer, or a number of rows. */
 export const cursorField = z
   .string()
   .transform((text, context): Cursor => {
     const cursor = readCursor(text);
     if (cursor !== undefined) return cursor;
-    context.addIssue({ code: 'custom', message: 'expected what an answer said, or a number of rows' });
+    context.addIssue({ code: 'custom', message: 'expected the cursor of an answer, or a number of rows' });
     return z.NEVER;
   })
   .optional()
   .describe(
-    'Where to go on: what the answer before said, so that each row comes once whatever arrives meanwhile; or how many rows come before the page.',
+    'Where the page begins: the cursor of the previous answer, so that each row comes once even if new rows arrive; or the number of rows before the page.',
   );
 
 function readCursor(text: string): Cursor | undefined {
@@ -39,15 +39,15 @@ function readCursor(text: string): Cursor | undefined {
 
 const BEHIND_ROW = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{32})?_([0-9a-f]{32})$/;
 
-/** An event in the order in which streams are. */
+/** An event as a position in the order of streams. */
 export interface RowCursor {
   readonly atMs: number;
-  /** Empty for an event of no session. */
+  /** Empty for an event without a session. */
   readonly sessionId: string;
   readonly id: string;
 }
 
-/** A parameter that says behind which event a stream goes on, from what is in its row. */
+/** A parameter with the position of an event, after which a stream continues. */
 export const rowCursorField = z
   .string()
   .transform((text, context): RowCursor => {
@@ -59,22 +59,22 @@ export const rowCursorField = z
   })
   .optional()
   .describe(
-    'Goes on behind an event: its `createdAt`, `sessionId` and `id` with `_` between them, as the last whole row has them.',
+    'Continues after an event: `createdAt`, `sessionId` and `id` of the last complete row, joined by `_`.',
   );
 
-/** The cursor behind a row. `page` counts pages for those that show a number; the first one has none. */
+/** The cursor after a row. `page` counts pages, for answers that show the number; the first page has none. */
 export function cursorBehind(row: { readonly at: string; readonly id: string }, page?: number): string {
   return `${row.at}_${row.id}${page === undefined ? '' : `_${page}`}`;
 }
 
-/** What the statements of such lists bind for a cursor; without one, every row up to `toMs` is behind it. */
+/** The cursor as the parameters of list statements. Without a row, the position is before every row up to `toMs`. */
 export function cursorBounds(cursor: Cursor, toMs: number) {
   return cursor.kind === 'behind'
     ? { behindAt: cursor.atMs, behindId: cursor.id }
     : { behindAt: toMs, behindId: '' };
 }
 
-/** The cursor behind a page of ranked rows, whose places others may take. */
+/** The cursor after a page of ranked rows: a number of rows, because ranks change. */
 export function nextRows(
   { cursor, limit }: { readonly cursor: number; readonly limit: number },
   page: readonly unknown[],
@@ -82,7 +82,7 @@ export function nextRows(
   return page.length < limit ? undefined : String(cursor + limit);
 }
 
-/** The cursor behind a page of rows that go back in time. */
+/** The cursor after a page of rows that are ordered by time. */
 export function nextBehind<Row>(
   { limit }: { readonly limit: number },
   page: readonly Row[],

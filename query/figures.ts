@@ -1,7 +1,7 @@
 import { majorUnits } from '../infra/money.ts';
 import type { MetricsFigures } from './api.ts';
 
-/** What is counted in one span of time, wherever it was counted. Sums and counts only: rates are made at the end. */
+/** The figures of one span of time, from whatever source. Only counts and totals, so that they can be added up. */
 export interface Figures {
   readonly screenViews: number;
   readonly visitors: number;
@@ -12,7 +12,14 @@ export interface Figures {
   readonly revenue: ReadonlyMap<string, bigint>;
 }
 
-/** What a statement sums up for a span, as far as it does. */
+/** The figures of a range: of all of it, of the span before, and of each bucket in order. */
+export interface RangeFigures {
+  readonly current: Figures;
+  readonly previous: Figures;
+  readonly buckets: readonly Figures[];
+}
+
+/** The figures that a statement answers with; each statement has some of them. */
 export interface FigureRow {
   readonly screenViews?: number;
   readonly sessions?: number;
@@ -22,7 +29,7 @@ export interface FigureRow {
   readonly revenue?: Readonly<Record<string, string>>;
 }
 
-/** The figures of rows together, of which none counts what another does; visitors may be in several, and are given. */
+/** Adds up disjoint rows. Visitors may be in several rows, so the caller counts them. */
 export function addFigures(rows: readonly (FigureRow | undefined)[], visitors: number): Figures {
   const revenue = new Map<string, bigint>();
   let [screenViews, sessions, bounces, durationMs] = [0, 0, 0, 0];
@@ -39,7 +46,7 @@ export function addFigures(rows: readonly (FigureRow | undefined)[], visitors: n
   return { screenViews, visitors, sessions, bounces, durationMs, revenue };
 }
 
-/** The figures as they are answered. Rates and averages are rounded to two decimals; of nothing they are 0. */
+/** The figures of an answer. Rates and averages are rounded to two decimals, and 0 without sessions. */
 export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigures {
   const { sessions } = figures;
   const byCurrency: Record<string, number> = {};

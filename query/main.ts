@@ -1,24 +1,12 @@
-import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
+import { Accounts } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
 import { SecretGuard } from '../infra/accounts/secret-guard.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
-import { followBucket, Mirror } from '../infra/bus/mirror.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
-import {
-  bucketOf,
-  DELIVERIES_BUCKET,
-  type Delivery,
-  deliverySchema,
-  INTEGRATION_PREFIX,
-  readEndpointsAllowed,
-} from '../processor/integration.ts';
 import { Authenticator } from './http/authenticator.ts';
-import { Catalog } from './manage/catalog.ts';
-import { manageEndpoints } from './manage/endpoints.ts';
-import { TRIAL_STEP_MAX_MS } from './manage/integrations/integration-trial.ts';
-import { ControlRecords } from './manage/records.ts';
+import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
 import { questionEndpoints } from './routes.ts';
 import { SiteMemory } from './site-memory.ts';
@@ -34,64 +22,39 @@ const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT_WINDOW_MS = 10_000;
 const FORGET_EVERY_MS = 60_000;
 
-/** Answers questions about what was collected, and manages the sites and clients that may ask. */
+/** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, clock, log, metrics, http } = context;
-  const place = { url: config.CLICKHOUSE_URL, database: config.CLICKHOUSE_DATABASE };
-  const store = new Store({ ...place, requestTimeoutMs: config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS });
-  const streams = new Store({ ...place, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
-  const pinged = new Store({ ...place, requestTimeoutMs: PING_TIME_MAX_MS });
-  const accounts = await Accounts.open(bus, log);
-  const catalog = await Catalog.open(bus, log);
-  const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
-  const stopDeliveries = await followBucket(await bus.keyed(DELIVERIES_BUCKET), [deliveries], log);
-  const bucketOptions = {
-    secretsKey: config.SECRETS_KEY,
-    endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
-    timeoutMs: TRIAL_STEP_MAX_MS,
-  };
-  const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
+  const database = { url: config.CLICKHOUSE_URL, database: config.CLICKHOUSE_DATABASE };
+  const store = new Store({ ...database, requestTimeoutMs: config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS });
+  const streams = new Store({ ...database, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
+  const pinged = new Store({ ...database, requestTimeoutMs: PING_TIME_MAX_MS });
   const watch = await StoreWatch.start(pinged, clock);
+  const isReachable = () => watch.dependency.up;
+  const accounts = await Accounts.open(bus, log);
   const memory = new SiteMemory();
-  accounts.sites.onChange((after, before) => {
-    if (before !== undefined && after?.value.deletion !== null) memory.forget(before.value.storedId);
-  });
-  // Whoever was erased is in sums that were kept before.
-  catalog.erasures.onChange((after) => {
-    if (after?.value.status === 'done') memory.forget(after.value.storedId);
-  });
-  const questions = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
-  const manage = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
+  const questionLimiter = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
+  const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
   const secretGuard = new SecretGuard(new SecretVerifier(), clock);
   const forgetting = setInterval(() => secretGuard.forgetExpired(clock.nowMs()), FORGET_EVERY_MS).unref();
   const authenticator = new Authenticator({
     directory: accounts,
     secretGuard,
-    limiters: { insights: questions, export: questions, manage },
+    limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
     metrics,
     log,
   });
-  const endpoints = [
-    ...questionEndpoints({
-      history: new History({ store, streams, isReachable: () => watch.dependency.up, limits, metrics }),
-      hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics }),
-      records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
-      directory: accounts,
-      clock,
-      memory,
-    }),
-    ...manageEndpoints({
-      accounts,
-      catalog,
-      records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
-      clock,
-      store,
-      isStoreReachable: () => watch.dependency.up,
-      secretsKey: config.SECRETS_KEY,
-      deliveries,
-      bucketOf: (integration) => bucketOf(integration, bucketOptions),
-    }),
-  ];
+  const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
+  const questions = questionEndpoints({
+    history: new History({ store, streams, isReachable, limits, metrics }),
+    hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics, log }),
+    records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+    directory: accounts,
+    clock,
+    memory,
+  });
+  const manage = await openManage({ context, accounts, store, isStoreReachable: isReachable, memory });
+  const endpoints = [...questions, ...manage.endpoints];
   for (const endpoint of endpoints) endpoint.addTo(http, authenticator, metrics);
   addDocumentation(http, endpoints);
   const busSince = clock.nowMs();
@@ -100,10 +63,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
     stop: async () => {
       watch.stop();
       clearInterval(forgetting);
-      questions.stop();
+      questionLimiter.stop();
+      manageLimiter.stop();
       manage.stop();
-      stopDeliveries();
-      catalog.stop();
       accounts.stop();
       await store.close();
       await streams.close();

@@ -1,4 +1,4 @@
-/** Why a question was not answered; each is a counter. */
+/** Why a question was not answered. Each reason is a counter. */
 export const REJECT_REASONS = [
   'invalid',
   'unauthorized',
@@ -36,7 +36,7 @@ const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
   'not-set-up': 503,
 };
 
-/** A question that is not answered, and what to tell the one who asked. */
+/** A question that is not answered. The message is for the client. */
 export class RejectError extends Error {
   override readonly name = 'RejectError';
   readonly reason: RejectReason;

@@ -18,7 +18,7 @@ import { Metrics } from '../infra/metrics.ts';
 import type { Mounted } from '../infra/process/host.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
-import { decodeHotQuestion, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
+import { decodeHotQuestion, encodeHotAnswer, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';
 import { mount } from './main.ts';
 import { addTraffic } from './testing/model-traffic.ts';
@@ -36,19 +36,19 @@ let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
 const partitions = new OwnedPartitions(PARTITIONS);
-let evicted: (() => void)[] = [];
-let asked = 0;
-/** Where the service's clock stands; undefined: it runs. */
+let stopOwning: (() => void)[] = [];
+let requests = 0;
+/** The service's clock stands still at this time; undefined while it runs. */
 let frozenAtMs: number | undefined;
 const clock = { nowMs: () => frozenAtMs ?? Date.now() };
 
-interface Key {
+interface ClientKey {
   readonly id: string;
   readonly secret: string;
 }
 
-/** A new client, known everywhere once the mirror has seen it; each test has its own, and so its own limit. */
-async function makeClient(type: Client['type'], projectId: string | null): Promise<Key> {
+/** A new client, valid once the mirror has its record. Each test has its own client, and so its own limit. */
+async function makeClient(type: Client['type'], projectId: string | null): Promise<ClientKey> {
   const id = randomUUID();
   const secret = createSecret();
   const record = clientSchema.parse({
@@ -72,14 +72,16 @@ async function makeSite(id: string, teamId: string): Promise<void> {
 }
 
 function own(partition: number): () => void {
-  return owning.answer(hotSubjectOf(partition), (bytes) => {
-    asked += 1;
-    const question = decodeHotQuestion(bytes);
-    return partitions.owners[partition]?.answer(question) ?? new Uint8Array(0);
+  return owning.answer(hotSubjectOf(partition), {
+    reply: (bytes) => {
+      requests += 1;
+      return partitions.owners[partition]?.answer(decodeHotQuestion(bytes));
+    },
+    unavailable: () => encodeHotAnswer({ kind: 'unavailable', reason: 'failed' }),
   });
 }
 
-function get(path: string, key?: Key, family = 'service'): Promise<Response> {
+function get(path: string, key?: ClientKey, family = 'service'): Promise<Response> {
   const headers: Record<string, string> = {};
   if (key !== undefined) {
     headers[`${family}-client-id`] = key.id;
@@ -88,9 +90,9 @@ function get(path: string, key?: Key, family = 'service'): Promise<Response> {
   return fetch(baseUrl + path, { headers });
 }
 
-let root: Key;
-let read: Key;
-let write: Key;
+let root: ClientKey;
+let read: ClientKey;
+let write: ClientKey;
 
 beforeAll(async () => {
   nats = await startNatsServer();
@@ -102,7 +104,7 @@ beforeAll(async () => {
   root = await makeClient('root', null);
   read = await makeClient('read', 'site');
   write = await makeClient('write', 'site');
-  evicted = partitions.owners.map(({ partition }) => own(partition));
+  stopOwning = partitions.owners.map(({ partition }) => own(partition));
   const now = Date.now();
   addTraffic(partitions, new SeededRandom(1), { events: 200, fromMs: now - 3_000_000, toMs: now });
   http = new HttpServer((error) => {
@@ -138,18 +140,19 @@ test.each([
   expect(response.headers.get('access-control-allow-origin')).toBeNull();
 });
 
-test('the right client with a wrong secret is not let in', async () => {
+test('a known client with a wrong secret gets 401', async () => {
   expect((await get('/insights/site/live', { ...read, secret: createSecret() })).status).toBe(401);
 });
 
-test('who may ask what', async () => {
+test('a root client may query its team, a read client its site, a write client nothing', async () => {
   const paths = [
     '/insights/site/live',
     '/insights/sister/live',
     '/insights/foreign/live',
     '/insights/none/live',
   ];
-  const statuses = async (key: Key) => Promise.all(paths.map(async (path) => (await get(path, key)).status));
+  const statuses = async (key: ClientKey) =>
+    Promise.all(paths.map(async (path) => (await get(path, key)).status));
   expect(await statuses(root)).toEqual([200, 200, 404, 404]);
   expect(await statuses(read)).toEqual([200, 403, 403, 403]);
   expect(await statuses(write)).toEqual([403, 403, 403, 403]);
@@ -157,10 +160,10 @@ test('who may ask what', async () => {
 
 const CHART = 'series=[{"name":"*"}]';
 test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}&`])(
-  'who may ask %s of which site',
+  '%s is open to a root client for its team and to a read client for its site',
   async (path) => {
-    // Who is let in is told that the store is away.
-    const statuses = async (key: Key) =>
+    // An authorized client gets 503, because the store is away.
+    const statuses = async (key: ClientKey) =>
       Promise.all(
         [
           '',
@@ -178,7 +181,7 @@ test.each(['/export/events?', '/export/events.ndjson?', `/export/charts?${CHART}
   },
 );
 
-test('both families of headers let a client in', async () => {
+test('both families of credential headers are accepted', async () => {
   expect((await get('/insights/site/live', read, 'openpanel')).status).toBe(200);
 });
 
@@ -204,31 +207,35 @@ test('live is the sum over the partitions, with and without details', async () =
   expect(shown).toBeLessThan(views);
 });
 
-test('however many ask for live at once, the owners are asked once', async () => {
+test('concurrent questions for live share one fetch from the owners', async () => {
   const key = await makeClient('root', null);
   await expect.poll(async () => (await get('/insights/site/live', key)).status).toBe(200);
-  const before = asked;
+  const before = requests;
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
   // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
-  expect(asked - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
+  expect(requests - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });
+
+function hotFetchRetries(): number {
+  return Number(/query_hot_fetch_retries_total (\d+)/.exec(metrics.expose())?.[1]);
+}
 
 function fetches(): number {
   return Number(/query_hot_fetch_seconds_count\{kind="live"\} (\d+)/.exec(metrics.expose())?.[1]);
 }
 
-test('without the store, the last half hour is answered from memory, and the rest is refused', async () => {
+test('without the store, the last half hour is answered from memory and other ranges are rejected', async () => {
   const response = await get('/insights/site/metrics?range=30min', root);
   expect(response.status).toBe(200);
   const answer = metricsAnswer.parse(await response.json());
   expect(answer.series.length).toBe(30);
   expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
   for (const path of ['/insights/site/metrics', '/export/events?projectId=site']) {
-    const refused = await get(path, root);
-    expect(refused.status).toBe(503);
-    expect(refused.headers.get('retry-after')).toBe('1');
+    const rejected = await get(path, root);
+    expect(rejected.status).toBe(503);
+    expect(rejected.headers.get('retry-after')).toBe('1');
   }
   const part = await get('/insights/site/metrics?partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true, interval: 'day' });
@@ -283,20 +290,21 @@ test('a client gets exactly a hundred answers in one window, and every answer sh
   expect(managed.headers.get('ratelimit-limit')).toBe('20');
 });
 
-test('a partition that comes back within its time is waited for; one that does not is named', async () => {
-  evicted[1]?.();
+test('a question waits for a partition whose owner returns in time, and names one that stays away', async () => {
+  stopOwning[1]?.();
   const waiting = get('/insights/sister/live', root);
-  evicted[1] = own(1);
+  stopOwning[1] = own(1);
   expect((await waiting).status).toBe(200);
-  evicted[1]();
-  // Answered on the connection that let go, so the bus knows by now that nobody owns the partition.
+  stopOwning[1]();
+  // This answer comes over the owner's connection, so the bus knows by now that the partition has no owner.
   await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
-  const refused = await get('/insights/sister/metrics?range=30min', root);
-  expect(refused.status).toBe(503);
-  expect(await refused.json()).toMatchObject({ message: expect.stringContaining('part 1 of 2') });
+  const rejected = await get('/insights/sister/metrics?range=30min', root);
+  expect(rejected.status).toBe(503);
+  expect(await rejected.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
+  expect(hotFetchRetries()).toBeGreaterThan(0);
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });
-  evicted[1] = own(1);
+  stopOwning[1] = own(1);
 });
 
 test('an address that sends too many unknown clients or wrong secrets gets 429', async () => {

@@ -36,16 +36,16 @@ import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
 const STREAM_NOTE =
-  'Everything that the conditions leave, of one moment, without pages: the oldest hour first, and within an hour by session, time and id; Parquet in no order, unless `limit` or `cursor` is given. It is read no faster than it is taken. One that breaks off is gone on with by `cursor`; an answer that is not whole ends without its last chunk, which every HTTP client reports. A reader that takes nothing for a minute is let go.';
+  'All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless `limit` or `cursor` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; `cursor` continues it. A reader that reads nothing for a minute is disconnected.';
 
-/** What questions are answered from, and whose they are. */
+/** The sources of every question, and the sites and caches they belong to. */
 export interface QuestionSources extends EntitySources {
   readonly directory: Directory;
   readonly clock: Clock;
   readonly memory: SiteMemory;
 }
 
-/** Every question that this room answers: insights and export. */
+/** The endpoint of every question below `/insights` and `/export`. */
 export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
   const { directory, clock } = sources;
   const zones = new Zones();
@@ -57,29 +57,29 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     anyEndpoint(insight(scopeOf, question));
   const exported = <Parameters extends NamedSite>(question: ExportQuestion<Parameters>) =>
     anyEndpoint(exportEndpoint(scopeOf, directory, question));
-  const kept = new FiguresCache();
-  sources.memory.keeps((storedId) => kept.forget(storedId));
+  const cache = new FiguresCache();
+  sources.memory.onEvict((storedId) => cache.evict(storedId));
   return [
     endpoint({
       path: 'live',
       about: {
         summary: 'Visitors on the site now',
         description:
-          'Devices with an event in the last five minutes. With details=true also the foremost pages, countries and referrers, and the last 30 minutes.',
+          'Devices with an event in the last five minutes. With details=true also the top pages, countries and referrers, and the last 30 minutes.',
         answer: liveAnswer,
       },
       schema: liveQuery,
-      answer: (asked, { details }) =>
-        details ? answerLiveDetails(sources.hot, asked) : answerLive(sources.hot, asked),
+      answer: (scope, { details }) =>
+        details ? answerLiveDetails(sources.hot, scope) : answerLive(sources.hot, scope),
     }),
     endpoint({
       path: 'metrics',
       about: {
-        summary: 'The figures of a range, of the range before it, and their course',
+        summary: 'The figures of a range, of the range before it, and over time',
         answer: metricsAnswer,
       },
       schema: metricsQuery,
-      answer: (asked, query) => answerMetrics(sources, asked, query, kept),
+      answer: (scope, query) => answerMetrics(sources, scope, query, cache),
     }),
     ...breakdownInsights(sources).map((question) => endpoint(question)),
     ...trafficInsights(sources).map((question) => endpoint(question)),
@@ -94,49 +94,49 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     endpoint({
       path: 'excluded',
       about: {
-        summary: 'What was understood and not recorded',
+        summary: 'Requests that were accepted but not recorded',
         description:
-          'Bots by type and name, filtered requests by what the site filters, by whole hours in UTC.',
+          'Bots by type and name, filtered requests by the site setting that filtered them. Counted by whole hours in UTC.',
         answer: excludedAnswer,
       },
       schema: excludedQuery,
-      answer: (asked, query) => answerExcluded(sources, asked, query),
+      answer: (scope, query) => answerExcluded(sources, scope, query),
     }),
     endpoint({
       path: 'profiles/:profileId',
-      about: { summary: 'A person, and the last events that name it', answer: profileAnswer },
+      about: { summary: 'A profile and its last events', answer: profileAnswer },
       schema: recordQuery,
-      answer: (asked, _query, { profileId = '' } = {}) => answerProfile(sources, asked, profileId),
+      answer: (scope, _query, { profileId = '' } = {}) => answerProfile(sources, scope, profileId),
     }),
     endpoint({
       path: 'groups/:groupId',
       about: { summary: 'A group', answer: groupAnswer },
       schema: recordQuery,
-      answer: (asked, _query, { groupId = '' } = {}) => answerGroup(sources, asked, groupId),
+      answer: (scope, _query, { groupId = '' } = {}) => answerGroup(sources, scope, groupId),
     }),
     exported({
       path: 'events',
       about: {
-        summary: 'Raw events, newest first, by pages',
+        summary: 'Raw events, newest first, in pages',
         description:
-          'A read client exports its own site; a root client names one of its team. A limit above 1000 counts as 1000.',
+          'A read client exports its own site; a root client names a site of its team. A limit above 1000 counts as 1000.',
         answer: exportAnswer,
       },
       schema: exportQuery,
-      answer: async (asked, query) => ({ json: await answerExport(sources, asked, query) }),
+      answer: async (scope, query) => ({ json: await answerExport(sources, scope, query) }),
     }),
     exported({
       path: 'charts',
-      about: { summary: 'Figures of series of events over time', answer: chartsAnswer },
+      about: { summary: 'Figures of event series over time', answer: chartsAnswer },
       schema: chartsQuery,
-      answer: async (asked, query) => ({ json: await answerCharts(sources, asked, query) }),
+      answer: async (scope, query) => ({ json: await answerCharts(sources, scope, query) }),
     }),
     ...STREAM_FORMS.map((form) =>
       exported({
         path: `events.${form.extension}`,
         about: { summary: form.summary, description: STREAM_NOTE, answer: { contentType: form.mediaType } },
         schema: streamQuery,
-        answer: (asked, query) => streamExport(sources, asked, query, form),
+        answer: (scope, query) => streamExport(sources, scope, query, form),
       }),
     ),
   ];

@@ -1,16 +1,16 @@
 /**
- * What a process keeps of sites between questions, by what they are stored under, so that all of it can be let go when a
- * site is deleted or a person erased.
+ * The caches of a process that hold data of sites. When a site is deleted or a person erased, every cache evicts what it
+ * holds of that site.
  */
 export class SiteMemory {
-  readonly #forgets: ((storedId: string) => void)[] = [];
+  readonly #evicts: ((storedId: string) => void)[] = [];
 
-  /** `forget` lets go of what is kept of a site. */
-  keeps(forget: (storedId: string) => void): void {
-    this.#forgets.push(forget);
+  /** Registers a cache; `evict` removes everything that it holds of the site with this `storedId`. */
+  onEvict(evict: (storedId: string) => void): void {
+    this.#evicts.push(evict);
   }
 
-  forget(storedId: string): void {
-    for (const forget of this.#forgets) forget(storedId);
+  evict(storedId: string): void {
+    for (const evict of this.#evicts) evict(storedId);
   }
 }

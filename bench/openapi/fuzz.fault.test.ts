@@ -24,7 +24,7 @@ const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;
 const DECOYS = 6;
 /** One bucket is tested at a time: the only request that may be rejected as busy. */
-const BUSY = /tested in this moment/;
+const BUSY = /being tested; try again/;
 /** The share of good requests that must succeed: a document cannot state every rule, but it states most. */
 const DONE_SHARE_MIN = 0.05;
 

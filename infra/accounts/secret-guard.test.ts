@@ -64,6 +64,15 @@ test('of wrong secrets that come at once, exactly as many are verified as the li
   expect(await guess(guard, client, HERE, 300)).toEqual({ wrong: FAILURES_MAX, limited: 200 });
 });
 
+test('a right secret that waits behind too many wrong ones is not verified', async () => {
+  const { guard } = startGuard();
+  const { client, secret } = await makeClient('a');
+  const guesses = guess(guard, client, HERE, FAILURES_MAX);
+  const waiting = verify(guard, client, secret, HERE);
+  expect(await guesses).toEqual({ wrong: FAILURES_MAX });
+  expect(await waiting).toBe('limited');
+});
+
 test('a wrong secret that was counted shows what is left, and a limited one when to retry', async () => {
   const { guard } = startGuard();
   const { client } = await makeClient('a');

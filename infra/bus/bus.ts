@@ -4,67 +4,88 @@ import {
   headers as headersOf,
   type JetStreamClient,
   type JetStreamManager,
+  type Msg,
   type NatsConnection,
-  NatsError,
   nanos,
   RetentionPolicy,
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
-import { busError } from './bus-error.ts';
+import type { Metrics } from '../metrics.ts';
+import { busError, isAbsent } from './bus-error.ts';
+import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { KeyedBytes } from './keyed-bytes.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
-/** Where the bus is and who we are. `url` may hold user and password. */
+/** Where the bus is and what we are called there. `url` may contain user and password. */
 export interface BusOptions {
   readonly url: string;
   readonly name: string;
+  /** Where faults of requests, records and streams are counted; without it the counters are not exposed. */
+  readonly metrics?: Metrics;
 }
 
-/** How a bucket is kept. One that exists already stays as it was made. */
+/** How a subscriber answers the requests on its subject. */
+export interface Answering {
+  /**
+   * Returns the answer, or undefined when it cannot be given now. May throw: a `DecodeError` for a request that cannot be
+   * read, anything else for a failure.
+   */
+  readonly reply: (request: Uint8Array) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /** The protocol's answer in place of one that is not given; `away`: `reply` returned undefined. Must not throw. */
+  readonly unavailable: (why: Fault | 'away') => Uint8Array;
+}
+
+/** How a bucket is stored. A bucket that exists already stays as it was created. */
 export interface BucketOptions {
-  /** `memory`: gone when the server ends; then the bucket has to be opened again, too. */
+  /** `memory`: lost when the server ends; then the bucket has to be opened again, too. */
   readonly storage: 'file' | 'memory';
-  /** A value goes so long after it was written; undefined: it stays. */
+  /** A value expires this long after it was written; undefined: never. */
   readonly maxAgeMs?: number;
-  /** Beyond it, writes are refused as `full`; undefined: no bound but the server's. */
+  /** Writes beyond it are rejected as `full`; undefined: only the server's limit applies. */
   readonly bytesMax?: number;
 }
 
-const KEPT: BucketOptions = { storage: 'file' };
+const FILE_BUCKET: BucketOptions = { storage: 'file' };
 
-/** What becomes of the messages of a stream that has no room: the oldest go, and any of this age. */
+/** A stream that discards its oldest messages when it is full, and any message of this age. */
 export interface OldestGo {
   readonly oldestGo: true;
   readonly ageMaxMs: number;
 }
 
-/** A message that may only stand behind another one. */
+/** A message that may only be appended behind a known one. */
 export interface FollowingMessage {
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sequence of the last message of its subject; 0: there is none. */
+  /** Sequence of the last message of its subject; 0: the subject has none. */
   readonly after: number;
   readonly timeoutMs: number;
 }
 
-/** JetStream and core NATS as this program uses them. Reconnects for ever; nothing is lost by a lost connection. */
+/** JetStream and core NATS as this program uses them. Reconnects for ever; a lost connection loses nothing. */
 export class Bus {
   readonly #connection: NatsConnection;
   readonly #jetstream: JetStreamClient;
   readonly #manager: JetStreamManager;
 
+  readonly #faults: BusFaults;
   readonly #reconnected = new Set<() => void>();
   #up = true;
 
-  private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
+  private constructor(
+    connection: NatsConnection,
+    manager: JetStreamManager,
+    { log, faults }: { readonly log: Logger; readonly faults: BusFaults },
+  ) {
     this.#connection = connection;
+    this.#faults = faults;
     void this.#followStatus(log); // Ends with the connection.
     this.#jetstream = connection.jetstream();
     this.#manager = manager;
   }
 
-  /** Connects, waiting for a bus that is still starting. Throws when it is not there within a minute. */
+  /** Connects, waiting for a bus that is still starting. Throws when the bus does not answer within a minute. */
   static async connect(options: BusOptions, log: Logger): Promise<Bus> {
     const url = new URL(options.url);
     const connection = await connect({
@@ -82,7 +103,7 @@ export class Bus {
       ignoreClusterUpdates: true,
     });
     const manager = await connection.jetstreamManager({ checkAPI: false });
-    return new Bus(connection, manager, log);
+    return new Bus(connection, manager, { log, faults: new BusFaults(log, options.metrics) });
   }
 
   /** True while the connection is up. */
@@ -90,14 +111,14 @@ export class Bus {
     return this.#up && !this.#connection.isClosed();
   }
 
-  /** The largest message that the server takes, in bytes. */
+  /** The largest message that the server accepts, in bytes. */
   get messageMaxBytes(): number {
     return this.#connection.info?.max_payload ?? 1_048_576;
   }
 
   /**
-   * Makes sure that a file stream with this one subject exists. A full stream refuses new messages instead of
-   * forgetting old ones, so that what was acknowledged stays; unless it is said that the oldest go.
+   * Makes sure that a file stream with this one subject exists. A full stream rejects new messages instead of
+   * discarding old ones, so that what was acknowledged stays; `oldestGo` makes it discard the oldest.
    */
   async ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
     const limits = {
@@ -157,7 +178,10 @@ export class Bus {
     }
   }
 
-  /** Sequence and headers of the last message of a subject; undefined when it has none, or there is no such stream. */
+  /**
+   * Sequence and headers of the last message of a subject; undefined when the subject has none, or the stream does not
+   * exist.
+   */
   async lastOf(
     name: string,
     subject: string,
@@ -174,7 +198,7 @@ export class Bus {
     }
   }
 
-  /** First and last sequence that a stream holds; an empty stream has `first` = `last` + 1. */
+  /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
   async streamBounds(name: string): Promise<{ readonly first: number; readonly last: number }> {
     try {
       return await streamBounds(this.#manager, name);
@@ -183,7 +207,7 @@ export class Bus {
     }
   }
 
-  /** When the stream was made, in milliseconds since 1970: tells it from one of the same name before it. */
+  /** When the stream was created, in milliseconds since 1970: distinguishes it from an earlier one of the same name. */
   async streamCreatedMs(name: string): Promise<number> {
     try {
       return Date.parse((await this.#manager.streams.info(name)).created);
@@ -192,21 +216,21 @@ export class Bus {
     }
   }
 
-  /** Lets the stream forget every message up to and including `sequence`. */
-  async forget(name: string, sequence: number): Promise<void> {
+  /** Removes every message up to and including `sequence`. */
+  async trim(name: string, sequence: number): Promise<void> {
     try {
       await this.#manager.streams.purge(name, { seq: sequence + 1 });
     } catch (error) {
-      throw busError('forget', error);
+      throw busError('trim', error);
     }
   }
 
-  /** Lets a stream, if it is there, forget every message on subjects that `subject` matches. */
+  /** Removes every message on subjects that `subject` matches; does nothing when the stream does not exist. */
   async purgeSubject(name: string, subject: string): Promise<void> {
     try {
       await this.#manager.streams.purge(name, { filter: subject });
     } catch (error) {
-      if (!isAbsent(error)) throw busError('forget', error);
+      if (!isAbsent(error)) throw busError('purge', error);
     }
   }
 
@@ -219,7 +243,7 @@ export class Bus {
     }
   }
 
-  /** The messages that a stream holds now, one after the other. */
+  /** The messages that are in a stream now, in order. */
   async *messages(name: string): AsyncGenerator<StreamMessage> {
     const { first, last } = await this.streamBounds(name);
     for (let sequence = first; sequence <= last; sequence += 1) {
@@ -233,7 +257,7 @@ export class Bus {
     }
   }
 
-  /** The messages on subjects that `subject` matches, of a stream that may be missing, one after the other to the end. */
+  /** The messages on subjects that `subject` matches, in order up to the end; none when the stream does not exist. */
   async *messagesOf(name: string, subject: string): AsyncGenerator<StreamMessage> {
     for (let sequence = 1; ; ) {
       // The library's type of a request leaves this kind out.
@@ -252,13 +276,23 @@ export class Bus {
     }
   }
 
-  /** Opens a reader of a stream that starts at `sequence`. Every reader sees every message. */
+  /** Opens a reader of a stream that starts at `sequence`. Every reader gets every message. */
   reader(stream: string, sequence: number): StreamReader {
-    return new StreamReader(this.#manager, this.#jetstream, stream, sequence);
+    return new StreamReader(
+      { manager: this.#manager, jetstream: this.#jetstream, faults: this.#faults },
+      stream,
+      sequence,
+    );
   }
 
-  /** A bucket of named bytes with revisions; made when absent, to be kept for ever unless `options` say otherwise. */
-  async keyed(bucket: string, { storage, maxAgeMs, bytesMax }: BucketOptions = KEPT): Promise<KeyedBytes> {
+  /**
+   * A bucket of named bytes with revisions; created when absent, with values that never expire unless `options` say
+   * otherwise.
+   */
+  async keyed(
+    bucket: string,
+    { storage, maxAgeMs, bytesMax }: BucketOptions = FILE_BUCKET,
+  ): Promise<KeyedBytes> {
     try {
       const kv = await this.#jetstream.views.kv(bucket, {
         history: 1,
@@ -267,13 +301,16 @@ export class Bus {
         ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
         ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
       });
-      return new KeyedBytes(kv, this.#reconnected);
+      return new KeyedBytes(kv, {
+        reconnected: this.#reconnected,
+        noteFault: this.#faults.ofRecords(bucket),
+      });
     } catch (error) {
       throw busError('bucket', error);
     }
   }
 
-  /** Asks whoever answers `subject`. */
+  /** Sends a request and returns the answer of the subscriber to `subject`. */
   async ask(subject: string, bytes: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
     try {
       return (await this.#connection.request(subject, bytes, { timeout: timeoutMs })).data;
@@ -282,17 +319,17 @@ export class Bus {
     }
   }
 
-  /** Answers questions on `subject` until the returned function is called. An answer of undefined is not sent. */
-  answer(
-    subject: string,
-    reply: (bytes: Uint8Array) => Promise<Uint8Array | undefined> | Uint8Array,
-  ): () => void {
+  /**
+   * Answers requests on `subject` until the returned function is called. Every request gets an answer: one that cannot
+   * be read, or whose reply fails, is counted and answered as unavailable. `subject` is a kind, a dot and a number.
+   */
+  answer(subject: string, answering: Answering): () => void {
+    const noteFault = this.#faults.ofRequests(subject.replace(/\..*$/, ''));
     const subscription = this.#connection.subscribe(subject, {
-      callback: (_error, message) => {
-        // A failed answer is the asker's timeout; `reply` reports its own failures.
-        void Promise.resolve(reply(message.data)).then((bytes) => {
-          if (bytes !== undefined) message.respond(bytes);
-        });
+      callback: (error, message) => {
+        if (error === null)
+          void this.#respond(message, answering, noteFault); // Catches everything.
+        else noteFault(error);
       },
     });
     return () => subscription.unsubscribe();
@@ -317,6 +354,24 @@ export class Bus {
     return () => subscription.unsubscribe();
   }
 
+  async #respond(message: Msg, answering: Answering, noteFault: NoteFault): Promise<void> {
+    let why: Fault | 'away' = 'away';
+    try {
+      const answer = await answering.reply(message.data);
+      if (answer !== undefined) {
+        message.respond(answer);
+        return;
+      }
+    } catch (error) {
+      why = noteFault(error);
+    }
+    try {
+      message.respond(answering.unavailable(why));
+    } catch (error) {
+      noteFault(error);
+    }
+  }
+
   /** Sends what is buffered and closes. */
   async close(): Promise<void> {
     if (!this.#connection.isClosed()) await this.#connection.close();
@@ -335,9 +390,4 @@ export class Bus {
       }
     }
   }
-}
-
-/** Whether there is no such stream, or no such message in it. */
-function isAbsent(error: unknown): boolean {
-  return error instanceof NatsError && error.api_error?.code === 404;
 }

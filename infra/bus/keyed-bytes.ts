@@ -1,5 +1,10 @@
 import type { KV } from 'nats';
+import type { Logger } from '../log.ts';
 import { busError } from './bus-error.ts';
+import type { NoteFault } from './bus-faults.ts';
+
+/** How long after a watch broke it is started again. */
+const WATCH_AGAIN_MS = 1_000;
 
 /** A stored value and the revision that a compare-and-set of it must name. */
 export interface KeyedValue {
@@ -9,19 +14,27 @@ export interface KeyedValue {
   readonly revision: number;
 }
 
-/** What the library's buckets can do and its type `KV` leaves out. */
+/** A method of the library's buckets that its type `KV` omits. */
 interface TrimsTombstones {
   purgeDeletes(olderThanMs: number): Promise<unknown>;
+}
+
+/** What a bucket shares with its connection. */
+export interface KeyedBytesDeps {
+  /** Called after each reconnect. */
+  readonly reconnected: Set<() => void>;
+  /** Counts and logs a record that a watcher could not use. */
+  readonly noteFault: NoteFault;
 }
 
 /** Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`. */
 export class KeyedBytes {
   readonly #kv: KV;
-  readonly #reconnected: Set<() => void>;
+  readonly #deps: KeyedBytesDeps;
 
-  constructor(kv: KV, reconnected: Set<() => void>) {
+  constructor(kv: KV, deps: KeyedBytesDeps) {
     this.#kv = kv;
-    this.#reconnected = reconnected;
+    this.#deps = deps;
   }
 
   async get(key: string): Promise<KeyedValue | undefined> {
@@ -51,59 +64,86 @@ export class KeyedBytes {
     }
   }
 
-  /** Forgets which keys were removed: until then each leaves its name behind. A watch that was lost may not hear of it. */
+  /** Trims the markers that removed keys leave behind. A watch that was lost meanwhile may not see those removals. */
   async trimTombstones(): Promise<void> {
     try {
       await (this.#kv as KV & TrimsTombstones).purgeDeletes(0);
     } catch (error) {
-      throw busError('forget removed keys', error);
+      throw busError('trim removed keys', error);
     }
   }
 
   /** The keys that exist. */
   async keys(): Promise<string[]> {
-    const keys: string[] = [];
-    for await (const key of await this.#kv.keys()) keys.push(key);
-    return keys;
+    try {
+      const keys: string[] = [];
+      for await (const key of await this.#kv.keys()) keys.push(key);
+      return keys;
+    } catch (error) {
+      throw busError('keys', error);
+    }
   }
 
   /**
-   * Calls `change` for every present key and then for each change, in order; resolves once the present ones were
-   * seen. The returned function ends it. After a lost connection every key is told again: the library would notice the
-   * lost watch only by its silence, seconds later.
+   * Calls `change` for every present key and then for each change, in order; resolves after the present ones. The
+   * returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
+   * connection's) and skipped.
+   *
+   * After a lost connection every key comes again: the library would notice the lost watch only by its silence, seconds
+   * later.
    */
-  async watch(change: (value: KeyedValue) => void): Promise<() => void> {
-    let current = await this.#watchOnce(change);
+  async watch(change: (value: KeyedValue) => void, log?: Logger): Promise<() => void> {
+    const apply = (value: KeyedValue) => this.#apply(change, value, log);
     let ended = false;
-    const again = () => {
-      void this.#watchOnce(change).then(
-        (stop) => {
-          (ended ? stop : current)();
-          if (!ended) current = stop;
-        },
-        () => {}, // The connection was lost once more; its return calls this again.
-      );
+    let current = () => {};
+    const start = async () => {
+      const { stop, reading } = await this.#watchOnce(apply);
+      current();
+      current = stop;
+      if (ended) stop();
+      reading.catch((error: unknown) => {
+        this.#deps.noteFault(error, log);
+        setTimeout(again, WATCH_AGAIN_MS).unref();
+      });
     };
-    this.#reconnected.add(again);
+    const again = () => {
+      if (!ended) void start().catch(() => {}); // The connection was lost once more; its return calls this again.
+    };
+    await start();
+    this.#deps.reconnected.add(again);
     return () => {
       ended = true;
-      this.#reconnected.delete(again);
+      this.#deps.reconnected.delete(again);
       current();
     };
   }
 
-  async #watchOnce(change: (value: KeyedValue) => void): Promise<() => void> {
+  async #watchOnce(apply: (value: KeyedValue) => void): Promise<Watch> {
     let seen: () => void = () => {};
     const caughtUp = new Promise<void>((resolve) => {
       seen = resolve;
     });
     const watcher = await this.#kv.watch({ initializedFn: () => seen() });
     const reading = (async () => {
-      for await (const entry of watcher) change(keyedValue(entry));
+      for await (const entry of watcher) apply(keyedValue(entry));
     })();
     await Promise.race([caughtUp, reading]);
-    return () => watcher.stop();
+    return { stop: () => watcher.stop(), reading };
   }
+
+  #apply(change: (value: KeyedValue) => void, value: KeyedValue, log: Logger | undefined): void {
+    try {
+      change(value);
+    } catch (error) {
+      this.#deps.noteFault(error, log, { key: value.key, revision: value.revision });
+    }
+  }
+}
+
+/** One watch of the library; `reading` rejects when it breaks. */
+interface Watch {
+  readonly stop: () => void;
+  readonly reading: Promise<void>;
 }
 
 function keyedValue(entry: {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Logger } from '../log.ts';
+import { DecodeError } from './decode-error.ts';
 import type { KeyedBytes, KeyedValue } from './keyed-bytes.ts';
 
 /** A value and the revision that a compare-and-set of it must name. */
@@ -16,8 +17,8 @@ export type MirrorListener<Value> = (
 ) => void;
 
 /**
- * All values of a bucket whose keys begin with `prefix`, read as JSON by a schema, in memory. `followBucket` fills it and
- * keeps it up to date, so that a look-up costs no I/O and a change is known everywhere within moments.
+ * All values of a bucket whose keys begin with `prefix`, read as JSON by a schema, in memory. `followBucket` fills and
+ * updates it, so that a look-up costs no I/O and every process sees a change within moments.
  */
 export class Mirror<Value> {
   readonly prefix: string;
@@ -48,45 +49,42 @@ export class Mirror<Value> {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Takes a change over. Returns what is wrong with a value that cannot be read: the last good one stays then. */
-  take({ key, bytes, revision }: KeyedValue): string | undefined {
+  /**
+   * Applies a change.
+   * @throws {DecodeError} when the value cannot be read; the last readable one stays, so that a damaged record neither
+   * grants nor denies access
+   */
+  take({ key, bytes, revision }: KeyedValue): void {
     const before = this.#entries.get(key);
     if (bytes === undefined) {
       this.#entries.delete(key);
       if (before !== undefined) for (const listener of this.#listeners) listener(undefined, before);
-      return undefined;
+      return;
     }
-    // After a lost connection everything is told again.
-    if (before !== undefined && before.revision >= revision) return undefined;
+    // After a lost connection every key comes again.
+    if (before !== undefined && before.revision >= revision) return;
     const parsed = this.#schema.safeParse(jsonOf(bytes));
-    if (!parsed.success) return parsed.error.issues[0]?.message ?? 'unreadable';
+    if (!parsed.success) throw new DecodeError(parsed.error.issues[0]?.message ?? 'unreadable');
     const after = { key, value: parsed.data, revision };
     this.#entries.set(key, after);
     for (const listener of this.#listeners) listener(after, before);
-    return undefined;
   }
 }
 
 /**
- * Keeps mirrors of one bucket up to date until the returned function is called; resolves once everything that is stored
- * now is known. Keys of no mirror are passed over.
+ * Updates mirrors of one bucket until the returned function is called; resolves once everything that is stored now is
+ * known. Keys of no mirror are ignored, and so are records that cannot be read; the bucket counts and logs the latter.
  */
 export async function followBucket(
   bucket: KeyedBytes,
   mirrors: readonly Pick<Mirror<unknown>, 'prefix' | 'take'>[],
   log: Logger,
 ): Promise<() => void> {
-  return bucket.watch((value) => {
-    const mirror = mirrors.find(({ prefix }) => value.key.startsWith(prefix));
-    const problem = mirror?.take(value);
-    if (problem === undefined) return;
-    // The last good value stays: a damaged one must not open a door, nor shut everybody out without a word.
-    const { key, revision } = value;
-    log.error({ key, revision, problem }, 'a stored record cannot be read; it is ignored');
-  });
+  const take = (value: KeyedValue) => mirrors.find(({ prefix }) => value.key.startsWith(prefix))?.take(value);
+  return bucket.watch(take, log);
 }
 
-/** The bytes that a mirror reads `value` from. */
+/** Encodes `value` as a mirror reads it. */
 export function encodeJson(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value));
 }
@@ -95,6 +93,6 @@ function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch {
-    return undefined; // The schema refuses it with a message.
+    return undefined; // The schema rejects it with a message.
   }
 }

@@ -21,7 +21,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** Reads until all were read, `atOnce` of those that are asked for at the most; returns them in their order. */
+/** Reads every message, taking at most `atOnce` of those that one read asks for; returns them in their order. */
 async function readAll(atOnce: number): Promise<string[]> {
   const reader = bus.reader(STREAM, 1);
   const read: string[] = [];

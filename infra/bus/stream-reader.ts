@@ -5,11 +5,11 @@ import {
   DeliverPolicy,
   type JetStreamClient,
   type JetStreamManager,
-  type JsMsg,
   nanos,
   ReplayPolicy,
 } from 'nats';
-import { busError } from './bus-error.ts';
+import { busError, isAbsent, StreamGapError } from './bus-error.ts';
+import type { BusFaults } from './bus-faults.ts';
 
 const CONSUMER_IDLE_MS = 300_000;
 
@@ -19,13 +19,25 @@ export interface StreamMessage {
   readonly bytes: Uint8Array;
 }
 
+/** The connection that a reader uses. */
+export interface StreamReaderDeps {
+  readonly manager: JetStreamManager;
+  readonly jetstream: JetStreamClient;
+  readonly faults: BusFaults;
+}
+
 /**
  * Reads one stream in order from a sequence on, without holes and without repeats, whatever happens to the server in
- * between: the position is ours, so a reader that was lost is opened again where we stopped.
+ * between: the position is ours, so the reader opens a lost consumer again where it stopped.
+ *
+ * Only for streams from which nothing is removed before every reader is past it: a message that is missing at our
+ * position is a `StreamGapError`. Streams with legal holes (dead letters, feeds) are read with `Bus.messages` and
+ * `Bus.messagesOf`.
  */
 export class StreamReader {
   readonly #manager: JetStreamManager;
   readonly #jetstream: JetStreamClient;
+  readonly #faults: BusFaults;
   readonly #stream: string;
   #nextSequence: number;
   #consumer: Consumer | undefined;
@@ -33,16 +45,19 @@ export class StreamReader {
   #messages: ConsumerMessages | undefined;
   #closed = false;
 
-  constructor(manager: JetStreamManager, jetstream: JetStreamClient, stream: string, sequence: number) {
+  constructor({ manager, jetstream, faults }: StreamReaderDeps, stream: string, sequence: number) {
     this.#manager = manager;
     this.#jetstream = jetstream;
+    this.#faults = faults;
     this.#stream = stream;
     this.#nextSequence = sequence;
   }
 
   /**
-   * Waits for messages, `waitMs` at the most, and gives each to `take` as it arrives; ends when `messagesMax` came,
-   * nothing came in time, `take` answers false, or the reader is closed. Throws a retryable BusError when the server is away.
+   * Waits for messages, at most `waitMs`, and gives each to `take` as it arrives. Ends after `messagesMax` messages,
+   * when none comes in time, when `take` returns false, or when the reader is closed.
+   * @throws {BusError} retryable, when the server is away
+   * @throws {StreamGapError} when messages are missing at our position
    */
   async read(messagesMax: number, waitMs: number, take: (message: StreamMessage) => boolean): Promise<void> {
     const from = this.#nextSequence;
@@ -51,62 +66,71 @@ export class StreamReader {
       if (this.#closed) return;
       const messages = await consumer.fetch({ max_messages: messagesMax, expires: Math.max(1_000, waitMs) });
       this.#messages = messages;
-      // Closed while it was opened: the server would be silent until the time is over.
+      // Closed while the fetch began: without this the fetch would wait until its time is over.
       if (this.#closed) void messages.close();
+      let unexpected = 0;
       for await (const message of messages) {
-        if (!this.#accept(message)) break;
-        if (!take({ sequence: message.seq, bytes: message.data })) {
-          // Not awaited: the close waits for the iteration to end, which is this very loop.
-          void messages.close();
-          break;
+        if (message.seq !== this.#nextSequence) unexpected = message.seq;
+        else {
+          this.#nextSequence += 1;
+          if (take({ sequence: message.seq, bytes: message.data })) continue;
         }
+        // Not awaited: the close waits for the iteration to end, which is this very loop.
+        void messages.close();
+        break;
       }
-      if (this.#nextSequence - from < messagesMax && !this.#closed) await this.#letGoOfSent(consumer);
+      if (unexpected !== 0) await this.#distrust(unexpected);
+      else if (this.#nextSequence - from < messagesMax && !this.#closed) await this.#dropSkipping(consumer);
     } catch (error) {
       this.#consumer = undefined;
+      if (error instanceof StreamGapError) this.#faults.gap(error);
       throw busError('read', error);
     } finally {
       this.#messages = undefined;
     }
   }
 
-  /** Ends the reader for good, also one that waits in `read`. */
+  /** Ends the reader for good, also while `read` waits. */
   async close(): Promise<void> {
     this.#closed = true;
     const name = this.#consumerName;
     await this.#messages?.close();
     this.#consumer = undefined;
     if (name === '') return;
-    // The server drops an idle reader by itself, so a failure here costs nothing.
+    // The server drops an idle consumer by itself, so a failure here costs nothing.
     await this.#manager.consumers.delete(this.#stream, name).catch(() => false);
   }
 
   /**
-   * The server may have sent more than was taken, and sends nothing twice: what was not waited for would come only behind
-   * the next message of the stream, whenever that is. So it is asked for anew, by another reader on the server.
+   * The server may have sent more than was taken, and sends nothing twice: the rest would come only behind the next
+   * message of the stream. So the next read opens another consumer at our position.
    */
-  async #letGoOfSent(consumer: Consumer): Promise<void> {
+  async #dropSkipping(consumer: Consumer): Promise<void> {
     const { delivered } = await consumer.info();
     if (delivered.stream_seq >= this.#nextSequence) this.#consumer = undefined;
   }
 
-  /** True when `message` is the next one. A repeat is passed over; a hole means the reader on the server is wrong. */
-  #accept(message: JsMsg): boolean {
-    if (message.seq !== this.#nextSequence) {
-      this.#consumer = undefined;
-      return false;
+  /**
+   * Handles a message that is not the next one. Either the consumer repeats or skips messages, or the stream lacks the
+   * next one.
+   */
+  async #distrust(sequence: number): Promise<void> {
+    this.#consumer = undefined;
+    if (sequence < this.#nextSequence) return;
+    try {
+      await this.#manager.streams.getMessage(this.#stream, { seq: this.#nextSequence });
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      throw new StreamGapError(this.#stream, this.#nextSequence, sequence);
     }
-    this.#nextSequence += 1;
-    return true;
   }
 
   async #open(): Promise<Consumer> {
     if (this.#consumer !== undefined) return this.#consumer;
     const { first, last } = await streamBounds(this.#manager, this.#stream);
-    // After a purge the stream may start later than where we stopped: those messages were flushed by us.
-    if (this.#nextSequence < first) this.#nextSequence = first;
-    if (this.#nextSequence > last + 1)
-      throw new Error(`stream ${this.#stream} ends at ${last}, before our position`);
+    const expected = this.#nextSequence;
+    if (expected < first) throw new StreamGapError(this.#stream, expected, first);
+    if (expected > last + 1) throw new StreamGapError(this.#stream, expected, last);
     const created = await this.#manager.consumers.add(this.#stream, {
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,
@@ -122,7 +146,7 @@ export class StreamReader {
   }
 }
 
-/** First and last sequence that a stream holds; an empty stream has `first` = `last` + 1. */
+/** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
 export async function streamBounds(
   manager: JetStreamManager,
   stream: string,

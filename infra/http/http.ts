@@ -52,8 +52,6 @@ export interface Reply {
    * ended when the peer goes away, or takes nothing for a minute.
    */
   stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
-  /** Runs when the peer goes away before the answer. */
-  onAbort(listener: () => void): void;
 }
 
 /** One route. `readHead` runs at once, `answer` when the body is complete (at once without one). */
@@ -364,10 +362,6 @@ class OpenReply implements Reply {
     this.#settled();
     this.#response.cork(act);
     this.#aborted?.();
-  }
-
-  onAbort(listener: () => void): void {
-    this.#aborted = listener;
   }
 
   abort(): void {

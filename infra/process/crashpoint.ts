@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 
 /**
- * The places at which a test may kill a process with nothing flushed or closed, to show that what follows repairs it.
- * Each names the gap between two durable steps.
+ * The points at which a test may kill a process with nothing flushed or closed, to show that a restart repairs it. Each
+ * names the gap between two durable steps.
  */
 export const CRASH_POINTS = [
   'flush:before-intent',
@@ -27,7 +27,7 @@ export type CrashPoint = (typeof CRASH_POINTS)[number];
 
 /**
  * Arms one crash point from text of the form `name` or `name:after=N` (skip the first N visits). Returns the function
- * that the program calls at each point; unarmed, it does nothing.
+ * that the program calls at each point; it does nothing unless armed.
  */
 export function crashPoints(armed: string): (point: CrashPoint) => void {
   if (armed === '') return () => {};

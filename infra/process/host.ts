@@ -11,7 +11,7 @@ import { exitWithParent } from './parent-watch.ts';
 
 const DRAIN_MAX_MS = 15_000;
 
-/** What a service is given to live in a process. */
+/** What a service gets from its process. */
 export interface HostContext {
   readonly config: Config;
   readonly log: Logger;
@@ -22,7 +22,7 @@ export interface HostContext {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** One thing that `/healthz/ready` asks about. `since` is in milliseconds since 1970. */
+/** One dependency as `/healthz/ready` reports it. `since` is in milliseconds since 1970. */
 export interface Dependency {
   readonly name: string;
   readonly up: boolean;
@@ -31,20 +31,20 @@ export interface Dependency {
 
 /** A mounted service. */
 export interface Mounted {
-  /** What it cannot work without, and whether that is there. */
+  /** What the service cannot work without, and whether it is available. */
   dependencies(): readonly Dependency[];
-  /** Finishes what was accepted and lets go of everything. */
+  /** Finishes what was accepted and releases every resource. */
   stop(): Promise<void>;
 }
 
-/** What `main.ts` of a room that answers HTTP exports. */
+/** The export of `main.ts` in a room that answers HTTP. */
 export interface Mountable {
   mount(context: HostContext): Promise<Mounted>;
 }
 
 /**
- * Runs the rooms named on the command line in one process behind one port: `host.js ingest query`, or each alone.
- * The names are resolved at run time, so that this file knows no room.
+ * Runs the rooms named on the command line in one process on one port: `host.js ingest query`, or each alone. The names
+ * are resolved at run time, so that this file knows no room.
  */
 async function main(rooms: readonly string[]): Promise<void> {
   const config = readConfig();
@@ -52,7 +52,10 @@ async function main(rooms: readonly string[]): Promise<void> {
   exitWithParent();
   await portIsFree(config.HOST, config.PORT);
   const metrics = new Metrics();
-  const bus = await Bus.connect({ url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}` }, log);
+  const bus = await Bus.connect(
+    { url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}`, metrics },
+    log,
+  );
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
@@ -93,7 +96,7 @@ async function main(rooms: readonly string[]): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
 }
 
-/** Rejects when somebody listens there: the HTTP library would share the port without a word. */
+/** Rejects when another process listens on the port: the HTTP library would silently share it. */
 function portIsFree(host: string, port: number): Promise<void> {
   if (port === 0) return Promise.resolve();
   return new Promise((resolve, reject) => {

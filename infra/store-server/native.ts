@@ -28,7 +28,6 @@ export interface Native {
     rest: Buffer,
     countLines: boolean,
   ): Promise<NativeWrite>;
-  EngineVersion(): string;
 }
 
 /**

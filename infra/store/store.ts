@@ -10,7 +10,7 @@ const QUERY_TEXT_MAX_BYTES = 67_108_864;
 /** More rows than any insert has. */
 const ONE_BLOCK_ROWS = '16777216';
 /** Limit for inserts whose keys were recorded by a store that was killed before it had the rows. */
-const TAKES_MAX = 20;
+const INSERTS_MAX = 20;
 
 export interface StoreOptions {
   /** May contain user and password. */
@@ -113,19 +113,19 @@ export class Store {
   async insertOnce(insert: KeyedInsert): Promise<void> {
     const { table, columns, chunks, key, isRepeat } = insert;
     if (!isRepeat) return this.insertRowBinary(table, columns, chunks, key);
-    for (let take = 0; take < TAKES_MAX; take += 1) {
-      if (await this.#holds(insert)) return;
+    for (let attempt = 0; attempt < INSERTS_MAX; attempt += 1) {
+      if (await this.#hasRows(insert)) return;
       // A first attempt that still runs in the store has the first of these keys, so one of the two is dropped.
-      await this.insertRowBinary(table, columns, chunks, take === 0 ? key : `${key}:${take}`);
+      await this.insertRowBinary(table, columns, chunks, attempt === 0 ? key : `${key}:${attempt}`);
     }
-    if (await this.#holds(insert)) return;
-    throw new StoreError(`${table}: rows of ${key} are not visible after ${TAKES_MAX} inserts`, {
+    if (await this.#hasRows(insert)) return;
+    throw new StoreError(`${table}: rows of ${key} are not visible after ${INSERTS_MAX} inserts`, {
       kind: 'fatal',
       failure: 'server',
     });
   }
 
-  async #holds({ table, present }: KeyedInsert): Promise<boolean> {
+  async #hasRows({ table, present }: KeyedInsert): Promise<boolean> {
     const sql = `SELECT 1 AS found FROM ${table} WHERE ${present.sql} LIMIT 1`;
     return (await this.query(sql, present.parameters)).length > 0;
   }
@@ -141,7 +141,7 @@ export class Store {
     key: string | undefined,
   ): Promise<void> {
     const names = columns.map((column) => `\`${column}\``).join(', ');
-    await told(async () => {
+    await withStoreErrors(async () => {
       const { stream } = await this.#client.exec({
         query: `INSERT INTO ${table} (${names}) FORMAT RowBinary`,
         values: Readable.from(chunks, { objectMode: false }),
@@ -162,7 +162,7 @@ export class Store {
 
   /** All rows of a result. */
   async query<Row>(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<Row[]> {
-    return told(async () => (await this.#ask(sql, parameters, settings)).json<Row>());
+    return withStoreErrors(async () => (await this.#ask(sql, parameters, settings)).json<Row>());
   }
 
   /** The rows of a result as they arrive, in groups; memory does not grow with their number. */
@@ -171,11 +171,11 @@ export class Store {
     parameters?: StoreParameters,
     settings?: StoreSettings,
   ): AsyncGenerator<Row[]> {
-    const result = await told(() => this.#ask(sql, parameters, settings));
+    const result = await withStoreErrors(() => this.#ask(sql, parameters, settings));
     const groups = result.stream<Row>()[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const group = await told(() => groups.next());
+        const group = await withStoreErrors(() => groups.next());
         if (group.done) return;
         yield (group.value as readonly { json(): Row }[]).map((row) => row.json());
       }
@@ -193,7 +193,7 @@ export class Store {
     parameters?: StoreParameters,
     settings?: StoreSettings,
   ): AsyncGenerator<Buffer, void, void> {
-    const { stream } = await told(() =>
+    const { stream } = await withStoreErrors(() =>
       this.#client.exec({
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
@@ -203,7 +203,7 @@ export class Store {
     const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
     try {
       for (;;) {
-        const piece = await told(() => pieces.next());
+        const piece = await withStoreErrors(() => pieces.next());
         if (piece.done) return;
         yield piece.value;
       }
@@ -214,7 +214,7 @@ export class Store {
 
   /** Runs a statement whose result is not needed. */
   async command(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<void> {
-    await told(() =>
+    await withStoreErrors(() =>
       this.#client.command({
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
@@ -231,7 +231,9 @@ export class Store {
   async createDatabase(): Promise<void> {
     const client = connect({ ...this.#options, database: 'default' });
     try {
-      await told(() => client.command({ query: `CREATE DATABASE IF NOT EXISTS \`${this.database}\`` }));
+      await withStoreErrors(() =>
+        client.command({ query: `CREATE DATABASE IF NOT EXISTS \`${this.database}\`` }),
+      );
     } finally {
       await client.close();
     }
@@ -278,7 +280,7 @@ function kindOf(code: number): StoreErrorKind {
 }
 
 /** Runs a call of the client and converts its errors to `StoreError`. */
-async function told<T>(call: () => Promise<T>): Promise<T> {
+async function withStoreErrors<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {

@@ -29,16 +29,14 @@ const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
 /** Starts the same nats-server as `npm start`, with the same sync setting. */
 export async function startNatsServer(
-  options: { readonly dataDir?: string; readonly port?: number } = {},
+  options: { readonly dataDir?: string; readonly port?: number; readonly fileBytesMax?: number } = {},
 ): Promise<NatsServer> {
   const server = await ensureNatsServer({ ...process.env, NATS_URL: '' });
   const port = options.port ?? (await freePort('127.0.0.1'));
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'footfall-nats-'));
   const configPath = join(folder, 'nats.conf');
-  writeFileSync(
-    configPath,
-    natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax: FILE_BYTES_MAX }),
-  );
+  const fileBytesMax = options.fileBytesMax ?? FILE_BYTES_MAX;
+  writeFileSync(configPath, natsConfig({ port, storeDir: folder, login: undefined, fileBytesMax }));
   let child = await launch(server.path, configPath, port);
   return {
     url: `nats://127.0.0.1:${port}`,

@@ -128,8 +128,8 @@ export class SessionQuestions {
     while (queue.silent && !this.#stopped) {
       await wait(PROBE_EVERY_MS, undefined, { ref: false });
       try {
-        await this.#bus.ask(sessionLookupSubjectOf(queue.partition), nothing, PROBE_EVERY_MS);
-        queue.silent = false;
+        const answer = await this.#bus.ask(sessionLookupSubjectOf(queue.partition), nothing, PROBE_EVERY_MS);
+        if (decodeSessionAnswers(answer) !== undefined) queue.silent = false;
       } catch {
         // Still silent.
       }
@@ -149,7 +149,7 @@ export class SessionQuestions {
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
       const answers = decodeSessionAnswers(await this.#askPatiently(queue.partition, bytes));
-      if (answers.length === group.length) return answers;
+      if (answers?.length === group.length) return answers;
     } catch {
       // Counted below. The event goes on with an id that every node derives alike.
     }

@@ -7,6 +7,7 @@ import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
+  encodeSessionsUnavailable,
   type SessionAnswer,
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
@@ -223,10 +224,13 @@ describe('late revenue', () => {
       answerLate = resolve;
     });
     const partition = partitionOf('s', 'd', PARTITIONS);
-    const stop = bus.answer(sessionLookupSubjectOf(partition), async (bytes) => {
-      const questions = decodeSessionQuestions(bytes);
-      if (questions.some(({ credit }) => credit)) await late;
-      return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: async (bytes) => {
+        const questions = decodeSessionQuestions(bytes);
+        if (questions.some(({ credit }) => credit)) await late;
+        return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
+      },
+      unavailable: encodeSessionsUnavailable,
     });
     const paid = findSession({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
     expect(await findSession({})).toMatchObject({ kind: 'granted' });
@@ -250,6 +254,33 @@ test('an id is derived while the owner is silent, and the owner decides again wh
     .poll(() => findSession({}), { timeout: 10_000 })
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
+
+test.each([
+  ['says that it is unavailable', encodeSessionsUnavailable()],
+  ['answers in a version of its own', Uint8Array.of(99, 0, 0, 0, 0)],
+  ['answers with garbage', Buffer.from('garbage')],
+  ['answers other questions', encodeSessionAnswers([])],
+])(
+  'an id is derived at once while the owner %s, and the owner decides again afterwards',
+  async (_, answer) => {
+    owner.stop();
+    const partition = partitionOf('s', 'd', PARTITIONS);
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: () => answer,
+      unavailable: encodeSessionsUnavailable,
+    });
+    expect(await findSession({})).toMatchObject({
+      kind: 'derived',
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    });
+    stop();
+    owner = startOwner(bus, PARTITIONS);
+    owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+    await expect
+      .poll(() => findSession({}), { timeout: 10_000 })
+      .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+  },
+);
 
 test('an id is derived from the arrival of the event, however long the owner was waited for', async () => {
   owner.stop();

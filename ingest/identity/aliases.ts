@@ -2,7 +2,7 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Logger } from '../../infra/log.ts';
-import { ALIASES_BUCKET, type Alias, decodeAlias } from '../entity-update.ts';
+import { ALIASES_BUCKET, type Alias, decodeAlias, encodeAlias } from '../entity-update.ts';
 
 /** Every collector has all of them in memory; above this, new ones are rejected. */
 const ALIASES_MAX = 1_000_000;
@@ -64,7 +64,7 @@ export class Aliases {
     for (let attempt = 1; ; attempt += 1) {
       const stored = await this.#bucket.get(key);
       try {
-        await this.#bucket.put(key, Buffer.from(JSON.stringify(alias)), stored?.revision ?? 0);
+        await this.#bucket.put(key, encodeAlias(alias), stored?.revision ?? 0);
         this.#targets.set(key, profileId);
         return 'stored';
       } catch (error) {

@@ -51,13 +51,13 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-interface Sender {
+interface TrackSender {
   readonly id: string;
   readonly secret: string;
   readonly address: string;
 }
 
-function headersOf({ id, secret, address }: Sender): Record<string, string> {
+function headersOf({ id, secret, address }: TrackSender): Record<string, string> {
   return {
     'content-type': 'application/json',
     'service-client-id': id,
@@ -66,7 +66,7 @@ function headersOf({ id, secret, address }: Sender): Record<string, string> {
   };
 }
 
-function track(sender: Sender, headers: Record<string, string> = {}): Promise<Response> {
+function track(sender: TrackSender, headers: Record<string, string> = {}): Promise<Response> {
   const init = { method: 'POST', headers: { ...headersOf(sender), ...headers } };
   return fetch(`${collector.url}/track`, { ...init, body: JSON.stringify(VIEW) });
 }

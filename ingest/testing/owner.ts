@@ -3,9 +3,11 @@ import { sessionIdOf } from '../event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
+  encodeSessionsUnavailable,
   type SessionAnswer,
   type SessionQuestion,
   sessionLookupSubjectOf,
+  sessionLookupVersionOf,
 } from '../session-lookup.ts';
 
 /** A minimal owner of partitions, which answers session look-ups as a test tells it to. */
@@ -35,11 +37,15 @@ export function startOwner(bus: Bus, partitions: number): TestOwner {
     },
   };
   for (let partition = 0; partition < partitions; partition += 1) {
-    const stop = bus.answer(sessionLookupSubjectOf(partition), (bytes) => {
-      const questions = decodeSessionQuestions(bytes);
-      owner.questions.push(...questions);
-      owner.groups.push(questions.length);
-      return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: (bytes) => {
+        const questions = decodeSessionQuestions(bytes);
+        owner.questions.push(...questions);
+        owner.groups.push(questions.length);
+        const answers = questions.map((question) => owner.answer(question));
+        return encodeSessionAnswers(answers, sessionLookupVersionOf(bytes));
+      },
+      unavailable: encodeSessionsUnavailable,
     });
     stops.push(stop);
   }

@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import type { Bus } from '../../infra/bus/bus.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import type { Logger } from '../../infra/log.ts';
 
@@ -34,16 +37,27 @@ export async function publishDeadLetter(
   await bus.publish(deadLetterSubjectOf(partition), letter, PUBLISH_TIMEOUT_MS);
 }
 
-export function encodeDeadLetter({ bytes, ...place }: DeadLetter): Uint8Array {
-  const head = Buffer.from(JSON.stringify(place));
+const LETTER_VERSION = 1;
+const headSchema = z.object({
+  stream: z.enum(['events', 'records']),
+  partition: z.int().min(0),
+  sequence: z.int().min(0),
+  reason: z.string(),
+});
+
+/** `u32 headBytes │ head (JSON with a version; without one it is version 0, which is otherwise the same) │ message`. */
+export function encodeDeadLetter({ bytes, ...origin }: DeadLetter): Uint8Array {
+  const head = Buffer.from(JSON.stringify({ version: LETTER_VERSION, ...origin }));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(head.length, 0);
   return Buffer.concat([length, head, bytes]);
 }
 
+/** @throws {DecodeError} */
 export function decodeDeadLetter(letter: Uint8Array): DeadLetter {
   const buffer = Buffer.from(letter.buffer, letter.byteOffset, letter.byteLength);
-  const end = 4 + buffer.readUInt32LE(0);
-  const head = JSON.parse(buffer.toString('utf8', 4, end)) as Omit<DeadLetter, 'bytes'>;
-  return { ...head, bytes: buffer.subarray(end) };
+  const end = buffer.length < 4 ? 4 : 4 + buffer.readUInt32LE(0);
+  if (end > buffer.length) throw new DecodeError('dead letter is cut off');
+  const contract = { name: 'dead letter', versions: [0, LETTER_VERSION], schema: headSchema };
+  return { ...decodeJsonContract(buffer.subarray(4, end), contract), bytes: buffer.subarray(end) };
 }

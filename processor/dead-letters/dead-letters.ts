@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
-import { DecodeError, decodeMessageHead, subjectOf } from '../../ingest/event.ts';
+import { decodeMessageHead, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';

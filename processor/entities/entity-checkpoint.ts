@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** How far a partition's records are: everything up to `sequence` is in the store. */
+/** How far a partition's entities are: everything up to `sequence` is in the store. */
 export interface EntityCheckpoint {
   readonly version: 1;
   readonly sequence: number;
-  /** The newest message of each publisher there, the one that was silent longest first. */
+  /** The newest message of each publisher at that point, the longest silent publisher first. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number])[];
 }
 
@@ -16,7 +17,7 @@ const schema = z.strictObject({
 
 export const FIRST_ENTITY_CHECKPOINT: EntityCheckpoint = { version: 1, sequence: 0, publishers: [] };
 
-/** Where a partition's checkpoint lies in the bucket of the lanes. */
+/** The key of a partition's checkpoint in the bucket of the lanes. */
 export function entityCheckpointKeyOf(partition: number): string {
   return `records-${partition}`;
 }
@@ -25,7 +26,7 @@ export function encodeEntityCheckpoint(checkpoint: EntityCheckpoint): Uint8Array
   return Buffer.from(JSON.stringify(checkpoint));
 }
 
-/** Throws when `bytes` are no checkpoint of a version that this program knows. */
+/** @throws {DecodeError} */
 export function decodeEntityCheckpoint(bytes: Uint8Array): EntityCheckpoint {
-  return schema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return decodeJsonContract(bytes, { name: 'entity checkpoint', versions: [1], schema });
 }

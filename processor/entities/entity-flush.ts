@@ -61,7 +61,7 @@ export async function writeEntities(
   crashPoint('entities:after-insert');
   const revision = await persist(options, flush, patience);
   crashPoint('entities:after-checkpoint');
-  await bus.forget(entityStreamOf(partition), flush.checkpoint.sequence);
+  await bus.trim(entityStreamOf(partition), flush.checkpoint.sequence);
   metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   metrics.flushedEntities.add(flush.documents.length);
   gauges.checkpointMs.set(clock.nowMs() / 1000);

@@ -1,12 +1,14 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { StoreError } from '../../infra/store/store.ts';
 import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
-import { DecodeError, decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
+import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
+import { EventView } from '../fold/event-view.ts';
 import { applyUpdate, type EntityDocument } from './document.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
@@ -423,6 +425,9 @@ function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeEr
     const head = decodeMessageHead(bytes);
     const forgettings = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
     const updates = forgettings === undefined ? decodeEntityUpdates(bytes, head.count) : [];
+    // Later, when the event is recorded, it would be too late to reject it.
+    for (const update of updates)
+      if (update.kind === 'order') new EventView().read(Buffer.from(update.event), 0);
     return { sequence, head, updates, forgettings };
   } catch (error) {
     if (error instanceof DecodeError) return error;

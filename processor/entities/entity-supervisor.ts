@@ -36,7 +36,10 @@ export class EntitySupervisor {
 
   async #keep(): Promise<void> {
     const { bus, partition, log, metrics, random } = this.#options;
-    const stopAnswering = bus.answer(entityLookupSubjectOf(partition), (bytes) => this.#answer(bytes));
+    const stopAnswering = bus.answer(entityLookupSubjectOf(partition), {
+      reply: (bytes) => this.#answer(bytes),
+      unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
+    });
     for (let attempt = 0; !this.#stopping; attempt += 1) {
       this.#lane = new EntityLane(this.#options);
       try {
@@ -51,17 +54,10 @@ export class EntitySupervisor {
     stopAnswering();
   }
 
-  async #answer(bytes: Uint8Array): Promise<Uint8Array> {
-    let answer: EntityAnswer = { kind: 'unavailable' };
-    try {
-      const document = await this.#lane?.read(decodeEntityQuestion(bytes));
-      if (document === 'absent') answer = { kind: 'absent' };
-      else if (document !== undefined && document !== 'unavailable') answer = shown(document);
-    } catch (error) {
-      const reason = reasonOf(error);
-      this.#options.log.warn({ partition: this.#options.partition, reason }, 'entities: a question failed');
-    }
-    return encodeEntityAnswer(answer);
+  async #answer(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+    const document = await this.#lane?.read(decodeEntityQuestion(bytes));
+    if (document === undefined || document === 'unavailable') return undefined;
+    return encodeEntityAnswer(document === 'absent' ? { kind: 'absent' } : shown(document));
   }
 }
 

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { feedSubjectOf } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import type { FedEvent } from './fed-event.ts';
@@ -19,17 +20,30 @@ export async function removePersonFromFeed(
 ): Promise<void> {
   const messages = () => bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'));
   const visits = new Set<string>();
-  const isTheirs = ({ profileId, sessionId }: FedEvent) => names.includes(profileId) || visits.has(sessionId);
+  const isTheirs = ({ profileId, sessionId }: Visit) => names.includes(profileId) || visits.has(sessionId);
   for await (const { bytes } of messages()) {
-    for (const { profileId, sessionId } of fedEventsIn(bytes))
+    for (const { profileId, sessionId } of visitsIn(bytes) ?? [])
       if (names.includes(profileId) && sessionId !== '') visits.add(sessionId);
   }
   for await (const { sequence, bytes } of messages()) {
-    if (fedEventsIn(bytes).some(isTheirs)) await bus.remove(FEED_STREAM, sequence);
+    // A message that cannot be read may hold one of theirs.
+    if (visitsIn(bytes)?.some(isTheirs) ?? true) await bus.remove(FEED_STREAM, sequence);
   }
 }
 
-/** The events of a message. */
+const visit = z.object({ profileId: z.string(), sessionId: z.string() });
+type Visit = z.output<typeof visit>;
+
+/** Whose events are in a message; undefined when it cannot be read. */
+function visitsIn(bytes: Uint8Array): Visit[] | undefined {
+  try {
+    return fedEventsIn(bytes).map((event) => visit.parse(event));
+  } catch {
+    return undefined; // The caller removes the message.
+  }
+}
+
+/** The events of a message. Throws when a line is not JSON. */
 export function fedEventsIn(bytes: Uint8Array): FedEvent[] {
   const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     .toString()

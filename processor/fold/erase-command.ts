@@ -1,33 +1,42 @@
 import { z } from 'zod';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, DecodeError, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
+import { beginMessage, endMessage, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
 
 /**
- * CONTRACT of the message that makes a partition erase: the same in the streams of events and of entities. It stands in
- * the stream like everything else that changes what is in memory, so a replay erases at the same point.
+ * A message that makes a partition erase: in the streams of events and of entity updates alike. It is in the stream like
+ * everything else that changes what is in memory, so a replay erases at the same point.
  *
- *     head of a message of no events │ JSON: an array of erase commands
+ *     head of a message of no events │ JSON: { version, commands }
  *
- * A message of no events without JSON is a tick.
+ * In version 0 the JSON is the array of the commands alone. A message of no events without JSON is a tick.
  */
+const ERASE_VERSION = 1;
 
-const commandSchema = z.strictObject({
+const command = z.strictObject({
   projectId: z.string().min(1),
   profileId: z.string().nullable(),
   beforeMs: z.number().nullable(),
 });
+const schema = z.union([
+  z.array(command),
+  z
+    .strictObject({ version: z.literal(ERASE_VERSION), commands: z.array(command) })
+    .transform(({ commands }) => commands),
+]);
 
-/** What to erase: everything of a site, what one person did, or what ended before a time. */
+/** What to erase of a site: everything, or what one person did, or what ended before a time. */
 export interface EraseCommand {
-  /** The site's `storedId`. */
+  /** The id that the site is stored under. */
   readonly projectId: string;
   /** Null: every person. */
   readonly profileId: string | null;
-  /** Sessions that ended before this time, in milliseconds since 1970, and no entities; null: at any time. */
+  /** Sessions that ended before it, in milliseconds since 1970, and no entities; null: sessions of any time. */
   readonly beforeMs: number | null;
 }
 
-/** Names a message: every message has a publisher of its own. */
+/** Identifies a message: no two have the same publisher. */
 export interface EraseCommandHead {
   readonly publisherId: bigint;
   readonly sentAtMs: number;
@@ -41,31 +50,24 @@ export function encodeEraseCommands(
   const writer = new RowBinaryWriter(1024);
   beginMessage(writer, { publisherId, publisherSequence: 1, sentAtMs });
   endMessage(writer, 0);
-  return Buffer.concat([writer.bytes(), Buffer.from(JSON.stringify(all))]);
+  return Buffer.concat([
+    writer.bytes(),
+    Buffer.from(JSON.stringify({ version: ERASE_VERSION, commands: all })),
+  ]);
 }
 
-/** How checkpoints name the message of this publisher. */
+/** The id of this publisher's message in checkpoints. */
 export function eraseCommandIdOf(publisherId: bigint): string {
   return publisherId.toString(36);
 }
 
 /**
- * The erase commands of a message of no events; undefined for a tick.
- * @throws {DecodeError} for anything else
+ * The commands in a message of no events; undefined for a tick.
+ * @throws {DecodeError}
  */
 export function decodeEraseCommands(bytes: Uint8Array): readonly EraseCommand[] | undefined {
+  if (bytes.length < MESSAGE_HEADER_BYTES) throw new DecodeError('message is shorter than its head');
   if (bytes.length === MESSAGE_HEADER_BYTES) return undefined;
-  const parsed = z
-    .array(commandSchema)
-    .safeParse(jsonOf(Buffer.from(bytes.subarray(MESSAGE_HEADER_BYTES)).toString()));
-  if (!parsed.success) throw new DecodeError('a message of no events has bytes that say nothing');
-  return parsed.data;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // The schema rejects it.
-  }
+  const json = bytes.subarray(MESSAGE_HEADER_BYTES);
+  return decodeJsonContract(json, { name: 'erase command', versions: [0, ERASE_VERSION], schema });
 }

@@ -1,4 +1,5 @@
-import { DecodeError, EVENT_HEADER_BYTES } from '../../ingest/event.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { EVENT_HEADER_BYTES, isTime } from '../../ingest/event.ts';
 
 // The columns of a row between the offsets that the fold needs: `s` is a text, `8` a fixed run of eight bytes.
 const COLUMNS_CURRENCY_TO_DATES = 'sss88';
@@ -6,9 +7,6 @@ const COLUMNS_PAGE = 'ss';
 const COLUMNS_QUERY_TO_TITLE = 'sss';
 const COLUMNS_SOURCE = 'sssssssss';
 const COLUMNS_SETTING = 'sss8sssssss';
-
-/** The last millisecond that the store's times can hold: the end of the year 2299. */
-const TIME_MAX_MS = 10_413_791_999_999;
 
 /**
  * One event inside a message: its numbers, and the offsets of its texts in `bytes`. One view is reused for every event,
@@ -131,8 +129,4 @@ export class EventView {
     }
     throw new DecodeError('a length has too many bytes');
   }
-}
-
-function isTime(ms: number): boolean {
-  return Number.isInteger(ms) && ms >= 0 && ms <= TIME_MAX_MS;
 }

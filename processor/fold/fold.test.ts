@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DecodeError, type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { type Event, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { eventLists, plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import { creditLists, hasNoSameTimestampEvents } from '../testing/credits.ts';
 import { liveVisitors, type Reference, reference } from '../testing/reference.ts';

@@ -1,5 +1,5 @@
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import {
-  DecodeError,
   decodeMessageHead,
   FLAG_CREDIT,
   FLAG_EVENT_ID,

@@ -89,7 +89,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
   if (batch.hasRows) await worker.flushed(partition);
-  await persist(options, () => bus.forget(streamOf(partition), checkpoint.sequence));
+  await persist(options, () => bus.trim(streamOf(partition), checkpoint.sequence));
   crashPoint('flush:after-ack');
 }
 

@@ -1,40 +1,41 @@
 import { z } from 'zod';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** The KV bucket that holds one record for each partition. */
+/** The KV bucket that has one record for each partition. */
 export const LANES_BUCKET = 'lanes';
 
 export function laneKeyOf(partition: number): string {
   return `partition-${partition}`;
 }
 
-/** How far a partition is: everything up to `sequence` is in the store, brought by flushes up to `flushNumber`. */
+/** How far a partition is: everything up to `sequence` is in the store, inserted by flushes up to `flushNumber`. */
 export interface Checkpoint {
   readonly flushNumber: number;
   readonly sequence: number;
-  /** The partition's clock there. */
+  /** The partition's clock at that point. */
   readonly clockMs: number;
-  /** The newest message of each publisher there: its number, and the clock when it was folded. */
+  /** The newest message of each publisher at that point: its number, and the clock when it was folded. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
   /**
-   * The last messages that told to forget, each with the last flush that can hold rows of before it. Rows of later
-   * flushes know nothing of what was forgotten.
+   * The last erase commands, each with the last flush that can contain rows from before it. Rows of later flushes
+   * contain nothing of what was erased.
    */
   readonly forgettings: readonly (readonly [id: string, flushNumber: number])[];
 }
 
 /**
- * What a partition's owner has promised. Written with compare-and-set only, so that an owner who was deposed learns of
- * it before it writes anything else.
+ * The promises of a partition's owner. Written with compare-and-set only, so that a fenced owner learns of it before it
+ * writes anything else.
  */
 export interface LaneRecord {
   readonly version: 1;
   readonly owner: string;
-  /** Random, new with each take-over: tells a process from an earlier one of the same name. */
+  /** Random, new with each take-over: distinguishes a process from an earlier one of the same name. */
   readonly incarnation: string;
-  /** Until then nobody else may take the partition over, in milliseconds since 1970. */
+  /** Until then no other process may take the partition over, in milliseconds since 1970. */
   readonly leaseUntilMs: number;
   readonly checkpoint: Checkpoint;
-  /** The flush that was begun and is not known to be complete: the checkpoint that it leads to. */
+  /** The flush that was begun and is not known to be complete, as the checkpoint that it leads to. */
   readonly intent: Checkpoint | null;
 }
 
@@ -69,7 +70,7 @@ export function encodeLaneRecord(record: LaneRecord): Uint8Array {
   return Buffer.from(JSON.stringify(record));
 }
 
-/** Throws when `bytes` are not a lane record of a version that this program knows. */
+/** @throws {DecodeError} */
 export function decodeLaneRecord(bytes: Uint8Array): LaneRecord {
-  return laneRecord.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return decodeJsonContract(bytes, { name: 'lane record', versions: [1], schema: laneRecord });
 }

@@ -1,4 +1,5 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage, StreamReader } from '../../infra/bus/stream-reader.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
@@ -158,6 +159,7 @@ export class Lane {
    * Says which session an event of each device will have. Where that may depend on events that are acknowledged and
    * not folded, it folds them first; where on sessions that have ended, it asks the store too. Undefined when the
    * folding takes too long.
+   * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
     let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
@@ -176,6 +178,7 @@ export class Lane {
       if (this.#stopping) return undefined;
       report = await this.#findSessions(questions, { caughtUp: true, ended });
     }
+    if (report.kind === 'unreadable') throw new DecodeError(report.message, report.reason);
     return report.kind === 'answers' ? report.answers : undefined;
   }
 
@@ -236,8 +239,7 @@ export class Lane {
         attempt = 0;
       } catch (error) {
         if (this.#stopping) break;
-        if (!(error instanceof BusError) || !error.retryable || /before our position/.test(error.message))
-          throw error;
+        if (!(error instanceof BusError) || !error.retryable) throw error;
         await this.#notify.sleep(backoffMs(RETRY_BACKOFF, attempt, this.#options.random()));
         attempt += 1;
       }

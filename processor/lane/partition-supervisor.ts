@@ -4,7 +4,7 @@ import { Notify } from '../../infra/concurrency/notify.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
-import { sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
+import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
@@ -145,8 +145,18 @@ export class PartitionSupervisor {
       return () => {};
     }
     const stops = [
-      bus.answer(sessionLookupSubjectOf(partition), (bytes) => lane.lookUp(bytes)),
-      bus.answer(hotSubjectOf(partition), (bytes) => this.#answerHot(lane, bytes)),
+      bus.answer(sessionLookupSubjectOf(partition), {
+        reply: (bytes) => lane.lookUp(bytes),
+        unavailable: encodeSessionsUnavailable,
+      }),
+      bus.answer(hotSubjectOf(partition), {
+        reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),
+        unavailable: (why) =>
+          encodeHotAnswer({
+            kind: 'unavailable',
+            reason: why === 'malformed' || why === 'version' ? 'unreadable' : 'failed',
+          }),
+      }),
     ];
     this.#answering = true;
     this.#ticker = setInterval(() => void this.#tick(lane), TICK_EVERY_MS);
@@ -156,18 +166,6 @@ export class PartitionSupervisor {
       clearInterval(this.#ticker);
       for (const stop of stops) stop();
     };
-  }
-
-  async #answerHot(lane: Lane, bytes: Uint8Array): Promise<Uint8Array> {
-    try {
-      return await lane.hot(decodeHotQuestion(bytes));
-    } catch (error) {
-      this.#options.log.warn(
-        { partition: this.#options.partition, reason: reasonOf(error) },
-        'lane: a question failed',
-      );
-      return encodeHotAnswer({ kind: 'unavailable', reason: 'starting' });
-    }
   }
 
   #lastTickedSequence = 0;

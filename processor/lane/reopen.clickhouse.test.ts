@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { type Event, SESSION_GAP_MS, sessionIdOf, subjectOf } from '../../ingest/event.ts';
 import {
@@ -95,7 +96,7 @@ async function lookUp(...asked: readonly [device: string, atMs: number][]): Prom
     encodeSessionQuestions(questions),
     10_000,
   );
-  return decodeSessionAnswers(bytes);
+  return must(decodeSessionAnswers(bytes), 'answers');
 }
 
 async function ask(question: HotQuestion): Promise<HotHead> {

@@ -1,3 +1,4 @@
+import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
@@ -61,6 +62,8 @@ export type WorkerTask =
 
 /** Result of `sessions`: the answers, or what is to be done first. */
 export type SessionsReport =
+  /** The questions cannot be read. As a value, since an error of the thread would arrive without its class. */
+  | { readonly kind: 'unreadable'; readonly message: string; readonly reason: DecodeFailure }
   | { readonly kind: 'answers'; readonly answers: Uint8Array }
   /** They depend on what is not folded yet. */
   | { readonly kind: 'behind' }

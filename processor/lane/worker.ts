@@ -1,6 +1,12 @@
 import { must } from '../../infra/assert.ts';
-import { DecodeError, FLAG_CREDIT } from '../../ingest/event.ts';
-import { decodeSessionQuestions, encodeSessionAnswers } from '../../ingest/session-lookup.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { FLAG_CREDIT } from '../../ingest/event.ts';
+import {
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  type SessionQuestion,
+  sessionLookupVersionOf,
+} from '../../ingest/session-lookup.ts';
 import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/batch.ts';
 import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
@@ -256,14 +262,28 @@ function findSessions(
   { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
 ): SessionsReport {
   const { state } = partition;
-  const questions = decodeSessionQuestions(bytes);
+  const questions = readQuestions(bytes);
+  if (questions instanceof DecodeError) {
+    const { message, reason } = questions;
+    return { kind: 'unreadable', message, reason };
+  }
   if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
   const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
   if (asked.length > 0) {
     return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(partition, one)) };
   }
   const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
-  return { kind: 'answers', answers: encodeSessionAnswers(answers) };
+  const version = sessionLookupVersionOf(bytes);
+  return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
+}
+
+function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeError {
+  try {
+    return decodeSessionQuestions(bytes);
+  } catch (error) {
+    if (error instanceof DecodeError) return error;
+    throw error;
+  }
 }
 
 function checkpointOf(state: PartitionState, flushNumber: number): Checkpoint {

@@ -15,7 +15,7 @@ import { type StoreServer, startStoreServer } from '../../infra/testing/store-se
 import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
 import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
-import { createEntityGauges, createEntityMetrics } from '../entities/entity-metrics.ts';
+import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../entities/entity-metrics.ts';
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
@@ -31,6 +31,7 @@ const WAIT_MAX_MS = 30_000;
 export interface RunningLane {
   readonly supervisor: PartitionSupervisor;
   readonly metrics: LaneMetrics;
+  readonly entityMetrics: EntityMetrics;
   stop(): Promise<void>;
 }
 
@@ -47,6 +48,8 @@ export interface LaneStart {
 /** A bus and a store of one test file, and the lanes that run on them. */
 export interface LaneWorld {
   readonly bus: Bus;
+  /** What the bus counts. */
+  readonly busMetrics: Metrics;
   readonly busUrl: string;
   readonly store: Store;
   readonly feeds: Feeds;
@@ -65,7 +68,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   const log = createLogger(name, 'silent');
   const nats = await startNatsServer();
   const server = await startStoreServer({ dataDir: folder });
-  const bus = await Bus.connect({ url: nats.url, name }, log);
+  const busMetrics = new Metrics();
+  const bus = await Bus.connect({ url: nats.url, name, metrics: busMetrics }, log);
   const store = new Store({ url: server.url, database: name, requestTimeoutMs: 30_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   await bus.ensureStream(DEAD_LETTERS_STREAM, 'dead-letters.*', BUS_BYTES_MAX);
@@ -81,6 +85,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
   };
   return {
     bus,
+    busMetrics,
     busUrl: nats.url,
     store,
     feeds,
@@ -93,6 +98,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       const metrics = new Metrics();
       const worker = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
       const laneMetrics = createLaneMetrics(metrics);
+      const entityMetrics = createEntityMetrics(metrics);
       const beforeEach = () => beforeCall(supervisor);
       const supervisor: PartitionSupervisor = new PartitionSupervisor({
         partition,
@@ -108,12 +114,13 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         random: Math.random,
         metrics: laneMetrics,
         gauges: createLaneGauges(metrics, partition, () => Date.now()),
-        entityMetrics: createEntityMetrics(metrics),
+        entityMetrics,
         entityGauges: createEntityGauges(metrics, partition),
         crashPoint: crashPoint ?? (() => {}),
       });
       supervisor.start();
-      const lane = { supervisor, metrics: laneMetrics, stop: once(() => stopSupervisor(supervisor, worker)) };
+      const stop = once(() => stopSupervisor(supervisor, worker));
+      const lane = { supervisor, metrics: laneMetrics, entityMetrics, stop };
       running.push(lane);
       return lane;
     },

@@ -3,18 +3,18 @@ import { filterList } from '../filters/filter.ts';
 import { fieldOf } from '../filters/names.ts';
 import { FORMULA_MAX_CHARACTERS, FormulaError, parseFormula } from './formula.ts';
 
-/** CONTRACT with who asks for charts and who keeps them as reports: which events are counted, how, and by what. */
+/** CONTRACT of charts and of reports, which store them: which events to count, how, and by which fields. */
 
 const EVENT_NAME_MAX = 80;
 const PROPERTY_MAX = 200;
-/** A formula has a letter for each. */
+/** One letter for each series in a formula. */
 export const SERIES_MAX = 26;
 export const BREAKDOWNS_MAX = 3;
 
-/** The name that stands for every event but `session_start` and `session_end`, which nobody sent. */
+/** Matches every event except the synthetic `session_start` and `session_end`. */
 export const ANY_EVENT = '*';
 
-/** What is counted of the events of a series; those that begin with `property_` are about its `property`. */
+/** What to count of a series' events. Segments that start with `property_` aggregate its `property`. */
 export const SEGMENTS = [
   'event',
   'user',
@@ -42,7 +42,7 @@ export const seriesField = z
   })
   .superRefine(({ segment, property }, context) => {
     if (!isAboutProperty(segment) || property !== undefined) return;
-    context.addIssue({ code: 'custom', path: ['property'], message: `missing; ${segment} is about one` });
+    context.addIssue({ code: 'custom', path: ['property'], message: `missing; required by ${segment}` });
   });
 
 export function isAboutProperty(segment: Segment): boolean {
@@ -51,7 +51,7 @@ export function isAboutProperty(segment: Segment): boolean {
 
 export const seriesList = listOfSeries(seriesField);
 
-/** As many as there may be, of whatever is made of one. */
+/** A list of 1 to `SERIES_MAX` series, for any schema of one series. */
 export function listOfSeries<One extends z.ZodType>(one: One) {
   return z
     .array(one)
@@ -60,14 +60,14 @@ export function listOfSeries<One extends z.ZodType>(one: One) {
 }
 
 export const breakdownField = z.strictObject({
-  name: z.string().refine((name) => fieldOf(name) !== undefined, 'there is no such field'),
+  name: z.string().refine((name) => fieldOf(name) !== undefined, 'unknown field'),
 });
 
 export const breakdownList = z
   .array(breakdownField)
   .max(BREAKDOWNS_MAX, `expected at most ${BREAKDOWNS_MAX} breakdowns`);
 
-/** Arithmetic over the series, see `formula.ts`; which of them there are is not looked at here. */
+/** Arithmetic over the series, see `formula.ts`. Whether its letters name existing series is not checked here. */
 export const formulaField = z
   .string()
   .trim()

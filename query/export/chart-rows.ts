@@ -2,30 +2,30 @@ import { must } from '../../infra/assert.ts';
 import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
 import type { Formula } from './formula.ts';
 
-/** What one row has in a span: the figure of each bucket in order, and that of the whole span at once. */
+/** The figures of one row in a period: one for each bucket in order, and one for the whole period. */
 export interface SpanFigures {
   readonly buckets: readonly number[];
   readonly whole: number;
 }
 
-/** A combination of values of the breakdowns, and what there is of it. */
+/** One combination of breakdown values with its figures. */
 export interface Combination {
-  /** Empty texts where nothing is known; none without breakdowns. */
+  /** Empty strings for unknown values; no names without breakdowns. */
   readonly names: readonly string[];
   readonly current: SpanFigures;
   readonly previous: SpanFigures;
-  /** Whether there is anything of it in the range itself, be it a sum of nothing. */
+  /** Whether the range has any event of it, even if its figures are 0. */
   readonly isCurrent: boolean;
 }
 
-/** What rows are called and how they are shown. */
+/** The labels of rows, and whether they show the previous period. */
 export interface RowTraits {
   readonly event: ChartRow['event'];
   readonly dates: readonly string[];
   readonly showsPrevious: boolean;
 }
 
-/** The formula of the figures of several series, for each combination that any of them has. */
+/** Evaluates a formula for each combination that occurs in any of the series. */
 export function computedCombinations(
   formula: Formula,
   series: readonly (readonly Combination[])[],
@@ -50,7 +50,7 @@ export function computedCombinations(
   });
 }
 
-/** The rows of a series, or of a formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
+/** The rows of a series or formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
 export function chartRows(
   combinations: readonly Combination[],
   { event, dates, showsPrevious }: RowTraits,
@@ -115,7 +115,10 @@ function greatest(numbers: readonly number[]): number {
   return numbers.length === 0 ? 0 : numbers.reduce((a, b) => Math.max(a, b));
 }
 
-/** To fifteen digits, which is as many as a double holds of any decimal number: 0.3, not 0.30000000000000004, and no -0. */
+/**
+ * Rounds to 15 digits, as many as a double represents of any decimal number: 0.3 instead of 0.30000000000000004, and no
+ * -0.
+ */
 function shown(number: number): number {
   return Number(number.toPrecision(15));
 }

@@ -6,17 +6,17 @@ import type { Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
 
 /**
- * What the statement of a series reads of each event, and what it makes of it. An event that has nothing to be measured
- * counts for nothing. All text is our own: keys are bound.
+ * The SQL that computes a series. Events without a measurable value do not count. All SQL text is our own; keys are
+ * bound.
  */
 export interface ChartStatement {
-  /** For `$COLUMNS$`: `measured`, `isMeasured`, what `rows` take besides, and the values of the breakdowns. */
+  /** For `$COLUMNS$`: `measured`, `isMeasured`, the columns that `rows` needs, and the breakdown values. */
   readonly columns: string;
-  /** For `$ROWS$`: of the events that have something, what figures are made of, with `names`, `isCurrent` and `edge`. */
+  /** For `$ROWS$`: the input of the figures, from measurable events, with `names`, `isCurrent` and `edge`. */
   readonly rows: string;
-  /** For `$FIGURE$`: what is made of the rows of a bucket or a span, a Float64. */
+  /** For `$FIGURE$`: aggregates the rows of a bucket or period to a Float64. */
   readonly figure: string;
-  /** What the columns bind. */
+  /** The parameters of `columns`. */
   readonly parameters: StoreParameters;
 }
 
@@ -24,10 +24,10 @@ type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
 const VISITOR = "if(profileId != '', profileId, deviceId) AS measured, measured != '' AS isMeasured";
 
-/** How many are told apart. */
-const DIFFERENT = 'toFloat64(uniqExactMerge(told))';
+/** The number of distinct values. */
+const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 
-/** The statement for a series that is told apart by `breakdowns`. */
+/** Builds the statement of a series with its breakdowns. */
 export function chartStatement(
   { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
   breakdowns: readonly Field[],
@@ -51,7 +51,7 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'user':
       return ofDifferent(VISITOR, DIFFERENT);
     case 'user_average':
-      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(told)');
+      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(distinctState)');
     case 'session':
       return ofDifferent("sessionId AS measured, measured != toFixedString('', 16) AS isMeasured", DIFFERENT);
     case 'group':
@@ -59,7 +59,7 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'one_event_per_user':
       return OF_FIRSTS;
     case 'property_sum':
-      // The error of a long sum is not more than that of its last step.
+      // Kahan summation keeps the error of a long sum within that of its last addition.
       return ofNumbers(numberOf(measured), 'sumKahan(number)');
     case 'property_average':
       return ofNumbers(numberOf(measured), 'sumKahan(number) / count()');
@@ -70,7 +70,7 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
   }
 }
 
-/** `figure` is made of the `number` of each event, where it has one. */
+/** `figure` aggregates the `number` of each event that has one. */
 function ofNumbers(text: string, figure: string): Measure {
   return {
     columns: `${text} AS measured, isNotNull(measured) AS isMeasured`,
@@ -79,19 +79,19 @@ function ofNumbers(text: string, figure: string): Measure {
   };
 }
 
-/** `figure` is made of `told`, the state of what is different in each bucket, and of its `events`. */
+/** `figure` aggregates `distinctState`, the distinct values of each bucket, and `events`. */
 function ofDifferent(columns: string, figure: string): Measure {
   return {
     columns,
-    rows: `SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS told
+    rows: `SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS distinctState
         FROM measurable GROUP BY names, isCurrent, edge`,
     figure,
   };
 }
 
 /**
- * The first event of each visitor in each of the two spans, ties by id. The values of its own fields tell it apart, so they
- * come of an event only once it is known to be the first.
+ * The first event of each visitor in each of the two periods, ties by id. Its own fields are the breakdown values, so
+ * they are expanded only after the first event is known.
  */
 const OF_FIRSTS: Measure = {
   columns: `createdAt, id, ${VISITOR}`,
@@ -104,7 +104,7 @@ const OF_FIRSTS: Measure = {
   figure: 'toFloat64(count())',
 };
 
-/** What is summed up of an event; null where it is no number. */
+/** The number to aggregate of an event; null if the value is not a number. */
 function numberOf(measured: Field | undefined): string {
   return measured?.kind === 'property'
     ? numberText('properties[{measuredKey:String}]')
@@ -112,14 +112,14 @@ function numberOf(measured: Field | undefined): string {
 }
 
 interface Names {
-  /** The values of an event, `Array(String)`; where a field of them is a list, this makes a row for each that it has. */
+  /** The breakdown values of an event, `Array(String)`. A field that is a list gives one row for each element. */
   readonly each: string;
-  /** Those of all rows that an event belongs to, `Array(Array(String))`. */
+  /** The breakdown values of all rows of an event, `Array(Array(String))`. */
   readonly text: string;
   readonly parameters: StoreParameters;
 }
 
-/** An event has one row for each of its groups; no field but these is a list, and none is asked for twice. */
+/** An event has one row for each of its groups. No other field is a list, and no field occurs twice. */
 function namesOf(breakdowns: readonly Field[]): Names {
   const values = breakdowns.map(valueText);
   const list = breakdowns.find(({ kind }) => kind === 'list');
@@ -134,14 +134,14 @@ function namesOf(breakdowns: readonly Field[]): Names {
       : `arrayMap(element -> ${single}, if(empty(groups), [''], arrayDistinct(groups)))`;
   const each = list === undefined ? single : `arrayJoin(${text})`;
   return {
-    // A constant would not be told apart as a column is.
+    // The store does not group by a constant as it does by a column.
     each: values.length === 0 ? `materialize(${single})` : each,
     text,
     parameters: Object.fromEntries(keys),
   };
 }
 
-/** The text by which rows are told apart; empty where there is nothing. */
+/** The breakdown value as text; empty if there is none. */
 function valueText(field: Field, index: number): string {
   switch (field.kind) {
     case 'property':

@@ -14,20 +14,20 @@ import {
   seriesField,
 } from './chart-fields.ts';
 
-/** CONTRACT with who asks for charts: the parameters and the answer of `GET /export/charts`. */
+/** CONTRACT of `GET /export/charts`: its parameters and response. */
 
 const TEXT_MAX_BYTES = 65_536;
 const ROWS_MAX = 500;
 const ROWS = 50;
 
-/** One series that is asked for. */
+/** One requested series. */
 export interface ChartSeries {
   readonly name: string;
   readonly filters: readonly Filter[];
   readonly segment: Segment;
-  /** What a segment that begins with `property_` reads as a number. */
+  /** The field that a `property_` segment reads as a number. */
   readonly measured: Field | undefined;
-  /** As it was asked for. */
+  /** The property as requested. */
   readonly property: string | undefined;
 }
 
@@ -45,35 +45,35 @@ const jsonText = z.string().transform((text, context): unknown => {
   }
 });
 
-const askedSeries = seriesField.transform((asked, context): ChartSeries => {
-  const { name, segment, property } = asked;
+const chartSeries = seriesField.transform((given, context): ChartSeries => {
+  const { name, segment, property } = given;
   const measured = isAboutProperty(segment) ? measuredField(property ?? '') : undefined;
   if (isAboutProperty(segment) && measured === undefined)
     context.addIssue({
       code: 'custom',
       path: ['property'],
-      message: 'expected a key, properties.<key> or revenue',
+      message: 'expected a property key, properties.<key> or revenue',
     });
-  return { name, filters: filtersOf(asked.filters, context), segment, measured, property };
+  return { name, filters: filtersOf(given.filters, context), segment, measured, property };
 });
 
-const askedBreakdown = breakdownField.transform(({ name }, context): Field => {
+const chartBreakdown = breakdownField.transform(({ name }, context): Field => {
   const field = fieldOf(name);
   if (field?.owner === 'event') return field;
   context.addIssue({
     code: 'custom',
     path: ['name'],
-    message: `${name.slice(0, 100)} is no field of events themselves, and only these tell series apart`,
+    message: `${name.slice(0, 100)} is not an event field; break down by event fields only`,
   });
   return z.NEVER;
 });
 
-const askedBreakdowns = breakdownList.pipe(z.array(askedBreakdown)).superRefine((fields, context) => {
+const chartBreakdowns = breakdownList.pipe(z.array(chartBreakdown)).superRefine((fields, context) => {
   const texts = fields.map((field) => JSON.stringify(field));
-  const again = texts.findIndex((text, index) => texts.indexOf(text) < index);
-  if (again === -1) return;
-  const message = `it is the same field as breakdowns.${texts.indexOf(texts[again] ?? '')}`;
-  context.addIssue({ code: 'custom', path: [again, 'name'], message });
+  const repeated = texts.findIndex((text, index) => texts.indexOf(text) < index);
+  if (repeated === -1) return;
+  const message = `is the same field as breakdowns.${texts.indexOf(texts[repeated] ?? '')}`;
+  context.addIssue({ code: 'custom', path: [repeated, 'name'], message });
 });
 
 /** `GET /export/charts` */
@@ -81,50 +81,50 @@ export const chartsQuery = z.object({
   projectId: exportQuery.shape.projectId,
   project_id: exportQuery.shape.project_id,
   series: jsonText
-    .pipe(listOfSeries(askedSeries))
+    .pipe(listOfSeries(chartSeries))
     .describe(
-      'A JSON array of series: `name` of an event (`*` is every event), and `filters`, `segment` and `property`. In formulas the first is A, the second B, and so on.',
+      'A JSON array of 1 to 26 series. Each has the `name` of an event (`*` for every event) and optional `filters`, `segment` and `property`. Formulas refer to them as A, B, C, … in order.',
     ),
   breakdowns: jsonText
-    .pipe(askedBreakdowns)
+    .pipe(chartBreakdowns)
     .optional()
     .describe(
-      'A JSON array of fields of events, by whose values each series is told apart; those of `profile.` and `group.` records cannot. Of `groups`, an event is in the row of each of its own.',
+      'A JSON array of up to 3 event fields to break each series down by, such as `[{"name":"country"}]`. Fields of `profile.` and `group.` records are not supported. With `groups`, an event counts in the row of each of its groups.',
     ),
   range: common.range.describe(
-    "A span of time by its name, as the site's clocks see it; 30d, or custom where there are dates.",
+    'A named period in the time zone of the site. Default: `30d`, or `custom` when dates are given.',
   ),
   startDate: common.startDate,
   endDate: common.endDate,
   interval: metricsQuery.shape.interval,
   previous: flag.describe(
-    'Also the figures of the span before, which is as long, by the place of its buckets.',
+    'Also return the figures of the previous period of the same length, matched bucket by bucket.',
   ),
   formula: formulaField
     .optional()
     .describe(
-      'Arithmetic over the series, such as `A / B * 100`, for every bucket and for the whole range: numbers, letters, `+ - * /` and parentheses. What is divided by zero is 0. Answered are its results alone.',
+      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. The response then has the rows of the formula only. Maximum: 200 characters.',
     ),
-  /** Each event by its own columns. */
-  filters: common.filters.describe('A JSON array of filters, which hold for every series.'),
+  /** Filters apply to the fields of each event. */
+  filters: common.filters.describe('A JSON array of filters that apply to every series.'),
   limit: wholeNumber(1, ROWS_MAX)
     .default(ROWS)
     .describe(
-      'Rows for each series, or for the formula, where there are breakdowns: those with the greatest sum.',
+      'With breakdowns, the maximum number of rows per series, or of the formula. Rows with the greatest sum come first.',
     ),
   partial: common.partial,
 });
 export type ChartsQuery = z.output<typeof chartsQuery>;
 
 const figures = {
-  sum: z.number().describe('Of all buckets.'),
-  average: z.number().describe('The sum divided by the number of buckets, empty ones too.'),
-  min: z.number().describe('Of the buckets, empty ones too.'),
-  max: z.number().describe('Of the buckets.'),
+  sum: z.number().describe('The sum of all buckets.'),
+  average: z.number().describe('The sum divided by the number of buckets, including empty ones.'),
+  min: z.number().describe('The smallest bucket, including empty ones.'),
+  max: z.number().describe('The largest bucket.'),
   count: z
     .number()
     .describe(
-      'The figure of the whole range at once: of `user`, its distinct visitors, of whom one who comes on two days is in two buckets; of an average, that of all its events; of a formula, what comes of the counts of its series.',
+      'The figure computed over the whole range at once. It can differ from the sum: a visitor of two days counts once here and in two buckets. For a formula: computed from the counts of its series.',
     ),
 };
 const chartFigures = z.object(figures);
@@ -132,25 +132,25 @@ export type ChartFigures = z.output<typeof chartFigures>;
 
 export const chartMetrics = z.object({
   ...figures,
-  previous: chartFigures.optional().describe('With previous=true: of the span before.'),
+  previous: chartFigures.optional().describe('With `previous=true`: the figures of the previous period.'),
 });
 export type ChartMetrics = z.output<typeof chartMetrics>;
 
 export const chartRow = z.object({
-  id: z.string().describe('The same for the same row of the same question.'),
+  id: z.string().describe('An id that is stable for the same row of the same request.'),
   names: z
     .array(z.string().nullable())
     .describe(
-      'The values of the breakdowns in their order, null where nothing is known. Without breakdowns the name of the event, or the formula.',
+      'The values of the breakdowns in order; null when unknown. Without breakdowns, the name of the event, or the formula.',
     ),
   event: z
     .object({
       id: z.string().describe('The letter of the series, or `formula`.'),
       name: z.string().describe('The name of the event, or the formula.'),
-      segment: z.enum(SEGMENTS).optional().describe('What is counted; none of a formula.'),
-      property: z.string().optional(),
+      segment: z.enum(SEGMENTS).optional().describe('The segment. Absent for a formula.'),
+      property: z.string().optional().describe('The aggregated property, as requested.'),
     })
-    .describe('What the row is of.'),
+    .describe('The series that the row belongs to.'),
   metrics: chartMetrics,
   data: z
     .array(
@@ -158,16 +158,16 @@ export const chartRow = z.object({
         date: z
           .string()
           .describe(
-            "Where the bucket begins, in the site's time zone: `YYYY-MM-DD` for days and longer, `YYYY-MM-DD HH:MM:SS` below.",
+            "Start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, `YYYY-MM-DD HH:MM:SS` otherwise.",
           ),
-        count: z.number().describe('The figure of the bucket; 0 where there is nothing.'),
+        count: z.number().describe('The figure of the bucket. 0 when it is empty.'),
         previous: z
           .number()
           .optional()
-          .describe('With previous=true: of the bucket at the same place of the span before.'),
+          .describe('With `previous=true`: the figure of the corresponding bucket in the previous period.'),
       }),
     )
-    .describe('Every bucket of the range.'),
+    .describe('All buckets of the range, in order.'),
 });
 export type ChartRow = z.output<typeof chartRow>;
 
@@ -175,19 +175,21 @@ export const chartsAnswer = z.object({
   series: z
     .array(chartRow)
     .describe(
-      'In the order in which they were asked for; of one series the greatest sum first, ties by name.',
+      'Rows in the order of the requested series; within a series the greatest sum first, ties by name.',
     ),
   metrics: chartMetrics.describe(
-    'Of all rows together: sums and counts added up (a visitor of two rows counts twice), the average of averages, the least and the greatest.',
+    'Figures over all rows: the sums of sums and counts (a visitor in two rows counts twice), the average of averages, the minimum and the maximum.',
   ),
   partial: z
     .literal(true)
     .optional()
-    .describe('Present when something could not be reached and `partial=true` asked for the rest.'),
+    .describe('Present when `partial=true` was requested and some data could not be reached.'),
 });
 export type ChartsAnswer = z.output<typeof chartsAnswer>;
 
-/** A name that filters know is that field, and any other a key of properties; undefined where it holds no numbers. */
+/**
+ * A field name known to filters is that field; any other name is a property key. Undefined if the field is not numeric.
+ */
 function measuredField(property: string): Field | undefined {
   const field = fieldOf(property) ?? { owner: 'event', kind: 'property', key: property };
   return field.owner === 'event' && (field.kind === 'property' || field.kind === 'amount')
@@ -195,16 +197,20 @@ function measuredField(property: string): Field | undefined {
     : undefined;
 }
 
-/** Filters that the schema has let through; all that may be wrong with them still is their size as JSON. */
+/** Reads filters that the schema has accepted; only their size as JSON can still be invalid. */
 function filtersOf(
-  asked: z.output<typeof seriesField>['filters'],
+  given: z.output<typeof seriesField>['filters'],
   context: z.core.$RefinementCtx,
 ): readonly Filter[] {
   try {
-    return asked === undefined ? [] : readFilters(JSON.stringify(asked));
+    return given === undefined ? [] : readFilters(JSON.stringify(given));
   } catch (error) {
     if (!(error instanceof RejectError)) throw error;
-    context.addIssue({ code: 'custom', path: ['filters'], message: 'they are too long' });
+    context.addIssue({
+      code: 'custom',
+      path: ['filters'],
+      message: `expected at most ${TEXT_MAX_BYTES} bytes`,
+    });
     return z.NEVER;
   }
 }

@@ -19,9 +19,9 @@ import { Zones } from '../time/zone.ts';
 import { SEGMENTS } from './chart-fields.ts';
 import { answerCharts } from './charts.ts';
 import { chartsAnswer, chartsQuery } from './charts-api.ts';
-import { type AskedChart, type AskedSeries, recountChart } from './testing/chart-recount.ts';
+import { type RequestedChart, type RequestedSeries, recountChart } from './testing/chart-recount.ts';
 
-// In the middle of a day on which clocks in Europe are put back.
+// In the middle of the day on which European clocks go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 const ROUNDS = 6;
@@ -78,7 +78,10 @@ const BREAKDOWNS = [
 ] as const;
 const NAMES = ['screen_view', 'click', '*', '*', 'revenue', 'session_start', 'nothing'] as const;
 const PROPERTIES = ['k', "properties.o'k", 'revenue', 'revenue'] as const;
-const FORMULAS: readonly [NonNullable<AskedChart['formula']>, ...NonNullable<AskedChart['formula']>[]] = [
+const FORMULAS: readonly [
+  NonNullable<RequestedChart['formula']>,
+  ...NonNullable<RequestedChart['formula']>[],
+] = [
   { text: 'A / B * 100', of: ([a = 0, b = 0]) => (b === 0 ? 0 : a / b) * 100 },
   { text: '-(A - B) + 1.5', of: ([a = 0, b = 0]) => -(a - b) + 1.5 },
   { text: 'B', of: ([, b = 0]) => b },
@@ -88,12 +91,12 @@ function sourcesNow(): Sources {
   return { history: held.history, hot: visits.hotView() };
 }
 
-function filtersOf(share: number): AskedChart['filters'] {
+function filtersOf(share: number): RequestedChart['filters'] {
   if (!seeded.chance(share)) return [];
   return fc.sample(anyFilters, { numRuns: 1, seed: seeded.below(1_000_000) })[0] ?? [];
 }
 
-function anySeries(segment: (typeof SEGMENTS)[number]): AskedSeries {
+function anySeries(segment: (typeof SEGMENTS)[number]): RequestedSeries {
   const filters = filtersOf(0.3);
   return {
     name: seeded.one(NAMES),
@@ -103,7 +106,7 @@ function anySeries(segment: (typeof SEGMENTS)[number]): AskedSeries {
   };
 }
 
-function anyChart(index: number): { readonly asked: AskedChart; readonly time: Time } {
+function anyChart(index: number): { readonly asked: RequestedChart; readonly time: Time } {
   const time = seeded.one(TIMES);
   const isFine = time.interval === 'minute';
   const withFormula = !isFine && seeded.chance(0.3);
@@ -124,7 +127,10 @@ function anyChart(index: number): { readonly asked: AskedChart; readonly time: T
   };
 }
 
-function textOf({ series, breakdowns, filters, previous, limit, formula }: AskedChart, time: Time): string {
+function textOf(
+  { series, breakdowns, filters, previous, limit, formula }: RequestedChart,
+  time: Time,
+): string {
   return new URLSearchParams({
     ...time,
     series: JSON.stringify(series),
@@ -143,7 +149,7 @@ function ask(text: string, zoneName: string, sources = sourcesNow()) {
   return answerCharts(sources, asked, readParameters(text, chartsQuery));
 }
 
-function expected(asked: AskedChart, time: Time, zoneName: string) {
+function expected(asked: RequestedChart, time: Time, zoneName: string) {
   const zone = zones.of(zoneName);
   const text = new URLSearchParams(Object.keys(time).length === 0 ? { range: '30d' } : time).toString();
   const range = rangeOf(readParameters(text, metricsQuery), NOW_MS, zone);
@@ -241,12 +247,12 @@ test.each([
   ['range=7d&startDate=2026-01-01', 'range: 7d contradicts'],
   ['range=7d&interval=minute', 'interval: the range has too many buckets'],
   ['startDate=2026-02-01&endDate=2026-01-01', 'endDate: it lies before'],
-  ['formula=A/B', 'formula: character 3: there is no series B'],
+  ['formula=A/B', 'formula: character 3: unknown series B'],
   [
     'startDate=2026-10-24&endDate=2026-10-25&interval=minute&limit=500&breakdowns=[{"name":"path"}]',
-    'limit: at most 173',
+    'limit: expected at most 173',
   ],
-])('charts?%s is refused, saying %s', async (text, message) => {
+])('charts?%s is rejected with %s', async (text, message) => {
   const answer = (async () => ask(`${text}&series=[{"name":"*"}]`, 'UTC'))();
   await expect(answer).rejects.toMatchObject({
     status: 400,

@@ -13,7 +13,7 @@ const query = (parameters: Readonly<Record<string, unknown>>) =>
     ]),
   ).toString();
 const filter = { name: 'path', operator: 'is', value: ['/'] };
-/** Numbers that are longer in their usual writing. */
+/** Numbers that are longer in decimal notation. */
 const EXPANDING = `{"name":"path","operator":"is","value":[${Array.from({ length: 900 }, () => '1e20').join(',')}]}`;
 
 test.each([
@@ -32,15 +32,18 @@ test.each([
   [{ series: [{ ...view, colour: 'red' }] }, 'series.0.colour: no such field'],
   [{ series: [{ ...view, segment: 'mean' }] }, 'series.0.segment: '],
   [{ series: [view, { ...view, segment: 'property_sum' }] }, 'series.1.property: missing'],
-  [{ series: [{ ...view, segment: 'property_max', property: 'path' }] }, 'series.0.property: expected a key'],
+  [
+    { series: [{ ...view, segment: 'property_max', property: 'path' }] },
+    'series.0.property: expected a property key',
+  ],
   [
     { series: [{ ...view, segment: 'property_min', property: 'profile.email' }] },
-    'series.0.property: expected a key',
+    'series.0.property: expected a property key',
   ],
   [{ series: [{ ...view, filters: '[]' }] }, 'series.0.filters: '],
   [
     { series: [{ ...view, filters: [{ ...filter, name: 'colour' }] }] },
-    'series.0.filters.0.name: there is no',
+    'series.0.filters.0.name: unknown field',
   ],
   [
     { series: [view, { ...view, filters: [filter, { ...filter, operator: 'like' }] }] },
@@ -48,21 +51,24 @@ test.each([
   ],
   [
     { series: `[{"name":"a","filters":[${Array.from({ length: 9 }, () => EXPANDING).join(',')}]}]` },
-    'series.0.filters: they are too long',
+    'series.0.filters: expected at most 65536 bytes',
   ],
-  [{ filters: [{ ...filter, name: 'colour' }] }, 'filters.0.name: there is no'],
+  [{ filters: [{ ...filter, name: 'colour' }] }, 'filters.0.name: unknown field'],
   [{ breakdowns: 'country' }, 'breakdowns: expected a JSON array'],
   [{ breakdowns: ['country'] }, 'breakdowns.0: '],
-  [{ breakdowns: [{ name: 'colour' }] }, 'breakdowns.0.name: there is no such field'],
+  [{ breakdowns: [{ name: 'colour' }] }, 'breakdowns.0.name: unknown field'],
   [{ breakdowns: [{ name: 'country', limit: 2 }] }, 'breakdowns.0.limit: no such field'],
   [
     { breakdowns: [{ name: 'os' }, { name: 'profile.email' }] },
-    'breakdowns.1.name: profile.email is no field',
+    'breakdowns.1.name: profile.email is not an event field',
   ],
-  [{ breakdowns: [{ name: 'group.properties.k' }] }, 'breakdowns.0.name: group.properties.k is no field'],
+  [
+    { breakdowns: [{ name: 'group.properties.k' }] },
+    'breakdowns.0.name: group.properties.k is not an event field',
+  ],
   [
     { breakdowns: [{ name: 'groups' }, { name: 'os' }, { name: 'group.id' }] },
-    'breakdowns.2.name: it is the same field as breakdowns.0',
+    'breakdowns.2.name: is the same field as breakdowns.0',
   ],
   [
     { breakdowns: ['os', 'city', 'path', 'name'].map((name) => ({ name })) },
@@ -75,7 +81,7 @@ test.each([
   [{ previous: 'yes' }, 'previous: '],
   [{ limit: '0' }, 'limit: expected a whole number from 1 to 500'],
   [{ limit: '501' }, 'limit: expected a whole number from 1 to 500'],
-] as const)('%.120j is refused, saying %s', (parameters, message) => {
+] as const)('%.120j is rejected with %s', (parameters, message) => {
   const read = () => readParameters(query(parameters), chartsQuery);
   const escaped = message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   expect(read).toThrow(

@@ -3,8 +3,7 @@ import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
 import type { History } from '../snapshot/history.ts';
-import { listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range } from '../time/range.ts';
@@ -14,32 +13,34 @@ import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
 import { type Formula, FormulaError, parseFormula } from './formula.ts';
 
-/** What an answer may hold, and what is read for it: a figure for each bucket of each row of each series. */
+/** The maximum number of figures read and returned: one for each bucket of each row of each series. */
 const POINTS_MAX = 500_000;
-/** Rows of one series for a formula, which is computed for each before the greatest are known. */
+/**
+ * The maximum number of rows per series for a formula, which is evaluated for all rows before the greatest are known.
+ */
 const COMBINATIONS_MAX = 10_000;
-/** Statements of one question that wait or run together: others of the site shall get a turn. */
-const AT_ONCE = 4;
+/** The maximum number of statements that one request queues or runs, so that other requests for the site proceed. */
+const CONCURRENT_STATEMENTS = 4;
 
-/** The buckets of a question: those of the range, and of the span before where that is asked for. */
+/** The buckets of the range, and of the previous period if it is requested. */
 interface ChartSpans {
   readonly range: Range;
   readonly buckets: readonly Bucket[];
   readonly previous: readonly Bucket[];
 }
 
-/** `GET /export/charts`. Refused without the store; with `partial` answered without an owner that is away. */
+/** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
-  asked: Asked,
+  scope: QuestionScope,
   query: ChartsQuery,
 ): Promise<ChartsAnswer> {
   const formula = formulaOf(query);
-  const spans = spansOf(query, asked);
+  const spans = spansOf(query, scope);
   const rowsMax = rowsMaxOf(query, spans);
-  const seam = await listSeam(sources, asked, query);
-  const question = { site: asked.site.storedId, query, spans, rowsMax };
-  const found = await inTurns(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const seam = await openSeam(sources, scope, query);
+  const question = { site: scope.site.storedId, query, spans, rowsMax };
+  const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
   const dates = spans.buckets.map(({ label }) => label);
   const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
     chartRows(
@@ -71,28 +72,28 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
   }
 }
 
-function spansOf(query: ChartsQuery, asked: Asked): ChartSpans {
+function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
   const { range, startDate, endDate, interval } = query;
   const isDated = startDate !== undefined || endDate !== undefined;
-  const found = listRange(
+  const found = requestedRange(
     { range: range ?? (isDated ? undefined : '30d'), startDate, endDate, interval },
-    asked,
+    scope,
   );
-  const previous = query.previous ? bucketsOf(found.previous, found.interval, asked.zone) : [];
+  const previous = query.previous ? bucketsOf(found.previous, found.interval, scope.zone) : [];
   if (previous === undefined) {
-    const message = `interval: the span before has too many buckets of one ${found.interval}`;
+    const message = `interval: the previous period has too many buckets of one ${found.interval}`;
     throw new RejectError('invalid', message);
   }
   return { range: found, buckets: found.buckets, previous };
 }
 
-/** How many rows of a series are read; throws a `RejectError` where the answer would be too large. */
+/** The number of rows to read per series; throws a `RejectError` if the response would be too large. */
 function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
   const columns = series.length * (spans.buckets.length + spans.previous.length);
   const most = Math.floor(POINTS_MAX / columns);
   if (breakdowns === undefined || breakdowns.length === 0) return 1;
   if (limit > most) {
-    const message = `limit: at most ${most} with so many series and buckets; ask for fewer or for a longer interval`;
+    const message = `limit: expected at most ${most} with this many series and buckets; request fewer or a longer interval`;
     throw new RejectError('invalid', message);
   }
   return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
@@ -113,7 +114,7 @@ interface CombinationRow {
   readonly figures: readonly number[];
 }
 
-/** The combinations that a series has, or the greatest of them; without breakdowns it always has one. */
+/** The combinations of a series, or the greatest ones; without breakdowns there is always exactly one. */
 async function askSeries(
   history: Pick<History, 'ask'>,
   seam: Seam,
@@ -131,7 +132,7 @@ async function askSeries(
     site,
     from: range.span.fromMs,
     to: range.span.toMs,
-    // Of an empty span nothing is read.
+    // An empty span reads nothing.
     previousFrom: range.previous.fromMs,
     previousTo: query.previous ? range.previous.toMs : range.previous.fromMs,
     edges: [...previous, ...buckets].map(({ fromMs }) => fromMs),
@@ -140,13 +141,10 @@ async function askSeries(
     synthetic: [SESSION_START, SESSION_END],
     rows: isWhole ? rowsMax + 1 : rowsMax,
   };
-  const rows = await history.ask<CombinationRow>('export-charts', bound, seam, {
-    ...statement,
-    events: condition,
-    hotEvents: condition,
-  });
+  const texts = { ...statement, events: condition, hotEvents: condition };
+  const rows = await history.ask<CombinationRow>({ name: 'export-charts', parameters: bound, texts }, seam);
   if (rows.length > rowsMax) {
-    const message = `breakdowns: more than ${rowsMax} combinations for a formula; filter, or ask for fewer buckets`;
+    const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;
     throw new RejectError('too-large', message);
   }
   const found = rows.length === 0 && breakdowns.length === 0 ? [NOTHING] : rows;
@@ -175,13 +173,13 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
   };
 }
 
-/** Does `work` for each of several, so many at once, and gives the results in order. */
-async function inTurns<One, Result>(
+/** Runs `work` for each element, in batches of `CONCURRENT_STATEMENTS`, and returns the results in order. */
+async function inBatches<One, Result>(
   all: readonly One[],
   work: (one: One) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let from = 0; from < all.length; from += AT_ONCE)
-    results.push(...(await Promise.all(all.slice(from, from + AT_ONCE).map(work))));
+  for (let from = 0; from < all.length; from += CONCURRENT_STATEMENTS)
+    results.push(...(await Promise.all(all.slice(from, from + CONCURRENT_STATEMENTS).map(work))));
   return results;
 }

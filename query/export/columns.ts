@@ -1,9 +1,9 @@
 import { type ExportGroup, exportSources } from '../../processor/event-export.ts';
 
-/** What a page needs of every event besides its fields: they cost next to nothing, and are shown only when included. */
+/** Columns that every page reads besides its fields. They are cheap to read, and returned only if included. */
 const ALWAYS = ['receivedAt', 'revenue', 'currency'];
 
-/** The columns of a page with these `includes`, as a list for a statement. All of it is our own text. */
+/** The column list of a statement for a page with these `includes`. All SQL text is our own. */
 export function columnsText(includes: readonly ExportGroup[]): string {
   return [...new Set([...exportSources(includes), ...ALWAYS])].join(', ');
 }

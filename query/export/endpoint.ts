@@ -3,20 +3,20 @@ import type { ExportQuery } from '../api.ts';
 import { type Directory, siteForExport } from '../http/access.ts';
 import type { About, Endpoint, EndpointAnswer, ScopeOf } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import type { Asked } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 
-/** How a question of the export names its site, if at all. */
+/** The two parameters that may name the site of an export. */
 export type NamedSite = Pick<ExportQuery, 'projectId' | 'project_id'>;
 
-/** A question below `/export`. */
+/** An endpoint below `/export`, without its access rules. */
 export interface ExportQuestion<Parameters extends NamedSite> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters) => Promise<EndpointAnswer>;
+  readonly answer: (scope: QuestionScope, parameters: Parameters) => Promise<EndpointAnswer>;
 }
 
-/** The endpoint of such a question. */
+/** Adds the access rules of exports. */
 export function exportEndpoint<Parameters extends NamedSite>(
   scopeOf: ScopeOf,
   directory: Directory,
@@ -39,6 +39,6 @@ export function exportEndpoint<Parameters extends NamedSite>(
 
 function namedSite({ projectId, project_id }: NamedSite): string | undefined {
   if (projectId !== undefined && project_id !== undefined && projectId !== project_id)
-    throw new RejectError('invalid', 'project_id: it contradicts projectId');
+    throw new RejectError('invalid', 'project_id: contradicts projectId');
   return projectId ?? project_id;
 }

@@ -1,24 +1,23 @@
-import type { StoreParameters } from '../../infra/store/store.ts';
 import { type Cursor, cursorBounds } from '../cursor.ts';
-import type { History, Pieces } from '../snapshot/history.ts';
+import type { History, SiteParameters, StatementTexts } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { edgesOf, isFinest, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
 import type { ExportRow } from './row.ts';
 
-/** Which events, and which of them. */
+/** A selection of events and a page of it. */
 export interface EventPage {
   readonly span: Span;
   readonly cursor: Cursor;
   readonly limit: number;
   /** Bound beside the span and the page: `site`, `names`, `synthetic`, `profileId`, `sessionId` and those of `held`. */
-  readonly conditions: StoreParameters;
-  readonly held: Pieces;
+  readonly conditions: SiteParameters;
+  readonly held: StatementTexts;
   /** The columns of the rows; our own text. */
   readonly columns: string;
 }
 
-/** Beyond these a page is looked for in a narrower part, if there is one. */
+/** With more rows to sort, a page is first narrowed to a smaller part of the span, if possible. */
 const SORTED_ROWS_MAX = 20_000;
 
 interface PieceRow {
@@ -27,8 +26,9 @@ interface PieceRow {
 }
 
 /**
- * A page of events, newest first, and how many there are on all pages. All statements over one seam see the same events:
- * rows of the events table never change, and each reads those up to the seam's flush numbers and the same hot rows.
+ * A page of events, newest first, and the number of events on all pages. All statements over one seam see the same
+ * events: rows of the events table never change, and each statement reads up to the seam's flush numbers plus the same
+ * hot rows.
  */
 export async function readEventPage(
   history: Pick<History, 'ask'>,
@@ -36,13 +36,16 @@ export async function readEventPage(
   { span, cursor, limit, conditions, held, columns }: EventPage,
 ): Promise<{ readonly rows: readonly ExportRow[]; readonly total: number }> {
   let total: number | undefined;
-  // Where pieces are wide, those that the page touches are cut again: all columns are read of few rows only.
+  // Wide pieces that the page touches are divided again, so that all columns are read of few rows only.
   let within: Span = span;
   let from: Cursor = cursor;
   for (;;) {
     const edges = edgesOf(within);
     const counted = { ...conditions, from: within.fromMs, to: within.toMs, edges };
-    const pieces = await history.ask<PieceRow>('event-list-pieces', counted, seam, held);
+    const pieces = await history.ask<PieceRow>(
+      { name: 'event-list-pieces', parameters: counted, texts: held },
+      seam,
+    );
     const rowsByEdge = new Map(pieces.map(({ edge, events }) => [edge, events]));
     total ??= rowsIn(pieces, within);
     const part = pageSpanOf(within, edges, rowsByEdge, { cursor: from, limit });
@@ -55,7 +58,10 @@ export async function readEventPage(
     }
     const { fromMs, toMs, offset } = part;
     const bound = { ...conditions, ...cursorBounds(from, toMs), from: fromMs, to: toMs, offset, limit };
-    const rows = await history.ask<ExportRow>('event-list', bound, seam, { ...held, columns });
+    const rows = await history.ask<ExportRow>(
+      { name: 'event-list', parameters: bound, texts: { ...held, columns } },
+      seam,
+    );
     return { rows, total };
   }
 }

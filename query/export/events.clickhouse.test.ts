@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportAnswer, exportedEvent, exportQuery } from '../api.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
@@ -68,7 +66,7 @@ const stored: Row<EventColumn>[] = [
   { ...plain, id: '2', createdAt: DAY - 1, profileId: 'p' },
   { ...plain, id: '1', createdAt: DAY - 1, name: 'click' },
   { ...plain, id: '3', createdAt: DAY + DAY_MS },
-  // Landed, but not yet known to be complete: the owner still has it.
+  // In the store, but not yet known to be complete: the owner still has the rows.
   { ...plain, id: '4', createdAt: DAY + 5, flushNumber: 2 },
   { ...plain, id: '5', createdAt: DAY, projectId: 'other' },
 ];
@@ -102,7 +100,7 @@ function ask(query: string, hotRows = fewHotRows) {
       },
       events,
     );
-  const hot = new HotView({ bus: { ask }, partitions: 1, clock: systemClock, metrics: new Metrics() });
+  const hot = hotViewOver(ask, 1);
   const asked = { site: modelSite('site'), zone, nowMs: DAY };
   return answerExport({ history: held.history, hot }, asked, readParameters(query, exportQuery));
 }
@@ -149,7 +147,7 @@ test('pages that follow the cursor hold every event that was there once, whateve
     seen.push(...data.map(({ id }) => id.replace(/^0+/, '')));
     expect(meta).toMatchObject({ current: page, totalCount: 6 + arriving.length });
     cursor = meta.nextCursor;
-    // One that is newer than all, and one of a moment that was passed.
+    // One event newer than all others, and one at a position that was already paged over.
     const from = { ...plain, flushNumber: 3 };
     arriving.push({ ...from, id: `f${page}`, createdAt: DAY + 2 * DAY_MS + page });
     arriving.push({ ...from, id: `e${page}`, createdAt: DAY + DAY_MS + page });
@@ -161,7 +159,7 @@ test('a number is a cursor, too; beside a page either is refused', async () => {
   const { data, meta } = await ask('cursor=4&limit=4');
   expect(data.map(({ id }) => id.slice(-1))).toEqual(['1', '2']);
   expect(meta).toMatchObject({ current: 2, nextCursor: null });
-  await expect(ask('cursor=4&page=1')).rejects.toThrow(/^cursor: it contradicts page/);
+  await expect(ask('cursor=4&page=1')).rejects.toThrow(/^cursor: cannot be combined with page/);
   expect(() => ask('cursor=next')).toThrow(/^cursor: /);
 });
 

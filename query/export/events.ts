@@ -2,7 +2,7 @@ import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import { RejectError } from '../reject.ts';
-import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
@@ -10,13 +10,13 @@ import { columnsText } from './columns.ts';
 import { type EventPage, readEventPage } from './event-page.ts';
 import { exportedEventOf } from './row.ts';
 
-// The years 1900 and 2299 are the ends of what the store's times can hold.
+// The range of times that the store can represent.
 const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) };
 
 /** `GET /export/events`. */
 export async function answerExport(
   { history, hot }: Sources,
-  { site, zone }: Asked,
+  { site, zone }: QuestionScope,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
@@ -48,10 +48,10 @@ export async function answerExport(
   };
 }
 
-/** Which events are exported, whatever the form: what `EventPage` needs of it. */
+/** The selected events, in a form that pages and streams share. */
 export function selectionOf(
   query: Omit<ExportSelection, 'partial'>,
-  { site, zone }: Pick<Asked, 'site' | 'zone'>,
+  { site, zone }: Pick<QuestionScope, 'site' | 'zone'>,
 ): Pick<EventPage, 'span' | 'conditions' | 'held'> {
   const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
   return {
@@ -60,7 +60,7 @@ export function selectionOf(
       ...parameters,
       site: site.storedId,
       names: query.event,
-      // All that is stored is exported, also what marks a session's begin and end.
+      // Exports include the synthetic events that mark the start and end of a session.
       synthetic: [],
       profileId: query.profileId ?? '',
       sessionId: '',
@@ -71,16 +71,16 @@ export function selectionOf(
 
 function cursorOf({ page, cursor, limit }: ExportQuery): Cursor {
   if (cursor === undefined) return { kind: 'rows', rows: ((page ?? 1) - 1) * limit };
-  if (page !== undefined) throw new RejectError('invalid', 'cursor: it contradicts page; leave one out');
+  if (page !== undefined) throw new RejectError('invalid', 'cursor: cannot be combined with page');
   return cursor;
 }
 
-/** From the begin of `start` to the end of `end`, in the site's time zone; without them, from or to ever. */
+/** From the start of `start` to the end of `end` in the site's time zone; without them, unbounded. */
 function spanOf({ start, end }: Pick<ExportSelection, 'start' | 'end'>, zone: Zone): Span {
   const from = start === undefined ? EVER.fromMs : pointOf(start, zone)?.fromMs;
   const to = end === undefined ? EVER.toMs : pointOf(end, zone)?.toMs;
   if (from === undefined) throw new RejectError('invalid', 'start: expected YYYY-MM-DD or an ISO time');
   if (to === undefined) throw new RejectError('invalid', 'end: expected YYYY-MM-DD or an ISO time');
-  if (from >= to) throw new RejectError('invalid', 'end: it lies before start');
+  if (from >= to) throw new RejectError('invalid', 'end: expected a time after start');
   return { fromMs: from, toMs: to };
 }

@@ -34,11 +34,11 @@ const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
   ),
 }));
 
-/** How close an operation holds its sides together. */
+/** The precedence of an operation. */
 const RANKS = { '+': 1, '-': 1, '*': 2, '/': 2 };
 const MINUS_RANK = 3;
 
-/** The formula in writing, with parentheses where they are needed, and now and then where not. */
+/** Writes a formula with the necessary parentheses and some random extra ones. */
 function written(of: Tree, rank: number, odd: () => boolean): string {
   const space = odd() ? '  ' : '';
   const wrapped = (text: string, own: number) => (own < rank || odd() ? `(${space}${text})` : text);
@@ -84,7 +84,7 @@ test('a formula means what its tree means, however it is written', () => {
         return count % 4 === 0;
       };
       const text = written(of, 0, odd);
-      // There is no -0.
+      // A result is never -0.
       expect(parseFormula(text, VALUES.length)(VALUES) + 0, text).toBe(meantBy(of) + 0);
     }),
     { numRuns: 2_000, seed },
@@ -138,15 +138,15 @@ test.each([
   ['process.exit()', 1],
   ['constructor', 1],
   ['А', 1],
-])('%j is refused at character %d', (text, place) => {
+])('%j is refused at character %d', (text, position) => {
   expect(() => parseFormula(text, VALUES.length)).toThrow(
-    expect.objectContaining({ place, message: expect.stringContaining(`character ${place}: `) }),
+    expect.objectContaining({ position, message: expect.stringContaining(`character ${position}: `) }),
   );
 });
 
-/** Whether a text is a formula, by taking it apart from the innermost outwards until there is one value or none. */
+/** Recognizes a formula by reducing it from the inside out until one value remains or nothing fits. */
 function isFormula(text: string): boolean {
-  // Two values with only a space between them are not one.
+  // Two values separated only by a space are not one value.
   let rest = text.replace(/\d+(\.\d+)?|[A-D]/g, 'x').replaceAll(/x *(?=x)/g, '!');
   rest = rest.replaceAll(' ', '');
   for (let before = ''; before !== rest; ) {
@@ -173,8 +173,8 @@ test('any text is read or refused at one of its characters, and only formulas ar
       } catch (error) {
         if (!(error instanceof FormulaError)) throw error;
         expect(isFormula(text), text).toBe(false);
-        expect(error.place).toBeGreaterThanOrEqual(1);
-        expect(error.place).toBeLessThanOrEqual(text.length + 1);
+        expect(error.position).toBeGreaterThanOrEqual(1);
+        expect(error.position).toBeLessThanOrEqual(text.length + 1);
       }
     }),
     { numRuns: 20_000, seed },

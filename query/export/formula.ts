@@ -1,33 +1,33 @@
 /**
- * Arithmetic over the series of a chart, which it calls A, B, C, … in their order:
+ * Arithmetic over the series of a chart, called A, B, C, … in order:
  *
- *     sum      a product, or several with + or - between them
- *     product  a factor, or several with * or / between them
- *     factor   a decimal number, a letter, a sum in ( ), or a factor with - before it
+ *     sum      a product, or several joined by + or -
+ *     product  a factor, or several joined by * or /
+ *     factor   a decimal number, a letter, a sum in ( ), or a factor after -
  *
- * Spaces may stand between all of these. What is divided by zero is 0, and so is a result that is no finite number.
+ * Spaces may separate all of these. Division by zero gives 0, and so does a result that is not finite.
  */
 export type Formula = (values: readonly number[]) => number;
 
 export const FORMULA_MAX_CHARACTERS = 200;
 
-/** A formula that cannot be read, and which of its characters is the first that is wrong; 1 is the first of all. */
+/** A formula that is invalid, with the position of its first wrong character, starting at 1. */
 export class FormulaError extends Error {
   override readonly name = 'FormulaError';
-  readonly place: number;
+  readonly position: number;
 
-  constructor(place: number, problem: string) {
-    super(`character ${place}: ${problem}`);
-    this.place = place;
+  constructor(position: number, problem: string) {
+    super(`character ${position}: ${problem}`);
+    this.position = position;
   }
 }
 
-/** Reads a formula over so many series; throws a `FormulaError`. */
+/** Parses a formula over `seriesCount` series; throws a `FormulaError`. */
 export function parseFormula(text: string, seriesCount: number): Formula {
-  const reading: Reading = { tokens: tokensOf(text, seriesCount), next: 0 };
-  const whole = readSum(reading);
-  const rest = tokenAt(reading);
-  if (rest.kind !== 'end') throw new FormulaError(rest.place, 'expected + - * / or the end');
+  const reader: TokenReader = { tokens: tokensOf(text, seriesCount), next: 0 };
+  const whole = readSum(reader);
+  const rest = tokenAt(reader);
+  if (rest.kind !== 'end') throw new FormulaError(rest.position, 'expected + - * / or the end');
   return (values) => {
     const result = whole(values);
     return Number.isFinite(result) ? result : 0;
@@ -35,12 +35,12 @@ export function parseFormula(text: string, seriesCount: number): Formula {
 }
 
 type Token =
-  | { readonly kind: 'number'; readonly place: number; readonly value: number }
-  | { readonly kind: 'series'; readonly place: number; readonly index: number }
-  | { readonly kind: 'sign'; readonly place: number; readonly sign: string }
-  | { readonly kind: 'end'; readonly place: number };
+  | { readonly kind: 'number'; readonly position: number; readonly value: number }
+  | { readonly kind: 'series'; readonly position: number; readonly index: number }
+  | { readonly kind: 'sign'; readonly position: number; readonly sign: string }
+  | { readonly kind: 'end'; readonly position: number };
 
-interface Reading {
+interface TokenReader {
   readonly tokens: readonly Token[];
   next: number;
 }
@@ -55,83 +55,83 @@ function tokensOf(text: string, seriesCount: number): Token[] {
     TOKEN.lastIndex = at;
     const match = TOKEN.exec(text);
     if (match === null) {
-      const place = at + 1 + text.slice(at).search(/[^ ]/);
-      throw new FormulaError(place, 'expected a number, a capital letter, + - * / ( or )');
+      const position = at + 1 + text.slice(at).search(/[^ ]/);
+      throw new FormulaError(position, 'expected a number, a capital letter, + - * / ( or )');
     }
     at = TOKEN.lastIndex;
     const [, number, letter, sign = ''] = match;
-    const place = at - (number ?? letter ?? sign).length + 1;
-    if (number !== undefined) tokens.push({ kind: 'number', place, value: Number(number) });
-    else if (letter === undefined) tokens.push({ kind: 'sign', place, sign });
-    else tokens.push({ kind: 'series', place, index: indexOf(letter, place, seriesCount) });
+    const position = at - (number ?? letter ?? sign).length + 1;
+    if (number !== undefined) tokens.push({ kind: 'number', position, value: Number(number) });
+    else if (letter === undefined) tokens.push({ kind: 'sign', position, sign });
+    else tokens.push({ kind: 'series', position, index: indexOf(letter, position, seriesCount) });
   }
-  tokens.push({ kind: 'end', place: end + 1 });
+  tokens.push({ kind: 'end', position: end + 1 });
   return tokens;
 }
 
-function indexOf(letter: string, place: number, seriesCount: number): number {
+function indexOf(letter: string, position: number, seriesCount: number): number {
   const index = letter.charCodeAt(0) - 'A'.charCodeAt(0);
-  if (index >= seriesCount) throw new FormulaError(place, `there is no series ${letter}`);
+  if (index >= seriesCount) throw new FormulaError(position, `unknown series ${letter}`);
   return index;
 }
 
-function readSum(reading: Reading): Formula {
-  let left = readProduct(reading);
+function readSum(reader: TokenReader): Formula {
+  let left = readProduct(reader);
   for (;;) {
     const before = left;
-    if (takeSign(reading, '+')) {
-      const right = readProduct(reading);
+    if (takeSign(reader, '+')) {
+      const right = readProduct(reader);
       left = (values) => before(values) + right(values);
-    } else if (takeSign(reading, '-')) {
-      const right = readProduct(reading);
+    } else if (takeSign(reader, '-')) {
+      const right = readProduct(reader);
       left = (values) => before(values) - right(values);
     } else return left;
   }
 }
 
-function readProduct(reading: Reading): Formula {
-  let left = readFactor(reading);
+function readProduct(reader: TokenReader): Formula {
+  let left = readFactor(reader);
   for (;;) {
     const before = left;
-    if (takeSign(reading, '*')) {
-      const right = readFactor(reading);
+    if (takeSign(reader, '*')) {
+      const right = readFactor(reader);
       left = (values) => before(values) * right(values);
-    } else if (takeSign(reading, '/')) {
-      const right = readFactor(reading);
+    } else if (takeSign(reader, '/')) {
+      const right = readFactor(reader);
       left = (values) => quotient(before(values), right(values));
     } else return left;
   }
 }
 
-function readFactor(reading: Reading): Formula {
-  if (takeSign(reading, '-')) {
-    const negated = readFactor(reading);
+function readFactor(reader: TokenReader): Formula {
+  if (takeSign(reader, '-')) {
+    const negated = readFactor(reader);
     return (values) => -negated(values);
   }
-  if (takeSign(reading, '(')) {
-    const inner = readSum(reading);
-    if (!takeSign(reading, ')')) throw new FormulaError(tokenAt(reading).place, 'expected + - * / or )');
+  if (takeSign(reader, '(')) {
+    const inner = readSum(reader);
+    if (!takeSign(reader, ')')) throw new FormulaError(tokenAt(reader).position, 'expected + - * / or )');
     return inner;
   }
-  const token = tokenAt(reading);
-  reading.next += 1;
+  const token = tokenAt(reader);
+  reader.next += 1;
   if (token.kind === 'number') return () => token.value;
   if (token.kind === 'series') return (values) => values[token.index] ?? 0;
-  throw new FormulaError(token.place, 'expected a number, a series, - or (');
+  throw new FormulaError(token.position, 'expected a number, a series, - or (');
 }
 
 function quotient(dividend: number, divisor: number): number {
   return divisor === 0 ? 0 : dividend / divisor;
 }
 
-function takeSign(reading: Reading, sign: string): boolean {
-  const token = tokenAt(reading);
+function takeSign(reader: TokenReader, sign: string): boolean {
+  const token = tokenAt(reader);
   if (token.kind !== 'sign' || token.sign !== sign) return false;
-  reading.next += 1;
+  reader.next += 1;
   return true;
 }
 
-/** The next token; the last one is the end, and nobody reads behind it. */
-function tokenAt({ tokens, next }: Reading): Token {
-  return tokens[next] ?? { kind: 'end', place: 0 };
+/** The next token. The last token is the end, and it is never consumed. */
+function tokenAt({ tokens, next }: TokenReader): Token {
+  return tokens[next] ?? { kind: 'end', position: 0 };
 }

@@ -4,7 +4,7 @@ import type { ExportedEvent } from '../api.ts';
 
 const NO_ID = '0'.repeat(32);
 
-/** One row of `event-list.sql`; the columns below `currency` are there when they are included. */
+/** One row of `event-list.sql`; the columns after `currency` are present if they are included. */
 export interface ExportRow {
   readonly id: string;
   readonly name: string;
@@ -49,7 +49,7 @@ export interface ExportRow {
   readonly sdkVersion?: string;
 }
 
-/** An event of the site `projectId` as it is answered. */
+/** An event of the site `projectId` as it is returned. */
 export function exportedEventOf(
   row: ExportRow,
   projectId: string,
@@ -74,7 +74,7 @@ function metaOf({ eventId = '', receivedAt, query = '', hash = '' }: ExportRow) 
   return { eventId, receivedAt: new Date(receivedAt).toISOString(), query, hash };
 }
 
-/** The store has no "unknown" for coordinates; nobody lives at 0, 0. */
+/** Unknown coordinates are stored as 0, 0, a point in the ocean. */
 function placeOf(longitude: number, latitude: number) {
   return longitude === 0 && latitude === 0 ? { longitude: null, latitude: null } : { longitude, latitude };
 }

@@ -10,16 +10,18 @@ export interface Extent {
 }
 
 /**
- * `span` in parts by whole hours in UTC, which have so many rows each if rows come evenly. A statement that reads in order
- * has a buffer for every column of every part of the table that it reads from; few of these reach into one part of a span.
+ * Divides `span` at whole UTC hours into parts of about `rowsPerPart` rows, if rows are evenly distributed. A statement
+ * that reads in order needs a buffer for each column of each table part that it reads; few table parts overlap one such
+ * part.
  */
-export function streamParts(span: Span, { firstMs, lastMs, rows }: Extent, rowsOfPart: number): Span[] {
-  const count = Math.ceil(rows / rowsOfPart);
+export function streamParts(span: Span, { firstMs, lastMs, rows }: Extent, rowsPerPart: number): Span[] {
+  const count = Math.ceil(rows / rowsPerPart);
   const firstHour = Math.floor(firstMs / HOUR_MS);
   const hours = Math.floor(lastMs / HOUR_MS) + 1 - firstHour;
-  const hoursOfPart = Math.max(1, Math.ceil(hours / Math.max(1, count)));
+  const hoursPerPart = Math.max(1, Math.ceil(hours / Math.max(1, count)));
   const edges: number[] = [];
   if (count > 1)
-    for (let hour = hoursOfPart; hour < hours; hour += hoursOfPart) edges.push((firstHour + hour) * HOUR_MS);
+    for (let hour = hoursPerPart; hour < hours; hour += hoursPerPart)
+      edges.push((firstHour + hour) * HOUR_MS);
   return [span.fromMs, ...edges].map((fromMs, index) => ({ fromMs, toMs: edges[index] ?? span.toMs }));
 }

@@ -2,8 +2,6 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
@@ -11,8 +9,8 @@ import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { type ExportedEvent, exportedEvent, exportQuery, streamQuery } from '../api.ts';
 import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
@@ -20,14 +18,14 @@ import { answerExport } from './events.ts';
 import { STREAM_FORMS, streamExport } from './streams.ts';
 
 const EVENTS = 400;
-/** So few rows a part that every hour is one. */
+/** So few rows per part that every hour is a part. */
 const FEW = 50;
 const HOUR_MS = 3_600_000;
 const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
 const zone = new Zones().of('Asia/Kolkata');
 const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
 
-// A few hours, of which several rows share the millisecond, the session and both.
+// A few hours with several rows of the same millisecond, of the same session, and of both.
 const seeded = new SeededRandom(11);
 const events: Row<EventColumn>[] = Array.from({ length: EVENTS }, (_, index) => ({
   ...randomEvent(seeded, index),
@@ -35,7 +33,7 @@ const events: Row<EventColumn>[] = Array.from({ length: EVENTS }, (_, index) => 
   eventId: `event-${index}`,
 }));
 const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumber: 1 }));
-// The first of these have landed in the store, too, and are not yet known to be complete.
+// The first of these are also in the store, but not yet known to be complete.
 const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 }));
 
 let held: HistoryStore;
@@ -65,29 +63,24 @@ function sources() {
     },
     bytes,
   );
-  const view = new HotView({
-    bus: { ask: async () => answer },
-    partitions: 1,
-    clock: systemClock,
-    metrics: new Metrics(),
-  });
+  const view = hotViewOver(async () => answer, 1);
   return { history: held.history, hot: view };
 }
 
-/** The bytes of a stream, which are the same in however many parts it is read. */
+/** The bytes of a stream; they are the same for any number of parts. */
 async function streamed(extension: string, query: string): Promise<Buffer> {
   const whole = await streamedInParts(extension, query, EVENTS);
   expect(await streamedInParts(extension, query, FEW)).toEqual(whole);
   return whole;
 }
 
-async function streamedInParts(extension: string, query: string, rowsOfPart: number): Promise<Buffer> {
+async function streamedInParts(extension: string, query: string, rowsPerPart: number): Promise<Buffer> {
   const form = must(
     STREAM_FORMS.find((found) => found.extension === extension),
     `no form ${extension}`,
   );
   const parameters = readParameters(query, streamQuery);
-  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsOfPart);
+  const { chunks } = await streamExport(sources(), asked, parameters, form, rowsPerPart);
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);
@@ -101,7 +94,7 @@ async function lines(query: string): Promise<ExportedEvent[]> {
     .map((line) => JSON.parse(line) as ExportedEvent);
 }
 
-/** What the pages of `/export/events` hold, in the order of a stream. */
+/** The rows of all pages of `/export/events`, in the order of a stream. */
 async function paged(query: string): Promise<ExportedEvent[]> {
   const { data } = await answerExport(sources(), asked, readParameters(`${query}&limit=1000`, exportQuery));
   return data.sort((a, b) => compare(placeOf(a), placeOf(b)));
@@ -213,13 +206,13 @@ async function parquetRows(bytes: Buffer): Promise<Record<string, string>[]> {
   return rows.map((row) => textsOf(row));
 }
 
-/** What a flat format says of a row. */
+/** The row as a flat format represents it. */
 function flattened(row: ExportedEvent): Record<string, unknown> {
   const { profile: _, meta, ...rest } = row;
   return { ...rest, ...meta };
 }
 
-/** Every value as one text, whatever a format makes of it. */
+/** Every value as one string, whatever its format. */
 function textsOf(row: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(row)
@@ -232,12 +225,12 @@ function textOf(name: string, value: unknown): string {
   if (value === null || value === undefined) return '';
   if (value instanceof Date) return value.toISOString();
   if (name === 'longitude' || name === 'latitude') return String(Math.fround(Number(value)));
-  // The reader makes of a decimal the double of its digits times that of 0.0001.
+  // The reader computes a decimal as the double of its digits times the double of 0.0001.
   if (name === 'revenue') return Number(value).toFixed(4);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** RFC 4180, and `\N` for null as the store writes it. */
+/** RFC 4180, with `\N` for null as the store writes it. */
 function csvRows(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

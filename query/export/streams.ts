@@ -10,105 +10,105 @@ import {
 import type { StreamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
-import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
 import { type Extent, streamParts } from './stream-parts.ts';
 
 const HOUR_MS = 3_600_000;
-/** More than a table has rows. */
+/** More than the number of rows in any table. */
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 const FIRST_ID = '0'.repeat(32);
 
-/** One form in which all events are exported at once. */
+/** A file format for exports without pages. */
 export interface StreamForm {
   readonly extension: 'ndjson' | 'csv' | 'parquet';
   readonly summary: string;
   readonly shape: ExportShape;
   readonly mediaType: string;
-  /** What stands behind it in `content-type`. */
-  readonly more: string;
-  /** As the store calls it. */
+  /** Appended to the media type in `content-type`. */
+  readonly mediaTypeParameters: string;
+  /** The name of the format in the store. */
   readonly format: string;
-  /** The same for what stands behind other rows, where that differs. */
-  readonly formatBehind?: string;
-  /** Whether rows come in order also where nobody says from where or how many. */
+  /** The format for rows that follow other rows, if it differs. */
+  readonly continuedFormat?: string;
+  /** Whether rows are in order even without `limit` and `cursor`. */
   readonly isOrdered: boolean;
 }
 
 export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'ndjson',
-    summary: 'All raw events, one JSON object a line',
+    summary: 'Stream raw events as NDJSON',
     shape: 'json',
     mediaType: 'application/x-ndjson',
-    more: '; charset=utf-8',
+    mediaTypeParameters: '; charset=utf-8',
     format: 'JSONEachRow',
     isOrdered: true,
   },
   {
     extension: 'csv',
-    summary: 'All raw events as CSV with a line of names',
+    summary: 'Stream raw events as CSV',
     shape: 'csv',
     mediaType: 'text/csv',
-    more: '; charset=utf-8; header=present',
+    mediaTypeParameters: '; charset=utf-8; header=present',
     format: 'CSVWithNames',
-    formatBehind: 'CSV',
+    continuedFormat: 'CSV',
     isOrdered: true,
   },
   {
     extension: 'parquet',
-    summary: 'All raw events as a Parquet file',
+    summary: 'Stream raw events as Parquet',
     shape: 'parquet',
     mediaType: 'application/vnd.apache.parquet',
-    more: '',
+    mediaTypeParameters: '',
     format: 'Parquet',
-    // Half of a file is of no use, and to keep an order takes as long as all else.
+    // Half a Parquet file is useless, and ordering takes as long as everything else together.
     isOrdered: false,
   },
 ];
 
-/** See `streamParts`. A statement more costs a tenth of a second. */
-const ROWS_OF_PART = 1_000_000;
+/** See `streamParts`. Each further statement costs a tenth of a second. */
+const ROWS_PER_PART = 1_000_000;
 
-/** Rows of a block; where parts are merged, each of them has some under way. */
+/** Rows per block. Where table parts are merged, each part has several blocks in memory. */
 const BLOCK_ROWS = 8_192;
 const ORDERED_BLOCK_ROWS = 1_024;
-/** What is under way takes little memory, however many rows there are. */
+/** Keeps memory small, however many rows there are. */
 const STREAM_SETTINGS: StoreSettings = {
   ...EXPORT_SETTINGS,
   max_threads: 2,
   optimize_read_in_order: 1,
-  // Parts that are merged are read as they are needed: what they hold ahead took 200 MB, and no time less.
+  // Reads merged table parts on demand: buffering took 200 MB and saved no time.
   read_in_order_use_buffering: 0,
-  // Nobody compares the bytes of two streams.
+  // Streams need not be identical byte by byte.
   output_format_parquet_parallel_encoding: 1,
 };
 
 /**
- * `GET /export/events.ndjson`, `.csv` and `.parquet`: the events that `/export/events` would page through, as the store
- * writes them, at the pace of the reader.
+ * `GET /export/events.ndjson`, `.csv` and `.parquet`: the events of `/export/events` without pages, as the store
+ * encodes them, at the pace of the reader.
  */
 export async function streamExport(
   { history, hot }: Sources,
-  { site, zone }: Asked,
+  { site, zone }: QuestionScope,
   query: StreamQuery,
   form: StreamForm,
-  rowsOfPart: number = ROWS_OF_PART,
+  rowsPerPart: number = ROWS_PER_PART,
 ): Promise<StreamedAnswer> {
   const { span, conditions, held } = selectionOf(query, { site, zone });
   const { cursor } = query;
   const hourMs = cursor === undefined ? span.fromMs : Math.floor(cursor.atMs / HOUR_MS) * HOUR_MS;
   history.rejectAway();
   const answers = await hot.rows(site.storedId);
-  // A stream has no place that could say that something is left out.
+  // A stream has no field that could mark it as partial.
   rejectAway(answers, false);
   const seam = seamOf(answers);
   const all = { fromMs: Math.max(span.fromMs, hourMs), toMs: span.toMs };
   const isOrdered = form.isOrdered || cursor !== undefined || query.limit !== undefined;
   const isInParts = form.isOrdered && query.limit === undefined;
-  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsOfPart) : [all];
+  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsPerPart) : [all];
   const bound = {
     ...conditions,
     projectId: site.id,
@@ -118,7 +118,7 @@ export async function streamExport(
     behindId: cursor?.id ?? FIRST_ID,
     limit: query.limit ?? ALL_ROWS,
   };
-  const pieces = {
+  const texts = {
     ...held,
     columns: exportColumns(form.shape, query.includes),
     sources: exportSources(query.includes).join(', '),
@@ -128,13 +128,13 @@ export async function streamExport(
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
     seam: hotWithin(seam, part),
-    pieces: { ...pieces, format: index === 0 ? form.format : (form.formatBehind ?? form.format) },
+    texts: { ...texts, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
   const chunks = history.stream('export-stream', site.storedId, statements);
   return {
     chunks,
     headers: [
-      ['content-type', form.mediaType + form.more],
+      ['content-type', form.mediaType + form.mediaTypeParameters],
       ['content-disposition', `attachment; filename="events.${form.extension}"`],
       ['cache-control', 'no-store'],
     ],
@@ -145,14 +145,14 @@ async function partsOf(
   { history, seam }: { readonly history: History; readonly seam: Seam },
   site: string,
   span: Span,
-  rowsOfPart: number,
+  rowsPerPart: number,
 ): Promise<Span[]> {
   const bound = { site, from: span.fromMs, to: span.toMs };
-  const [extent] = await history.ask<Extent>('export-extent', bound, seam);
-  return streamParts(span, must(extent, 'a statement without groups has one row'), rowsOfPart);
+  const [extent] = await history.ask<Extent>({ name: 'export-extent', parameters: bound }, seam);
+  return streamParts(span, must(extent, 'a statement without groups has one row'), rowsPerPart);
 }
 
-/** Without the hot rows, where all of them lie elsewhere. */
+/** Omits the hot rows from parts that contain none of them. */
 function hotWithin(seam: Seam, { fromMs, toMs }: Span): Seam {
   return [...seam.hotHours].some((hour) => hour + HOUR_MS > fromMs && hour < toMs)
     ? seam

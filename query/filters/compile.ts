@@ -4,38 +4,39 @@ import type { Filter, Test } from './filter.ts';
 import { type Field, isNumeric, type Owner } from './names.ts';
 
 /**
- * What filters mean, as a condition on the rows of one table.
+ * Compiles filters to a condition on the rows of one table.
  *
- * A field of a row is a list of texts or numbers: of a column one, of `groups` its elements, of a profile what its record
- * says, of groups what the record of each says. Where there is none, it is one empty text, or no number at all. A test
- * holds when one of them fits one of the filter's values; a negation, when the test does not.
+ * A field of a row is a list of strings or numbers: a column has one value, `groups` its elements, a profile field the
+ * value in its record, a group field the value in the record of each group. Without a value, it is one empty string, or
+ * no number. A test holds if one of these values matches one of the filter's values; a negated filter holds if the test
+ * does not.
  *
- *     is, startsWith, endsWith   exactly              gt, gte, lt, lte   a text that is no number never fits
- *     contains                   in either case       regex              RE2, anywhere in the text, `.` fits line ends
+ *     is, startsWith, endsWith   exact                gt, gte, lt, lte   text that is not a number never matches
+ *     contains                   ignores case         regex              RE2, anywhere in the text, `.` matches newlines
  *
- * Values and keys are bound, columns come from `names.ts`: nothing of a request is part of the text.
+ * Values and keys are bound, and columns come from `names.ts`: no text of a request becomes SQL.
  */
 export interface Compiled {
-  /** For the place of `$FILTER$`; `1` without filters. */
+  /** For `$FILTER$`; `1` without filters. */
   readonly condition: string;
   readonly parameters: StoreParameters;
 }
 
-/** The rows that a condition is for. */
+/** The rows that a condition applies to. */
 export interface RowSource {
-  /** What stands before a column in this statement: a table's alias and a dot, or nothing. */
+  /** The prefix of columns in the statement: a table alias with a dot, or nothing. */
   readonly qualifier: string;
-  /** What stands before the names of bound values, so that two conditions can be part of one statement. */
+  /** The prefix of bound names, so that one statement can contain two conditions. */
   readonly bindPrefix: string;
 }
 
-/** Rows of `events` or `$HOT_EVENTS$`, alone in their SELECT. */
+/** Rows of `events` or `$HOT_EVENTS$` in a SELECT of their own. */
 export const EVENT_ROWS: RowSource = { qualifier: '', bindPrefix: '' };
 
-/** Rows that have the columns of a session's source and setting, alone in their SELECT: sessions, and events too. */
+/** Rows with the source and environment columns of a session, in a SELECT of their own: sessions, and also events. */
 export const SESSION_ROWS: RowSource = { qualifier: '', bindPrefix: 'session_' };
 
-/** Makes the condition that all filters hold. Its statement binds `site`. */
+/** The condition that all filters hold. The statement must bind `site`. */
 export function compileFilters(filters: readonly Filter[], row: RowSource): Compiled {
   const parameters: Record<string, unknown> = {};
   const conditions = filters.map((filter, index) => {
@@ -50,10 +51,12 @@ export function compileFilters(filters: readonly Filter[], row: RowSource): Comp
   return { condition: conditions.length === 0 ? '1' : conditions.join(' AND '), parameters };
 }
 
-/** Binds a value and gives the text that stands for it. The name ends in no digit, as the number of the filter follows. */
+/**
+ * Binds a value and returns its placeholder. `name` must not end in a digit, because the number of the filter follows.
+ */
 type Bind = (name: string, type: string, value: unknown) => string;
 
-/** The condition that a test holds, for the text of one value. */
+/** The condition that a test holds for the given SQL expression. */
 type Fits = (value: string) => string;
 
 function fieldCondition({ field, test }: Filter, { qualifier }: RowSource, bind: Bind): string {
@@ -63,7 +66,7 @@ function fieldCondition({ field, test }: Filter, { qualifier }: RowSource, bind:
   const found = recordsWhere(field.owner, someOf(field, { qualifier: '', key, fits }));
   const condition = memberText(field.owner, qualifier, found);
   if (!mayFitNothing(field, test)) return condition;
-  // Nobody known has all fields empty.
+  // An unknown profile or group has empty fields.
   const known = memberText(field.owner, qualifier, recordsWhere(field.owner, '1'));
   return `${condition} OR ${fits("''")} AND NOT ${known}`;
 }
@@ -74,13 +77,13 @@ function memberText(owner: Owner, qualifier: string, ids: string): string {
   return `arrayExists(element -> element IN (${ids}), ${qualifier}groups)`;
 }
 
-/** The ids of the site's profiles or groups of which a condition holds as they are now. */
+/** The ids of the site's profiles or groups whose current record meets a condition. */
 function recordsWhere(owner: Owner, condition: string): string {
   const table = owner === 'profile' ? 'profiles' : 'groups';
   return `SELECT id FROM ${table} FINAL WHERE projectId = {site:String} AND (${condition})`;
 }
 
-/** Whether one of the field's values in a row fits. */
+/** Whether one of the field's values in a row matches. */
 function someOf(
   field: Field,
   { qualifier, key, fits }: { readonly qualifier: string; readonly key: string; readonly fits: Fits },
@@ -91,7 +94,7 @@ function someOf(
     case 'text':
       return fits(qualifier + field.column);
     case 'id':
-      // Written once, however many values it is held against: a statement's size is limited.
+      // Written once for all values, because the size of a statement is limited.
       return `arrayExists(element -> ${fits('element')}, [${idText(qualifier + field.column)}])`;
     case 'time':
       return fits(`toUnixTimestamp64Milli(${qualifier}${field.column})`);
@@ -106,17 +109,17 @@ function someOf(
   }
 }
 
-/** The 32 hexadecimal digits of an id; 16 zero bytes are no id. */
+/** The 32 hexadecimal digits of an id; 16 zero bytes mean no id. */
 export function idText(column: string): string {
   return `if(${column} = toFixedString('', 16), '', lower(hex(${column})))`;
 }
 
-/** The degrees of a row; null at 0, 0, where nobody lives. */
+/** The coordinate of a row in degrees; null at 0, 0, which means unknown. */
 export function coordinateText(qualifier: string, column: string): string {
   return `if(${qualifier}longitude = 0 AND ${qualifier}latitude = 0, NULL, ${qualifier}${column})`;
 }
 
-/** Only of these an empty text may fit; without a number nothing does. */
+/** Whether an empty string may match. Numeric fields without a number never match. */
 function mayFitNothing(field: Field, test: Test): boolean {
   if (isNumeric(field)) return false;
   if (test.kind === 'equal-text') return test.values.includes('');
@@ -124,10 +127,10 @@ function mayFitNothing(field: Field, test: Test): boolean {
 }
 
 const ORDERS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
-// The same numbers as a filter can have, see filter.ts.
+// The same number syntax as in filter.ts.
 const NUMBER = "'^-?[0-9]{1,100}([.][0-9]{1,100})?([eE][+-]?[0-9]{1,2})?$'";
 
-/** The number that a text is; null where it is none. */
+/** The number in a text; null if it is not a number. */
 export function numberText(text: string): string {
   return `toFloat64OrNull(if(match(${text}, ${NUMBER}), ${text}, ''))`;
 }
@@ -155,7 +158,7 @@ function fitsOf(field: Field, test: Test, bind: Bind): Fits {
   }
 }
 
-/** The store finds a part fastest that is written out; but the time to read a statement, and its size, are limited. */
+/** The store searches for literal substrings fastest, but the parse time and size of a statement are limited. */
 const PARTS_WRITTEN_MAX = 8;
 
 function partFits({ comparison, values }: Extract<Test, { kind: 'part' }>, bind: Bind): Fits {
@@ -163,7 +166,7 @@ function partFits({ comparison, values }: Extract<Test, { kind: 'part' }>, bind:
     contains: (text: string, part: string) => `positionCaseInsensitiveUTF8(${text}, ${part}) > 0`,
     startsWith: (text: string, part: string) => `startsWith(${text}, ${part})`,
     endsWith: (text: string, part: string) => `endsWith(${text}, ${part})`,
-    // The second call is worked out before any row is read, so a pattern that cannot be read is always refused.
+    // The second call is constant and evaluated before any row, so that an invalid pattern is always rejected.
     regex: (text: string, part: string) => `match(${text}, ${part}) AND match('', ${part}) < 2`,
   }[comparison];
   if (comparison !== 'regex' && values.length > PARTS_WRITTEN_MAX) {
@@ -178,7 +181,7 @@ function numberType({ kind }: Field): string {
   return kind === 'time' ? 'Int64' : 'Float64';
 }
 
-/** A number as the store holds those of the field. */
+/** Rounds a number as the store does for this field. */
 function heldBy({ kind }: Field): (value: number) => number {
   return kind === 'coordinate' ? Math.fround : (value) => value;
 }

@@ -8,7 +8,7 @@ const path = { name: 'path', operator: 'is', value: ['/'] };
 const one = (change: object) => JSON.stringify([{ ...path, ...change }]);
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-const REFUSED: readonly [text: string, message: string][] = [
+const REJECTED: readonly [text: string, message: string][] = [
   ['nonsense', 'filters: expected a JSON array'],
   ['', 'filters: expected a JSON array'],
   ['[', 'filters: expected a JSON array'],
@@ -24,9 +24,9 @@ const REFUSED: readonly [text: string, message: string][] = [
   ['[{"name":"path"}]', 'filters.0.operator: '],
   ['[{"name":"path","operator":"is"}]', 'filters.0.value: expected at least one value'],
   [one({ name: 7 }), 'filters.0.name: '],
-  [one({ name: '' }), 'filters.0.name: there is no '],
-  [one({ name: 'Path' }), 'filters.0.name: there is no Path'],
-  [one({ name: 'partition' }), 'filters.0.name: there is no partition'],
+  [one({ name: '' }), 'filters.0.name: unknown field '],
+  [one({ name: 'Path' }), 'filters.0.name: unknown field Path'],
+  [one({ name: 'partition' }), 'filters.0.name: unknown field partition'],
   [one({ name: 'flush_number' }), 'filters.0.name: '],
   [one({ name: 'properties' }), 'filters.0.name: '],
   [one({ name: 'properties.' }), 'filters.0.name: '],
@@ -46,14 +46,14 @@ const REFUSED: readonly [text: string, message: string][] = [
   [one({ operator: null }), 'filters.0.operator: '],
   [one({ value: '/' }), 'filters.0.value: '],
   [one({ value: [] }), 'filters.0.value: expected at least one value'],
-  [one({ value: [null] }), 'filters.0.value.0: expected a text, a number or a boolean'],
+  [one({ value: [null] }), 'filters.0.value.0: expected a string, a number or a boolean'],
   [one({ value: ['a', {}] }), 'filters.0.value.1: '],
   [one({ value: [['a']] }), 'filters.0.value.0: '],
   [one({ value: numbers(1_001) }), 'filters.0.value: expected at most 1000 values'],
   [one({ value: numbers(10_000) }), 'filters.0.value: expected at most 1000 values'],
   [one({ value: ['é'.repeat(2_049)] }), 'filters.0.value.0: expected at most 4096 bytes'],
   [one({ operator: 'isNull', value: ['x'] }), 'filters.0.value: isNull takes no values'],
-  [one({ operator: 'contains', value: ['a', ''] }), 'filters.0.value.1: every text has an empty part'],
+  [one({ operator: 'contains', value: ['a', ''] }), 'filters.0.value.1: expected a non-empty string'],
   [
     one({ operator: 'regex', value: ['x'.repeat(513)] }),
     'filters.0.value.0: expected at most 512 characters',
@@ -66,30 +66,39 @@ const REFUSED: readonly [text: string, message: string][] = [
   [one({ name: 'revenue', operator: 'contains' }), 'filters.0.operator: '],
   [one({ name: 'longitude', operator: 'regex' }), 'filters.0.operator: '],
   [one({ name: 'createdAt', operator: 'startsWith' }), 'filters.0.operator: '],
-  [one({ name: 'createdAt', operator: 'gt', value: [7] }), 'filters.0.value.0: expected an ISO time'],
+  [
+    one({ name: 'createdAt', operator: 'gt', value: [7] }),
+    'filters.0.value.0: expected an ISO 8601 time with a zone',
+  ],
   [
     one({ name: 'createdAt', operator: 'gt', value: ['2026-06-10'] }),
-    'filters.0.value.0: expected an ISO time',
+    'filters.0.value.0: expected an ISO 8601 time with a zone',
   ],
-  [one({ name: 'created_at', value: ['2026-02-30T00:00:00Z'] }), 'filters.0.value.0: expected an ISO time'],
-  [one({ name: 'created_at', value: ['2026-02-20T00:00:00'] }), 'filters.0.value.0: expected an ISO time'],
+  [
+    one({ name: 'created_at', value: ['2026-02-30T00:00:00Z'] }),
+    'filters.0.value.0: expected an ISO 8601 time with a zone',
+  ],
+  [
+    one({ name: 'created_at', value: ['2026-02-20T00:00:00'] }),
+    'filters.0.value.0: expected an ISO 8601 time with a zone',
+  ],
   [
     one({ name: 'created_at', value: ['2026-02-20T00:00:00.0001Z'] }),
-    'filters.0.value.0: expected an ISO time',
+    'filters.0.value.0: expected an ISO 8601 time with a zone',
   ],
   [one({ type: 7 }), 'filters.0.type: '],
   [one({ values: ['/'] }), 'filters.0: '],
-  [JSON.stringify([path, { ...path, name: 'nobody' }]), 'filters.1.name: there is no nobody'],
+  [JSON.stringify([path, { ...path, name: 'nobody' }]), 'filters.1.name: unknown field nobody'],
   [JSON.stringify(numbers(51).map(() => path)), 'filters: expected at most 50 filters'],
   [
     JSON.stringify([0, 1].map(() => ({ ...path, operator: 'contains', value: numbers(501) }))),
-    'filters: expected at most 1000 values of contains, startsWith and the like',
+    'filters: expected at most 1000 values of contains, doesNotContain, startsWith, endsWith and regex',
   ],
   [one({ operator: 'regex', value: numbers(21) }), 'filters: expected at most 20 regular expressions'],
   [one({ value: numbers(17).map(() => 'x'.repeat(4_000)) }), 'filters: expected at most 65536 bytes'],
 ];
 
-test.each(REFUSED)('%.100s is refused, saying %s', (text, message) => {
+test.each(REJECTED)('%.100s is rejected with %s', (text, message) => {
   expect(() => readFilters(text)).toThrow(
     expect.objectContaining({
       reason: 'invalid',
@@ -99,8 +108,8 @@ test.each(REFUSED)('%.100s is refused, saying %s', (text, message) => {
   );
 });
 
-test('filters in a body are refused in the same place with the same words, and else stay as they came', () => {
-  const bodies = REFUSED.filter(([text]) => text.startsWith('[{') && text.length < 60_000);
+test('a body rejects filters at the same path with the same message, and keeps valid ones unchanged', () => {
+  const bodies = REJECTED.filter(([text]) => text.startsWith('[{') && text.length < 60_000);
   expect(bodies.length).toBeGreaterThan(30);
   for (const [text, message] of bodies) {
     const issue = filterList.safeParse(JSON.parse(text)).error?.issues[0];
@@ -117,11 +126,11 @@ function startOf(message: string): RegExp {
   return new RegExp(`^${message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`);
 }
 
-test('no filters are a condition that every row meets', () => {
+test('without filters the condition holds for every row', () => {
   expect(compileFilters(readFilters('[]'), EVENT_ROWS)).toEqual({ condition: '1', parameters: {} });
 });
 
-test('a note of the asker changes nothing', () => {
+test('the fields id and type of a filter have no effect', () => {
   const compiled = compileFilters(readFilters(one({})), EVENT_ROWS);
   expect(compileFilters(readFilters(one({ id: 'A', type: 'event' })), EVENT_ROWS)).toEqual(compiled);
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RejectError } from '../reject.ts';
 import { type Field, fieldOf, isNumeric } from './names.ts';
 
-/** CONTRACT with who asks: the parameter `filters`, a JSON array of filters that all have to hold. */
+/** CONTRACT of the parameter `filters`: a JSON array of filters that must all hold. */
 export const OPERATORS = [
   'is',
   'isNot',
@@ -26,43 +26,43 @@ const VALUES_MAX = 1_000;
 const VALUE_MAX_BYTES = 4_096;
 const NAME_MAX_BYTES = 4_096;
 const REGEX_MAX_CHARACTERS = 512;
-/** Values that the store has to look for one by one, in all filters together. */
+/** The maximum number of values, over all filters, that the store searches for one by one. */
 const PARTS_MAX = 1_000;
-/** Each may take the store some megabytes that it does not count. */
+/** Each may use some megabytes of memory that the store does not account for. */
 const REGEXES_MAX = 20;
 
-/** One filter as it is asked for. `id` and `type` are the asker's own notes: they change nothing. */
+/** One filter as it is sent. `id` and `type` are notes of the caller and have no effect. */
 export const filterSchema = z.strictObject({
   id: z.string().optional(),
   name: z.string(),
   operator: z.enum(OPERATORS),
   value: z
-    .array(z.union([z.string(), z.number(), z.boolean()], 'expected a text, a number or a boolean'))
+    .array(z.union([z.string(), z.number(), z.boolean()], 'expected a string, a number or a boolean'))
     .optional(),
   type: z.string().optional(),
 });
-type AskedFilter = z.output<typeof filterSchema>;
+type FilterJson = z.output<typeof filterSchema>;
 
 const filtersSchema = z.array(filterSchema).max(FILTERS_MAX, `expected at most ${FILTERS_MAX} filters`);
 
-/** Filters as JSON in a body, which stay as they came: what `readFilters` would refuse is refused in its place. */
-export const filterList = filtersSchema.superRefine((asked, context) => {
+/** Filters as JSON in a body. They stay as they are; what `readFilters` would reject is rejected at the same path. */
+export const filterList = filtersSchema.superRefine((given, context) => {
   try {
-    filtersOf(asked);
+    filtersOf(given);
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
     context.addIssue({ code: 'custom', path: [...error.path], message: error.problem });
   }
 });
 
-/** What is asked of a field; of several values one has to fit. */
+/** The test of a field; one of the values must match. */
 export type Test =
-  /** There is a text that is not empty, or a number. */
+  /** A non-empty string, or a number. */
   | { readonly kind: 'present' }
   | { readonly kind: 'equal-text'; readonly values: readonly string[] }
   | { readonly kind: 'part'; readonly comparison: PartComparison; readonly values: readonly string[] }
   | { readonly kind: 'equal-number'; readonly values: readonly number[] }
-  /** The bound is the one that is easiest to keep, which holds if any does. Times are milliseconds. */
+  /** The bound is the loosest of the values, which holds if any does. Times are in milliseconds. */
   | { readonly kind: 'order'; readonly comparison: OrderComparison; readonly bound: number };
 
 export type PartComparison = 'contains' | 'startsWith' | 'endsWith' | 'regex';
@@ -72,11 +72,11 @@ export type OrderComparison = 'gt' | 'gte' | 'lt' | 'lte';
 export interface Filter {
   readonly field: Field;
   readonly test: Test;
-  /** True when the filter holds where the test does not. */
+  /** Whether the filter holds exactly where the test does not. */
   readonly negated: boolean;
 }
 
-/** Reads the parameter; throws a `RejectError` that names what is wrong as `filters.0.operator: …`. */
+/** Parses the parameter; throws a `RejectError` with the path of the problem: `filters.0.operator: …`. */
 export function readFilters(text: string): Filter[] {
   if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw invalid([], `expected at most ${TEXT_MAX_BYTES} bytes`);
   const parsed = filtersSchema.safeParse(jsonOf(text));
@@ -87,12 +87,15 @@ export function readFilters(text: string): Filter[] {
   return filtersOf(parsed.data);
 }
 
-/** What can be compiled of filters; throws a `FilterError`. */
-function filtersOf(asked: readonly AskedFilter[]): Filter[] {
-  const filters = asked.map(filterOf);
+/** Checks filters for compilation; throws a `FilterError`. */
+function filtersOf(given: readonly FilterJson[]): Filter[] {
+  const filters = given.map(filterOf);
   const parts = filters.flatMap(({ test }) => (test.kind === 'part' ? [test] : []));
   if (valuesIn(parts) > PARTS_MAX)
-    throw invalid([], `expected at most ${PARTS_MAX} values of contains, startsWith and the like`);
+    throw invalid(
+      [],
+      `expected at most ${PARTS_MAX} values of contains, doesNotContain, startsWith, endsWith and regex`,
+    );
   if (valuesIn(parts.filter(({ comparison }) => comparison === 'regex')) > REGEXES_MAX)
     throw invalid([], `expected at most ${REGEXES_MAX} regular expressions`);
   return filters;
@@ -110,83 +113,86 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function filterOf(asked: AskedFilter, index: number): Filter {
-  const field = Buffer.byteLength(asked.name) > NAME_MAX_BYTES ? undefined : fieldOf(asked.name);
-  if (field === undefined) throw invalid([index, 'name'], `there is no ${asked.name.slice(0, 100)}`);
-  const values = (asked.value ?? []).map(String);
+function filterOf(given: FilterJson, index: number): Filter {
+  const field = Buffer.byteLength(given.name) > NAME_MAX_BYTES ? undefined : fieldOf(given.name);
+  if (field === undefined) throw invalid([index, 'name'], `unknown field ${given.name.slice(0, 100)}`);
+  const values = (given.value ?? []).map(String);
   if (values.length > VALUES_MAX) throw invalid([index, 'value'], `expected at most ${VALUES_MAX} values`);
   const tooLong = values.findIndex((value) => Buffer.byteLength(value) > VALUE_MAX_BYTES);
   if (tooLong >= 0) throw invalid([index, 'value', tooLong], `expected at most ${VALUE_MAX_BYTES} bytes`);
-  return { field, ...conditionOf(asked.operator, { field, values, at: [index] }) };
+  return { field, ...conditionOf(given.operator, { field, values, at: [index] }) };
 }
 
-/** A filter under construction. */
-interface Draft {
+/** A filter's field and values, and its path for errors. */
+interface FieldValues {
   readonly field: Field;
   readonly values: readonly string[];
   readonly at: Path;
 }
 type Path = readonly PropertyKey[];
 
-function conditionOf(operator: Operator, draft: Draft): Omit<Filter, 'field'> {
+function conditionOf(operator: Operator, given: FieldValues): Omit<Filter, 'field'> {
   if (operator === 'isNull' || operator === 'isNotNull') {
-    if (draft.values.length > 0) throw invalid([...draft.at, 'value'], `${operator} takes no values`);
+    if (given.values.length > 0) throw invalid([...given.at, 'value'], `${operator} takes no values`);
     return { test: { kind: 'present' }, negated: operator === 'isNull' };
   }
-  if (draft.values.length === 0) throw invalid([...draft.at, 'value'], 'expected at least one value');
+  if (given.values.length === 0) throw invalid([...given.at, 'value'], 'expected at least one value');
   switch (operator) {
     case 'is':
     case 'isNot':
-      return { test: equalTest(draft), negated: operator === 'isNot' };
+      return { test: equalTest(given), negated: operator === 'isNot' };
     case 'gt':
     case 'gte':
     case 'lt':
     case 'lte':
-      return { test: orderTest(operator, draft), negated: false };
+      return { test: orderTest(operator, given), negated: false };
     case 'doesNotContain':
-      return { test: partTest('contains', draft), negated: true };
+      return { test: partTest('contains', given), negated: true };
     case 'contains':
     case 'startsWith':
     case 'endsWith':
     case 'regex':
-      return { test: partTest(operator, draft), negated: false };
+      return { test: partTest(operator, given), negated: false };
   }
 }
 
-function equalTest(draft: Draft): Test {
-  if (isNumeric(draft.field)) return { kind: 'equal-number', values: numbersOf(draft) };
-  return { kind: 'equal-text', values: draft.values };
+function equalTest(given: FieldValues): Test {
+  if (isNumeric(given.field)) return { kind: 'equal-number', values: numbersOf(given) };
+  return { kind: 'equal-text', values: given.values };
 }
 
-function orderTest(comparison: OrderComparison, draft: Draft): Test {
-  const numbers = numbersOf(draft);
+function orderTest(comparison: OrderComparison, given: FieldValues): Test {
+  const numbers = numbersOf(given);
   const isLowest = comparison === 'gt' || comparison === 'gte';
   return { kind: 'order', comparison, bound: isLowest ? Math.min(...numbers) : Math.max(...numbers) };
 }
 
-function partTest(comparison: PartComparison, { field, values, at }: Draft): Test {
+function partTest(comparison: PartComparison, { field, values, at }: FieldValues): Test {
   if (isNumeric(field))
     throw invalid([...at, 'operator'], `expected is, isNot, isNull, isNotNull, gt, gte, lt or lte`);
   for (const [index, value] of values.entries()) {
-    if (value === '') throw invalid([...at, 'value', index], 'every text has an empty part');
+    if (value === '') throw invalid([...at, 'value', index], 'expected a non-empty string');
     if (comparison === 'regex' && value.length > REGEX_MAX_CHARACTERS)
       throw invalid([...at, 'value', index], `expected at most ${REGEX_MAX_CHARACTERS} characters`);
   }
   return { kind: 'part', comparison, values };
 }
 
-function numbersOf({ field, values, at }: Draft): number[] {
+function numbersOf({ field, values, at }: FieldValues): number[] {
   const isTime = field.kind === 'time';
   return values.map((value, index) => {
     const number = isTime ? timeOf(value) : numberOf(value);
     if (number !== undefined) return number;
-    throw invalid([...at, 'value', index], isTime ? 'expected an ISO time' : 'expected a number');
+    throw invalid(
+      [...at, 'value', index],
+      isTime ? 'expected an ISO 8601 time with a zone' : 'expected a number',
+    );
   });
 }
 
-// As of texts in the store, see compile.ts: the exponent is short enough that no number is out of a double's range.
+// The same syntax as for texts in the store, see compile.ts. The exponent is short, so every number fits a double.
 const NUMBER = /^-?\d{1,100}(?:\.\d{1,100})?(?:[eE][+-]?\d{1,2})?$/;
-// The store knows times to the millisecond.
+// The store has millisecond precision.
 const TIME = z.iso.datetime({ offset: true }).regex(/T[\d:]+(?:\.\d{1,3})?(?:Z|[+-][\d:]+)$/);
 
 function numberOf(text: string): number | undefined {
@@ -197,7 +203,7 @@ function timeOf(text: string): number | undefined {
   return TIME.safeParse(text).success ? Date.parse(text) : undefined;
 }
 
-/** A filter that cannot be understood, and where it stands among the filters. */
+/** An invalid filter, with its path below `filters`. */
 class FilterError extends RejectError {
   readonly path: Path;
   readonly problem: string;

@@ -1,19 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { exportQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
 import { readParameters } from '../http/parameters.ts';
-import { HotView } from '../snapshot/hot-view.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
+import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
 import { Zones } from '../time/zone.ts';
-import { type AskedFilter, isSelected } from './testing/evaluate.ts';
+import { isSelected, type RequestedFilter } from './testing/evaluate.ts';
 import { IDS, KEYS, randomEvent, randomRecord, SCENE_AT_MS, TEXTS } from './testing/scene.ts';
 import { insertRecord } from './testing/stored-record.ts';
 
@@ -39,7 +37,7 @@ const NUMBERS = [0, 5, -2.5, 0.1, 12.34, 1234, 1.234, 0.1234, 13.4, '1e3', '9007
 const seeded = new SeededRandom(7);
 const events = Array.from({ length: EVENTS }, (_, index) => randomEvent(seeded, index));
 const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumber: 1 }));
-// The first of these have landed in the store, too, and are not yet known to be complete.
+// The first of these are also in the store, but not yet known to be complete.
 const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 }));
 const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
 const records = () => ['p1', 'p2', 'p3', "p'4"].map((id) => randomRecord(seeded, id));
@@ -51,7 +49,7 @@ beforeAll(async () => {
   const bytes = eventBytes([...stored, ...hot.slice(0, 30), ...elsewhere]);
   await held.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
   for (const table of ['profiles', 'groups'] as const) {
-    // Versions that are not true any more, and another site's, must not count; a merge would drop the former.
+    // Outdated versions and records of another site must not count; a merge would drop the outdated versions.
     await held.store.command(`SYSTEM STOP MERGES ${table}`);
     for (const record of records())
       await insertRecord(held.store, table, record, { site: 'site', version: 1 });
@@ -77,12 +75,7 @@ function ask(filters: unknown, more = {}) {
     hours: [],
   };
   const answer = encodeHotAnswer({ kind: 'rows', ...head, eventRows: hot.length }, bytes);
-  const view = new HotView({
-    bus: { ask: async () => answer },
-    partitions: 1,
-    clock: systemClock,
-    metrics: new Metrics(),
-  });
+  const view = hotViewOver(async () => answer, 1);
   const query = new URLSearchParams({ filters: JSON.stringify(filters), limit: '1000', ...more }).toString();
   const asked = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
   return answerExport({ history: held.history, hot: view }, asked, readParameters(query, exportQuery));
@@ -94,7 +87,7 @@ async function idsOf(filters: unknown): Promise<string[]> {
   return data.map(({ id }) => id.replace(/^0+/, ''));
 }
 
-function expectedIds(filters: readonly AskedFilter[]): string[] {
+function expectedIds(filters: readonly RequestedFilter[]): string[] {
   return events
     .filter((event) => isSelected(filters, { event, ...known }))
     .sort((a, b) => Number(b.createdAt) - Number(a.createdAt) || idOf(a) - idOf(b))
@@ -135,7 +128,7 @@ const values = (one: fc.Arbitrary<string | number | boolean>) =>
 const orders = fc.constantFrom('gt', 'gte', 'lt', 'lte');
 const times = fc.integer({ min: 0, max: 5 }).map((ms) => new Date(SCENE_AT_MS + ms).toISOString());
 const timeNames = fc.constantFrom('createdAt', 'received_at', 'profile.created_at', 'group.updatedAt');
-const filter: fc.Arbitrary<AskedFilter> = fc.oneof(
+const filter: fc.Arbitrary<RequestedFilter> = fc.oneof(
   fc.record({
     name: textNames,
     operator: fc.constantFrom('is', 'isNot'),

@@ -6,43 +6,43 @@ import { type Compiled, compileFilters, EVENT_ROWS, SESSION_ROWS } from './compi
 import type { Filter } from './filter.ts';
 
 /**
- * What the filters of an insight are about.
+ * Divides the filters of an insight by what they apply to.
  *
- * Where a visit came from and what it was made with (`SOURCE_COLUMNS`, `ENVIRONMENT_COLUMNS`) is about the session: its
- * source and setting, which are those of its entry. Everything else is about the event itself.
+ * Filters on source and environment (`SOURCE_COLUMNS`, `ENVIRONMENT_COLUMNS`) apply to the session, with the values of
+ * its entry. All other filters apply to the event itself.
  *
  *     country is DE, path is /buy        10:00     10:05     10:10
  *     session A, from DE                 /         /buy      /       one event; the session, with all of its figures
  *     session B, from FR                 /buy                        nothing
- *     an event of no session, from DE              /buy              one event, held against its own columns
+ *     an event of no session, from DE              /buy              one event, filtered by its own columns
  *
- * - Figures of events are of the events in the span for which the event filters hold, and the session filters for their
- *   session, whenever that began.
- * - Figures of sessions are of the sessions that began in the span, for which the session filters hold and which, if there
- *   are event filters, have an event in the same span for which they hold. `session_start` and `session_end`, which
- *   nobody sent, do not count for that; as rows of their own they are filtered like any other, where they are asked for.
+ * - Figures of events cover the events in the span that pass the event filters and whose session passes the session filters,
+ *   whenever that session began.
+ * - Figures of sessions cover the sessions that began in the span and pass the session filters. If there are event filters,
+ *   the session must have an event in the same span that passes them. The synthetic `session_start` and `session_end` do
+ *   not count for that; where they are requested as rows, they are filtered like any other event.
  */
 export interface InsightConditions extends Conditions {
-  /** What the conditions bind, to be bound besides what the statement binds itself. */
+  /** The parameters of the conditions, to bind besides those of the statement. */
   readonly parameters: StoreParameters;
 }
 
-/** The spans that a question is about. */
+/** The spans of a question. */
 export interface FilteredSpans {
   readonly span: Span;
-  /** The span that ends before it and is counted by itself, where there is one. */
+  /** The previous span, which is counted separately, if there is one. */
   readonly previous?: Span;
 }
 
 const NO_CONDITIONS: InsightConditions = { parameters: {} };
 const SESSION_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
 /**
- * A session is touched when the newest of its events is received, and an event happens a minute after it is received at
- * the latest (ingest refuses to believe more). So a session that was not touched since has no event in the span.
+ * A session is touched when its newest event is received, and an event happens at most a minute after it is received
+ * (ingest rejects later times). So a session that was not touched since then has no event in the span.
  */
 const TOUCHED_LEAD_MS = 3_600_000;
 
-/** The conditions of `filters` for a statement about `spans`. Without filters it gets none. The statement binds `site`. */
+/** The conditions of `filters` for a statement over `spans`; none without filters. The statement must bind `site`. */
 export function insightConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {
   if (filters.length === 0) return NO_CONDITIONS;
   const aboutSession = filters.filter(isAboutSession);
@@ -69,7 +69,7 @@ function eventsCondition(event: Compiled, session: Compiled): string {
   return inSession(event, session, `${storedSessions(session)} UNION ALL ${hotSessions(session)}`);
 }
 
-/** The session of a hot event has changed with it, so it is hot itself. */
+/** A hot event changes its session, so the session is hot too. */
 function hotEventsCondition(event: Compiled, session: Compiled): string {
   return inSession(event, session, hotSessions(session));
 }
@@ -78,7 +78,7 @@ function inSession(event: Compiled, session: Compiled, ids: string): string {
   return `${event.condition} AND (${NO_SESSION} AND (${session.condition}) OR sessionId IN (${ids}))`;
 }
 
-// A session of which there are hot rows is what the newest of them says, every other what the store says; see seam.ts.
+// Hot rows define the state of a session that has any, and the store that of all others; see seam.ts.
 function storedSessions({ condition }: Compiled): string {
   return `SELECT id FROM sessions
     WHERE projectId = {site:String}
@@ -96,8 +96,8 @@ function hotSessions({ condition }: Compiled): string {
     HAVING argMax(${condition}, version)`;
 }
 
-// A state and the row that takes it back have the same id, begin, source and setting, so the condition holds for both or
-// for neither, and what is summed over `sign` stays right.
+// A state and the row that cancels it have the same id, start, source and environment. So the condition holds for both
+// or for neither, and sums over `sign` stay correct.
 function sessionsCondition(event: Compiled, session: Compiled, { previous }: FilteredSpans): string {
   if (previous === undefined) {
     const ids = eventsWhere('sessionId', event, inSpan('heldFrom', 'heldTo'));

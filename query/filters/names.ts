@@ -1,25 +1,25 @@
 import { EVENT_COLUMNS } from '../../ingest/event.ts';
 
 /**
- * The names that a filter can have, and where each is found. Columns come from the tables of this file and nowhere else,
- * so a name of a request is never part of a statement.
+ * The field names of filters and the column of each. Columns come only from the tables in this file, so a name in a
+ * request never becomes SQL.
  */
 
 /**
- * How the values of a field are read. `text`, `id` (32 hexadecimal digits), `list` and `property` are texts; `time`,
+ * How the values of a field are read. `text`, `id` (32 hexadecimal digits), `list` and `property` are strings; `time`,
  * `coordinate` and `amount` (major units of the row's currency) are numbers.
  */
 export type ColumnKind = 'text' | 'id' | 'list' | 'time' | 'coordinate' | 'amount';
 
-/** Whose field it is: the event's own, its profile's, or that of any of its groups. */
+/** The owner of a field: the event, its profile, or any of its groups. */
 export type Owner = 'event' | 'profile' | 'group';
 
-/** What a filter looks at. */
+/** The field that a filter tests. */
 export type Field =
   | { readonly kind: ColumnKind; readonly owner: Owner; readonly column: string }
   | { readonly kind: 'property'; readonly owner: Owner; readonly key: string };
 
-type Column = readonly [name: string, field: Field];
+type NamedField = readonly [name: string, field: Field];
 
 const KINDS: Readonly<Record<string, ColumnKind>> = {
   createdAt: 'time',
@@ -43,7 +43,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ...named('id', { owner: 'event', kind: 'id', column: 'id' }),
   ...named('sessionId', { owner: 'event', kind: 'id', column: 'sessionId' }),
   ...columnsOf('profile', 'profile.', PROFILE_COLUMNS),
-  // The ids are on the event itself, also of those whose record is not there.
+  // The ids are on the event itself, so they also work without a record.
   ...named('profile.id', { owner: 'event', kind: 'text', column: 'profileId' }),
   ...columnsOf('group', 'group.', GROUP_COLUMNS),
   ...named('group.id', { owner: 'event', kind: 'list', column: 'groups' }),
@@ -55,7 +55,7 @@ const PROPERTIES: readonly (readonly [prefix: string, owner: Owner])[] = [
   ['group.properties.', 'group'],
 ];
 
-/** The field that `name` means, in snake or in camel case; undefined when it means none. */
+/** The field of a name in snake or camel case; undefined if the name is unknown. */
 export function fieldOf(name: string): Field | undefined {
   const field = FIELDS.get(name);
   if (field !== undefined) return field;
@@ -66,18 +66,18 @@ export function fieldOf(name: string): Field | undefined {
   return undefined;
 }
 
-/** Whether the values of a field are numbers or times, for which there is no part of a text. */
+/** Whether the values of a field are numbers or times, which have no substrings. */
 export function isNumeric({ kind }: Field): boolean {
   return kind === 'time' || kind === 'coordinate' || kind === 'amount';
 }
 
-function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): Column[] {
+function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): NamedField[] {
   return columns.flatMap((column) =>
     named(prefix + column, { owner, kind: KINDS[column] ?? 'text', column }),
   );
 }
 
-function named(name: string, field: Field): Column[] {
+function named(name: string, field: Field): NamedField[] {
   const snakeCase = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return [
     [name, field],

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { HeaderList } from '../../infra/http/http.ts';
-import type { Asked } from '../snapshot/question.ts';
+import type { QuestionScope } from '../snapshot/question.ts';
 
 /** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */
 export const AREAS = ['insights', 'export', 'manage'] as const;
@@ -30,7 +30,7 @@ export interface About {
 }
 
 /** One authorized request. */
-export interface Call<Parameters, Body> {
+export interface EndpointCall<Parameters, Body> {
   readonly client: Client;
   readonly path: Readonly<Record<string, string>>;
   readonly parameters: Parameters;
@@ -70,21 +70,21 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly bodyMaxBytes?: number;
   /** Whether answers have `x-next-cursor` while there is a next page. */
   readonly isPaged?: boolean;
-  readonly answer: (call: Call<Parameters, Body>) => Promise<EndpointAnswer>;
+  readonly answer: (call: EndpointCall<Parameters, Body>) => Promise<EndpointAnswer>;
 }
 
 /**
  * Resolves what a client asks about: the site, its time zone and the time. Throws a `RejectError` where the client may
  * not ask.
  */
-export type ScopeOf = (client: Client, projectId: string) => Asked;
+export type ScopeOf = (client: Client, projectId: string) => QuestionScope;
 
 /** A question below `/insights/{projectId}`, whose answer needs only the site and the parameters. */
 export interface Insight<Parameters, Answer = unknown> {
   readonly path: string;
   readonly about: About;
   readonly schema: z.ZodType<Parameters>;
-  readonly answer: (asked: Asked, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
+  readonly answer: (scope: QuestionScope, parameters: Parameters, path?: Head['path']) => Promise<Answer>;
   /**
    * For a list that is answered in pages: the `cursor` of the next page, sent as `x-next-cursor`; undefined on the last
    * page.

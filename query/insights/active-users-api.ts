@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { common, wholeNumber } from '../api.ts';
 
-/** Days of a series at the most. */
+/** The most days of an answer. */
 export const ACTIVE_DAYS_MAX = 366;
 
-/** `GET /insights/{projectId}/active_users`: the last `days`, 30 if nothing is said, or a range or dates instead. */
+/** `GET /insights/{projectId}/active_users`: the last `days`, 30 by default, or a range. */
 export const activeUsersQuery = z.object({
   ...common,
   days: wholeNumber(1, ACTIVE_DAYS_MAX)
     .optional()
-    .describe('The last so many days with today, 30 without a range; not beside range or dates.'),
+    .describe(
+      'The number of days up to today. Default: 30, if there is no range. Not together with a range or dates.',
+    ),
 });
 export type ActiveUsersQuery = z.output<typeof activeUsersQuery>;
 
@@ -18,8 +20,8 @@ export const activeUsersAnswer = z.array(
   z.object({
     date: z.string().describe("A day of the site's time zone, `YYYY-MM-DD`."),
     dau: z.number().describe('Distinct visitors of the day.'),
-    wau: z.number().describe('Of the 7 days that end with it.'),
-    mau: z.number().describe('Of the 30 days that end with it.'),
+    wau: z.number().describe('Distinct visitors of the 7 days that end with it.'),
+    mau: z.number().describe('Distinct visitors of the 30 days that end with it.'),
   }),
 );
 export type ActiveUsersAnswer = z.output<typeof activeUsersAnswer>;

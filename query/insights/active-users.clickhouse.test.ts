@@ -10,29 +10,29 @@ import { activeUsersAnswer, activeUsersQuery } from './active-users-api.ts';
 
 const zones = new Zones();
 const DAY_MS = 86_400_000;
-// On the evening of the day on which clocks in Europe are put back.
+// The evening of the day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T20:34:56.789Z');
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(5), {
   events: 700,
   fromMs: NOW_MS - 150 * DAY_MS,
   toMs: NOW_MS,
 });
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function ask(query: string, zone: string, known: number) {
-  const asked = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
-  const sources = { history: held.history, hot: model.hotView(known) };
-  return answerActiveUsers(sources, asked, readParameters(query, activeUsersQuery));
+  const scope = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
+  const sources = { history: fixture.history, hot: model.hotView(known) };
+  return answerActiveUsers(sources, scope, readParameters(query, activeUsersQuery));
 }
 
-/** The series from one date to another, by looking at every event for each window. Dates count as days of 24 hours. */
+/** The series between two dates, by looking at every event for each window. Days of 24 hours. */
 function expected(from: string, to: string, zone: string) {
   const visits = model.ours
     .filter(({ name }) => name !== 'session_start' && name !== 'session_end')
@@ -56,11 +56,11 @@ function expected(from: string, to: string, zone: string) {
   }));
 }
 
-test('daily, weekly and monthly visitors are what a count gives, whatever of it is hot, stored, or both', async () => {
+test('daily, weekly and monthly visitors equal a recount, whether events are hot, stored, or both', async () => {
   const series = expected('2026-09-26', '2026-10-25', 'Europe/Berlin');
   expect(series.at(-1)?.mau).toBeGreaterThan(series.at(-1)?.wau ?? 0);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
-    if (stored > 0) await model.land(held.store, stored);
+    if (stored > 0) await model.land(fixture.store, stored);
     for (let known = 0; known <= stored; known += 1) {
       expect(await ask('', 'Europe/Berlin', known), `known ${known} of ${stored}`).toEqual(series);
     }
@@ -87,11 +87,11 @@ test.each([
 test.each([
   ['days=0', /^days: /],
   ['days=367', /^days: /],
-  ['days=7&range=7d', /^days: it contradicts range/],
-  ['days=7&startDate=2026-01-01&endDate=2026-01-02', /^days: it contradicts range/],
+  ['days=7&range=7d', /^days: it cannot be combined with range/],
+  ['days=7&startDate=2026-01-01&endDate=2026-01-02', /^days: it cannot be combined with range/],
   ['startDate=2024-01-01&endDate=2025-01-01', /^range: at most 366 days/],
   ['startDate=1990-01-01&endDate=2025-01-01', /^range: at most 366 days/],
-])('active_users?%s is refused with the reason', async (query, message) => {
+])('active_users?%s is rejected with the reason', async (query, message) => {
   const error = await Promise.resolve()
     .then(() => ask(query, 'UTC', 0))
     .catch((cause: unknown) => cause);

@@ -4,7 +4,7 @@ import { activeUsersOf, type VisitRow } from './active-users.ts';
 
 const DAYS = 70;
 
-test('windows are what looking at every visitor on every day gives', () => {
+test('windows equal a look at every visitor on every day', () => {
   const visitors = fc.array(fc.uniqueArray(fc.integer({ min: 1, max: DAYS }), { maxLength: 12 }), {
     maxLength: 12,
   });

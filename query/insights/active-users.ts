@@ -1,10 +1,8 @@
-import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
+import { planActiveUsers, planLookup } from '../plan.ts';
 import { RejectError } from '../reject.ts';
-import { rollupSpans } from '../rollups/rollup-spans.ts';
-import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked } from '../snapshot/question.ts';
+import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import { type Bucket, bucketsOf, floorTo, nextAfter } from '../time/buckets.ts';
 import type { Span } from '../time/range.ts';
 import {
@@ -16,13 +14,15 @@ import {
 } from './active-users-api.ts';
 
 const DAY_MS = 86_400_000;
-const DAYS_ASKED = 30;
+const DAYS_DEFAULT = 30;
 const WEEK_DAYS = 7;
 const MONTH_DAYS = 30;
-/** A day behind all others, on which visitors come again who do not come again. */
+/** The day of the next visit for visitors who do not return: after every other day. */
 const NEVER = 65_535;
 
-/** Of the visitors of a day, counted from 1, those who came again after so many days: `MONTH_DAYS` for more and never. */
+/**
+ * Visitors of a day, counted from 1, by the days until their next visit. `MONTH_DAYS` means that many, more, or never.
+ */
 export interface VisitRow {
   readonly day: number;
   readonly daysUntilNext: number;
@@ -30,7 +30,7 @@ export interface VisitRow {
 }
 
 /** `GET /insights/{projectId}/active_users` */
-export function activeUsersInsight(sources: ListSources): Insight<ActiveUsersQuery> {
+export function activeUsersInsight(sources: SeamSources): Insight<ActiveUsersQuery> {
   return {
     path: 'active_users',
     about: { summary: 'Daily, weekly and monthly visitors of each day', answer: activeUsersAnswer },
@@ -39,43 +39,32 @@ export function activeUsersInsight(sources: ListSources): Insight<ActiveUsersQue
   };
 }
 
-/** Daily, weekly and monthly visitors of each day, exactly: those of the events that the filters leave. */
+/** Exact daily, weekly and monthly visitors of each day, from the events that match the filters. */
 export async function answerActiveUsers(
-  sources: ListSources,
-  asked: Asked,
+  sources: SeamSources,
+  scope: QuestionScope,
   query: ActiveUsersQuery,
 ): Promise<ActiveUsersAnswer> {
-  const span = daysAsked(query, asked);
-  const days = daysFor(span, asked);
-  const counted = { fromMs: days[0]?.fromMs ?? span.fromMs, toMs: span.toMs };
-  const conditions = insightConditions(query.filters, { span: counted });
-  const seam = await listSeam(sources, asked, query);
-  const edges = days.map(({ fromMs }) => fromMs);
-  const question = { projectId: asked.site.storedId, spans: [counted], edges, hoursFromMs: 0, days: false };
-  const sums = query.filters.length > 0 ? undefined : await rollupSpans(sources.history, question, seam);
-  const rows = await sources.history.ask<VisitRow>(
-    sums === undefined ? 'active-users' : 'active-users-rollup',
-    {
-      ...conditions.parameters,
-      ...sums,
-      site: asked.site.storedId,
-      from: counted.fromMs,
-      to: counted.toMs,
-      edges,
-      synthetic: [SESSION_START, SESSION_END],
-      windowMax: MONTH_DAYS,
-      never: NEVER,
-    },
-    seam,
-    conditions,
-  );
+  const requested = requestedDays(query, scope);
+  const days = countedDays(requested, scope);
+  const span = { fromMs: days[0]?.fromMs ?? requested.fromMs, toMs: requested.toMs };
+  const seam = await openSeam(sources, scope, query);
+  const question = {
+    projectId: scope.site.storedId,
+    filters: query.filters,
+    span,
+    edges: days.map(({ fromMs }) => fromMs),
+    parameters: { windowMax: MONTH_DAYS, never: NEVER },
+  };
+  const blocks = await askFinalizedBlocks(sources.history, planLookup(question, [span]), seam);
+  const rows = await sources.history.ask<VisitRow>(planActiveUsers(question, blocks), seam);
   const figures = activeUsersOf(days, rows);
-  return figures.slice(days.findIndex(({ fromMs }) => fromMs >= span.fromMs));
+  return figures.slice(days.findIndex(({ fromMs }) => fromMs >= requested.fromMs));
 }
 
 /**
- * A visitor is in the windows that end on the day of the visit and on the days after it, until the window has passed
- * or the visitor comes again, which is the next visit's to count. So every visitor is in each window once:
+ * A visitor counts in the windows that end on the day of a visit and on the days after it, until the window has passed
+ * or the visitor returns, which the next visit counts. So each visitor is in each window once:
  *
  *     day            1   2   3   4   5   6   7   8   9  10  11
  *     visits         x       x
@@ -106,39 +95,39 @@ export function activeUsersOf(
   });
 }
 
-/** Whole days of the site's zone: those asked for, or those that a range touches. */
-function daysAsked(query: ActiveUsersQuery, asked: Asked): Span {
-  const { zone, nowMs } = asked;
+/** Whole days of the site's zone: the requested days, or those that the requested range touches. */
+function requestedDays(query: ActiveUsersQuery, scope: QuestionScope): Span {
+  const { zone, nowMs } = scope;
   const isRange = query.range !== undefined || query.startDate !== undefined || query.endDate !== undefined;
   if (isRange) {
     if (query.days !== undefined) {
-      throw new RejectError('invalid', 'days: it contradicts range, startDate and endDate');
+      throw new RejectError('invalid', 'days: it cannot be combined with range, startDate or endDate');
     }
-    const { fromMs, toMs } = listRange(query, asked).span;
+    const { fromMs, toMs } = requestedRange(query, scope).span;
     return {
       fromMs: floorTo(fromMs, 'day', zone),
       toMs: nextAfter(floorTo(toMs - 1, 'day', zone), 'day', zone),
     };
   }
   const todayMs = floorTo(nowMs, 'day', zone);
-  const days = query.days ?? DAYS_ASKED;
-  return { fromMs: daysBefore(todayMs, days - 1, asked), toMs: nextAfter(todayMs, 'day', zone) };
+  const days = query.days ?? DAYS_DEFAULT;
+  return { fromMs: daysBefore(todayMs, days - 1, scope), toMs: nextAfter(todayMs, 'day', zone) };
 }
 
-/** The days of a span and those before it which its windows reach back to. */
-function daysFor(span: Span, asked: Asked): readonly Bucket[] {
-  // One day more than the windows need: a zone that crosses the date line leaves one out.
-  const leadMs = daysBefore(span.fromMs, MONTH_DAYS, asked);
-  const days = bucketsOf({ fromMs: leadMs, toMs: span.toMs }, 'day', asked.zone);
+/** The days of a span and the days before it that its windows reach back to. */
+function countedDays(span: Span, scope: QuestionScope): readonly Bucket[] {
+  // One day more than the windows need, because a zone that crosses the date line skips a day.
+  const leadMs = daysBefore(span.fromMs, MONTH_DAYS, scope);
+  const days = bucketsOf({ fromMs: leadMs, toMs: span.toMs }, 'day', scope.zone);
   const daysShown = days?.filter(({ fromMs }) => fromMs >= span.fromMs).length;
   if (days === undefined || daysShown === undefined || daysShown > ACTIVE_DAYS_MAX) {
-    throw new RejectError('invalid', `range: at most ${ACTIVE_DAYS_MAX} days are answered`);
+    throw new RejectError('invalid', `range: expected at most ${ACTIVE_DAYS_MAX} days`);
   }
   return days;
 }
 
-/** Where the day begins that lies so many days before the one that begins at `dayMs`. */
-function daysBefore(dayMs: number, days: number, { zone }: Pick<Asked, 'zone'>): number {
+/** The start of the day that is `days` before the day that starts at `dayMs`. */
+function daysBefore(dayMs: number, days: number, { zone }: Pick<QuestionScope, 'zone'>): number {
   const wall = zone.wallMs(dayMs);
   return zone.instantOf(Math.floor(wall / DAY_MS) * DAY_MS - days * DAY_MS);
 }

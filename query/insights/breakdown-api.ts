@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { TRAFFIC_BREAKDOWNS } from './dimensions.ts';
 import { listFields, pageLimit } from './list-api.ts';
 
-/** CONTRACT with those who ask what sessions have in common: parameters and rows, of all dimensions alike. */
+/** CONTRACT with clients about dimensions: parameters and rows, the same for every dimension. */
 
-/** Of every list of ranked rows. */
+/** Parameters of every list of ranked rows. */
 export const listParameters = { ...listFields, limit: pageLimit(10) };
 
 /** `GET /insights/{projectId}/{dimension}` */
@@ -15,24 +15,27 @@ export type ListQuery = z.output<typeof listQuery>;
 export const trafficQueries = {
   referrers: z.object({
     ...listParameters,
-    breakdown: z.enum(TRAFFIC_BREAKDOWNS.referrers).default('referrer_name').describe('What a row is about.'),
+    breakdown: z
+      .enum(TRAFFIC_BREAKDOWNS.referrers)
+      .default('referrer_name')
+      .describe('The dimension of the rows.'),
   }),
   geo: z.object({
     ...listParameters,
-    breakdown: z.enum(TRAFFIC_BREAKDOWNS.geo).default('country').describe('What a row is about.'),
+    breakdown: z.enum(TRAFFIC_BREAKDOWNS.geo).default('country').describe('The dimension of the rows.'),
   }),
   devices: z.object({
     ...listParameters,
-    breakdown: z.enum(TRAFFIC_BREAKDOWNS.devices).default('device').describe('What a row is about.'),
+    breakdown: z.enum(TRAFFIC_BREAKDOWNS.devices).default('device').describe('The dimension of the rows.'),
   }),
 };
 export type TrafficQuery = z.output<(typeof trafficQueries)[keyof typeof trafficQueries]>;
 
-/** The figures of one row, which are those of its sessions. */
+/** The figures of one row, counted over its sessions. */
 export const rankedFigures = {
   sessions: z.number(),
   pageviews: z.number().describe('Screen views.'),
-  visitors: z.number().describe('Distinct profiles, and distinct devices of nobody known.'),
+  visitors: z.number().describe('Distinct profiles, plus distinct devices without a profile.'),
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
   avg_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   revenue: z.number().describe("Major units of the site's currency."),
@@ -43,14 +46,12 @@ export type RankedFigures = z.output<typeof figures>;
 /** Sessions descending, ties by name, unknown first, then by prefix. */
 export const breakdownAnswer = z.array(
   z.object({
-    name: z.string().nullable().describe('Null where it is unknown.'),
+    name: z.string().nullable().describe('Null if unknown.'),
     prefix: z
       .string()
       .nullable()
       .optional()
-      .describe(
-        "What the name belongs to where it says little alone: a city's country, a version's browser.",
-      ),
+      .describe("What the name belongs to, if it means little alone: a city's country, a version's browser."),
     ...rankedFigures,
   }),
 );

@@ -13,45 +13,49 @@ import { breakdownAnswer, listQuery } from './breakdown-api.ts';
 import { DIMENSION_NAMES, type DimensionName, dimensionOf } from './dimensions.ts';
 
 const zones = new Zones();
-// In the middle of a day on which clocks in Europe are put back.
+// The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_025);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
-  held = await startHistoryStore();
-  // Flushes of which the owners know, others that landed unknown to them, some that did not, and open rows.
+  fixture = await startHistoryStore();
+  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
+  // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 150, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
       visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 5 - partition) await visits.land(partition, fixture.store);
       if (round < 3) visits.complete(partition);
     }
   }
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
-interface Question {
+interface BreakdownQuestion {
   readonly dimension: DimensionName;
   readonly query: string;
   readonly zone?: string;
   readonly currency?: string;
 }
 
-function ask({ dimension, query, zone = 'UTC', currency = 'EUR' }: Question, history = held.history) {
-  const asked = { site: modelSite('site', zone, currency), zone: zones.of(zone), nowMs: NOW_MS };
+function ask(
+  { dimension, query, zone = 'UTC', currency = 'EUR' }: BreakdownQuestion,
+  history = fixture.history,
+) {
+  const scope = { site: modelSite('site', zone, currency), zone: zones.of(zone), nowMs: NOW_MS };
   const sources = { history, hot: visits.hotView() };
-  return answerBreakdown(sources, asked, readParameters(query, listQuery), dimension);
+  return answerBreakdown(sources, scope, readParameters(query, listQuery), dimension);
 }
 
-function expected({ dimension, query, zone = 'UTC', currency = 'EUR' }: Question) {
+function expected({ dimension, query, zone = 'UTC', currency = 'EUR' }: BreakdownQuestion) {
   const range = rangeOf(readParameters(query, listQuery), NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
   const { column, parent } = dimensionOf(dimension);
@@ -59,7 +63,7 @@ function expected({ dimension, query, zone = 'UTC', currency = 'EUR' }: Question
   return recountBreakdown(from, column, parent);
 }
 
-test.each(DIMENSION_NAMES)('sessions by %s are what a count of every session gives', async (dimension) => {
+test.each(DIMENSION_NAMES)('sessions by %s equal a recount of every session', async (dimension) => {
   const question = { dimension, query: 'range=7d&limit=1000' };
   const answer = await ask(question);
   expect(answer, `seed ${seed}`).toEqual(expected(question));
@@ -77,20 +81,25 @@ test.each([
   ['startDate=2026-10-24T10:20:30Z&endDate=2026-10-25T12:00:00.500Z', 'Asia/Kolkata', 'USD'],
   ['range=lastYear', 'UTC', 'EUR'],
 ])('browser_version?%s in %s counts the sessions that began in the range', async (query, zone, currency) => {
-  const question: Question = { dimension: 'browser_version', query: `${query}&limit=1000`, zone, currency };
+  const question: BreakdownQuestion = {
+    dimension: 'browser_version',
+    query: `${query}&limit=1000`,
+    zone,
+    currency,
+  };
   expect(await ask(question), `seed ${seed}`).toEqual(expected(question));
 });
 
-test('every dimension is a path of its own', async () => {
-  const insights = breakdownInsights({ history: held.history, hot: visits.hotView() });
+test('every dimension has its own path', async () => {
+  const insights = breakdownInsights({ history: fixture.history, hot: visits.hotView() });
   expect(insights.map(({ path }) => path)).toEqual(DIMENSION_NAMES);
   const model = insights.find(({ path }) => path === 'model');
-  const asked = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const answer = await model?.answer(asked, readParameters('', model.schema));
+  const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const answer = await model?.answer(scope, readParameters('', model.schema));
   expect(answer).toEqual(expected({ dimension: 'model', query: '' }).slice(0, 10));
 });
 
-test('pages of rows cut one order: none is missing and none comes twice', async () => {
+test('pages divide one order: every row comes exactly once', async () => {
   const whole = expected({ dimension: 'city', query: 'range=7d' });
   expect(whole.length).toBeGreaterThan(20);
   expect(await ask({ dimension: 'city', query: 'range=7d' })).toEqual(whole.slice(0, 10));
@@ -110,11 +119,11 @@ test.each([
   ['traffic/devices', '', 'device'],
   ['traffic/devices', 'breakdown=os_version', 'os_version'],
 ] as const)('%s?%s answers like %s', async (path, query, dimension) => {
-  const insights = trafficInsights({ history: held.history, hot: visits.hotView() });
+  const insights = trafficInsights({ history: fixture.history, hot: visits.hotView() });
   const insight = insights.find((candidate) => candidate.path === path);
-  const asked = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const answer =
-    insight === undefined ? undefined : await insight.answer(asked, readParameters(query, insight.schema));
+    insight === undefined ? undefined : await insight.answer(scope, readParameters(query, insight.schema));
   expect(answer).toEqual(await ask({ dimension, query: '' }));
   expect(answer).toEqual(expected({ dimension, query: '' }).slice(0, 10));
 });
@@ -123,39 +132,39 @@ test('states that replace each other count once, whatever lands or merges betwee
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
-    const question: Question = {
+    const question: BreakdownQuestion = {
       dimension: seeded.one(['region', 'channel', 'os_version']),
       query: 'limit=1000',
     };
     const hot = visits.hotView();
     const before = expected(question);
-    const asked = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const rows = await hot.rows('site');
-    const sources = { history: held.history, hot: { rows: async () => rows } };
+    const sources = { history: fixture.history, hot: { rows: async () => rows } };
     const query = readParameters(question.query, listQuery);
-    const read = () => answerBreakdown(sources, asked, query, question.dimension);
+    const read = () => answerBreakdown(sources, scope, query, question.dimension);
     expect(await read(), `seed ${seed}`).toEqual(before);
     for (const partition of [0, 1]) {
-      await visits.land(partition, held.store);
+      await visits.land(partition, fixture.store);
       expect(await read(), `seed ${seed}`).toEqual(before);
       if (seeded.chance(0.5)) visits.complete(partition);
       expect(await ask(question), `seed ${seed}`).toEqual(before);
     }
-    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await read(), `seed ${seed}`).toEqual(before);
     expect(await ask(question), `seed ${seed}`).toEqual(before);
   }
 });
 
-test('an owner that is away is a reason to refuse, unless an answer without it was asked for', async () => {
+test('an away owner is 503, and with partial=true its sessions are missing', async () => {
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
-  const asked = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const sources = { history: held.history, hot: visits.hotView([1]) };
+  const scope = { site: modelSite('site'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const sources = { history: fixture.history, hot: visits.hotView([1]) };
   const answer = (query: string) =>
-    answerBreakdown(sources, asked, readParameters(query, listQuery), 'country');
+    answerBreakdown(sources, scope, readParameters(query, listQuery), 'country');
   await expect(answer('')).rejects.toMatchObject({ status: 503, reason: 'partition-away' });
-  // Sessions only ever gain views, and those that the owner has not flushed are missing.
+  // Sessions only gain views, and unflushed views of the away owner are missing.
   const views = sumOfViews(await answer('partial=true&limit=1000'));
   expect(views).toBeGreaterThan(0);
   expect(views).toBeLessThan(sumOfViews(await ask({ dimension: 'country', query: 'limit=1000' })));
@@ -165,8 +174,8 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
   return rows.reduce((total, { pageviews }) => total + pageviews, 0);
 }
 
-test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is refused', async (query) => {
+test.each(['', 'partial=true', 'range=30min'])('without the store ?%s is rejected', async (query) => {
   const history = awayHistory();
-  const refused = { status: 503, reason: 'store-away' };
-  await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(refused);
+  const rejected = { status: 503, reason: 'store-away' };
+  await expect(ask({ dimension: 'country', query }, history)).rejects.toMatchObject(rejected);
 });

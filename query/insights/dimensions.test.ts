@@ -5,20 +5,20 @@ import { listQuery, trafficQueries } from './breakdown-api.ts';
 import { columnsText, DIMENSION_NAMES, dimensionOf, isDimensionName } from './dimensions.ts';
 import { entryExitQuery } from './pages-api.ts';
 
-test('the dimensions are those of the contract', () => {
+test('the dimensions are those of the API', () => {
   const names =
     'referrer referrer_name referrer_type utm_source utm_medium utm_campaign utm_term utm_content country region city ' +
     'device brand model browser browser_version os os_version channel';
   expect([...DIMENSION_NAMES].sort()).toEqual(names.split(' ').sort());
 });
 
-test.each(DIMENSION_NAMES)('%s is the column of its name', (name) => {
+test.each(DIMENSION_NAMES)('%s reads the column of the same name', (name) => {
   const { column, parent } = dimensionOf(name);
   expect(column).toBe(name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
   for (const one of [column, parent ?? column]) expect(SESSIONS_COLUMNS).toContain(one);
 });
 
-test('names that mean little alone come with what they belong to', () => {
+test('regions, cities, models and versions come with their parent', () => {
   const texts = DIMENSION_NAMES.filter((name) => dimensionOf(name).parent !== undefined).map((name) =>
     columnsText(dimensionOf(name)),
   );
@@ -32,7 +32,7 @@ test('names that mean little alone come with what they belong to', () => {
   expect(columnsText(dimensionOf('country'))).toBe("'' AS prefix, country AS name");
 });
 
-test.each(['toString', '__proto__', 'projectId', ''])('%j is no dimension', (text) => {
+test.each(['toString', '__proto__', 'projectId', ''])('%j is not a dimension', (text) => {
   expect(isDimensionName(text)).toBe(false);
 });
 
@@ -40,7 +40,7 @@ test.each([
   ['', { limit: 10, cursor: 0 }],
   ['limit=1&cursor=1000000000', { limit: 1, cursor: 1_000_000_000 }],
   ['limit=1000', { limit: 1_000, cursor: 0 }],
-])('?%s is a page of rows', (query, page) => {
+])('?%s selects a page of rows', (query, page) => {
   expect(readParameters(query, listQuery)).toMatchObject(page);
 });
 
@@ -56,7 +56,7 @@ test.each([
   ['partial=perhaps', 'partial'],
   ['filters=x', 'filters'],
   ['filters=[{"name":"country","operator":"equals","value":["DE"]}]', 'filters.0.operator'],
-])('?%s is refused, naming %s', (query, parameter) => {
+])('?%s is rejected, naming %s', (query, parameter) => {
   expect(() => readParameters(query, listQuery)).toThrow(`${parameter}:`);
 });
 
@@ -64,13 +64,13 @@ test.each([
   ['referrers', 'country', 'referrer_name'],
   ['geo', 'browser', 'country'],
   ['devices', 'referrer', 'device'],
-] as const)('traffic/%s is not broken down by %s, and by %s without being told', (name, foreign, usual) => {
+] as const)('traffic/%s rejects the dimension %s, and its default is %s', (name, foreign, usual) => {
   const schema = trafficQueries[name];
   expect(schema.safeParse({ breakdown: foreign }).success).toBe(false);
   expect(schema.safeParse({}).data?.breakdown).toBe(usual);
 });
 
-test('pages are those of entry, unless those of exit are asked for', () => {
+test('entry pages are the default, exit pages have a mode', () => {
   expect(readParameters('', entryExitQuery).mode).toBe('entry');
   expect(readParameters('mode=exit', entryExitQuery).mode).toBe('exit');
   expect(() => readParameters('mode=both', entryExitQuery)).toThrow('mode:');

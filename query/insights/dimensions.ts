@@ -1,15 +1,15 @@
 import { must } from '../../infra/assert.ts';
 import { ROLLUP_DIMENSIONS, type SESSIONS_COLUMNS } from '../../processor/rows.ts';
 
-type Column = (typeof SESSIONS_COLUMNS)[number];
+type DimensionColumn = (typeof SESSIONS_COLUMNS)[number];
 
-/** What sessions can be told apart by. `parent` is given where a value means little without it: versions, places. */
+/** A property that sessions are grouped by. `parent` is set where a value means little alone: versions, regions. */
 export interface Dimension {
-  readonly column: Column;
-  readonly parent?: Column;
+  readonly column: DimensionColumn;
+  readonly parent?: DimensionColumn;
 }
 
-/** Every dimension, by its name in a path: the column of a session that holds it. All else follows from this list. */
+/** Every dimension by its name in a path. Endpoints, schemas and documentation follow from this list. */
 export const DIMENSIONS = {
   referrer: { column: 'referrer' },
   referrer_name: { column: 'referrerName' },
@@ -41,7 +41,7 @@ export function isDimensionName(text: string): text is DimensionName {
 /** Every name of a dimension, in the order of the list. */
 export const DIMENSION_NAMES: readonly DimensionName[] = Object.keys(DIMENSIONS).filter(isDimensionName);
 
-/** What each of the `traffic/` questions can be broken down by; the first is what it is without being told. */
+/** The dimensions of each `traffic/` question; the first is the default. */
 export const TRAFFIC_BREAKDOWNS = {
   referrers: ['referrer_name', 'referrer_type', 'referrer', 'utm_source', 'utm_medium', 'utm_campaign'],
   geo: ['country', 'region', 'city'],
@@ -52,14 +52,14 @@ export function dimensionOf(name: DimensionName): Dimension {
   return DIMENSIONS[name];
 }
 
-/** The columns of a dimension as a statement names them, `prefix` and `name`. All of it is our own text. */
+/** The columns of a dimension for `$COLUMNS$`, as `prefix` and `name`. All of it is our own text. */
 export function columnsText({ column, parent }: Dimension): string {
   return `${parent ?? "''"} AS prefix, ${column} AS name`;
 }
 
-/** The table with the sums of days by a dimension, and by what its values belong to. */
-export function sumsOf({ column, parent = column }: Dimension): string {
+/** The table of daily rollups by a dimension and its parent. */
+export function rollupTableOf({ column, parent = column }: Dimension): string {
   const tables = Object.entries<readonly string[]>(ROLLUP_DIMENSIONS);
   const found = tables.find(([, columns]) => columns.includes(column) && columns.includes(parent));
-  return must(found, `no sums by ${column}`)[0];
+  return must(found, `no rollups by ${column}`)[0];
 }

@@ -8,28 +8,28 @@ import { exportQuery, type GroupAnswer, type ProfileAnswer } from '../api.ts';
 import { answerExport } from '../export/events.ts';
 import { RejectError } from '../reject.ts';
 import { StoreAwayError } from '../snapshot/history.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import type { QuestionScope, Sources } from '../snapshot/question.ts';
 
-/** Events shown with a profile, the newest first. */
+/** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
 
-/** What records are read from, besides what every question is answered from. */
+/** The sources of questions about profiles and groups. */
 export interface EntitySources extends Sources {
   readonly records: EntityQuestions;
 }
 
 /**
- * `GET /insights/{projectId}/profiles/{profileId}`: what is known of a person, and the last events. A profile that only
- * events name is known by them. While the store is away, the person is shown without events, marked as partial.
+ * `GET /insights/{projectId}/profiles/{profileId}`: the profile and its last events. A profile that no update describes
+ * exists if an event names it. While the store is away, the answer has no events and is marked as partial.
  */
 export async function answerProfile(
   sources: EntitySources,
-  asked: Asked,
+  scope: QuestionScope,
   id: string,
 ): Promise<ProfileAnswer> {
   const [answer, recent] = await Promise.all([
-    sources.records.ask({ kind: 'profile', projectId: asked.site.storedId, id }),
-    recentEvents(sources, asked, id),
+    sources.records.ask({ kind: 'profile', projectId: scope.site.storedId, id }),
+    recentEvents(sources, scope, id),
   ]);
   rejectUnavailable(answer);
   const record = answer.kind === 'found' && answer.record.kind === 'profile' ? answer.record : undefined;
@@ -43,18 +43,22 @@ export async function answerProfile(
 }
 
 /** `GET /insights/{projectId}/groups/{groupId}` */
-export async function answerGroup(sources: EntitySources, asked: Asked, id: string): Promise<GroupAnswer> {
-  const answer = await sources.records.ask({ kind: 'group', projectId: asked.site.storedId, id });
+export async function answerGroup(
+  sources: EntitySources,
+  scope: QuestionScope,
+  id: string,
+): Promise<GroupAnswer> {
+  const answer = await sources.records.ask({ kind: 'group', projectId: scope.site.storedId, id });
   rejectUnavailable(answer);
   if (answer.kind !== 'found' || answer.record.kind !== 'group') throw unknownRecord('group', id);
   const { type, name, properties, createdAtMs, updatedAtMs }: GroupEntity = answer.record;
   return { id, type, name, properties: pairsOf(properties), ...timesOf(createdAtMs, updatedAtMs) };
 }
 
-async function recentEvents(sources: Sources, asked: Asked, profileId: string) {
+async function recentEvents(sources: Sources, scope: QuestionScope, profileId: string) {
   try {
     const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
-    return await answerExport(sources, asked, query);
+    return await answerExport(sources, scope, query);
   } catch (error) {
     if (error instanceof StoreAwayError) return undefined;
     throw error;
@@ -83,7 +87,7 @@ function timesOf(createdAtMs: number, updatedAtMs: number) {
   return { createdAt: new Date(createdAtMs).toISOString(), updatedAt: new Date(updatedAtMs).toISOString() };
 }
 
-/** Keys are what a sender chose: they become own properties of the answer whatever they are called. */
+/** The sender chose the keys, so every key becomes an own property of the answer, `__proto__` too. */
 function pairsOf(flat: readonly string[]): Record<string, string> {
   const pairs: [string, string][] = [];
   for (let index = 0; index < flat.length; index += 2) pairs.push([flat[index] ?? '', flat[index + 1] ?? '']);
@@ -92,7 +96,7 @@ function pairsOf(flat: readonly string[]): Record<string, string> {
 
 function rejectUnavailable(answer: EntityAnswer): void {
   if (answer.kind === 'unavailable')
-    throw new RejectError('partition-away', 'what is known of it cannot be reached now');
+    throw new RejectError('partition-away', 'the partition that holds this record cannot be reached now');
 }
 
 function unknownRecord(what: string, id: string): RejectError {

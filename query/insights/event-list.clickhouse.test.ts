@@ -11,30 +11,30 @@ import { eventListAnswer, eventListQuery } from './event-list-api.ts';
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const DAY_MS = 86_400_000;
 const zone = new Zones().of('Europe/Berlin');
-// Seven days up to the end of today in Berlin, the day on which its clocks are put back.
+// Seven days up to the end of today in Berlin, the day on which its clocks go back.
 const FROM_MS = Date.parse('2026-10-18T22:00:00Z');
 const TO_MS = Date.parse('2026-10-25T23:00:00Z');
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(20_261_025), {
   events: 900,
   fromMs: FROM_MS - 2 * DAY_MS,
   toMs: TO_MS,
 });
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
-function ask(query: string, known: number, history = held.history) {
-  const asked = { site: modelSite('site', 'Europe/Berlin'), zone, nowMs: NOW_MS };
+function ask(query: string, known: number, history = fixture.history) {
+  const scope = { site: modelSite('site', 'Europe/Berlin'), zone, nowMs: NOW_MS };
   const sources = { history, hot: model.hotView(known) };
-  return answerEventList(sources, asked, readParameters(query, eventListQuery));
+  return answerEventList(sources, scope, readParameters(query, eventListQuery));
 }
 
-/** The ids of the events of the range that are wanted, as an answer has them. */
+/** The ids of matching events in the range, in the order of an answer. */
 function expectedIds(isWanted: (event: FlushedEvent) => boolean, fromMs = FROM_MS): readonly string[] {
   return model.ours
     .filter((event) => event.atMs >= fromMs && event.atMs < TO_MS && isWanted(event))
@@ -55,9 +55,9 @@ async function allPages(known: number, limit: number): Promise<readonly string[]
   }
 }
 
-/** The same by what each page says of the next one. */
+/** The same, following the cursor of each page. */
 async function followedPages(known: number, limit: number): Promise<readonly string[]> {
-  const { next, schema } = eventListInsight({ history: held.history, hot: model.hotView(known) });
+  const { next, schema } = eventListInsight({ history: fixture.history, hot: model.hotView(known) });
   const ids: string[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
     const query: string = `limit=${limit}&cursor=${cursor}`;
@@ -68,12 +68,12 @@ async function followedPages(known: number, limit: number): Promise<readonly str
   return ids;
 }
 
-test('the pages hold every event once and in order, whatever of it is hot, stored, or both', async () => {
+test('the pages hold every event once and in order, whether it is hot, stored, or both', async () => {
   const expected = expectedIds(isReal);
   expect(expected.length).toBeGreaterThan(300);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
-    if (stored > 0) await model.land(held.store, stored);
-    if (stored === 2) await held.store.command('OPTIMIZE TABLE events FINAL');
+    if (stored > 0) await model.land(fixture.store, stored);
+    if (stored === 2) await fixture.store.command('OPTIMIZE TABLE events FINAL');
     for (let known = 0; known <= stored; known += 1) {
       expect(await allPages(known, 97), `known ${known} of ${stored}`).toEqual(expected);
     }
@@ -81,7 +81,7 @@ test('the pages hold every event once and in order, whatever of it is hot, store
   }
 });
 
-test('a page has ten rows unless it is said, and each is the event as it is exported', async () => {
+test('a page has ten rows by default, and each is the event as exported', async () => {
   const page = await ask('', 2);
   expect(eventListAnswer.safeParse(page).success).toBe(true);
   expect(page.map(({ id }) => id)).toEqual(expectedIds(isReal).slice(0, 10));
@@ -116,12 +116,12 @@ test.each<[string, (event: FlushedEvent) => boolean]>([
   [`sessionId=${'1a7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
   [`sessionId=${'1A7'.padStart(32, '0')}`, (event) => isReal(event) && event.sessionId.endsWith('01a7')],
   ['profileId=p3&event=click', (event) => event.name === 'click' && event.profileId === 'p3'],
-])('events?%s lists those and no others', async (query, isWanted) => {
+])('events?%s lists exactly the matching events', async (query, isWanted) => {
   const found = await ask(`${query}&limit=1000`, 2);
   expect(found.map(({ id }) => id)).toEqual(expectedIds(isWanted));
 });
 
-test('a range of years is listed like a short one', async () => {
+test('a range of years lists like a short one', async () => {
   const found = await ask('startDate=1990-01-01&endDate=2026-10-25&limit=25&cursor=500', 3);
   expect(found.map(({ id }) => id)).toEqual(expectedIds(isReal, 0).slice(500, 525));
 });
@@ -134,7 +134,7 @@ test.each([
   ['sessionId=7', /^sessionId: expected 32 hexadecimal digits/],
   ['filters=[{"name":"path","operator":"is","value":[7,null]}]', /^filters\.0\.value\.1: /],
   ['range=7d&startDate=2026-01-01', /^range: /],
-])('events?%s is refused with the reason', async (query, message) => {
+])('events?%s is rejected with the reason', async (query, message) => {
   const error = await Promise.resolve()
     .then(() => ask(query, 0))
     .catch((cause: unknown) => cause);
@@ -142,7 +142,7 @@ test.each([
 });
 
 test.each(['', 'partial=true'])(
-  'without the store a list is refused, never cut short: ?%s',
+  'without the store a list is rejected, never cut short: ?%s',
   async (query) => {
     const history = awayHistory();
     await expect(ask(query, 0, history)).rejects.toMatchObject({ status: 503, reason: 'store-away' });

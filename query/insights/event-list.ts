@@ -5,8 +5,7 @@ import { readEventPage } from '../export/event-page.ts';
 import { exportedEventOf } from '../export/row.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import {
   type EventListAnswer,
   type EventListQuery,
@@ -21,35 +20,35 @@ export function eventListInsight(sources: Sources): Insight<EventListQuery, Even
     path: 'events',
     about: { summary: 'Events, newest first', answer: eventListAnswer },
     schema: eventListQuery,
-    answer: (asked, query) => answerEventList(sources, asked, query),
+    answer: (scope, query) => answerEventList(sources, scope, query),
     next: (query, page) => nextBehind(query, page, ({ createdAt, id }) => ({ at: createdAt, id })),
   };
 }
 
-/** A page of a site's events, newest first, of those that the filters leave. */
+/** A page of a site's events that match the filters, newest first. */
 export async function answerEventList(
   sources: Sources,
-  asked: Asked,
+  scope: QuestionScope,
   query: EventListQuery,
 ): Promise<EventListAnswer> {
-  const { span } = listRange(query, asked);
-  const seam = await listSeam(sources, asked, query);
-  const held = insightConditions(query.filters, { span });
+  const { span } = requestedRange(query, scope);
+  const seam = await openSeam(sources, scope, query);
+  const filtered = insightConditions(query.filters, { span });
   const { rows } = await readEventPage(sources.history, seam, {
     span,
     cursor: query.cursor ?? FIRST,
     limit: query.limit,
     conditions: {
-      ...held.parameters,
-      site: asked.site.storedId,
+      ...filtered.parameters,
+      site: scope.site.storedId,
       names: query.event,
       synthetic: [SESSION_START, SESSION_END],
       profileId: query.profileId ?? '',
       sessionId: query.sessionId ?? '',
     },
-    held,
+    held: filtered,
     columns: columnsText(LISTED_INCLUDES),
   });
   const includes = new Set(LISTED_INCLUDES);
-  return rows.map((row) => exportedEventOf(row, asked.site.id, includes));
+  return rows.map((row) => exportedEventOf(row, scope.site.id, includes));
 }

@@ -1,9 +1,7 @@
 import type { z } from 'zod';
 import type { ExcludedAnswer, excludedQuery } from '../api.ts';
-import { RejectError } from '../reject.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
-import { rangeOf } from '../time/range.ts';
 
 interface ExcludedRow {
   readonly reason: string;
@@ -11,17 +9,15 @@ interface ExcludedRow {
   readonly requests: number;
 }
 
-/** `GET /insights/{projectId}/excluded`: bots and filtered requests, by what they were. */
+/** `GET /insights/{projectId}/excluded`: requests of bots and filtered requests, by reason. */
 export async function answerExcluded(
   { history }: Pick<Sources, 'history'>,
-  { site, zone, nowMs }: Asked,
+  scope: QuestionScope,
   query: z.output<typeof excludedQuery>,
 ): Promise<ExcludedAnswer> {
-  const range = rangeOf(query, nowMs, zone);
-  if ('kind' in range) throw new RejectError('invalid', range.message);
-  const { fromMs, toMs } = range.span;
-  const parameters = { site: site.storedId, from: fromMs, to: toMs, limit: query.limit };
-  const rows = await history.ask<ExcludedRow>('excluded', parameters, NO_SEAM);
+  const { fromMs, toMs } = requestedRange(query, scope).span;
+  const parameters = { site: scope.site.storedId, from: fromMs, to: toMs, limit: query.limit };
+  const rows = await history.ask<ExcludedRow>({ name: 'excluded', parameters }, NO_SEAM);
   return rows.map(({ reason, name, requests }) => {
     const colon = reason.indexOf(':');
     return {

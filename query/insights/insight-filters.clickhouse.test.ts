@@ -29,31 +29,32 @@ const records = {
   groups: GROUPS.slice(0, 1).map((id) => randomRecord(seeded, id)),
 };
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
   for (const table of ['profiles', 'groups'] as const) {
     for (const record of records[table]) {
-      await insertRecord(held.store, table, record, { site: 'site', version: 1 });
+      await insertRecord(fixture.store, table, record, { site: 'site', version: 1 });
     }
   }
-  // Flushes of which the owners know, with most of the traffic, others that landed unknown to them, some that did not, and open rows.
+  // Flushes that the owners know to be complete, with most of the traffic, others that landed without their knowing,
+  // some that did not land, and open rows.
   for (let round = 0; round < 6; round += 1) {
     addFilteredTraffic(visits, seeded, { steps: round < 3 ? 250 : 40, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
       visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 5 - partition) await visits.land(partition, fixture.store);
       if (round < 3) visits.complete(partition);
     }
   }
   addFilteredTraffic(visits, seeded, { steps: 40, fromMs: FROM_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function sourcesNow(): Sources {
-  return { history: held.history, hot: visits.hotView() };
+  return { history: fixture.history, hot: visits.hotView() };
 }
 
 function sceneNow(): FilteredScene {
@@ -70,17 +71,17 @@ function ask(name: string, filters: unknown, sources = sourcesNow()): Promise<un
 function expected(name: string, filters: Filters): unknown {
   const question = QUESTIONS[name];
   if (question === undefined) throw new Error(name);
-  const { range } = Object.fromEntries(new URLSearchParams(question.range));
-  const asked = rangeOf(
-    readParameters(range === undefined ? '' : `range=${range}`, metricsQuery),
+  const { range: rangeName } = Object.fromEntries(new URLSearchParams(question.range));
+  const range = rangeOf(
+    readParameters(rangeName === undefined ? '' : `range=${rangeName}`, metricsQuery),
     NOW_MS,
     zone,
   );
-  if ('kind' in asked) throw new Error(asked.message);
-  return question.expected(filters, asked, sceneNow());
+  if ('kind' in range) throw new Error(range.message);
+  return question.expected(filters, range, sceneNow());
 }
 
-test.each(NAMES)('%s with filters is what a look at every row gives', async (name) => {
+test.each(NAMES)('%s with filters equals a look at every row', async (name) => {
   const whole = expected(name, []);
   let cut = 0;
   await fc.assert(
@@ -101,25 +102,28 @@ test('filtered figures are the same whatever lands or merges between the reads',
     for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
     const [filters = []] = fc.sample(anyFilters, { numRuns: 1, seed: seed + round });
     const before = names.map((name) => expected(name, filters));
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const hot = visits.hotView();
     const rows = await hot.rows('site');
-    const early = { history: held.history, hot: Object.assign(visits.hotView(), { rows: async () => rows }) };
+    const early = {
+      history: fixture.history,
+      hot: Object.assign(visits.hotView(), { rows: async () => rows }),
+    };
     const read = (sources: Sources) => Promise.all(names.map((name) => ask(name, filters, sources)));
     expect(await read(early), `seed ${seed}`).toEqual(before);
     for (const partition of [0, 1]) {
-      await visits.land(partition, held.store);
+      await visits.land(partition, fixture.store);
       expect(await read(early), `seed ${seed}`).toEqual(before);
       if (seeded.chance(0.5)) visits.complete(partition);
     }
-    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await read(early), `seed ${seed}`).toEqual(before);
     expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
   }
 });
 
-test.each(NAMES)('%s refuses what cannot be understood, and is answered at the limits', async (name) => {
-  const refused = async (filters: unknown, message: RegExp) => {
+test.each(NAMES)('%s rejects invalid filters, and answers filters at their limits', async (name) => {
+  const rejected = async (filters: unknown, message: RegExp) => {
     const answer = (async () => ask(name, filters))();
     await expect(answer).rejects.toMatchObject({ status: 400, message: expect.stringMatching(message) });
   };
@@ -129,8 +133,8 @@ test.each(NAMES)('%s refuses what cannot be understood, and is answered at the l
     '$HOT_EVENTS$',
     ...Array.from({ length: 497 }, (_, at) => `x${at}`),
   ];
-  await refused([{ name: 'colour', operator: 'is', value: ['red'] }], /^filters\.0\.name: /);
-  await refused([{ name: 'path', operator: 'is', value: [...many, ...many, 'y'] }], /^filters\.0\.value: /);
+  await rejected([{ name: 'colour', operator: 'is', value: ['red'] }], /^filters\.0\.name: /);
+  await rejected([{ name: 'path', operator: 'is', value: [...many, ...many, 'y'] }], /^filters\.0\.value: /);
   const limits = ['country', 'path'].map((column) => ({
     name: column,
     operator: 'doesNotContain',
@@ -142,12 +146,12 @@ test.each(NAMES)('%s refuses what cannot be understood, and is answered at the l
   );
   for (const column of ['country', 'path']) {
     const pattern = { name: column, operator: 'regex', value: ['(a{1000}){1000}'] };
-    await refused([pattern], /^filters: a regular expression cannot be read$/);
+    await rejected([pattern], /^filters: a regular expression cannot be read$/);
   }
 });
 
-test('a session is judged by its entry, its events each by itself, and an event of no session by its own columns', async () => {
-  // A partition of which the store has no flush yet.
+test('filters match a session by its entry, each event by itself, and an event without a session by its own columns', async () => {
+  // A partition without a flush in the store.
   const own = new Visits(3);
   const event = (columns: Partial<VisitEvent>, country: string): VisitEvent => ({
     id: '',
@@ -177,38 +181,38 @@ test('a session is judged by its entry, its events each by itself, and an event 
     revenue: new Map<string, bigint>(),
     texts: { country },
   });
-  // From DE, though its second event says FR.
+  // Entered from DE; its second event says FR.
   own.put(2, visit('a', 'DE', NOW_MS - 60_000));
   own.add(2, event({ id: '1', sessionId: 'a', deviceId: 'a' }, 'DE'));
   own.add(2, event({ id: '2', sessionId: 'a', deviceId: 'a', path: '/buy' }, 'FR'));
   own.put(2, visit('b', 'FR', NOW_MS - 60_000));
   own.add(2, event({ id: '3', sessionId: 'b', deviceId: 'b', path: '/buy' }, 'DE'));
-  // Began long before the range, in which it is only seen.
+  // Began long before the range, and has an event in it.
   own.put(2, visit('c', 'DE', NOW_MS - 30 * HOUR_MS));
   own.add(2, event({ id: '4', sessionId: 'c', deviceId: 'c', path: '/buy' }, ''));
   own.add(2, event({ id: '5', deviceId: 'e', path: '/buy' }, 'DE'));
-  // Its only event at /buy is one that nobody sent.
+  // Its only event at /buy is synthetic.
   own.put(2, visit('f', 'DE', NOW_MS - 60_000));
   own.add(2, event({ id: '6', sessionId: 'f', deviceId: 'f', name: 'session_end', path: '/buy' }, 'DE'));
-  const asked = { site: modelSite('own'), zone, nowMs: NOW_MS };
+  const scope = { site: modelSite('own'), zone, nowMs: NOW_MS };
   const filters = [
     { name: 'country', operator: 'is', value: ['DE'] },
     { name: 'path', operator: 'is', value: ['/buy'] },
   ];
   const query = new URLSearchParams({ range: 'lastHour', filters: JSON.stringify(filters) }).toString();
-  const sources = { history: held.history, hot: own.hotView() };
-  const { metrics } = await answerMetrics(sources, asked, readParameters(query, metricsQuery));
+  const sources = { history: fixture.history, hot: own.hotView() };
+  const { metrics } = await answerMetrics(sources, scope, readParameters(query, metricsQuery));
   expect(metrics).toMatchObject({ total_screen_views: 3, unique_visitors: 3, total_sessions: 1 });
 });
 
 test.each(['range=30min', 'range=lastHour&partial=true'])(
-  'what memory has counted cannot be filtered: without the store metrics?%s is refused',
+  'memory cannot be filtered: without the store metrics?%s is rejected',
   async (range) => {
     const history = awayHistory();
-    const asked = { site: modelSite('site'), zone, nowMs: NOW_MS };
+    const scope = { site: modelSite('site'), zone, nowMs: NOW_MS };
     const query = (filters: string) => readParameters(`${range}&filters=${filters}`, metricsQuery);
     const sources = { history, hot: visits.hotView() };
-    const answer = answerMetrics(sources, asked, query('[{"name":"path","operator":"is","value":["/"]}]'));
+    const answer = answerMetrics(sources, scope, query('[{"name":"path","operator":"is","value":["/"]}]'));
     await expect(answer).rejects.toMatchObject({ status: 503, reason: 'store-away' });
   },
 );

@@ -6,23 +6,23 @@ const LIMIT_MAX = 1_000;
 const CURSOR_MAX = 1_000_000_000;
 
 /**
- * What lists of rows have in common. Their answers are bare arrays, which have no place to say that something is left
- * out: with `partial` the rows of an owner that is away are missing, as was asked for, and nothing marks it.
+ * Parameters that lists of rows share. Their answers are bare arrays, which cannot carry a mark: with `partial` the
+ * rows of an owner that is away are missing without notice.
  */
 export const listFields = {
   ...common,
-  cursor: wholeNumber(0, CURSOR_MAX).default(0).describe('How many rows come before the page.'),
+  cursor: wholeNumber(0, CURSOR_MAX).default(0).describe('The number of rows before the page.'),
 };
 
-/** The same of lists that go back in time, whose rows have a place that others do not shift. */
+/** Parameters of lists that are ordered by time, in which a row keeps its position. */
 export const timeListFields = { ...common, cursor: cursorField };
 
-/** How many rows a page has when nobody says it; `limit` out of range is refused. */
+/** The `limit` of a page, with its default. Values out of range are rejected. */
 export function pageLimit(rows: number) {
-  return wholeNumber(1, LIMIT_MAX).default(rows).describe('Rows of the page.');
+  return wholeNumber(1, LIMIT_MAX).default(rows).describe('The most rows of the page.');
 }
 
-/** Names of events, repeated; without any, those of everything but what marks a session's begin and end. */
+/** Names of events, repeatable. Without any: every event but `session_start` and `session_end`. */
 export const eventNames = exportQuery.shape.event;
 
 /** The id of a session or an event. */

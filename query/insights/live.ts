@@ -1,16 +1,18 @@
 import type { LiveAnswer } from '../api.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
-import { type Asked, rejectAway } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
 import { floorTo, labelOf } from '../time/buckets.ts';
 import { memoryFigures } from './memory-figures.ts';
 
-/** Pages, countries and referrers in the details of live visitors. */
+/** The most pages, countries and referrers in the details. */
 const TOP_MAX = 10;
 const MINUTES = 30;
 const MINUTE_MS = 60_000;
 
-/** `GET /insights/{projectId}/live`. A device has one partition, so the partitions' distinct devices add up. */
-export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAnswer> {
+/**
+ * `GET /insights/{projectId}/live`. A device belongs to one partition, so the distinct devices of partitions add up.
+ */
+export async function answerLive(hot: HotView, { site }: QuestionScope): Promise<LiveAnswer> {
   const answers = await hot.live(site.storedId);
   rejectAway(answers, false);
   let visitors = 0;
@@ -18,8 +20,11 @@ export async function answerLive(hot: HotView, { site }: Asked): Promise<LiveAns
   return { visitors };
 }
 
-/** The same with `details=true`: by page, country and referrer, and the last 30 minutes one by one. */
-export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Asked): Promise<LiveAnswer> {
+/** The same with `details=true`: by page, country and referrer, and the last 30 minutes by minute. */
+export async function answerLiveDetails(
+  hot: HotView,
+  { site, zone, nowMs }: QuestionScope,
+): Promise<LiveAnswer> {
   const toMs = floorTo(nowMs, 'minute', zone) + MINUTE_MS;
   const span = { fromMs: toMs - MINUTES * MINUTE_MS, toMs };
   const [details, minutes] = await Promise.all([
@@ -33,8 +38,8 @@ export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Ask
     const fromMs = span.fromMs + index * MINUTE_MS;
     return { fromMs, label: labelOf(zone.wallMs(fromMs), 'minute') };
   });
-  const held = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
-  const figures = memoryFigures({ span, previous: span, buckets }, held).buckets;
+  const hotMinutes = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
+  const figures = memoryFigures({ span, previous: span, buckets }, hotMinutes).buckets;
   return {
     visitors: heads.reduce((sum, head) => sum + head.visitors, 0),
     pages: top(heads.map((head) => head.pages)).map(([path, visitors]) => ({ path, visitors })),
@@ -51,7 +56,7 @@ export async function answerLiveDetails(hot: HotView, { site, zone, nowMs }: Ask
   };
 }
 
-/** The partitions' counts added up, the highest first, ties by name. */
+/** Sums of the partitions' counts, highest first, ties by name. */
 function top(
   lists: readonly (readonly (readonly [name: string, visitors: number])[])[],
 ): readonly (readonly [name: string, visitors: number])[] {

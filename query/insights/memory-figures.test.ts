@@ -26,7 +26,7 @@ function minute(at: number, part: Partial<HotMinute>): HotMinute {
   };
 }
 
-test('a visitor of several minutes and partitions is one', () => {
+test('a visitor in several minutes and partitions counts once', () => {
   const minutes = [
     minute(30, { visitors: [1, 2] }),
     minute(30, { visitors: [2, 3] }),
@@ -37,7 +37,7 @@ test('a visitor of several minutes and partitions is one', () => {
   expect(buckets.slice(0, 3).map(({ visitors }) => visitors)).toEqual([3, 1, 0]);
 });
 
-test('a minute counts in its bucket and span, and one of neither nowhere', () => {
+test('a minute counts in its bucket and span, and a minute outside both counts nowhere', () => {
   const one = { sessions: 1, screenViews: 1 };
   const { current, previous, buckets } = memoryFigures(
     range,
@@ -48,7 +48,7 @@ test('a minute counts in its bucket and span, and one of neither nowhere', () =>
   expect(buckets.map(({ screenViews }) => screenViews)).toEqual([1, ...Array(28).fill(0), 1]);
 });
 
-test('revenue is summed exactly, by currency', () => {
+test('revenue adds up exactly, by currency', () => {
   const huge = '9007199254740993';
   const minutes = [
     minute(40, { revenue: { EUR: huge, USD: '-5' } }),
@@ -62,7 +62,7 @@ test('revenue is summed exactly, by currency', () => {
   });
 });
 
-test('sums do not depend on the order of the partitions’ answers', () => {
+test('figures do not depend on the order of the partitions’ answers', () => {
   const minutes = fc.array(
     fc.record({
       at: fc.integer({ min: 0, max: 70 }),

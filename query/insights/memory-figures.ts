@@ -1,12 +1,50 @@
 import type { HotMinute } from '../../processor/hot.ts';
-import { addFigures, type Figures } from '../figures.ts';
+import { addFigures, type Figures, type RangeFigures } from '../figures.ts';
+import type { Filter } from '../filters/filter.ts';
+import { type HotView, headsOf } from '../snapshot/hot-view.ts';
+import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
+import { floorTo } from '../time/buckets.ts';
 import type { Range, Span } from '../time/range.ts';
-import type { RangeFigures } from './history-figures.ts';
+
+/** Owners hold the minutes of this time. */
+const RETAINED_MS = 7_140_000;
+
+/** Figures that do not come from the store, and whether something is missing from them. */
+export interface MemoryFigures {
+  readonly figures: RangeFigures;
+  readonly isPartial: boolean;
+}
 
 /**
- * Counts a range by the minutes that the owners hold in memory: the same figures as from the store, as long as every
- * minute of the range and of the span before is still held. A visitor may be on several partitions and in several
- * minutes, so visitors are united by their hashes.
+ * The figures of a range from the owners' memory, where no store is needed: the same figures for `30min` and `lastHour`,
+ * and with `partial` what memory holds of any range. Undefined otherwise, and with filters, because the owners have only
+ * counts.
+ * @throws {RejectError} 503 when an owner is away, unless the question has `partial`
+ */
+export async function figuresFromMemory(
+  hot: Pick<HotView, 'minutes'>,
+  { site, zone, nowMs }: QuestionScope,
+  range: Range,
+  { filters, partial }: { readonly filters: readonly Filter[]; readonly partial: boolean },
+): Promise<MemoryFigures | undefined> {
+  const isWhole = isRetainedInMemory(range);
+  if (filters.length > 0 || (!isWhole && !partial)) return undefined;
+  const fromMs = isWhole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - RETAINED_MS;
+  const answers = await hot.minutes(site.storedId, fromMs);
+  rejectAway(answers, partial);
+  const minutes = headsOf(answers, 'minutes').flatMap((head) => head.minutes);
+  return { figures: memoryFigures(range, minutes), isPartial: !isWhole || answers.away.length > 0 };
+}
+
+/** These ranges and the span before each lie within `RETAINED_MS`. */
+function isRetainedInMemory({ name }: Range): boolean {
+  return name === '30min' || name === 'lastHour';
+}
+
+/**
+ * Counts a range by the minutes in the owners' memory. The figures are those of the store while the owners hold every
+ * minute of the range and of the span before. A visitor may be on several partitions and in several minutes, so visitors
+ * are united by their hashes.
  */
 export function memoryFigures(
   range: Pick<Range, 'span' | 'previous' | 'buckets'>,

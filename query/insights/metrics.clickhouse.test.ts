@@ -16,14 +16,14 @@ import { Zones } from '../time/zone.ts';
 import { answerMetrics } from './metrics.ts';
 
 const zones = new Zones();
-// In the middle of a day on which clocks in Europe are put back.
+// The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const partitions = new OwnedPartitions(2);
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
   const seeded = new SeededRandom(42);
   addTraffic(partitions, seeded, {
     events: 1_500,
@@ -36,20 +36,20 @@ beforeAll(async () => {
   addTraffic(partitions, seeded, { events: 300, fromMs: NOW_MS - 50 * HOUR_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 async function land(): Promise<void> {
   for (const owner of partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
 }
 
-function ask(query: string, zone: string, history = held.history) {
-  const asked = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
+function ask(query: string, zone: string, history = fixture.history) {
+  const scope = { site: modelSite('site', zone), zone: zones.of(zone), nowMs: NOW_MS };
   const sources = { history, hot: partitions.hotView() };
-  return answerMetrics(sources, asked, readParameters(query, metricsQuery));
+  return answerMetrics(sources, scope, readParameters(query, metricsQuery));
 }
 
 function expected(query: string, zone: string) {
@@ -76,17 +76,17 @@ test.each([
   ['startDate=2026-10-25&endDate=2026-10-25', 'Europe/Berlin'],
   ['startDate=2026-10-24&endDate=2026-10-25&interval=minute', 'America/New_York'],
   ['startDate=2026-10-20T10:20:30Z&endDate=2026-10-25T12:00:00.500Z&interval=hour', 'Asia/Kolkata'],
-])('metrics?%s in %s is what a count of everything gives', async (query, zone) => {
+])('metrics?%s in %s equals a recount', async (query, zone) => {
   const answer = await ask(query, zone);
   expect(answer).toEqual(expected(query, zone));
   expect(answer.metrics.total_screen_views).toBeGreaterThan(0);
   expect(metricsAnswer.safeParse(answer).success).toBe(true);
 });
 
-test('a site of which nothing is known has zeros in every bucket', async () => {
-  const asked = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
+test('a site without events has zeros in every bucket', async () => {
+  const scope = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };
   const query = readParameters('range=7d', metricsQuery);
-  const answer = await answerMetrics({ history: held.history, hot: partitions.hotView() }, asked, query);
+  const answer = await answerMetrics({ history: fixture.history, hot: partitions.hotView() }, scope, query);
   expect(answer.series.length).toBe(7);
   expect(answer.metrics).toEqual(answer.series[3] && { ...answer.metrics, ...omitDate(answer.series[3]) });
   expect(answer.metrics.bounce_rate).toBe(0);
@@ -103,7 +103,7 @@ test.each(['range=30min', 'range=lastHour'])(
   },
 );
 
-test('without the store a longer range is refused, or answered in part when that was asked for', async () => {
+test('without the store a longer range is rejected, or partial with partial=true', async () => {
   await expect(ask('range=7d', 'UTC', awayHistory())).rejects.toMatchObject({
     status: 503,
     reason: 'store-away',
@@ -119,15 +119,15 @@ test('without the store a longer range is refused, or answered in part when that
 test.each([
   [{ max_execution_time: 0.001 }, 'too-slow', 503],
   [{ max_memory_usage: 100_000 }, 'too-large', 400],
-])('a question over its limits %o is refused with the reason', async (settings, reason, status) => {
-  const refused = {
-    query: (_sql: string) => held.store.query(HEAVY, {}, settings),
-    bytes: held.store.bytes.bind(held.store),
+])('a question over its limits %o is rejected with the reason', async (settings, reason, status) => {
+  const failing = {
+    query: (_sql: string) => fixture.store.query(HEAVY, {}, settings),
+    bytes: fixture.store.bytes.bind(fixture.store),
   } as Pick<Store, 'query' | 'bytes'>;
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 1 };
   const history = new History({
-    store: refused,
-    streams: refused,
+    store: failing,
+    streams: failing,
     isReachable: () => true,
     limits,
     metrics: new Metrics(),
@@ -146,7 +146,7 @@ test.each([
   'Asia/Kathmandu',
   'Africa/Cairo',
   'Pacific/Apia',
-])('buckets in %s begin and are labelled as the store rounds times down', async (name) => {
+])('buckets in %s begin where the store rounds times down, and have its labels', async (name) => {
   const zone = zones.of(name);
   for (const [interval, days] of [
     ['minute', 0.2],
@@ -159,7 +159,7 @@ test.each([
     const buckets = bucketsOf({ fromMs, toMs: fromMs + days * 24 * HOUR_MS }, interval, zone) ?? [];
     const times = buckets.flatMap(({ fromMs: at }) => [at, at - 1]).slice(2);
     expect(times.length).toBeGreaterThan(50);
-    const rows = await held.store.query<{ readonly label: string }>(
+    const rows = await fixture.store.query<{ readonly label: string }>(
       `SELECT toString(toStartOfInterval(fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), '${name}'),
            INTERVAL 1 ${interval}, '${name}')) AS label`,
       { times },

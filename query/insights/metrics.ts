@@ -1,55 +1,145 @@
 import type { z } from 'zod';
 import type { MetricsAnswer, metricsQuery } from '../api.ts';
-import { type Figures, metricsOf } from '../figures.ts';
-import { RejectError } from '../reject.ts';
-import { FiguresCache } from '../rollups/rollup-figures.ts';
-import { StoreAwayError } from '../snapshot/history.ts';
-import { headsOf } from '../snapshot/hot-view.ts';
-import { type Asked, rejectAway, type Sources } from '../snapshot/question.ts';
-import { seamOf } from '../snapshot/seam.ts';
-import { floorTo } from '../time/buckets.ts';
-import { type Range, rangeOf } from '../time/range.ts';
-import { historyFigures, type RangeFigures } from './history-figures.ts';
-import { memoryFigures } from './memory-figures.ts';
+import { addFigures, type FigureRow, type Figures, metricsOf, type RangeFigures } from '../figures.ts';
+import { type CacheableMetrics, type MetricsQuestion, planLookup, planMetrics } from '../plan.ts';
+import { countWith } from '../rollups/rollup-cache.ts';
+import { askRollupFigures, FiguresCache, type RollupFigures } from '../rollups/rollup-figures.ts';
+import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import { type StatementRunner, StoreAwayError } from '../snapshot/history.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+import type { Range } from '../time/range.ts';
+import { figuresFromMemory } from './memory-figures.ts';
 
-/** Owners hold the minutes of this time. */
-const RETAINED_MS = 7_140_000;
-
-/** `GET /insights/{projectId}/metrics` */
+/** `GET /insights/{projectId}/metrics`. While the store is away, some ranges are answered from the owners' memory. */
 export async function answerMetrics(
   sources: Sources,
-  { site, zone, nowMs }: Asked,
+  scope: QuestionScope,
   query: z.output<typeof metricsQuery>,
-  kept = new FiguresCache(),
+  cache = new FiguresCache(),
 ): Promise<MetricsAnswer> {
-  const range = rangeOf(query, nowMs, zone);
-  if ('kind' in range) throw new RejectError('invalid', range.message);
-  const question = { projectId: site.storedId, filters: query.filters };
-  const answer = (figures: RangeFigures, partial: boolean) =>
-    metricsAnswerOf(range, figures, { currency: site.currency, partial });
+  const range = requestedRange(query, scope);
+  const { storedId: projectId, currency } = scope.site;
   try {
-    sources.history.rejectAway();
-    const rows = await sources.hot.rows(site.storedId);
-    rejectAway(rows, query.partial);
-    const seam = seamOf(rows);
-    return answer(await historyFigures(sources.history, question, range, seam, kept), seam.partial);
+    const seam = await openSeam(sources, scope, query);
+    const question = { projectId, filters: query.filters, range };
+    const figures = await historyFigures(sources.history, question, seam, cache);
+    return metricsAnswerOf(range, figures, { currency, partial: seam.partial });
   } catch (error) {
     if (!(error instanceof StoreAwayError)) throw error;
-    // What the owners have counted cannot be filtered any more.
-    if (query.filters.length > 0) throw error;
-    const whole = isRetainedInMemory(range);
-    if (!whole && !query.partial) throw error;
-    const fromMs = whole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - RETAINED_MS;
-    const minutes = await sources.hot.minutes(site.storedId, fromMs);
-    rejectAway(minutes, query.partial);
-    const held = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
-    return answer(memoryFigures(range, held), !whole || minutes.away.length > 0);
+    const memory = await figuresFromMemory(sources.hot, scope, range, query);
+    if (memory === undefined) throw error;
+    return metricsAnswerOf(range, memory.figures, { currency, partial: memory.isPartial });
   }
 }
 
-/** These ranges and the span before each lie within `RETAINED_MS`. */
-function isRetainedInMemory({ name }: Range): boolean {
-  return name === '30min' || name === 'lastHour';
+/** The figures of a range over history and hot rows: plan the statements, run them, merge their rows. */
+export async function historyFigures(
+  history: StatementRunner,
+  question: MetricsQuestion,
+  seam: Seam,
+  cache = new FiguresCache(),
+): Promise<RangeFigures> {
+  const { range } = question;
+  const lookup = planLookup(question, [range.previous, range.span]);
+  const plan = planMetrics(question, await askFinalizedBlocks(history, lookup, seam));
+  const cached = plan.cacheable && (await cachedFigures(history, plan.cacheable, range, seam, cache));
+  if (cached !== undefined) return cached;
+  const [events, sessions] = await Promise.all([
+    history.ask<EventFigures>(plan.events, seam),
+    history.ask<SessionFigures>(plan.sessions, seam),
+  ]);
+  const figures = mergeFigures(range, events, sessions);
+  if (plan.cacheable !== undefined) cache.previous.set(plan.cacheable.previousKey, figures.previous);
+  return figures;
+}
+
+/** What happened in a bucket or, with `isTotal`, in a whole span. From rollups it includes what began. */
+interface EventFigures extends FigureRow {
+  readonly isCurrent: number;
+  readonly isTotal: number;
+  readonly edge: number;
+  readonly visitors: number;
+}
+
+/** What began in a bucket, which starts at `edge`. */
+interface SessionFigures extends FigureRow {
+  readonly edge: number;
+}
+
+function mergeFigures(
+  range: Range,
+  events: readonly EventFigures[],
+  sessions: readonly SessionFigures[],
+): RangeFigures {
+  const totals = events.filter(({ isTotal }) => isTotal === 1);
+  const eventsByEdge = byEdge(events.filter(({ isTotal }) => isTotal === 0));
+  const sessionsByEdge = byEdge(sessions);
+  const [before, current] = [0, 1].map((isCurrent) => totals.find((row) => row.isCurrent === isCurrent));
+  const begunBefore = sessionsByEdge.get(range.previous.fromMs);
+  // Sessions add up over buckets, because each began in one.
+  const begun = sessions.filter((row) => row !== begunBefore);
+  return {
+    current: addFigures([current, ...begun], current?.visitors ?? 0),
+    previous: addFigures([before, begunBefore], before?.visitors ?? 0),
+    buckets: range.buckets.map(({ fromMs }) => {
+      const row = eventsByEdge.get(fromMs);
+      return addFigures([row, sessionsByEdge.get(fromMs)], row?.visitors ?? 0);
+    }),
+  };
+}
+
+/** What happened in a bucket by rows alone, with its visitors. */
+interface RowFigures extends FigureRow {
+  readonly edge: number;
+  readonly visitorHashes: readonly number[];
+}
+
+/**
+ * The same figures with the previous span from the cache, and the rollups of the current one cached or asked for. Undefined
+ * when the previous span is not cached, or there are too many visitors to unite those of rollups and rows here.
+ */
+async function cachedFigures(
+  history: StatementRunner,
+  { previousKey, rollupsKey, rollups, events, sessions }: CacheableMetrics,
+  range: Range,
+  seam: Seam,
+  cache: FiguresCache,
+): Promise<RangeFigures | undefined> {
+  const previous = cache.previous.get(previousKey);
+  if (previous === undefined || cache.rollups.hasTooMany(rollupsKey)) return undefined;
+  const [rollup, eventRows, sessionRows] = await Promise.all([
+    cache.rollups.get(rollupsKey, () => askRollupFigures(history, rollups, cache.rollups.hashesMax)),
+    history.ask<RowFigures>(events, seam),
+    history.ask<SessionFigures>(sessions, seam),
+  ]);
+  const visitors = new Set(eventRows.flatMap(({ visitorHashes }) => visitorHashes));
+  if (rollup === undefined || cache.rollups.noteRows(rollupsKey, visitors.size)) return undefined;
+  return { ...mergeRollup(range, rollup, eventRows, sessionRows, visitors), previous };
+}
+
+function mergeRollup(
+  { buckets }: Range,
+  rollup: RollupFigures,
+  events: readonly RowFigures[],
+  sessions: readonly SessionFigures[],
+  visitors: ReadonlySet<number>,
+): Omit<RangeFigures, 'previous'> {
+  const { total } = rollup;
+  const eventsByEdge = byEdge(events);
+  const sessionsByEdge = byEdge(sessions);
+  return {
+    current: addFigures([total?.row, ...events, ...sessions], countWith(total?.visitors, visitors)),
+    buckets: buckets.map(({ fromMs }) => {
+      const [bucket, row] = [rollup.buckets.get(fromMs), eventsByEdge.get(fromMs)];
+      const count = countWith(bucket?.visitors, row?.visitorHashes ?? []);
+      return addFigures([bucket?.row, row, sessionsByEdge.get(fromMs)], count);
+    }),
+  };
+}
+
+function byEdge<Row extends { readonly edge: number }>(rows: readonly Row[]): ReadonlyMap<number, Row> {
+  return new Map(rows.map((row) => [row.edge, row]));
 }
 
 function metricsAnswerOf(

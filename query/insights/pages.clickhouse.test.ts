@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { readParameters } from '../http/parameters.ts';
 import { SiteMemory } from '../site-memory.ts';
-import type { ListSources } from '../snapshot/list-question.ts';
+import type { SeamSources } from '../snapshot/question.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { recountEntryExit, recountPages } from '../testing/visit-recount.ts';
@@ -14,52 +14,53 @@ import { answerEntryExit, answerPages, entryExitInsight, pagesInsight } from './
 import { entryExitQuery, pagesAnswer } from './pages-api.ts';
 
 const zones = new Zones();
-// In the middle of a day on which clocks in Europe are put back.
+// The middle of a day on which clocks in Europe go back.
 const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const FROM_MS = NOW_MS - 72 * 3_600_000;
 const QUESTIONS = ['pages', 'entry', 'exit'] as const;
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const seed = Number(process.env.SEED ?? 20_261_026);
 const seeded = new SeededRandom(seed);
 const visits = new Visits(2);
 beforeAll(async () => {
-  held = await startHistoryStore();
-  // Flushes of which the owners know, others that landed unknown to them, some that did not, and open rows.
+  fixture = await startHistoryStore();
+  // Flushes that the owners know to be complete, others that landed without their knowing, some that did not land, and
+  // open rows.
   for (let round = 0; round < 6; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 200, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) {
       visits.cut(partition);
-      if (round < 5 - partition) await visits.land(partition, held.store);
+      if (round < 5 - partition) await visits.land(partition, fixture.store);
       if (round < 3) visits.complete(partition);
     }
   }
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
-interface Question {
+interface PagesQuestion {
   readonly about: (typeof QUESTIONS)[number];
   readonly query: string;
   readonly zone?: string;
   readonly currency?: string;
 }
 
-function sourcesNow(): ListSources {
-  return { history: held.history, hot: visits.hotView() };
+function sourcesNow(): SeamSources {
+  return { history: fixture.history, hot: visits.hotView() };
 }
 
-function ask({ about, query, zone = 'UTC', currency = 'EUR' }: Question, sources = sourcesNow()) {
-  const asked = { site: modelSite('site', zone, currency), zone: zones.of(zone), nowMs: NOW_MS };
+function ask({ about, query, zone = 'UTC', currency = 'EUR' }: PagesQuestion, sources = sourcesNow()) {
+  const scope = { site: modelSite('site', zone, currency), zone: zones.of(zone), nowMs: NOW_MS };
   const parameters = readParameters(about === 'exit' ? `${query}&mode=exit` : query, entryExitQuery);
   return about === 'pages'
-    ? answerPages(sources, asked, parameters)
-    : answerEntryExit(sources, asked, parameters);
+    ? answerPages(sources, scope, parameters)
+    : answerEntryExit(sources, scope, parameters);
 }
 
-function expected({ about, query, zone = 'UTC', currency = 'EUR' }: Question) {
+function expected({ about, query, zone = 'UTC', currency = 'EUR' }: PagesQuestion) {
   const range = rangeOf(readParameters(query, entryExitQuery), NOW_MS, zones.of(zone));
   if ('kind' in range) throw new Error(range.message);
   const from = {
@@ -86,7 +87,7 @@ test.each(
     ).map(([query, zone, currency]) => [about, query, zone, currency] as const),
   ),
 )('%s?%s in %s and %s is what a count of everything gives', async (about, query, zone, currency) => {
-  const question: Question = { about, query: `${query}&limit=1000`, zone, currency };
+  const question: PagesQuestion = { about, query: `${query}&limit=1000`, zone, currency };
   const answer = await ask(question);
   expect(answer, `seed ${seed}`).toEqual(expected(question));
   expect(pagesAnswer.safeParse(answer).success).toBe(true);
@@ -100,39 +101,36 @@ test('the traffic has titles, revenue and sessions that began on a page', () => 
   expect(rows.some(({ avg_duration }) => avg_duration > 0)).toBe(true);
 });
 
-test.each(QUESTIONS)(
-  'pages of rows of %s cut one order: none is missing and none comes twice',
-  async (about) => {
-    const whole = expected({ about, query: '' });
-    expect(whole.length).toBeGreaterThan(15);
-    expect(await ask({ about, query: '' })).toEqual(whole.slice(0, 10));
-    const rows = [];
-    for (let cursor = 0; cursor < whole.length; cursor += 7) {
-      rows.push(...(await ask({ about, query: `limit=7&cursor=${cursor}` })));
-    }
-    expect(rows).toEqual(whole);
-    expect(await ask({ about, query: `cursor=${whole.length}` })).toEqual([]);
-  },
-);
+test.each(QUESTIONS)('pages of %s divide one order: every row comes exactly once', async (about) => {
+  const whole = expected({ about, query: '' });
+  expect(whole.length).toBeGreaterThan(15);
+  expect(await ask({ about, query: '' })).toEqual(whole.slice(0, 10));
+  const rows = [];
+  for (let cursor = 0; cursor < whole.length; cursor += 7) {
+    rows.push(...(await ask({ about, query: `limit=7&cursor=${cursor}` })));
+  }
+  expect(rows).toEqual(whole);
+  expect(await ask({ about, query: `cursor=${whole.length}` })).toEqual([]);
+});
 
-test('every page is the same whatever lands or merges between the reads', async () => {
+test('pages are the same whatever lands or merges between the reads', async () => {
   for (let round = 0; round < 4; round += 1) {
     addVisitTraffic(visits, seeded, { steps: 60, fromMs: FROM_MS, toMs: NOW_MS });
     for (const partition of [0, 1]) if (seeded.chance(0.7)) visits.cut(partition);
     const before = QUESTIONS.map((about) => expected({ about, query: '' }));
-    // The hot rows are fetched before anything lands, and asked with again afterwards.
+    // The hot rows are fetched before anything lands, and used again afterwards.
     const rows = await visits.hotView().rows('site');
-    const early = { history: held.history, hot: { rows: async () => rows } };
-    const read = (sources: ListSources) =>
+    const early = { history: fixture.history, hot: { rows: async () => rows } };
+    const read = (sources: SeamSources) =>
       Promise.all(QUESTIONS.map((about) => ask({ about, query: 'limit=1000' }, sources)));
     expect(await read(early), `seed ${seed}`).toEqual(before);
     for (const partition of [0, 1]) {
-      await visits.land(partition, held.store);
+      await visits.land(partition, fixture.store);
       expect(await read(early), `seed ${seed}`).toEqual(before);
       if (seeded.chance(0.5)) visits.complete(partition);
       expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
     }
-    await held.store.command('OPTIMIZE TABLE sessions FINAL');
+    await fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     expect(await read(early), `seed ${seed}`).toEqual(before);
     expect(await read(sourcesNow()), `seed ${seed}`).toEqual(before);
   }
@@ -161,13 +159,13 @@ test('a page keeps its title when a later view has none, and pages of two origin
   own.add(0, { ...view, id: '4', deviceId: 'e', sessionId: 'b' });
   own.add(0, { ...sale, id: '5' });
   own.add(0, { ...view, id: '6', origin: 'https://b.example' });
-  // Nobody looked at this page, and who looked at that one is not known.
+  // One page without views, and one whose visitor is unknown.
   own.add(0, { ...sale, id: '7', path: '/sold' });
   own.add(0, { ...view, id: '8', path: '/unknown', sessionId: '', deviceId: '' });
-  const asked = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const sources = { history: held.history, hot: own.hotView() };
+  const scope = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const sources = { history: fixture.history, hot: own.hotView() };
   const { answer, schema } = pagesInsight(sources, new SiteMemory());
-  const rows = await answer(asked, readParameters('', schema));
+  const rows = await answer(scope, readParameters('', schema));
   const rest = { bounce_rate: 0, avg_duration: 0, revenue: 0 };
   const one = { ...rest, title: '', sessions: 1, pageviews: 1, visitors: 1 };
   expect(rows).toEqual([
@@ -177,8 +175,8 @@ test('a page keeps its title when a later view has none, and pages of two origin
   ]);
 });
 
-test('a page of sessions is listed though nobody saw it, without a title, and a session is on one page by mode', async () => {
-  // A partition of which the store has no flush yet.
+test('an entry page without a view has no title, and a session has one entry page and one exit page', async () => {
+  // A partition without a flush in the store.
   const own = new Visits(3);
   const [entryOrigin, exitOrigin] = ['https://a.example', 'https://b.example'];
   const visit = {
@@ -198,8 +196,8 @@ test('a page of sessions is listed though nobody saw it, without a title, and a 
   own.cut(2);
   own.put(2, { ...visit, id: 'a', profileId: 'p', screenViews: 2 });
   own.put(2, { ...visit, id: 'b', profileId: 'p' });
-  const asked = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
-  const { answer, schema } = entryExitInsight({ history: held.history, hot: own.hotView() });
+  const scope = { site: modelSite('own'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  const { answer, schema } = entryExitInsight({ history: fixture.history, hot: own.hotView() });
   const figures = {
     title: '',
     sessions: 2,
@@ -209,17 +207,17 @@ test('a page of sessions is listed though nobody saw it, without a title, and a 
     avg_duration: 2.5,
     revenue: 39.98,
   };
-  expect(await answer(asked, readParameters('', schema))).toEqual([
+  expect(await answer(scope, readParameters('', schema))).toEqual([
     { origin: entryOrigin, path: '/in', ...figures },
   ]);
-  expect(await answer(asked, readParameters('mode=exit', schema))).toEqual([
+  expect(await answer(scope, readParameters('mode=exit', schema))).toEqual([
     { origin: exitOrigin, path: '/out', ...figures },
   ]);
 });
 
-test('an owner that is away is a reason to refuse, unless an answer without it was asked for', async () => {
+test('an away owner is 503, and with partial=true its rows are missing', async () => {
   addVisitTraffic(visits, seeded, { steps: 100, fromMs: FROM_MS, toMs: NOW_MS });
-  const away = () => ({ history: held.history, hot: visits.hotView([1]) });
+  const away = () => ({ history: fixture.history, hot: visits.hotView([1]) });
   await expect(ask({ about: 'pages', query: '' }, away())).rejects.toMatchObject({
     status: 503,
     reason: 'partition-away',
@@ -233,9 +231,9 @@ function sumOfViews(rows: readonly { readonly pageviews: number }[]): number {
   return rows.reduce((total, { pageviews }) => total + pageviews, 0);
 }
 
-test.each(QUESTIONS)('without the store %s is refused, in part, too', async (about) => {
+test.each(QUESTIONS)('without the store %s is rejected, with partial=true too', async (about) => {
   const history = awayHistory();
   const sources = { history, hot: visits.hotView() };
-  const refused = { status: 503, reason: 'store-away' };
-  await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(refused);
+  const rejected = { status: 503, reason: 'store-away' };
+  await expect(ask({ about, query: 'partial=true' }, sources)).rejects.toMatchObject(rejected);
 });

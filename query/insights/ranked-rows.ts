@@ -1,32 +1,29 @@
-import type { StoreParameters } from '../../infra/store/store.ts';
 import { metricsOf } from '../figures.ts';
-import { insightConditions } from '../filters/insight-conditions.ts';
+import { planLookup, planRanked } from '../plan.ts';
 import type { PagedParameters } from '../rollups/rollup-pages.ts';
-import { rollupSpans } from '../rollups/rollup-spans.ts';
-import type { History } from '../snapshot/history.ts';
-import { type ListSources, listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked } from '../snapshot/question.ts';
+import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { ListQuery, RankedFigures } from './breakdown-api.ts';
 
-/** One statement of `sql/` that answers with ranked rows. */
+/** A question whose answer is ranked rows. */
 export interface RankedStatement<Row> {
-  readonly question: string;
+  /** The statement of `sql/` that answers from rows alone. */
+  readonly name: string;
   /** For `$COLUMNS$`; our own text. */
   readonly columns: string;
-  /** Bound besides the site, its currency, the span and the page. */
-  readonly parameters: StoreParameters;
-  /** How the same rows are had from sums; for questions without filters. */
-  readonly summed?: RollupRows<Row>;
+  /** How the same rows come from rollups, for questions without filters; undefined where there are no rollups. */
+  readonly rollups?: RollupRows<Row>;
 }
 
 export interface RollupRows<Row> {
-  /** Sums of hours from this time on will do, beside those of days. */
+  /** Rollups of hours are used from this time on, besides those of days. */
   readonly hoursFromMs: number;
-  ask(history: Pick<History, 'ask'>, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
+  ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
 }
 
-/** What the statements sum up for a row. */
+/** The figures of a ranked row. */
 export interface RankedRow {
   readonly sessions: number;
   readonly pageviews: number;
@@ -38,44 +35,37 @@ export interface RankedRow {
 }
 
 /**
- * One page of the rows of a statement over the range that is asked for. Without the store it is refused, whatever is
- * asked: memory does not hold what it takes. With `partial` an owner that is away is left out; a list cannot bear a
- * mark that says so, hence nothing does.
+ * One page of ranked rows over the requested range. Rejected while the store is away, because memory does not hold such
+ * rows. With `partial` the rows of an owner that is away are missing, and a bare array has no place to say so.
  */
 export async function askRanked<Row extends object>(
-  sources: ListSources,
-  asked: Asked,
+  { history, hot }: SeamSources,
+  scope: QuestionScope,
   query: ListQuery,
-  { question, columns, parameters, summed }: RankedStatement<Row>,
+  { name, columns, rollups }: RankedStatement<Row>,
 ): Promise<readonly Row[]> {
-  const range = listRange(query, asked);
-  const seam = await listSeam(sources, asked, query);
-  const { site } = asked;
-  const conditions = insightConditions(query.filters, { span: range.span });
-  const bound = {
-    ...parameters,
-    ...conditions.parameters,
-    site: site.storedId,
-    currency: site.currency,
-    from: range.span.fromMs,
-    to: range.span.toMs,
-    limit: query.limit,
-    offset: query.cursor,
+  const { span } = requestedRange(query, scope);
+  const seam = await openSeam({ history, hot }, scope, query);
+  const question = {
+    projectId: scope.site.storedId,
+    filters: query.filters,
+    statement: name,
+    columns,
+    span,
+    page: { currency: scope.site.currency, limit: query.limit, offset: query.cursor },
+    hoursFromMs: rollups?.hoursFromMs ?? Number.POSITIVE_INFINITY,
   };
-  if (summed !== undefined && query.filters.length === 0) {
-    const { hoursFromMs } = summed;
-    const asked = { projectId: site.storedId, spans: [range.span], edges: [], hoursFromMs, days: true };
-    const sums = await rollupSpans(sources.history, asked, seam);
-    if (sums !== undefined) return summed.ask(sources.history, { ...bound, ...sums }, seam);
-  }
-  return sources.history.ask<Row>(question, bound, seam, { ...conditions, columns });
+  const lookup = rollups && planLookup(question, [span]);
+  const plan = planRanked(question, await askFinalizedBlocks(history, lookup, seam));
+  if (rollups === undefined || plan.rollups === undefined) return history.ask<Row>(plan.rows, seam);
+  return rollups.ask(history, plan.rollups, seam);
 }
 
 /**
- * A row as it is answered. `rated` is the number of sessions that its bounces and durations are of, which for a page
- * are not those that saw it.
+ * The figures of a row in an answer.
+ * @param rated the number of sessions that its bounces and durations belong to; for `pages` not those that saw the page
  */
-export function figuresOf(row: RankedRow, rated: number, currency: string): RankedFigures {
+export function rankedFiguresOf(row: RankedRow, rated: number, currency: string): RankedFigures {
   const { bounce_rate, avg_session_duration, total_revenue } = metricsOf(
     {
       screenViews: row.pageviews,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pageLimit, timeListFields } from './list-api.ts';
 
-/** `GET /insights/{projectId}/sessions`: those that began in the range. */
+/** `GET /insights/{projectId}/sessions`: sessions that began in the range. */
 export const sessionListQuery = z.object({
   ...timeListFields,
   limit: pageLimit(10),
@@ -9,7 +9,9 @@ export const sessionListQuery = z.object({
 });
 export type SessionListQuery = z.output<typeof sessionListQuery>;
 
-/** A session as it is now. Texts are empty when unknown; source, place and software are those of the entry event. */
+/**
+ * A session in its current state. Unknown texts are empty. Source, location and software are those of the entry event.
+ */
 export const listedSession = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
   deviceId: z.string(),
@@ -44,7 +46,7 @@ export const listedSession = z.object({
   revenue: z.number().describe("Major units of the site's currency."),
   revenueByCurrency: z
     .record(z.string(), z.number())
-    .describe('Major units by ISO 4217 code; a currency that sums to nothing is left out.'),
+    .describe('Major units by ISO 4217 code, without currencies whose total is 0.'),
 });
 export type ListedSession = z.output<typeof listedSession>;
 

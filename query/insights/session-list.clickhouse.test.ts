@@ -17,7 +17,7 @@ import {
 
 const zone = new Zones().of('Asia/Kolkata');
 const HOUR_MS = 3_600_000;
-// Two days in Kolkata; sessions begin up to a day earlier, too.
+// Two days in Kolkata. Sessions also begin up to a day earlier.
 const FROM_MS = Date.parse('2026-05-02T18:30:00Z');
 const TO_MS = Date.parse('2026-05-04T18:30:00Z');
 const SPAN = { fromMs: FROM_MS, toMs: TO_MS };
@@ -25,7 +25,7 @@ const EVERYTHING = { cursor: FIRST, limit: 1_000, profileId: undefined, filters:
 const ROUNDS = 2;
 const site = modelSite('site', 'Asia/Kolkata');
 
-/** A state with the columns that a list shows. */
+/** A state of a session, with the listed columns. */
 interface State extends ModelSession {
   readonly deviceId: string;
   readonly profileId: string;
@@ -35,7 +35,7 @@ interface State extends ModelSession {
   readonly country: string;
 }
 
-/** Sessions that begin, go on, begin earlier than was known, and get another profile. */
+/** Sessions that begin, continue, turn out to have begun earlier, and get another profile. */
 class Sessions {
   readonly partitions = new OwnedPartitions(2);
   readonly #seeded: SeededRandom;
@@ -59,7 +59,7 @@ class Sessions {
   #next(id: string, known: State | undefined, projectId: string): State {
     const seeded = this.#seeded;
     const firstMs = FROM_MS - 24 * HOUR_MS;
-    // Whole minutes, so that many begin at one time.
+    // Whole minutes, so that many sessions begin at the same time.
     const beganMs = known?.startedAtMs ?? firstMs + seeded.below((TO_MS - firstMs) / 60_000) * 60_000;
     const startedAtMs = seeded.chance(0.2) ? beganMs - seeded.below(300) * 60_000 : beganMs;
     return {
@@ -98,26 +98,26 @@ class Sessions {
   }
 }
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 beforeEach(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterEach(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function ask(sessions: Sessions, query: string) {
-  const asked = { site, zone, nowMs: TO_MS };
-  const sources = { history: held.history, hot: sessions.partitions.hotView() };
+  const scope = { site, zone, nowMs: TO_MS };
+  const sources = { history: fixture.history, hot: sessions.partitions.hotView() };
   const dates = 'startDate=2026-05-03&endDate=2026-05-04';
-  return answerSessionList(sources, asked, readParameters(`${dates}&${query}`, sessionListQuery));
+  return answerSessionList(sources, scope, readParameters(`${dates}&${query}`, sessionListQuery));
 }
 
-test('law 4: the list holds every session once and as it is now, whatever lands or merges between the reads', async () => {
+test('law 4: the list holds every session once, in its current state, whatever lands or merges between the reads', async () => {
   const seed = Number(process.env.SEED ?? 4_321);
   const sessions = new Sessions(seed);
   const holds = async (seam: Seam, expected: readonly Partial<ListedSession>[]) => {
-    const list = await listSessions(held.history, { site }, { ...EVERYTHING, span: SPAN, seam });
+    const list = await listSessions(fixture.history, { site }, { ...EVERYTHING, span: SPAN, seam });
     expect(list, `seed ${seed}`).toEqual(expected.map((session) => expect.objectContaining(session)));
     for (const session of list) expect(listedSession.strict().parse(session)).toEqual(session);
   };
@@ -130,11 +130,11 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
     sessions.change(60);
     const expected = sessions.expected();
     expect(expected.length).toBeGreaterThan(30);
-    // Views of what is hot, taken before, between and after the flushes: each must stay right for ever after.
+    // Hot views taken before, between and after the flushes: each must stay right for ever.
     const seams = [await sessions.seam()];
     for (const owner of sessions.partitions.owners) {
       for (const flush of [...owner.pending]) {
-        const landing = held.land(owner, flush);
+        const landing = fixture.land(owner, flush);
         for (const seam of seams) await holds(seam, expected);
         await landing;
         for (const seam of seams) await holds(seam, expected);
@@ -143,39 +143,39 @@ test('law 4: the list holds every session once and as it is now, whatever lands 
         seams.push(await sessions.seam());
       }
     }
-    const merging = held.store.command('OPTIMIZE TABLE sessions FINAL');
+    const merging = fixture.store.command('OPTIMIZE TABLE sessions FINAL');
     for (const seam of seams) await holds(seam, expected);
     await merging;
     for (const seam of seams) await holds(seam, expected);
     views.push(...seams);
   }
-  for (const owner of sessions.partitions.owners) await held.land(owner, owner.cut());
-  // What was hot in a view may be long replaced in the store, by states that began before the span.
+  for (const owner of sessions.partitions.owners) await fixture.land(owner, owner.cut());
+  // The store may long have replaced the states of a hot view, by states that began before the span.
   for (const seam of views) await holds(seam, sessions.expected());
 });
 
-/** All pages by what each says of the next one. */
+/** All pages, following the cursor of each. */
 async function followed(sessions: Sessions, query: string): Promise<ListedSession[]> {
   const { next, schema } = sessionListInsight({
-    history: held.history,
+    history: fixture.history,
     hot: sessions.partitions.hotView(),
   });
   const found: ListedSession[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-    const asked: string = `${query}&cursor=${cursor}`;
-    const page = await ask(sessions, asked);
+    const pageQuery: string = `${query}&cursor=${cursor}`;
+    const page = await ask(sessions, pageQuery);
     found.push(...page);
     const dates = 'startDate=2026-05-03&endDate=2026-05-04';
-    cursor = next?.(readParameters(`${dates}&${asked}`, schema), page);
+    cursor = next?.(readParameters(`${dates}&${pageQuery}`, schema), page);
   }
   return found;
 }
 
-test('the pages hold every session once and in order, while some of them are stored and changed since', async () => {
+test('the pages hold every session once and in order, while some are stored and have changed since', async () => {
   const sessions = new Sessions(9);
   sessions.change(400);
   for (const owner of sessions.partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
   sessions.change(100);
@@ -195,11 +195,11 @@ test('the pages hold every session once and in order, while some of them are sto
   expect((await ask(sessions, '')).map(({ id }) => id)).toEqual(expected.slice(0, 10).map(({ id }) => id));
 });
 
-test('the sessions of a profile are those that have it now', async () => {
+test('the sessions of a profile are those that currently have it', async () => {
   const sessions = new Sessions(11);
   sessions.change(500);
   for (const owner of sessions.partitions.owners) {
-    await held.land(owner, owner.cut());
+    await fixture.land(owner, owner.cut());
     owner.complete();
   }
   sessions.change(200);
@@ -214,8 +214,8 @@ test('the sessions of a profile are those that have it now', async () => {
   expect(await ask(sessions, 'profileId=nobody')).toEqual([]);
 });
 
-test('the revenue of a session is in major units, by currency and of the currency of the site', async () => {
-  await held.store.command(
+test('the revenue of a session is in major units, by currency and in the currency of the site', async () => {
+  await fixture.store.command(
     `INSERT INTO sessions (sign, version, partition, flushNumber, projectId, id, startedAt, endedAt, revenue) VALUES
        (1, 1, 1, 7, 'site', unhex({id:String}), '2026-05-04 10:00:00.000', '2026-05-04 10:00:01.500',
         map('JPY', 1500, 'EUR', 1234, 'USD', 0, 'GBP', -50))`,

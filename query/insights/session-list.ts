@@ -4,8 +4,7 @@ import { type Cursor, cursorBounds, FIRST, nextBehind } from '../cursor.ts';
 import { type InsightConditions, insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
-import { listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { edgesOf, type Page, type PageSpan, pageSpanOf } from '../time/page-span.ts';
 import type { Span } from '../time/range.ts';
@@ -17,9 +16,9 @@ import {
   sessionListQuery,
 } from './session-list-api.ts';
 
-type Column = (typeof SESSIONS_COLUMNS)[number];
+type ListedColumn = (typeof SESSIONS_COLUMNS)[number];
 
-/** Columns of a listed session that are texts and stay as they are. */
+/** Text columns of a listed session, answered as they are stored. */
 const TEXTS = [
   'deviceId',
   'profileId',
@@ -44,9 +43,9 @@ const TEXTS = [
   'device',
   'brand',
   'model',
-] as const satisfies readonly Column[];
+] as const satisfies readonly ListedColumn[];
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly ListedColumn[] = [
   'id',
   'startedAt',
   'endedAt',
@@ -56,7 +55,7 @@ const COLUMNS: readonly Column[] = [
   ...TEXTS,
 ];
 
-type SessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
+type ListedSessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
   readonly id: string;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -66,7 +65,7 @@ type SessionRow = Readonly<Record<(typeof TEXTS)[number], string>> & {
   readonly revenue: Readonly<Record<string, string>>;
 };
 
-interface PieceRow {
+interface SessionsPiece {
   readonly edge: number;
   readonly sessions: number;
 }
@@ -77,23 +76,23 @@ export function sessionListInsight(sources: Sources): Insight<SessionListQuery, 
     path: 'sessions',
     about: { summary: 'Sessions, newest first', answer: sessionListAnswer },
     schema: sessionListQuery,
-    answer: (asked, query) => answerSessionList(sources, asked, query),
+    answer: (scope, query) => answerSessionList(sources, scope, query),
     next: (query, page) => nextBehind(query, page, ({ startedAt, id }) => ({ at: startedAt, id })),
   };
 }
 
-/** A page of the sessions that began in a range, newest first, each once and in its current state. */
+/** A page of the sessions that began in a range, newest first, each in its current state. */
 export async function answerSessionList(
   sources: Sources,
-  asked: Asked,
+  scope: QuestionScope,
   query: SessionListQuery,
 ): Promise<SessionListAnswer> {
-  const { span } = listRange(query, asked);
-  const seam = await listSeam(sources, asked, query);
-  return listSessions(sources.history, asked, { ...query, cursor: query.cursor ?? FIRST, span, seam });
+  const { span } = requestedRange(query, scope);
+  const seam = await openSeam(sources, scope, query);
+  return listSessions(sources.history, scope, { ...query, cursor: query.cursor ?? FIRST, span, seam });
 }
 
-/** Which sessions are listed: those that the filters leave of a profile's, or of all where it is undefined. */
+/** Which sessions are listed: of one profile, or of all where it is undefined. */
 export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId' | 'filters'> {
   readonly cursor: Cursor;
   readonly span: Span;
@@ -101,36 +100,35 @@ export interface SessionPage extends Pick<SessionListQuery, 'limit' | 'profileId
 }
 
 /**
- * The same over a seam that there is. A session that changes between the two statements is newer in the page than it was
- * when it was counted, as between two pages; with nothing but the seam's own flushes landing, both see the same.
+ * The same over a given seam. A session that changes between the two statements is newer in the page than when it was
+ * counted, as it can be between two pages. Flushes of the seam that land in between change nothing.
  */
 export async function listSessions(
   history: History,
-  { site }: Pick<Asked, 'site'>,
+  { site }: Pick<QuestionScope, 'site'>,
   { span, seam, cursor, limit, profileId, filters }: SessionPage,
 ): Promise<SessionListAnswer> {
-  const held = insightConditions(filters, { span });
+  const conditions = insightConditions(filters, { span });
   const page = { cursor, limit };
   const whole: PageSpan = { ...span, offset: cursor.kind === 'rows' ? cursor.rows : 0 };
   // The sessions of one profile are few: they need no narrower span.
   const part =
-    profileId === undefined ? await countedSpan(history, site.storedId, { span, seam, page, held }) : whole;
+    profileId === undefined
+      ? await countedSpan(history, site.storedId, { span, seam, page, conditions })
+      : whole;
   if (part === undefined) return [];
-  const rows = await history.ask<SessionRow>(
-    'session-list',
-    {
-      ...held.parameters,
-      site: site.storedId,
-      ...cursorBounds(cursor, part.toMs),
-      from: part.fromMs,
-      to: part.toMs,
-      profileId: profileId ?? '',
-      offset: part.offset,
-      limit,
-    },
-    seam,
-    { ...held, columns: COLUMNS.join(', ') },
-  );
+  const parameters = {
+    ...conditions.parameters,
+    site: site.storedId,
+    ...cursorBounds(cursor, part.toMs),
+    from: part.fromMs,
+    to: part.toMs,
+    profileId: profileId ?? '',
+    offset: part.offset,
+    limit,
+  };
+  const texts = { ...conditions, columns: COLUMNS.join(', ') };
+  const rows = await history.ask<ListedSessionRow>({ name: 'session-list', parameters, texts }, seam);
   return rows.map((row) => listedSessionOf(row, site.currency));
 }
 
@@ -138,24 +136,27 @@ interface CountedPage {
   readonly span: Span;
   readonly seam: Seam;
   readonly page: Page;
-  readonly held: InsightConditions;
+  readonly conditions: InsightConditions;
 }
 
 async function countedSpan(
   history: History,
   projectId: string,
-  { span, seam, page, held }: CountedPage,
+  { span, seam, page, conditions }: CountedPage,
 ): Promise<PageSpan | undefined> {
   const { fromMs: from, toMs: to } = span;
   const edges = edgesOf(span);
   const bounds = { site: projectId, from, to, previousFrom: from, previousTo: from, edges };
-  const parameters = { ...held.parameters, ...bounds };
-  // The sessions of the metrics by bucket, with pieces for buckets and nothing before.
-  const pieces = await history.ask<PieceRow>('metrics-sessions', parameters, seam, held);
+  const parameters = { ...conditions.parameters, ...bounds };
+  // The statement of `metrics` counts sessions by bucket: here the buckets are the pieces, and the previous span is empty.
+  const pieces = await history.ask<SessionsPiece>(
+    { name: 'metrics-sessions', parameters, texts: conditions },
+    seam,
+  );
   return pageSpanOf(span, edges, new Map(pieces.map(({ edge, sessions }) => [edge, sessions])), page);
 }
 
-function listedSessionOf(row: SessionRow, siteCurrency: string): ListedSession {
+function listedSessionOf(row: ListedSessionRow, siteCurrency: string): ListedSession {
   const { startedAt, endedAt, otherEvents, revenue, ...rest } = row;
   const amounts = Object.entries(revenue).filter(([, minorUnits]) => minorUnits !== '0');
   const revenueByCurrency: Record<string, number> = {};

@@ -15,25 +15,25 @@ const FROM_MS = Date.parse('2026-05-03T00:00:00Z');
 const TO_MS = Date.parse('2026-05-10T00:00:00Z');
 const zone = new Zones().of('UTC');
 
-let held: HistoryStore;
+let fixture: HistoryStore;
 const model = new FlushedEvents(new SeededRandom(77), {
   events: 500,
   fromMs: FROM_MS - 86_400_000,
   toMs: TO_MS,
 });
 beforeAll(async () => {
-  held = await startHistoryStore();
+  fixture = await startHistoryStore();
 });
 afterAll(async () => {
-  await held.stop();
+  await fixture.stop();
 });
 
 function ask<Parameters>(make: (sources: Sources) => Insight<Parameters>, query: string, known: number) {
-  const { schema, answer } = make({ history: held.history, hot: model.hotView(known) });
+  const { schema, answer } = make({ history: fixture.history, hot: model.hotView(known) });
   return answer({ site: modelSite('site'), zone, nowMs: NOW_MS }, readParameters(query, schema));
 }
 
-/** How many events of the range have each word, by count and then by the bytes of the word. */
+/** Words of the events in the range, by count and then by the bytes of the word. */
 function counted(wordsOf: (event: FlushedEvent) => Iterable<string>): (readonly [string, number])[] {
   const counts = new Map<string, number>();
   for (const event of model.ours) {
@@ -62,7 +62,7 @@ function valuesOf({ properties }: FlushedEvent, property: string): readonly stri
   return index === -1 ? [] : [properties[index + 1] ?? ''];
 }
 
-test('names, keys and values are counted once each, whatever of them is hot, stored, or both', async () => {
+test('names, keys and values count each event once, whether it is hot, stored, or both', async () => {
   const names = counted(({ name }) => [name]).map(([name, count]) => ({ name, count }));
   const keys = counted((event) => (isReal(event) ? keysOf(event) : [])).map(([name, count]) => ({
     name,
@@ -72,7 +72,7 @@ test('names, keys and values are counted once each, whatever of them is hot, sto
   const values = plans.map(([value, count]) => ({ value, count }));
   expect([names.length, keys.length, values.length]).toEqual([5, 4, 5]);
   for (let stored = 0; stored <= FLUSHES; stored += 1) {
-    if (stored > 0) await model.land(held.store, stored);
+    if (stored > 0) await model.land(fixture.store, stored);
     for (let known = 0; known <= stored; known += 1) {
       expect(await ask(eventNamesInsight, '', known)).toEqual(names);
       expect(await ask(propertyKeysInsight, '', known)).toEqual(keys);
@@ -82,7 +82,7 @@ test('names, keys and values are counted once each, whatever of them is hot, sto
   expect(namesAnswer.safeParse(keys).success && propertyValuesAnswer.safeParse(values).success).toBe(true);
 });
 
-test('keys and values of the events asked for by name are those of no others', async () => {
+test('with event names, keys and values come from those events alone', async () => {
   const ofClicks = counted((event) => (event.name === 'click' ? keysOf(event) : []));
   expect(await ask(propertyKeysInsight, 'event=click', 2)).toEqual(
     ofClicks.map(([name, count]) => ({ name, count })),
@@ -105,7 +105,7 @@ test('pages hold every word once and in order', async () => {
 });
 
 test.each(['', 'event=click', 'property=a&property=b'])(
-  'values without one property are refused: ?%s',
+  'values without exactly one property are rejected: ?%s',
   async (query) => {
     const error = await Promise.resolve()
       .then(() => ask(propertyValuesInsight, query, 0))

@@ -3,8 +3,7 @@ import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
 import { nextRows } from '../cursor.ts';
 import { insightConditions } from '../filters/insight-conditions.ts';
 import type { Insight } from '../http/endpoint.ts';
-import { listRange, listSeam } from '../snapshot/list-question.ts';
-import type { Asked, Sources } from '../snapshot/question.ts';
+import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import {
   type EventNamesQuery,
   eventNamesQuery,
@@ -18,21 +17,21 @@ import {
   propertyValuesQuery,
 } from './vocabulary-api.ts';
 
-/** What a filter can say: the names, keys and values that a site's events have, with how many events of those that the filters leave. */
-interface WordRow {
+/** A name, key or value that filters can use, and how many of the filtered events have it. */
+interface VocabularyRow {
   readonly word: string;
   readonly events: number;
 }
 
-/** `GET /insights/{projectId}/events/names`: every name that events can be asked for by, the synthetic ones too. */
+/** `GET /insights/{projectId}/events/names`: every event name that filters can use, including the synthetic ones. */
 export function eventNamesInsight(sources: Sources): Insight<EventNamesQuery, NamesAnswer> {
   return {
     path: 'events/names',
     about: { summary: 'The names of events', answer: namesAnswer },
     schema: eventNamesQuery,
     next: nextRows,
-    answer: async (asked, query): Promise<NamesAnswer> =>
-      namesOf(await askWords(sources, asked, query, { question: 'event-names', conditions: {} })),
+    answer: async (scope, query): Promise<NamesAnswer> =>
+      namesOf(await askWords(sources, scope, query, { name: 'event-names', bound: {} })),
   };
 }
 
@@ -43,10 +42,8 @@ export function propertyKeysInsight(sources: Sources): Insight<PropertyKeysQuery
     about: { summary: 'The keys of properties of events', answer: namesAnswer },
     schema: propertyKeysQuery,
     next: nextRows,
-    answer: async (asked, query): Promise<NamesAnswer> => {
-      const conditions = namedConditions(query);
-      return namesOf(await askWords(sources, asked, query, { question: 'property-keys', conditions }));
-    },
+    answer: async (scope, query): Promise<NamesAnswer> =>
+      namesOf(await askWords(sources, scope, query, { name: 'property-keys', bound: eventsOf(query) })),
   };
 }
 
@@ -57,9 +54,9 @@ export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQ
     about: { summary: 'The values of a property of events', answer: propertyValuesAnswer },
     schema: propertyValuesQuery,
     next: nextRows,
-    answer: async (asked, query): Promise<PropertyValuesAnswer> => {
-      const conditions = { ...namedConditions(query), property: query.property };
-      const rows = await askWords(sources, asked, query, { question: 'property-values', conditions });
+    answer: async (scope, query): Promise<PropertyValuesAnswer> => {
+      const bound = { ...eventsOf(query), property: query.property };
+      const rows = await askWords(sources, scope, query, { name: 'property-values', bound });
       return rows.map(({ word, events }) => ({ value: word, count: events }));
     },
   };
@@ -67,29 +64,29 @@ export function propertyValuesInsight(sources: Sources): Insight<PropertyValuesQ
 
 async function askWords(
   sources: Sources,
-  asked: Asked,
+  scope: QuestionScope,
   query: EventNamesQuery,
-  { question, conditions }: { readonly question: string; readonly conditions: StoreParameters },
-): Promise<readonly WordRow[]> {
-  const { span } = listRange(query, asked);
-  const held = insightConditions(query.filters, { span });
-  const { fromMs: from, toMs: to } = span;
-  const page = {
-    ...held.parameters,
-    site: asked.site.storedId,
-    from,
-    to,
+  { name, bound }: { readonly name: string; readonly bound: StoreParameters },
+): Promise<readonly VocabularyRow[]> {
+  const { span } = requestedRange(query, scope);
+  const { parameters: filterValues, ...texts } = insightConditions(query.filters, { span });
+  const parameters = {
+    ...filterValues,
+    ...bound,
+    site: scope.site.storedId,
+    from: span.fromMs,
+    to: span.toMs,
     limit: query.limit,
     offset: query.cursor,
   };
-  const seam = await listSeam(sources, asked, query);
-  return sources.history.ask<WordRow>(question, { ...page, ...conditions }, seam, held);
+  const seam = await openSeam(sources, scope, query);
+  return sources.history.ask<VocabularyRow>({ name, parameters, texts }, seam);
 }
 
-function namedConditions({ event }: PropertyKeysQuery): StoreParameters {
+function eventsOf({ event }: PropertyKeysQuery): StoreParameters {
   return { names: event, synthetic: [SESSION_START, SESSION_END] };
 }
 
-function namesOf(rows: readonly WordRow[]): NamesAnswer {
+function namesOf(rows: readonly VocabularyRow[]): NamesAnswer {
   return rows.map(({ word, events }) => ({ name: word, count: events }));
 }

@@ -12,16 +12,21 @@ import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
 import { ControlRecords } from './records.ts';
 import { BUCKET, makeSiteWithAll, OAUTH, type SiteIds, type SiteWithAll } from './testing/fixtures.ts';
-import { type Answer, type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageAnswer,
+  type ManageService,
+  startManageService,
+} from './testing/manage-service.ts';
 
-/** What a request to an endpoint says beside its path, and which ids it says in that. */
+/** The query and body of a request, and which ids they contain. */
 interface Case {
   readonly body?: (ids: SiteIds) => unknown;
   readonly query?: (ids: SiteIds) => string;
   readonly names?: readonly (keyof SiteIds)[];
-  /** It needs the store, which is not there: who may is told so, with 503. */
+  /** The endpoint needs the store, which is absent here: an allowed client gets 503. */
   readonly needsStore?: boolean;
-  /** It changes nothing that the bus keeps, although it is no GET. */
+  /** The endpoint changes nothing on the bus, although its method is not GET. */
   readonly writesNothing?: boolean;
 }
 
@@ -97,14 +102,14 @@ const UNKNOWN: SiteIds = {
   erasureId: randomUUID(),
   integrationId: randomUUID(),
 };
-/** Longer than the window in which failures to say who one is are counted. */
+/** Longer than the window in which failed authentications are counted. */
 const FAILURES_FORGOTTEN_MS = 11_000;
 
 const calls = (['get', 'put', 'remove', 'keys'] as const).map((name) => vi.spyOn(KeyedBytes.prototype, name));
 const busCalls = () => calls.reduce((sum, { mock }) => sum + mock.calls.length, 0);
 
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 let foreign: SiteWithAll;
 
 beforeAll(async () => {
@@ -120,7 +125,7 @@ test('every endpoint is in the table', async () => {
   const catalog = await Catalog.open(service.bus, log);
   const records = new ControlRecords(service.control);
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
-  const parts = { accounts, catalog, records, clock: service.clock };
+  const deps = { accounts, catalog, records, clock: service.clock };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
     store,
@@ -129,7 +134,7 @@ test('every endpoint is in the table', async () => {
     deliveries,
     bucketOf: () => undefined,
   };
-  const endpoints = manageEndpoints({ ...parts, ...away });
+  const endpoints = manageEndpoints({ ...deps, ...away });
   await store.close();
   accounts.stop();
   catalog.stop();
@@ -141,8 +146,8 @@ test('every endpoint is in the table', async () => {
 test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   const { ids: own, read, write } = await makeSiteWithAll(service, root, 'Own');
   const wrong = { id: root.id, secret: createSecret() };
-  const places = placesOf(endpoint, known, own);
-  const send = (key: Key | undefined, ids: SiteIds) => sendTo(endpoint, known, key, ids);
+  const places = foreignIdsOf(endpoint, known, own);
+  const send = (key: ClientKey | undefined, ids: SiteIds) => sendTo(endpoint, known, key, ids);
   const before = await stored(foreign);
 
   service.clock.advance(FAILURES_FORGOTTEN_MS);
@@ -175,7 +180,7 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   const { answers, bus } = await observed(async () => [await send(root, own)]);
   expect(answers.map(({ status }) => status)).toEqual([known.needsStore ? 503 : 200]);
   expect(bus > 0).toBe(!known.needsStore && !known.writesNothing && !endpoint.startsWith('get '));
-  // A team may have only so many.
+  // The number of integrations per team is limited.
   await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
 });
 
@@ -202,13 +207,13 @@ test('a client may manage twenty times in ten seconds', async () => {
   await limited.stop();
 });
 
-interface Place {
+interface ForeignIds {
   readonly foreign: SiteIds;
   readonly unknown: SiteIds;
 }
 
-/** The own ids, and from each name of a request on those of another team or of nobody. */
-function placesOf(endpoint: string, { names = [] }: Case, own: SiteIds): Place[] {
+/** Variants of the own ids: from each id in the request on, the ids of another team, or ids that do not exist. */
+function foreignIdsOf(endpoint: string, { names = [] }: Case, own: SiteIds): ForeignIds[] {
   const all = [...[...endpoint.matchAll(/:(\w+)/g)].map(([, name = '']) => name), ...names].filter(
     (name) => name !== 'profileId',
   );
@@ -225,30 +230,30 @@ function placesOf(endpoint: string, { names = [] }: Case, own: SiteIds): Place[]
 function sendTo(
   endpoint: string,
   { body, query }: Case,
-  key: Key | undefined,
+  key: ClientKey | undefined,
   ids: SiteIds,
-): Promise<Answer> {
+): Promise<ManageAnswer> {
   const [method = '', pattern = ''] = endpoint.split(' ');
   const byName = new Map(Object.entries(ids));
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
-    // Whoever they are: any text names a person.
+    // Any text names a profile, so there is no foreign one.
     name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
   );
   const sent = body === undefined ? {} : { body: body(ids) };
   return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);
 }
 
-/** The answers to some requests, and how often the bus was asked or told for them. */
+/** The answers to some requests, and the number of calls to the bus that they caused. */
 async function observed(
-  requests: () => Promise<Answer[]>,
-): Promise<{ readonly answers: Answer[]; readonly bus: number }> {
+  requests: () => Promise<ManageAnswer[]>,
+): Promise<{ readonly answers: ManageAnswer[]; readonly bus: number }> {
   const before = busCalls();
   const answers = await requests();
   return { answers, bus: busCalls() - before };
 }
 
-/** Everything that an answer says, but for the ids. */
-function anonymous({ status, text, headers }: Answer, ids: SiteIds): unknown {
+/** The whole answer with the ids replaced. */
+function anonymous({ status, text, headers }: ManageAnswer, ids: SiteIds): unknown {
   const without = Object.values(ids).reduce((rest, id) => rest.replaceAll(id, '<id>'), text);
   return { status, text: without, headers: [...headers.keys()].toSorted() };
 }

@@ -5,19 +5,19 @@ import { INTERVALS } from '../time/buckets.ts';
 import { RANGES } from '../time/range.ts';
 import { nameField } from './project-api.ts';
 
-/** CONTRACT with those who manage: references, dashboards and reports, as they are stored and as they are answered. */
+/** CONTRACT of the manage API: references, dashboards and reports, as stored and as returned. */
 
 const TITLE_MAX = 200;
 const DESCRIPTION_MAX = 2_000;
 
 const instant = z.iso.datetime();
 
-/** What every record of a site has. */
+/** The fields of every record of a site. */
 const ofSite = { id: z.uuid(), projectId: z.string(), createdAt: instant, updatedAt: instant };
-/** Stored beside it and never answered: the site's own, see `Site` in infra/accounts/accounts.ts. */
+/** Stored but never returned: the `storedId` of the site, see `Site` in infra/accounts/accounts.ts. */
 const stored = { storedId: z.string().min(1) };
 
-/** A record as it is answered. */
+/** A record as it is returned. */
 export function shownRecord<Stored extends { readonly storedId: string }>({
   storedId: _,
   ...shown
@@ -25,7 +25,7 @@ export function shownRecord<Stored extends { readonly storedId: string }>({
   return shown;
 }
 
-/** A date that matters to a site, to be marked on charts. */
+/** A date to mark on the charts of a site. */
 export const referenceShown = z.object({
   ...ofSite,
   title: z.string(),
@@ -43,7 +43,7 @@ const referenceFields = {
     .min(1, 'expected a non-empty string')
     .max(TITLE_MAX, `expected at most ${TITLE_MAX} characters`),
   description: z.string().trim().max(DESCRIPTION_MAX, `expected at most ${DESCRIPTION_MAX} characters`),
-  /** `2026-03-01`, which begins with the site's midnight, or a date and a time; one without a zone is the site's. */
+  /** `2026-03-01` (midnight in the site's time zone), or a date and time; without a zone, the site's applies. */
   date: z.string().trim(),
 };
 
@@ -60,7 +60,7 @@ export const referenceChange = z.strictObject(referenceFields).partial();
 /** `GET /manage/references` */
 export const referencesQuery = z.object({ projectId: z.string().optional() });
 
-/** Some reports of a site that somebody put together. */
+/** A collection of reports of a site. */
 export const dashboardShown = z.object({ ...ofSite, name: z.string() });
 export const dashboardSchema = dashboardShown.extend(stored);
 export const dashboardAnswer = z.object({ data: dashboardShown });
@@ -85,14 +85,14 @@ export const CHART_TYPES = [
   'conversion',
 ] as const;
 
-/** A question that somebody keeps: how its answer is drawn, about what time, and which events are counted how. */
+/** A stored chart definition: chart type, range, and what to count. */
 export const reportShown = z.object({
   ...ofSite,
   dashboardId: z.uuid(),
   name: z.string(),
   chartType: z.enum(CHART_TYPES),
   range: z.enum(RANGES),
-  /** Of a custom range. */
+  /** Only with a custom range. */
   startDate: z.string().optional(),
   endDate: z.string().optional(),
   interval: z.enum(INTERVALS),
@@ -105,7 +105,7 @@ export const reportShown = z.object({
     }),
   ),
   breakdowns: z.array(z.object({ name: z.string() })),
-  /** Arithmetic over the series, which it calls A, B, C, … in their order. */
+  /** Arithmetic over the series, called A, B, C, … in order. */
   formula: z.string().optional(),
 });
 export const reportSchema = reportShown.extend(stored);
@@ -121,11 +121,11 @@ const reportFields = {
   interval: z.enum(INTERVALS),
   series: seriesList,
   breakdowns: breakdownList,
-  /** Null: none. */
+  /** Null removes the formula. */
   formula: formulaField.nullable().optional(),
 };
 
-/** `POST …/dashboards/{dashboardId}/reports`: of the last 30 days unless it names a range or dates. */
+/** `POST …/dashboards/{dashboardId}/reports`; covers the last 30 days unless it names a range or dates. */
 export const reportCreation = z.strictObject({
   ...reportFields,
   chartType: reportFields.chartType.default('linear'),
@@ -133,6 +133,6 @@ export const reportCreation = z.strictObject({
   breakdowns: reportFields.breakdowns.default([]),
 });
 
-/** `PATCH …/dashboards/{dashboardId}/reports/{reportId}`: what is given replaces what was, lists as a whole. */
+/** `PATCH …/dashboards/{dashboardId}/reports/{reportId}`; given fields replace the stored ones, lists as a whole. */
 export const reportChange = z.strictObject(reportFields).partial();
 export type ReportChange = z.output<typeof reportChange>;

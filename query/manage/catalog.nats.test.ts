@@ -13,13 +13,13 @@ import {
   reportsAnswer,
 } from './catalog-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const REFERENCES = '/manage/references';
 const DASHBOARDS = '/manage/projects/site/dashboards';
 
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function refused(method: string, path: string, body: unknown): Promise<unk
 }
 const naming = (field: string) => ({ status: 400, message: expect.stringMatching(`^${field}: `) });
 
-/** A record can be read, is changed by whoever knows its tag, changes at once are all made, and it goes once. */
+/** Asserts that a record can be read, changed with its ETag, changed concurrently without loss, and deleted once. */
 async function goesThroughLife(path: string, changes: readonly object[]): Promise<void> {
   const { etag, json: before } = await service.ask(root, 'GET', path);
   const patch = (body: object, tag = '') =>

@@ -12,21 +12,21 @@ export type Reference = z.output<typeof referenceSchema>;
 export type Dashboard = z.output<typeof dashboardSchema>;
 export type Report = z.output<typeof reportSchema>;
 
-/** Mirrors of what people keep about their sites, beside teams, sites and clients; kept up to date until `stop`. */
+/** Mirrors of control records other than teams, sites and clients, kept current until `stop`. */
 export class Catalog {
   readonly references = new Mirror<Reference>('reference.', referenceSchema);
   readonly dashboards = new Mirror<Dashboard>('dashboard.', dashboardSchema);
   readonly reports = new Mirror<Report>('report.', reportSchema);
   readonly erasures = new Mirror<Erasure>('erasure.', erasureSchema);
-  /** Of sites with their search consoles. */
+  /** Search Console connections of sites. */
   readonly connections = new Mirror<Connection>(CONNECTION_PREFIX, connectionSchema);
-  /** Of sites with buckets that their events are brought to. */
+  /** Integrations of sites with object storage buckets. */
   readonly integrations = new Mirror<Integration>(INTEGRATION_PREFIX, integrationSchema);
   #stop: () => void = () => {};
 
   private constructor() {}
 
-  /** Resolves once everything that is stored now is known. */
+  /** Resolves once the mirrors contain everything that is stored. */
   static async open(bus: Bus, log: Logger): Promise<Catalog> {
     const catalog = new Catalog();
     const { references, dashboards, reports, erasures, connections, integrations } = catalog;

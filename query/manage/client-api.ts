@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { CLIENT_TYPES, type Client } from '../../infra/accounts/accounts.ts';
 import { nameField } from './project-api.ts';
 
-/** CONTRACT with those who manage clients: every body and every answer of `/manage/clients`. */
+/** CONTRACT of the manage API: every body and response of `/manage/clients`. */
 
 const instant = z.iso.datetime();
 
-/** `POST /manage/clients`: a root client has no site, every other has one. */
+/** `POST /manage/clients`; a root client has no site, every other client has one. */
 export const clientCreation = z
   .strictObject({
     name: nameField,
@@ -16,11 +16,10 @@ export const clientCreation = z
   .superRefine(({ type, projectId }, context) => {
     const message =
       type === 'root'
-        ? typeof projectId === 'string' && 'a root client is for all sites of its team; leave it out'
-        : typeof projectId !== 'string' && 'missing; only a root client is for all sites';
+        ? typeof projectId === 'string' && 'not allowed for a root client, which covers all sites of its team'
+        : typeof projectId !== 'string' && 'missing; only a root client has no site';
     if (message) context.addIssue({ code: 'custom', path: ['projectId'], message });
   });
-export type ClientCreation = z.output<typeof clientCreation>;
 
 /** `PATCH /manage/clients/{clientId}` */
 export const clientChange = z.strictObject({ name: nameField.optional() });
@@ -28,7 +27,7 @@ export const clientChange = z.strictObject({ name: nameField.optional() });
 /** `GET /manage/clients` */
 export const clientsQuery = z.object({ projectId: z.string().optional() });
 
-/** A client as it is answered; neither its secret nor what is stored of it. */
+/** A client as it is returned: without its secret hash. */
 export const clientShown = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -42,7 +41,7 @@ export type ClientShown = z.output<typeof clientShown>;
 
 export const clientAnswer = z.object({ data: clientShown });
 export const clientsAnswer = z.object({ data: z.array(clientShown) });
-/** With the secret, which is shown this once. */
+/** With the secret, which is returned only once. */
 export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
 
 export function shownClient({ secretHash: _, ...client }: Client): ClientShown {

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
 import { projectCreated } from './project-api.ts';
-import { type Key, type ManageService, startManageService } from './testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
 
 const ALL = '/manage/clients';
 const SITES = '/manage/projects';
 
 let service: ManageService;
-let root: Key;
-let others: Key;
+let root: ClientKey;
+let others: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -25,8 +25,8 @@ afterAll(() => service.stop());
 
 const one = (id: string) => `${ALL}/${id}`;
 const make = (body: unknown, key = root) => service.read(clientWithSecret, key, 'POST', ALL, { body });
-/** What a client gets that wants to see the sites: 200 for a root client, 403 for another, 401 for none. */
-const statusOf = async (key: Key, baseUrl?: string) =>
+/** The status a client gets for listing sites: 200 for a root client, 403 for another, 401 if unknown. */
+const statusOf = async (key: ClientKey, baseUrl?: string) =>
   (await service.ask(key, 'GET', SITES, baseUrl === undefined ? {} : { baseUrl })).status;
 
 test('a new client works at once, and its secret is shown once', async () => {
@@ -40,7 +40,7 @@ test('a new client works at once, and its secret is shown once', async () => {
     teamId: 'team',
     createdAt: shown.updatedAt,
   });
-  // Nobody owns a partition here: that it is asked at all shows that the client was let in.
+  // No process owns a partition here, so 503 shows that the client was authorized.
   expect((await service.ask({ id: data.id, secret }, 'GET', '/insights/site/live')).status).toBe(503);
   const read = await service.ask(root, 'GET', one(data.id));
   expect(read.json).toEqual({ data: shown });
@@ -106,7 +106,7 @@ test('a client is renamed, by its tag if one is given, and nothing else of it ca
     expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(`^${field}: `) });
   }
   expect((await service.ask(root, 'GET', one(data.id))).etag).toBe(renamed.etag);
-  // Renaming leaves the secret as it was.
+  // Renaming does not change the secret.
   expect(await statusOf(data)).toBe(403);
 });
 
@@ -153,7 +153,7 @@ test('the last root client of a team stays', async () => {
   const before = await service.ask(single, 'GET', one(single.id));
   const refused = await service.ask(single, 'DELETE', one(single.id));
   expect(refused.json).toMatchObject({ status: 400, message: expect.stringMatching(/^clientId: the last/) });
-  // Not even for a moment was it gone.
+  // The client was never gone, not even briefly.
   expect((await service.ask(single, 'GET', one(single.id))).etag).toBe(before.etag);
   const { data: second } = await make({ name: 'Second', type: 'root' }, single);
   expect((await service.ask(single, 'DELETE', one(single.id))).status).toBe(200);
@@ -164,7 +164,7 @@ test('the last root client of a team stays', async () => {
 test('one root client stays also when two servers delete both in the same moment', async () => {
   let supervisor = must(service.roots.pairs, 'the team has a root client');
   for (let round = 0; round < 10; round += 1) {
-    service.clock.advance(11_000); // Failures to say who one is are forgotten.
+    service.clock.advance(11_000); // Advances past the window of failed authentications.
     const { data: second } = await make({ name: 'Second', type: 'root' }, supervisor);
     await expect.poll(() => statusOf(second, secondUrl), { timeout: 2_000 }).toBe(200);
     const pair = [supervisor, second];
@@ -172,7 +172,7 @@ test('one root client stays also when two servers delete both in the same moment
       service.ask(supervisor, 'DELETE', one(supervisor.id)),
       service.ask(second, 'DELETE', one(second.id), { baseUrl: secondUrl }),
     ]);
-    // The first server may be a moment behind the second one, which brought its client back.
+    // The first server may lag behind the second one, which restored its client.
     const kept = async () => {
       const statuses = await Promise.all(pair.map((key) => statusOf(key)));
       return pair.find((_, index) => statuses[index] === 200);

@@ -21,11 +21,11 @@ import { tagged } from './records.ts';
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
 
-/** `/manage/clients`: who may send and ask. Secrets are shown once, when they are made. */
-export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
+/** `/manage/clients`: clients and their secrets. A secret is returned only when it is created. */
+export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Client> = {
     what: 'client',
-    mirror: parts.accounts.clients,
+    mirror: deps.accounts.clients,
     belongs:
       ({ client }) =>
       ({ teamId }) =>
@@ -33,10 +33,10 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
     shown: shownClient,
   };
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-clients',
-      about: { summary: 'The clients of the team, newest first', answer: clientsAnswer },
+      about: { summary: 'List clients', answer: clientsAnswer },
       query: clientsQuery,
     }),
     anyEndpoint({
@@ -45,29 +45,33 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
       kind: 'manage-clients',
       area: 'manage',
       about: {
-        summary: 'Make a client',
-        description: 'The secret is in this answer and nowhere else: only a hash of it is kept.',
+        summary: 'Create a client',
+        description:
+          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none.',
         answer: clientWithSecret,
       },
       schema: noParameters,
       body: clientCreation,
       answer: async ({ client, body }) => {
         const projectId =
-          typeof body.projectId === 'string' ? ownSite(parts, client, body.projectId).id : null;
-        const { entry, secret } = await newClient(parts, client.teamId, { ...body, projectId });
+          typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId).id : null;
+        const { entry, secret } = await newClient(deps, client.teamId, { ...body, projectId });
         return withSecret(entry, secret);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: ONE,
       name: 'manage-client',
       about: {
-        get: { summary: 'A client' },
-        patch: { summary: 'Rename a client' },
+        get: { summary: 'Get a client' },
+        patch: {
+          summary: 'Rename a client',
+          description: 'Changes the name. Secrets and their hashes are never returned.',
+        },
         delete: {
           summary: 'Delete a client',
           description:
-            'Its secret stops working everywhere within two seconds. The last root client of a team cannot be deleted.',
+            'The secret stops working everywhere within 2 seconds. Returns the deleted client. Returns 400 for the last root client of a team.',
         },
       },
       answer: clientAnswer,
@@ -75,9 +79,9 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const entry = entryOf(kind, call);
-        rejectWithoutRoot(parts, entry.value);
-        const answered = await removeRecord(parts, kind, call);
-        await keepOneRoot(parts, entry);
+        rejectLastRoot(deps, entry.value);
+        const answered = await removeRecord(deps, kind, call);
+        await restoreLastRoot(deps, entry);
         return answered;
       },
     }),
@@ -87,32 +91,33 @@ export function clientEndpoints(parts: ManageDeps): AnyEndpoint[] {
       kind: 'manage-client-rotate',
       area: 'manage',
       about: {
-        summary: 'Give a client another secret',
-        description: 'The secret before stops working everywhere within two seconds.',
+        summary: 'Rotate a client secret',
+        description:
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds.',
         answer: clientWithSecret,
       },
       schema: noParameters,
       body: undefined,
       answer: async (call) => {
-        entryOf(kind, call); // A hash is not cheap, and none is made for what is not theirs.
+        entryOf(kind, call); // Check access before the hash, which is expensive.
         const secret = createSecret();
         const secretHash = await hashSecret(secret);
-        const entry = await changeRecord(parts, kind, call, (current) => ({ ...current, secretHash }));
+        const entry = await changeRecord(deps, kind, call, (current) => ({ ...current, secretHash }));
         return withSecret(entry, secret);
       },
     }),
   ];
 }
 
-/** Makes a client; its secret is returned and not kept. */
+/** Creates a client; the secret is returned and not stored. */
 export async function newClient(
-  parts: ManageDeps,
+  deps: ManageDeps,
   teamId: string,
   { name, type, projectId }: Pick<Client, 'name' | 'type' | 'projectId'>,
 ) {
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
-  const entry = await createRecord(parts, parts.accounts.clients, ({ id, ...times }) => ({
+  const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
     id,
     name,
     type,
@@ -128,28 +133,34 @@ function withSecret(entry: Entry<Client>, secret: string) {
   return tagged(entry, { data: { ...shownClient(entry.value), secret } });
 }
 
-/** Refuses to leave a team without anybody who may manage it. */
-function rejectWithoutRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
-  if (type !== 'root') return;
+/** Whether the client is the only root client of its team; also for a client that was just removed. */
+export function isLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): boolean {
+  if (type !== 'root') return false;
   for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
+    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return false;
   }
+  return true;
+}
+
+/** Throws a `RejectError` if removing the client leaves its team without a root client. */
+function rejectLastRoot(deps: ManageDeps, client: Client): void {
+  if (!isLastRoot(deps, client)) return;
   throw new RejectError(
     'invalid',
-    'clientId: the last root client of a team cannot be deleted; rotate its secret',
+    'clientId: the last root client of a team cannot be deleted; rotate its secret instead',
   );
 }
 
 /**
- * Brings a client back whose removal left its team without a root client, and refuses the removal after all. Two may
- * remove one of two each in the same moment, and each see the other's before. Everybody is told of the removals in one
- * order, so whoever comes second sees here that nobody is left.
+ * Restores a client whose removal left its team without a root client, and rejects the removal. Two concurrent requests
+ * may each remove one of two root clients and still see the other. All processes observe the removals in one order, so
+ * the second request detects it here.
  */
-async function keepOneRoot(parts: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
+async function restoreLastRoot(deps: ManageDeps, { key, value }: Entry<Client>): Promise<void> {
   try {
-    rejectWithoutRoot(parts, value);
+    rejectLastRoot(deps, value);
   } catch (error) {
-    await parts.records.create(parts.accounts.clients, key, value);
+    await deps.records.create(deps.accounts.clients, key, value);
     throw error;
   }
 }

@@ -16,6 +16,7 @@ import {
   createRecord,
   entryOf,
   listOf,
+  ofSiteInPath,
   rejectMoreThan,
   removeRecord,
 } from './record-kind.ts';
@@ -23,27 +24,31 @@ import {
 const ALL = '/manage/projects/:projectId/dashboards';
 const DASHBOARDS_MAX = 200;
 
-/** `/manage/projects/{projectId}/dashboards`: what people put together to look at. */
-export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const kind = dashboardKind(parts);
+/** `/manage/projects/{projectId}/dashboards`: collections of reports. */
+export function dashboardEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const kind = dashboardKind(deps);
   const all = { pattern: ALL, kind: 'manage-dashboards', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'The dashboards of a site, newest first', answer: dashboardsAnswer },
+      about: { summary: 'List dashboards', answer: dashboardsAnswer },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
     anyEndpoint({
       ...all,
       method: 'post',
-      about: { summary: 'Make a dashboard', answer: dashboardAnswer },
+      about: {
+        summary: 'Create a dashboard',
+        description: 'Creates an empty dashboard. Maximum: 200 dashboards per site.',
+        answer: dashboardAnswer,
+      },
       body: dashboardCreation,
       answer: async (call) => {
-        const site = ownSite(parts, call.client, call.path.projectId ?? '');
+        const site = ownSite(deps, call.client, call.path.projectId ?? '');
         rejectMoreThan(DASHBOARDS_MAX, 'dashboards of the site', listOf(kind, call));
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: site.id,
           storedId: site.storedId,
@@ -53,37 +58,37 @@ export function dashboardEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:dashboardId`,
       name: 'manage-dashboard',
       about: {
-        get: { summary: 'A dashboard' },
+        get: { summary: 'Get a dashboard' },
         patch: { summary: 'Rename a dashboard' },
-        delete: { summary: 'Delete a dashboard and its reports' },
+        delete: {
+          summary: 'Delete a dashboard',
+          description: 'Deletes the dashboard and its reports. Returns the deleted dashboard.',
+        },
       },
       answer: dashboardAnswer,
       change: dashboardChange,
       changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
       remove: async (call) => {
         const { id } = entryOf(kind, call).value;
-        // The dashboard goes first: without it none of its reports is reached, wherever this is broken off.
-        const answered = await removeRecord(parts, kind, call);
-        await removeReports(parts, id);
+        // The dashboard goes first: without it none of its reports is reachable, even if the removal is interrupted.
+        const answered = await removeRecord(deps, kind, call);
+        await removeReports(deps, id);
         return answered;
       },
     }),
   ];
 }
 
-/** The dashboards of the site that a path names. */
-export function dashboardKind(parts: ManageDeps): ControlRecordKind<Dashboard> {
+/** The dashboards of the site in the path. */
+export function dashboardKind(deps: ManageDeps): ControlRecordKind<Dashboard> {
   return {
     what: 'dashboard',
-    mirror: parts.catalog.dashboards,
-    belongs: ({ client, path }) => {
-      const site = ownSite(parts, client, path.projectId ?? '');
-      return ({ storedId }) => storedId === site.storedId;
-    },
+    mirror: deps.catalog.dashboards,
+    belongs: ofSiteInPath(deps),
     shown: shownRecord,
   };
 }

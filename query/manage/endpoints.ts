@@ -10,15 +10,15 @@ import { referenceEndpoints } from './references.ts';
 import { reportEndpoints } from './reports.ts';
 
 /** Everything below `/manage`. */
-export function manageEndpoints(parts: EndpointDeps): AnyEndpoint[] {
+export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
   return [
-    ...projectEndpoints(parts),
-    ...clientEndpoints(parts),
-    ...referenceEndpoints(parts),
-    ...dashboardEndpoints(parts),
-    ...reportEndpoints(parts),
-    ...erasureEndpoints(parts),
-    ...gscEndpoints(parts),
-    ...integrationEndpoints(parts),
+    ...projectEndpoints(deps),
+    ...clientEndpoints(deps),
+    ...referenceEndpoints(deps),
+    ...dashboardEndpoints(deps),
+    ...reportEndpoints(deps),
+    ...erasureEndpoints(deps),
+    ...gscEndpoints(deps),
+    ...integrationEndpoints(deps),
   ];
 }

@@ -3,12 +3,19 @@ import { type Erasure, profileDigest } from '../../processor/erasure.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
-import { answerEntry, type ControlRecordKind, createRecord, entryOf, listOf } from './record-kind.ts';
+import {
+  answerEntry,
+  type ControlRecordKind,
+  createRecord,
+  entryOf,
+  listOf,
+  ofSiteInPath,
+} from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/erasures';
 const instant = z.iso.datetime();
 
-/** A receipt as it is answered. */
+/** A receipt as it is returned. */
 export const erasureShown = z.object({
   id: z.uuid(),
   projectId: z.string(),
@@ -22,15 +29,12 @@ export const erasureShown = z.object({
 export const erasureAnswer = z.object({ data: erasureShown });
 export const erasuresAnswer = z.object({ data: z.array(erasureShown) });
 
-/** What a team is told of the erasing of people: to ask for it, and the receipts. */
-export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
+/** Endpoints to request the erasure of a person and to read the receipts. */
+export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Erasure> = {
     what: 'erasure',
-    mirror: parts.catalog.erasures,
-    belongs: ({ client, path }) => {
-      const site = ownSite(parts, client, path.projectId ?? '');
-      return ({ storedId }) => storedId === site.storedId;
-    },
+    mirror: deps.catalog.erasures,
+    belongs: ofSiteInPath(deps),
     shown: ({ teamId: _team, storedId: _stored, profileId: _person, ...receipt }) => receipt,
   };
   return [
@@ -42,20 +46,20 @@ export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Erase a person',
         description:
-          'Removes the visits of the person with all of their events, other events that name the person, what is known of the person, under all names that were declared to be the same one, and its part in sums. The answer is a receipt, which says when it is done: within moments, or minutes where there is much. Whatever the person does from now on is new.',
+          'Erases the profile, its sessions with all their events, other events that name it, and its share of rollups. Covers all aliases of the profile. Returns a receipt; poll it until `status` is `done`, usually within seconds, or within minutes for large profiles. Later events of the same person start a new profile.',
         answer: erasureAnswer,
       },
       schema: noParameters,
       body: undefined,
       answer: async (call) => {
         const { projectId = '', profileId = '' } = call.path;
-        const site = ownSite(parts, call.client, projectId);
+        const site = ownSite(deps, call.client, projectId);
         const begun = listOf(kind, call).find(
           (erasure) => erasure.profileId === profileId && erasure.status === 'waiting',
         );
         if (begun !== undefined) return { json: { data: kind.shown(begun) } };
         const entry = await createRecord(
-          parts,
+          deps,
           kind.mirror,
           ({ id, ...times }): Erasure => ({
             id,
@@ -79,9 +83,9 @@ export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
       kind: 'manage-erasures',
       area: 'manage',
       about: {
-        summary: 'Receipts of the people who were erased, newest first',
+        summary: 'List erasure receipts',
         description:
-          'A receipt does not name the person: `profileDigest` is the SHA-256, in hexadecimal digits, of the receipt’s id, a line break and the id of the profile.',
+          'Returns all receipts of the site, newest first. A completed receipt does not name the profile: `profileDigest` is the SHA-256, in hexadecimal digits, of the receipt id, a line break and the profile id.',
         answer: erasuresAnswer,
       },
       schema: noParameters,
@@ -93,7 +97,7 @@ export function erasureEndpoints(parts: ManageDeps): AnyEndpoint[] {
       pattern: `${ALL}/:erasureId`,
       kind: 'manage-erasure',
       area: 'manage',
-      about: { summary: 'A receipt', answer: erasureAnswer },
+      about: { summary: 'Get an erasure receipt', answer: erasureAnswer },
       schema: noParameters,
       body: undefined,
       answer: async (call) => answerEntry(kind, entryOf(kind, call)),

@@ -8,7 +8,7 @@ import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
 import type { ControlRecords } from './records.ts';
 
-/** What managing works on. */
+/** The dependencies of all manage code. */
 export interface ManageDeps {
   readonly accounts: Accounts;
   readonly catalog: Catalog;
@@ -16,36 +16,36 @@ export interface ManageDeps {
   readonly clock: Clock;
 }
 
-/** What the endpoints work on besides. */
+/** Further dependencies of the endpoints. */
 export interface EndpointDeps extends ManageDeps, RowStore {
-  /** What secrets that people leave here are sealed with; empty: none can be kept. See infra/sealed.ts. */
+  /** The key that seals secrets of integrations and connections; empty if none is configured. See infra/sealed.ts. */
   readonly secretsKey: string;
-  /** How far the integrations are, by the keys of their records. */
+  /** The progress of the integrations, by record key. */
   readonly deliveries: Mirror<Delivery>;
-  /** The bucket of an integration, to be closed by the caller; undefined when its secret cannot be opened. */
+  /** Opens the bucket of an integration, which the caller must close; undefined if its secret is unreadable. */
   readonly bucketOf: (integration: Integration) => ObjectStore | undefined;
 }
 
-/** The time as records have it. */
+/** The current time in the format of control records. */
 export function nowText(clock: Clock): string {
   return new Date(clock.nowMs()).toISOString();
 }
 
-/** A site of the client's team that may be used. One of another team is as unknown as one that does not exist. */
+/** An active site of the client's team. A site of another team is reported as unknown, like one that does not exist. */
 export function ownSite({ accounts }: ManageDeps, client: Client, id: string): Site {
   const site = accounts.site(id);
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;
 }
 
-/** The same with a site that was deleted. */
+/** The same, also for a deleted site. */
 export function ownSiteOrDeleted({ accounts }: ManageDeps, client: Client, id: string): Site {
   const site = accounts.sites.get(siteKeyOf(id));
   if (site === undefined || site.teamId !== client.teamId) throw noSuch('project', id);
   return site;
 }
 
-/** What is said of an id that names nothing, or something of another team. */
+/** The error for an id that is unknown or belongs to another team. */
 export function noSuch(what: string, id: string): RejectError {
   return new RejectError(
     what === 'project' ? 'unknown-site' : 'unknown-record',
@@ -53,7 +53,7 @@ export function noSuch(what: string, id: string): RejectError {
   );
 }
 
-/** Newest first; what was made in the same millisecond by id. */
+/** Sorts newest first, ties by id. */
 export function newestFirst<Made extends { readonly createdAt: string; readonly id: string }>(
   all: Iterable<Made>,
 ): Made[] {

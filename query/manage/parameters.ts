@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** Of endpoints that take no parameters: what is given nevertheless is not looked at. */
+/** For endpoints without parameters; any that are given are ignored. */
 export const noParameters = z.object({});

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/accounts/accounts.ts';
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
+import { flag } from '../api.ts';
 
-/** CONTRACT with those who manage sites: every body and every answer of `/manage/projects`. */
+/** CONTRACT of the manage API: every body and response of `/manage/projects`. */
 
 const NAME_MAX = 100;
 const LIST_MAX = 1_000;
@@ -11,21 +12,21 @@ const RETENTION_DAYS_MAX = 36_500;
 
 const instant = z.iso.datetime();
 
-/** A name that somebody chose; what stands around it is cut off. */
+/** A user-chosen name; surrounding spaces are removed. */
 export const nameField = z
   .string()
   .trim()
   .min(1, 'expected a non-empty string')
   .max(NAME_MAX, `expected at most ${NAME_MAX} characters`);
 
-/** Texts of a list; each has at most `longest` characters. */
+/** A list of strings of at most `longest` characters each. */
 function texts(longest: number) {
   return z
     .array(z.string().trim().min(1, 'expected a non-empty string').max(longest))
     .max(LIST_MAX, `expected at most ${LIST_MAX} entries`);
 }
 
-/** `*`, or a host with or without a scheme, `www.` and port; `*.` in front allows all names below it. */
+/** `*`, or a host with optional scheme, `www.` and port; a leading `*.` allows all subdomains. */
 const corsEntry = z
   .string()
   .trim()
@@ -60,7 +61,7 @@ const addressRange = z
 export const projectCreation = z.strictObject({
   name: nameField,
   domain: domain.nullable().optional(),
-  /** The domain, where it is not given. */
+  /** Default: the domain. */
   cors: cors.optional(),
   timezone: timezone.default('UTC'),
   currency: currency.default('USD'),
@@ -86,7 +87,7 @@ const filters = {
   paths: texts(2_000),
 };
 
-/** `PATCH /manage/projects/{projectId}`: what is given replaces what was; of `filters`, list by list. */
+/** `PATCH /manage/projects/{projectId}`; given fields replace the stored ones; within `filters`, given lists do. */
 export const projectChange = z.strictObject({
   name: nameField.optional(),
   domain: domain.nullable().optional(),
@@ -105,13 +106,10 @@ export type ProjectChange = z.output<typeof projectChange>;
 
 /** `DELETE /manage/projects/{projectId}` */
 export const projectDeletion = z.object({
-  now: z
-    .enum(['true', 'false', '1', '0'])
-    .default('false')
-    .transform((text) => text === 'true' || text === '1'),
+  now: flag,
 });
 
-/** A site as it is answered. */
+/** A site as it is returned. */
 export const projectShown = z.object({
   id: z.string(),
   teamId: z.string(),
@@ -131,13 +129,13 @@ export const projectShown = z.object({
   allowUnsafeRevenue: z.boolean(),
   publicWidget: z.boolean(),
   feed: z.boolean(),
-  /** What to listen to on the bus; null while there is no feed. */
+  /** The bus subject to subscribe to; null without a feed. */
   feedSubject: z.string().nullable(),
-  /** Null: kept for ever. */
+  /** Null: retained without limit. */
   retentionDays: z.number().nullable(),
   createdAt: instant,
   updatedAt: instant,
-  /** Null for a site that may be used. */
+  /** Null for an active site. */
   deletion: z
     .object({
       status: z.enum(['waiting', 'purging', 'purged']),
@@ -154,7 +152,7 @@ export type ProjectShown = z.output<typeof projectShown>;
 
 export const projectAnswer = z.object({ data: projectShown });
 export const projectsAnswer = z.object({ data: z.array(projectShown) });
-/** The new site with a first client, whose secret is shown this once. */
+/** The new site with its first client, whose secret is returned only once. */
 export const projectCreated = z.object({
   data: projectShown.extend({
     client: z.object({ id: z.uuid(), type: z.enum(CLIENT_TYPES), secret: z.string() }),

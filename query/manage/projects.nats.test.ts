@@ -4,14 +4,19 @@ import { must } from '../../infra/assert.ts';
 import { referencesAnswer } from './catalog-api.ts';
 import { projectAnswer, projectCreated, projectsAnswer } from './project-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
-import { type Key, type ManageService, type Sent, startManageService } from './testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  type Sent,
+  startManageService,
+} from './testing/manage-service.ts';
 
 const ALL = '/manage/projects';
 const DAY_MS = 86_400_000;
 
 let service: ManageService;
-let root: Key;
-let others: Key;
+let root: ClientKey;
+let others: ClientKey;
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -78,8 +83,8 @@ describe('a new site', () => {
     expect((await make({ name: 'Café Ünïcode' })).data.id).toBe('cafe-unicode');
     expect((await make({ name: 'cafe unicode!' }, others)).data.id).toBe('cafe-unicode-2');
     expect((await make({ name: '北京' })).data.id).toBe('site');
-    const sameTimestampEvents = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
-    expect(sameTimestampEvents.map(({ data }) => data.id).toSorted()).toEqual([
+    const sameNamed = await Promise.all(Array.from({ length: 5 }, () => make({ name: 'Twin' })));
+    expect(sameNamed.map(({ data }) => data.id).toSorted()).toEqual([
       'twin',
       'twin-2',
       'twin-3',
@@ -302,7 +307,7 @@ describe('a site that is deleted', () => {
       ['GET', `${dashboard}/reports/${ids.reportId}`],
     ];
     for (const [method, path, body] of usable) expect(await statusOf(method, path, body)).toBe(200);
-    // Nobody owns a partition here, so a site that is there gets no further than that.
+    // No process owns a partition here, so a request for an existing site gets no further than 503.
     expect(await statusOf('GET', '/insights/doomed/live')).toBe(503);
 
     const nowMs = service.clock.nowMs();
@@ -358,7 +363,7 @@ describe('a site that is deleted', () => {
     const { data: next } = await make({ name: 'Reused' });
     expect(next).toMatchObject({ id: 'reused', deletion: null });
     expect(await storedId()).toBe('reused~2');
-    // What belonged to the one before is not found with the one after.
+    // Records of the previous site are not found under the new one.
     expect((await service.ask(root, 'GET', `/manage/references/${ids.referenceId}`)).status).toBe(404);
     expect((await service.ask(root, 'GET', `${one('reused')}/dashboards`)).json).toEqual([]);
     const dashboard = `${one('reused')}/dashboards/${ids.dashboardId}`;

@@ -19,12 +19,12 @@ import { tagged } from './records.ts';
 import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
 
 const ONE = '/manage/projects/:projectId';
-/** How long a deleted site waits for its purge. */
+/** The delay between the deletion of a site and its purge. */
 const PURGE_AFTER_MS = 86_400_000;
 
 /** `/manage/projects`: the sites of a team. */
-export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const { accounts, records, clock } = parts;
+export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const { accounts, records, clock } = deps;
   const one = { pattern: ONE, kind: 'manage-project', area: 'manage' as const };
   return [
     anyEndpoint({
@@ -32,7 +32,7 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       pattern: '/manage/projects',
       kind: 'manage-projects',
       area: 'manage',
-      about: { summary: 'The sites of the team, newest first', answer: projectsAnswer },
+      about: { summary: 'List sites', answer: projectsAnswer },
       schema: noParameters,
       body: undefined,
       answer: async ({ client }) => {
@@ -48,16 +48,16 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       kind: 'manage-projects',
       area: 'manage',
       about: {
-        summary: 'Make a site',
+        summary: 'Create a site',
         description:
-          'Its id is made of its name. A first write client comes with it, whose secret is in this answer and nowhere else.',
+          'Creates a site and a write client for it. The site id is a slug of the name. The client secret is returned only here.',
         answer: projectCreated,
       },
       schema: noParameters,
       body: projectCreation,
       answer: async ({ client, body }) => {
-        const site = await newSite(parts, client.teamId, body);
-        const { entry, secret } = await newClient(parts, client.teamId, {
+        const site = await newSite(deps, client.teamId, body);
+        const { entry, secret } = await newClient(deps, client.teamId, {
           name: `${site.value.name} write client`.slice(0, 100),
           type: 'write',
           projectId: site.value.id,
@@ -70,14 +70,14 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       ...one,
       method: 'get',
       about: {
-        summary: 'A site',
-        description: 'Also one that was deleted: `deletion` says how far its purge has come.',
+        summary: 'Get a site',
+        description: 'Also returns a deleted site, with the progress of its purge in `deletion`.',
         answer: projectAnswer,
       },
       schema: noParameters,
       body: undefined,
       answer: async ({ client, path: { projectId = '' } }) => {
-        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = accounts.sites.entry(siteKeyOf(id));
         if (entry === undefined) throw noSuch('project', projectId);
         return tagged(entry, { data: projectOf(entry.value) });
@@ -87,14 +87,15 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       ...one,
       method: 'patch',
       about: {
-        summary: 'Change a site',
-        description: 'What is given replaces what was. In force everywhere within two seconds.',
+        summary: 'Update a site',
+        description:
+          'Given fields replace the stored ones; within `filters`, given lists do. Takes effect everywhere within 2 seconds.',
         answer: projectAnswer,
       },
       schema: noParameters,
       body: projectChange,
       answer: async ({ client, path: { projectId = '' }, body, ifMatch }) => {
-        const { id } = ownSite(parts, client, projectId);
+        const { id } = ownSite(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
           change: (site) => {
             if (site.deletion !== null) throw noSuch('project', projectId);
@@ -111,13 +112,13 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Delete a site',
         description:
-          'It is hidden and refused at once. All its data is purged after 24 hours, or at once with now=true, which may also be said later.',
+          'Hides the site and rejects its events at once. Purges all its data after 24 hours, or at once with `now=true`. Repeat the request with `now=true` to bring a scheduled purge forward.',
         answer: projectAnswer,
       },
       schema: projectDeletion,
       body: undefined,
       answer: async ({ client, path: { projectId = '' }, parameters: { now }, ifMatch }) => {
-        const { id } = ownSiteOrDeleted(parts, client, projectId);
+        const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
           change: (site) => deletedSite(site, clock.nowMs(), now),
           missing: () => noSuch('project', projectId),
@@ -128,7 +129,7 @@ export function projectEndpoints(parts: ManageDeps): AnyEndpoint[] {
   ];
 }
 
-/** Makes a site under the first id that is free; one of a site that was purged is free. */
+/** Creates a site under the first free id. The id of a purged site is free. */
 async function newSite({ accounts, records, clock }: ManageDeps, teamId: string, body: ProjectCreation) {
   const at = nowText(clock);
   const { name, domain = null, cors, timezone, currency, types } = body;
@@ -155,10 +156,10 @@ async function newSite({ accounts, records, clock }: ManageDeps, teamId: string,
       if (made !== undefined) return made;
     }
   }
-  throw new RejectError('invalid', 'name: there are too many sites of this name');
+  throw new RejectError('invalid', 'name: too many sites have this name');
 }
 
-/** A site with what a change gives. */
+/** Applies a change to a site. */
 function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site {
   const { filters, ...given } = withoutUndefined(change);
   const next: Record<string, unknown> = { ...site, updatedAt };
@@ -174,7 +175,7 @@ function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site
   });
 }
 
-/** Deleting again may only bring the purge forward. */
+/** A repeated deletion can only bring the purge forward. */
 function deletedSite(site: Site, nowMs: number, now: boolean): Site {
   const at = new Date(nowMs).toISOString();
   const purgeAt = now ? at : new Date(nowMs + PURGE_AFTER_MS).toISOString();

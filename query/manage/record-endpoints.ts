@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { About, Call, EndpointAnswer } from '../http/endpoint.ts';
+import type { About, EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
@@ -13,27 +13,27 @@ import {
   type Stamp,
 } from './record-kind.ts';
 
-/** A request about one record. */
-export type RecordCall<Body = unknown> = Call<Record<string, never>, Body>;
+/** A request for one record. */
+export type RecordCall<Body = unknown> = EndpointCall<Record<string, never>, Body>;
 
-/** What can be done with one record of a kind: it is shown, changed and removed. */
+/** The endpoints of a single record: read, change and delete. */
 export interface OneRecord<Value extends Stamp, Change> {
-  /** Its path, which ends in its id. */
+  /** The path, which ends in the id. */
   readonly pattern: string;
-  /** Names the questions in metrics. */
+  /** The question name in metrics. */
   readonly name: string;
   readonly about: Readonly<Record<'get' | 'patch' | 'delete', Omit<About, 'answer'>>>;
   readonly answer: z.ZodType;
   readonly change: z.ZodType<Change>;
-  /** What a change makes of the record; it may be called more than once. */
+  /** Applies a change to the record; may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;
-  /** Removes it where there is more to it. */
+  /** Replaces the default removal. */
   readonly remove?: (call: RecordCall) => Promise<EndpointAnswer>;
 }
 
 /** `GET`, `PATCH` and `DELETE` of one record. */
 export function oneRecordEndpoints<Value extends Stamp, Change>(
-  parts: ManageDeps,
+  deps: ManageDeps,
   kind: ControlRecordKind<Value>,
   { pattern, name, about, answer, change, changed, remove }: OneRecord<Value, Change>,
 ): AnyEndpoint[] {
@@ -52,30 +52,30 @@ export function oneRecordEndpoints<Value extends Stamp, Change>(
       about: { ...about.patch, answer },
       body: change,
       answer: async (call) =>
-        answerEntry(kind, await changeRecord(parts, kind, call, (current) => changed(current, call))),
+        answerEntry(kind, await changeRecord(deps, kind, call, (current) => changed(current, call))),
     }),
     anyEndpoint({
       ...one,
       method: 'delete',
       about: { ...about.delete, answer },
       body: undefined,
-      answer: (call) => (remove === undefined ? removeRecord(parts, kind, call) : remove(call)),
+      answer: (call) => (remove === undefined ? removeRecord(deps, kind, call) : remove(call)),
     }),
   ];
 }
 
-/** What is asked of records that belong to the sites of a team, or to the team itself. */
+/** A list of records that belong to the sites of a team, or to the team itself. */
 interface OfTeam {
   readonly pattern: string;
   readonly name: string;
   readonly about: About;
-  /** May name one of the sites. */
+  /** Optionally names one of the sites. */
   readonly query: z.ZodType<{ readonly projectId?: string | undefined }>;
 }
 
-/** `GET` of all records of a team, or of those of one of its sites. */
+/** `GET` of all records of a team, or of one of its sites. */
 export function teamListEndpoint<Value extends Stamp & { readonly projectId: string | null }>(
-  parts: ManageDeps,
+  deps: ManageDeps,
   kind: ControlRecordKind<Value>,
   { pattern, name, about, query }: OfTeam,
 ): AnyEndpoint {
@@ -89,7 +89,7 @@ export function teamListEndpoint<Value extends Stamp & { readonly projectId: str
     body: undefined,
     answer: async (call) => {
       const { projectId } = call.parameters;
-      const site = projectId === undefined ? undefined : ownSite(parts, call.client, projectId);
+      const site = projectId === undefined ? undefined : ownSite(deps, call.client, projectId);
       const own = listOf(kind, call).filter((one) => site === undefined || one.projectId === site.id);
       return { json: { data: own.map(kind.shown) } };
     },

@@ -1,50 +1,80 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, Mirror } from '../../infra/bus/mirror.ts';
-import type { Call, EndpointAnswer } from '../http/endpoint.ts';
+import type { EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
-import { type ManageDeps, newestFirst, noSuch, nowText } from './manage.ts';
+import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
 import { tagged } from './records.ts';
 
-/** What every record that is made under a random id begins with. */
+/** The fields of every record with a random id. */
 export interface Stamp {
   readonly id: string;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** What of a request says which record is meant, and by whom. */
-export type Asked = Pick<Call<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
+/** The parts of a request that identify a record and the client. */
+export type RecordRequest = Pick<EndpointCall<unknown, unknown>, 'client' | 'path' | 'ifMatch'>;
 
-/** A kind of record: where it is kept, whose it is, and how it is answered. */
+/** A kind of control record: its mirror, its owner, and its returned form. */
 export interface ControlRecordKind<Value extends Stamp> {
-  /** As messages call it; `${what}Id` is what paths call its id. */
+  /** The name in messages; the path parameter of its id is `${what}Id`. */
   readonly what: string;
   readonly mirror: Mirror<Value>;
   /**
-   * Finds what stands above the record, and says which records belong to that. Throws a `RejectError` where there is
-   * nothing above that the client may have, before any record is looked at: the answer must not tell whether there is one.
+   * Resolves the parent in the request and returns a test for records that belong to it. Throws a `RejectError` if the
+   * client may not access the parent, before any record is looked up, so that the response does not reveal whether the
+   * record exists.
    */
-  readonly belongs: (asked: Asked) => (value: Value) => boolean;
-  /** The record without what is nobody's business. */
+  readonly belongs: (request: RecordRequest) => (value: Value) => boolean;
+  /** The record without internal fields. */
   readonly shown: (value: Value) => unknown;
 }
 
-/** The record that a request names. One that the client may not have is as unknown as one that does not exist. */
-export function entryOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Entry<Value> {
-  const isTheirs = kind.belongs(asked);
-  const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, asked).toLowerCase());
-  if (entry === undefined || !isTheirs(entry.value)) throw unknownRecord(kind, asked);
+/** The site that a record belongs to. */
+interface SiteOfRecord {
+  readonly projectId: string;
+  readonly storedId: string;
+}
+
+/** `belongs` of kinds whose paths name no site: the record's site exists and belongs to the client's team. */
+export function ofTeamSite({ accounts }: Pick<ManageDeps, 'accounts'>) {
+  return ({ client }: RecordRequest) =>
+    ({ projectId, storedId }: SiteOfRecord): boolean => {
+      const site = accounts.site(projectId);
+      return site?.storedId === storedId && site.teamId === client.teamId;
+    };
+}
+
+/** `belongs` of kinds below `/manage/projects/{projectId}`: the record belongs to the site in the path. */
+export function ofSiteInPath(deps: ManageDeps) {
+  return ({ client, path }: RecordRequest) => {
+    const site = ownSite(deps, client, path.projectId ?? '');
+    return ({ storedId }: Pick<SiteOfRecord, 'storedId'>): boolean => storedId === site.storedId;
+  };
+}
+
+/**
+ * The record that a request names. A record that the client may not access is reported as unknown, like one that does
+ * not exist.
+ */
+export function entryOf<Value extends Stamp>(
+  kind: ControlRecordKind<Value>,
+  request: RecordRequest,
+): Entry<Value> {
+  const belongs = kind.belongs(request);
+  const entry = kind.mirror.entry(kind.mirror.prefix + idIn(kind, request).toLowerCase());
+  if (entry === undefined || !belongs(entry.value)) throw unknownRecord(kind, request);
   return entry;
 }
 
-/** All records that belong to what a request names, newest first. */
-export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): Value[] {
-  const isTheirs = kind.belongs(asked);
+/** All records that belong to the parent in a request, newest first. */
+export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, request: RecordRequest): Value[] {
+  const belongs = kind.belongs(request);
   const all = [...kind.mirror.entries()].map(({ value }) => value);
-  return newestFirst(all.filter(isTheirs));
+  return newestFirst(all.filter(belongs));
 }
 
-/** Stores what `make` makes under a random id. */
+/** Stores the record that `make` returns under a random id. */
 export async function createRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   mirror: Mirror<Value>,
@@ -53,11 +83,11 @@ export async function createRecord<Value extends Stamp>(
   const at = nowText(clock);
   const value = make({ id: randomUUID(), createdAt: at, updatedAt: at });
   const entry = await records.create(mirror, mirror.prefix + value.id, value);
-  if (entry === undefined) throw new Error('a random id was taken');
+  if (entry === undefined) throw new Error('a random id is already taken');
   return entry;
 }
 
-/** The answer that shows one record. */
+/** A response with one record and its ETag. */
 export function answerEntry<Value extends Stamp>(
   kind: ControlRecordKind<Value>,
   entry: Entry<Value>,
@@ -65,43 +95,43 @@ export function answerEntry<Value extends Stamp>(
   return tagged(entry, { data: kind.shown(entry.value) });
 }
 
-/** Changes the record that a request names into what `change` makes of it, which may be called more than once. */
+/** Applies `change` to the record that a request names; `change` may be called more than once. */
 export async function changeRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   kind: ControlRecordKind<Value>,
-  asked: Asked,
+  request: RecordRequest,
   change: (current: Value) => Value,
 ): Promise<Entry<Value>> {
-  return records.change(kind.mirror, entryOf(kind, asked).key, asked.ifMatch, {
+  return records.change(kind.mirror, entryOf(kind, request).key, request.ifMatch, {
     change: (current) => ({ ...change(current), updatedAt: nowText(clock) }),
-    missing: () => unknownRecord(kind, asked),
+    missing: () => unknownRecord(kind, request),
   });
 }
 
-/** Removes the record that a request names. The answer shows it for the last time. */
+/** Removes the record that a request names; the response contains its last state. */
 export async function removeRecord<Value extends Stamp>(
   { records }: ManageDeps,
   kind: ControlRecordKind<Value>,
-  asked: Asked,
+  request: RecordRequest,
 ): Promise<EndpointAnswer> {
-  const { key } = entryOf(kind, asked);
-  const removed = await records.remove(kind.mirror, key, asked.ifMatch, () => unknownRecord(kind, asked));
+  const { key } = entryOf(kind, request);
+  const removed = await records.remove(kind.mirror, key, request.ifMatch, () => unknownRecord(kind, request));
   return { json: { data: kind.shown(removed) } };
 }
 
-/** Refuses one more than `max`. Of several that are made in the same moment some may slip through. */
+/** Throws a `RejectError` at the limit. Concurrent creations may exceed it slightly. */
 export function rejectMoreThan(max: number, what: string, before: readonly unknown[]): void {
   if (before.length < max) return;
-  throw new RejectError(
-    'invalid',
-    `body: there are ${max} ${what} already, which is the most; delete one first`,
-  );
+  throw new RejectError('invalid', `body: limit of ${max} ${what} reached; delete one first`);
 }
 
-function unknownRecord<Value extends Stamp>(kind: ControlRecordKind<Value>, asked: Asked): RejectError {
-  return noSuch(kind.what, idIn(kind, asked));
+function unknownRecord<Value extends Stamp>(
+  kind: ControlRecordKind<Value>,
+  request: RecordRequest,
+): RejectError {
+  return noSuch(kind.what, idIn(kind, request));
 }
 
-function idIn<Value extends Stamp>({ what }: ControlRecordKind<Value>, { path }: Asked): string {
+function idIn<Value extends Stamp>({ what }: ControlRecordKind<Value>, { path }: RecordRequest): string {
   return path[`${what}Id`] ?? '';
 }

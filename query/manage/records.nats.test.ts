@@ -49,7 +49,7 @@ function change(entry: Entry<Steps>, name: string, ifMatch = ''): Promise<Entry<
   return records.change(followed, entry.key, ifMatch, { change: step(name), missing });
 }
 
-/** A mirror that knows an entry and is told of nothing else. */
+/** A mirror that knows one entry and receives no updates. */
 function leftBehind({ key, value, revision }: Entry<Steps>): Mirror<Steps> {
   const mirror = new Mirror<Steps>('steps.', schema);
   mirror.take({ key, bytes: encodeJson(value), revision });

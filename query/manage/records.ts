@@ -4,14 +4,14 @@ import { type Entry, encodeJson, type Mirror } from '../../infra/bus/mirror.ts';
 import type { EndpointAnswer } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 
-/** Times that a change is made anew because somebody else was first. */
-const TRIES_MAX = 20;
-/** The bus tells a change within milliseconds; later than this the answer goes out before the mirror knows. */
+/** How often a write is attempted while others change the same record. */
+const ATTEMPTS_MAX = 20;
+/** The bus propagates a change within milliseconds. After this time the response is sent although the mirror lags. */
 const MIRROR_WAIT_MAX_MS = 1_000;
 
 /**
- * Writes records of the control bucket, each with compare-and-set, so that of two changes at once none is lost: the
- * later one is made of what the earlier one left. With an `If-Match` it is refused instead (412).
+ * Writes records of the control bucket with compare-and-set, so that no concurrent change is lost: a later change is
+ * applied to the result of an earlier one. With `If-Match` it is rejected instead (412).
  */
 export class ControlRecords {
   readonly #bucket: KeyedBytes;
@@ -20,33 +20,23 @@ export class ControlRecords {
     this.#bucket = bucket;
   }
 
-  /** Stores a record under a key that is not taken; undefined when it is. */
+  /** Stores a record under a free key; undefined if the key is taken. */
   async create<Value>(mirror: Mirror<Value>, key: string, value: Value): Promise<Entry<Value> | undefined> {
-    try {
-      return await this.#put(mirror, key, value, 0);
-    } catch (error) {
-      if (isConflict(error)) return undefined;
-      throw error;
-    }
+    return this.#putUnlessConflict(mirror, key, value, 0);
   }
 
-  /** Puts `value` in the place of an entry that is still what it was; undefined when it is not. */
+  /** Replaces an entry if it is unchanged; undefined otherwise. */
   async replace<Value>(
     mirror: Mirror<Value>,
     { key, revision }: Entry<Value>,
     value: Value,
   ): Promise<Entry<Value> | undefined> {
-    try {
-      return await this.#put(mirror, key, value, revision);
-    } catch (error) {
-      if (isConflict(error)) return undefined;
-      throw error;
-    }
+    return this.#putUnlessConflict(mirror, key, value, revision);
   }
 
   /**
-   * Makes of a record what `change` makes of it, which may be called more than once, and throws to leave it alone.
-   * Throws `missing()` when there is none, and a `RejectError` when `ifMatch` names another state of it.
+   * Applies `change` to a record; it may be called more than once, and throws to abort. Throws `missing()` if the
+   * record does not exist, and a `RejectError` if `ifMatch` names another version.
    */
   async change<Value>(
     mirror: Mirror<Value>,
@@ -54,27 +44,27 @@ export class ControlRecords {
     ifMatch: string,
     { change, missing }: Change<Value>,
   ): Promise<Entry<Value>> {
-    return this.#untilFirst(mirror, key, { ifMatch, missing }, (entry) =>
+    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, (entry) =>
       this.#put(mirror, key, change(entry.value), entry.revision),
     );
   }
 
-  /** Removes a record; what is thrown is as for `change`. Returns what it was. */
+  /** Removes a record and returns it. Throws like `change`. */
   async remove<Value>(
     mirror: Mirror<Value>,
     key: string,
     ifMatch: string,
     missing: () => RejectError,
   ): Promise<Value> {
-    return this.#untilFirst(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
+    return this.#retryOnConflict(mirror, key, { ifMatch, missing }, async ({ value, revision }) => {
       await this.#bucket.remove(key, revision);
       await seen(mirror, () => mirror.entry(key) === undefined);
       return value;
     });
   }
 
-  /** Does `write` to the newest state of a record, anew for as long as somebody else was first. */
-  async #untilFirst<Value, Result>(
+  /** Applies `write` to the latest state of a record and repeats it after each conflict. */
+  async #retryOnConflict<Value, Result>(
     mirror: Mirror<Value>,
     key: string,
     { ifMatch, missing }: { readonly ifMatch: string; readonly missing: () => RejectError },
@@ -82,19 +72,35 @@ export class ControlRecords {
   ): Promise<Result> {
     const expected = expectedRevisions(ifMatch);
     let entry = mirror.entry(key);
-    // The tag may be of a change that was answered elsewhere and that the mirror is about to be told of.
+    // The ETag may be of a change made through another process, which the mirror has not received yet.
     if (entry !== undefined && !isExpected(expected, entry)) entry = await this.#fresh(mirror, key);
     for (let attempt = 1; ; attempt += 1) {
       if (entry === undefined) throw missing();
       if (!isExpected(expected, entry))
-        throw new RejectError('changed', 'if-match: it was changed since; read it again');
+        throw new RejectError('changed', 'if-match: the record has changed; read it again');
       try {
         return await write(entry);
       } catch (error) {
         if (!isConflict(error)) throw error;
-        if (attempt === TRIES_MAX) throw new RejectError('busy', 'too many change it at once', error);
+        if (attempt === ATTEMPTS_MAX)
+          throw new RejectError('busy', 'too many concurrent changes; try again', error);
         entry = await this.#fresh(mirror, key);
       }
+    }
+  }
+
+  /** Undefined if the key is not at `revision`. */
+  async #putUnlessConflict<Value>(
+    mirror: Mirror<Value>,
+    key: string,
+    value: Value,
+    revision: number,
+  ): Promise<Entry<Value> | undefined> {
+    try {
+      return await this.#put(mirror, key, value, revision);
+    } catch (error) {
+      if (isConflict(error)) return undefined;
+      throw error;
     }
   }
 
@@ -105,12 +111,12 @@ export class ControlRecords {
     revision: number,
   ): Promise<Entry<Value>> {
     const next = await this.#bucket.put(key, encodeJson(value), revision);
-    // Whoever is answered finds it here at once; other processes follow within moments.
+    // The caller finds its own change in this mirror; other processes follow within moments.
     await seen(mirror, () => (mirror.entry(key)?.revision ?? 0) >= next);
     return { key, value, revision: next };
   }
 
-  /** The record as the bus has it, through the mirror, which reads it. */
+  /** Reads the record from the bus into the mirror. */
   async #fresh<Value>(mirror: Mirror<Value>, key: string): Promise<Entry<Value> | undefined> {
     const stored = await this.#bucket.get(key);
     if (stored === undefined || stored.bytes === undefined) return undefined;
@@ -119,23 +125,23 @@ export class ControlRecords {
   }
 }
 
-/** What is to become of a record, and what is said when there is none. */
+/** A change of a record, and the error if the record does not exist. */
 export interface Change<Value> {
   readonly change: (current: Value) => Value;
   readonly missing: () => RejectError;
 }
 
-/** One record as an answer, with the tag that an `If-Match` names. */
+/** A record as a response with its ETag. */
 export function tagged(entry: Pick<Entry<unknown>, 'revision'>, json: unknown): EndpointAnswer {
   return { json, headers: [['etag', `"${entry.revision}"`]] };
 }
 
-/** The revisions that an `If-Match` names; undefined when any will do. Weak tags match nothing (RFC 9110, 13.1.1). */
+/** The revisions that an `If-Match` names; undefined if any matches. Weak ETags match nothing (RFC 9110, 13.1.1). */
 function expectedRevisions(ifMatch: string): ReadonlySet<string> | undefined {
   const text = ifMatch.trim();
   if (text === '' || text === '*') return undefined;
   if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
-    throw new RejectError('invalid', 'if-match: expected * or a list of tags in quotes');
+    throw new RejectError('invalid', 'if-match: expected * or a list of quoted ETags');
   }
   return new Set(text.split(',').map((tag) => tag.trim()));
 }

@@ -14,24 +14,25 @@ import {
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { answerEntry, type ControlRecordKind, createRecord, listOf, rejectMoreThan } from './record-kind.ts';
+import {
+  answerEntry,
+  type ControlRecordKind,
+  createRecord,
+  listOf,
+  ofTeamSite,
+  rejectMoreThan,
+} from './record-kind.ts';
 
 const ALL = '/manage/references';
 const REFERENCES_MAX = 1_000;
 
-/** `/manage/references`: dates that matter to the sites of a team. */
-export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const { accounts, catalog } = parts;
+/** `/manage/references`: dates to mark on the charts of a team's sites. */
+export function referenceEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const zones = new Zones();
   const kind: ControlRecordKind<Reference> = {
     what: 'reference',
-    mirror: catalog.references,
-    belongs:
-      ({ client }) =>
-      ({ projectId, storedId }) => {
-        const site = accounts.site(projectId);
-        return site?.storedId === storedId && site.teamId === client.teamId;
-      },
+    mirror: deps.catalog.references,
+    belongs: ofTeamSite(deps),
     shown: shownRecord,
   };
   const instantOf = (date: string, timezone: string) => {
@@ -40,11 +41,11 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
     throw new RejectError('invalid', 'date: expected YYYY-MM-DD or an ISO time of the years 1902 to 2298');
   };
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-references',
       about: {
-        summary: 'The references of all sites of the team, or of one, newest first',
+        summary: 'List references',
         answer: referencesAnswer,
       },
       query: referencesQuery,
@@ -55,19 +56,20 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
       kind: 'manage-references',
       area: 'manage',
       about: {
-        summary: 'Mark a date',
-        description: "A date without a time is the midnight with which it begins on the site's clocks.",
+        summary: 'Create a reference',
+        description:
+          'Marks a date on the charts of a site. A date without a time is midnight in the time zone of the site. Maximum: 1,000 references per site.',
         answer: referenceAnswer,
       },
       schema: noParameters,
       body: referenceCreation,
       answer: async (call) => {
         const { title, description, date } = call.body;
-        const site = ownSite(parts, call.client, call.body.projectId);
+        const site = ownSite(deps, call.client, call.body.projectId);
         const before = listOf(kind, call).filter(({ storedId }) => storedId === site.storedId);
         rejectMoreThan(REFERENCES_MAX, 'references of the site', before);
         const at = instantOf(date, site.timezone);
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: site.id,
           storedId: site.storedId,
@@ -79,13 +81,16 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:referenceId`,
       name: 'manage-reference',
       about: {
-        get: { summary: 'A reference' },
-        patch: { summary: 'Change a reference' },
-        delete: { summary: 'Delete a reference' },
+        get: { summary: 'Get a reference' },
+        patch: {
+          summary: 'Update a reference',
+          description: 'Given fields replace the stored ones.',
+        },
+        delete: { summary: 'Delete a reference', description: 'Returns the deleted reference.' },
       },
       answer: referenceAnswer,
       change: referenceChange,
@@ -96,7 +101,7 @@ export function referenceEndpoints(parts: ManageDeps): AnyEndpoint[] {
         date:
           date === undefined
             ? current.date
-            : instantOf(date, ownSite(parts, client, current.projectId).timezone),
+            : instantOf(date, ownSite(deps, client, current.projectId).timezone),
       }),
     }),
   ];

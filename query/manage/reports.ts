@@ -16,37 +16,37 @@ import { type ManageDeps, ownSite } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import { oneRecordEndpoints } from './record-endpoints.ts';
 import {
-  type Asked,
   answerEntry,
   type ControlRecordKind,
   createRecord,
   entryOf,
   listOf,
+  type RecordRequest,
   rejectMoreThan,
 } from './record-kind.ts';
 
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 const REPORTS_MAX = 200;
 
-/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: questions that people keep. */
-export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
-  const dashboards = dashboardKind(parts);
+/** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored chart definitions. */
+export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
+  const dashboards = dashboardKind(deps);
   const kind: ControlRecordKind<Report> = {
     what: 'report',
-    mirror: parts.catalog.reports,
-    belongs: (asked) => {
-      const { value: dashboard } = entryOf(dashboards, asked);
+    mirror: deps.catalog.reports,
+    belongs: (request) => {
+      const { value: dashboard } = entryOf(dashboards, request);
       return ({ dashboardId }) => dashboardId === dashboard.id;
     },
     shown: shownRecord,
   };
-  const rejectRange = rangeReject(parts);
+  const checkRange = rangeCheck(deps);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
       ...all,
       method: 'get',
-      about: { summary: 'The reports of a dashboard, newest first', answer: reportsAnswer },
+      about: { summary: 'List reports', answer: reportsAnswer },
       body: undefined,
       answer: async (call) => ({ json: listOf(kind, call).map(kind.shown) }),
     }),
@@ -54,9 +54,9 @@ export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
       ...all,
       method: 'post',
       about: {
-        summary: 'Make a report',
+        summary: 'Create a report',
         description:
-          'It is about the last 30 days unless it names a range, or dates, which make the range custom.',
+          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. Maximum: 200 reports per dashboard.',
         answer: reportAnswer,
       },
       body: reportCreation,
@@ -65,8 +65,8 @@ export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
         rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
         const { name, chartType, interval, series, breakdowns, formula } = call.body;
         const span = { ...spanOf(call.body, { range: '30d' }), interval };
-        rejectRange(call, span);
-        const entry = await createRecord(parts, kind.mirror, ({ id, ...times }) => ({
+        checkRange(call, span);
+        const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
           storedId: dashboard.storedId,
@@ -82,22 +82,23 @@ export function reportEndpoints(parts: ManageDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: `${ALL}/:reportId`,
       name: 'manage-report',
       about: {
-        get: { summary: 'A report' },
+        get: { summary: 'Get a report' },
         patch: {
-          summary: 'Change a report',
-          description: 'What is given replaces what was, lists as a whole; a formula of null takes it away.',
+          summary: 'Update a report',
+          description:
+            'Given fields replace the stored ones, lists as a whole. A `formula` of null removes the formula.',
         },
-        delete: { summary: 'Delete a report' },
+        delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
       },
       answer: reportAnswer,
       change: reportChange,
       changed: (current, call) => {
         const next = changedReport(current, call.body);
-        rejectRange(call, next);
+        checkRange(call, next);
         return next;
       },
     }),
@@ -119,20 +120,22 @@ function changedReport(current: Report, given: ReportChange): Report {
 
 type ReportSpan = Pick<Report, 'range' | 'startDate' | 'endDate'>;
 
-/** What time a report is about: dates alone make a custom range, and a range with a name does away with dates. */
+/** The range of a report: dates alone imply a custom range, and a named range removes dates. */
 function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan): ReportSpan {
   const dated = startDate !== undefined || endDate !== undefined;
   const name = range ?? (dated ? 'custom' : before.range);
-  const kept = name === 'custom' ? before : undefined;
-  return { range: name, startDate: startDate ?? kept?.startDate, endDate: endDate ?? kept?.endDate };
+  const retained = name === 'custom' ? before : undefined;
+  return { range: name, startDate: startDate ?? retained?.startDate, endDate: endDate ?? retained?.endDate };
 }
 
-/** Refuses what no question could ask: a report that can never be answered helps nobody. */
-function rangeReject(parts: ManageDeps): (asked: Asked, span: ReportSpan & Pick<Report, 'interval'>) => void {
+/** Rejects a range that no chart request could use, because such a report could never be answered. */
+function rangeCheck(
+  deps: ManageDeps,
+): (request: RecordRequest, span: ReportSpan & Pick<Report, 'interval'>) => void {
   const zones = new Zones();
   return ({ client, path }, span) => {
-    const site = ownSite(parts, client, path.projectId ?? '');
-    const range = rangeOf(span, parts.clock.nowMs(), zones.of(site.timezone));
+    const site = ownSite(deps, client, path.projectId ?? '');
+    const range = rangeOf(span, deps.clock.nowMs(), zones.of(site.timezone));
     if ('kind' in range) throw new RejectError('invalid', range.message);
   };
 }

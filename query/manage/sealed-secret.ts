@@ -1,10 +1,10 @@
 import { SealingKeyError, seal } from '../../infra/sealed.ts';
 import { RejectError } from '../reject.ts';
 
-/** A secret as the record at `place` keeps it. Throws a `RejectError` where there is no key to seal with. */
-export function sealedSecret(secretsKey: string, place: string, secret: string): string {
+/** Seals a secret for the record at `recordKey`. Throws a `RejectError` if there is no key to seal with. */
+export function sealedSecret(secretsKey: string, recordKey: string, secret: string): string {
   try {
-    return seal(secretsKey, place, secret);
+    return seal(secretsKey, recordKey, secret);
   } catch (error) {
     if (error instanceof SealingKeyError) throw new RejectError('not-set-up', error.message, error);
     throw error;

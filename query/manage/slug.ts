@@ -2,7 +2,7 @@ import type { Site } from '../../infra/accounts/accounts.ts';
 
 const SLUG_MAX = 48;
 const SAME_NAME_MAX = 1_000;
-/** Letters that are no other one with a mark; those decompose by themselves. */
+/** Letters that do not decompose into a base letter and marks. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -15,7 +15,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   ı: 'i',
 };
 
-/** What a site is called in paths: the letters and digits of its name, with dashes between them. */
+/** The slug of a name: its letters and digits, joined with hyphens. */
 export function slugOf(name: string): string {
   const plain = name
     .normalize('NFKD')
@@ -29,13 +29,16 @@ export function slugOf(name: string): string {
   return slug === '' ? 'site' : slug;
 }
 
-/** The ids that a site of this slug may get, the most welcome first: `shop`, `shop-2`, `shop-3`, … */
+/** Candidate ids for a slug in order of preference: `shop`, `shop-2`, `shop-3`, … */
 export function* slugsFor(slug: string): Generator<string> {
   yield slug;
   for (let number = 2; number <= SAME_NAME_MAX; number += 1) yield `${slug}-${number}`;
 }
 
-/** What the next site of a purged one's id is stored under. No slug has a `~`, so this is no site's id. */
+/**
+ * The `storedId` of the next site that takes the id of a purged one. No slug contains `~`, so it is never the id of a
+ * site.
+ */
 export function reusedStoredId({ id, storedId }: Pick<Site, 'id' | 'storedId'>): string {
   const generation = storedId === id ? 1 : Number(storedId.slice(id.length + 1));
   return `${id}~${generation + 1}`;

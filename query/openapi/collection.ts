@@ -14,42 +14,50 @@ import {
 } from './operation.ts';
 import { trackBatch, trackBody } from './track-body.ts';
 
-/** The endpoints of the room that collects, which are described here since they have no list of their own. */
+/** The operations of the ingest room. They are described here because ingest has no list of endpoints. */
 
 const identity = {
   deviceId: z
     .string()
-    .describe('The device: 32 hexadecimal digits, or as `__deviceId` named it; empty where there is none.'),
-  sessionId: z.string().describe('The session that the event is stored under; empty where there is none.'),
+    .describe(
+      'The device id: 32 hexadecimal digits, or the `__deviceId` of the request. Empty when there is none.',
+    ),
+  sessionId: z.string().describe('The session that the event is stored under. Empty when there is none.'),
 };
 
 /** `POST /track`, 200 */
 export const trackedAnswer = z.object(identity);
 /** `POST /track`, 202 */
 export const excludedAnswer = z.union([
-  z.object({ bot: z.object({ name: z.string(), type: z.string() }) }).describe('A bot sent it.'),
-  z.object({ filtered: z.literal(true) }).describe('The site does not want it recorded.'),
+  z
+    .object({ bot: z.object({ name: z.string(), type: z.string() }) })
+    .describe('The request came from a bot.'),
+  z.object({ filtered: z.literal(true) }).describe('A filter of the site matched the event.'),
 ]);
 /** `POST /track/batch`, 200 */
 export const batchAnswer = z.object({
-  accepted: z.number().describe('Bodies that are stored.'),
+  accepted: z.number().describe('Number of bodies stored.'),
   rejected: z
     .array(
       z.object({
-        index: z.number().describe('The place of the body in the batch, from 0.'),
+        index: z.number().describe('Index of the body in the batch, starting at 0.'),
         status: z
           .number()
-          .describe('What it would have been answered by itself; 202 for bots and what is filtered.'),
-        message: z.string(),
+          .describe('The status that `POST /track` returns for this body. 202 for bots and filtered events.'),
+        message: z.string().describe('Why the body was not stored.'),
       }),
     )
-    .describe('The others.'),
+    .describe('The bodies that were not stored.'),
 });
 /** `GET /track/device-id`, 200 */
 export const deviceAnswer = z.object({
   ...identity,
-  sessionId: z.string().describe('The session that the next event joins.'),
-  message: z.enum(['current session', 'previous-day session', 'new session']),
+  sessionId: z.string().describe('The session that the next event of the visitor joins.'),
+  message: z
+    .enum(['current session', 'previous-day session', 'new session'])
+    .describe(
+      '`current session`: an open session. `previous-day session`: an open session under the device id of the day before. `new session`: no session is open.',
+    ),
 });
 /** `GET /config/tracking`, 200 */
 export const trackingAnswer = projectShown.pick({
@@ -62,54 +70,55 @@ export const trackingAnswer = projectShown.pick({
   replayNeedsConsent: true,
   paymentProviders: true,
 });
-const trackingError = z.object({ error: z.string() });
+const trackingError = z.object({ error: z.string().describe('What is wrong, starting with the parameter.') });
 
 const VISITOR_ADDRESS: RequestHeader = {
   name: 'service-client-ip',
   description:
-    "The visitor's address, where a server sends for somebody: believed with a secret, or through a trusted proxy. Never stored.",
+    "The visitor's IP address, for requests that a server sends on the visitor's behalf. Used only with a valid secret or from a trusted proxy. Never stored.",
 };
 const USER_AGENT: RequestHeader = {
   name: 'User-Agent',
-  description: "The visitor's: browser, system and device are read from it.",
+  description: "The visitor's user agent. Browser, operating system and device are derived from it.",
 };
 const ORIGIN: RequestHeader = {
   name: 'Origin',
-  description: 'Sent by browsers: without a secret it has to be one that the site lists.',
+  description:
+    "The origin of the page, sent by browsers. Without a secret it must be one of the site's allowed origins.",
 };
 const IDEMPOTENCY_KEY: RequestHeader = {
   name: 'Idempotency-Key',
-  description: '1 to 64 characters: the same as `eventId`, for a body that has none.',
+  description: 'An idempotency key of 1 to 64 characters. Used when the body has no `eventId`.',
 };
 const SDK: readonly RequestHeader[] = ['name', 'version'].map((what) => ({
   name: `service-sdk-${what}`,
-  description: `The ${what} of the library that sends.`,
+  description: `The ${what} of the SDK that sends the request.`,
 }));
 
 const SENDING: readonly ErrorStatus[] = [400, 401, 403, 404, 413, 415, 429, 500, 503];
 const NOTHING = z.object({});
 
-/** What the collecting room answers; further prefixes of the same paths are an installation's own. */
+/** The operations of the ingest room. An installation may add further prefixes of the same paths. */
 export const COLLECTION: readonly Operation[] = [
   {
     method: 'post',
     pattern: '/track',
     tag: 'Track',
-    summary: 'Record an event, or what is known of a person or group',
+    summary: 'Record an event, or update a profile or group',
     description: [
-      'Answered 200 once it is on disk. Asked for in that order: size, JSON, fields (400), client (401), bots and what the site filters (202).',
-      'A page of an origin that the site lists needs no secret; the client is then named by the header, or by `clientId` in the body. What a caller with a secret sends is never taken for a bot, and may be of any age.',
-      'A 503 means that it is not known to be on disk; who repeats it gives an `eventId`, so that it counts once. At most 64 KiB.',
+      'Returns 200 once the event is durable. Requests are checked in this order: size, JSON, fields (400), client (401), bots and site filters (202).',
+      'Pages on an allowed origin of the site send only a client id, as a header or as `clientId` in the body. Requests with a valid secret are never treated as bots and may carry events of any age.',
+      'After a 503 it is unknown whether the event was stored. Retry with the same `eventId`, so that it counts once. Maximum body size: 64 KiB.',
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
     headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
     body: { schema: bodySchema, shown: trackBody(), examples: TRACK_EXAMPLES.bodies },
     answers: [
-      answer(200, 'It is on disk, and counts.', trackedAnswer, TRACK_EXAMPLES.tracked),
+      answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
       answer(
         202,
-        'It was understood, is counted as such, and not recorded.',
+        'The request is valid but was not recorded, because of a bot or a site filter. It is counted as excluded.',
         excludedAnswer,
         TRACK_EXAMPLES.excluded,
       ),
@@ -122,16 +131,16 @@ export const COLLECTION: readonly Operation[] = [
     method: 'post',
     pattern: '/track/batch',
     tag: 'Track',
-    summary: 'Record many at once',
+    summary: 'Record a batch',
     description: [
-      'At most 2,000 bodies and 4 MiB, each body as `POST /track` takes it, with its own `__timestamp` and `eventId`. One that is wrong does not fail the others.',
-      'A client named by the headers that may not send fails the whole; so does a service that can take nothing of it (503). An `Idempotency-Key` is not looked at.',
+      'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others.',
+      'The whole batch fails when the client in the headers is not allowed to send, or when the service can store none of the bodies (503). `Idempotency-Key` is ignored.',
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
     headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, ...SDK],
     body: { schema: batchSchema, shown: trackBatch(), examples: { batch: TRACK_EXAMPLES.batch } },
-    answers: [answer(200, 'Each was taken or refused.', batchAnswer, TRACK_EXAMPLES.batched)],
+    answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer, TRACK_EXAMPLES.batched)],
     errors: SENDING,
     path: {},
     query: {},
@@ -140,16 +149,19 @@ export const COLLECTION: readonly Operation[] = [
     method: 'get',
     pattern: '/track/device-id',
     tag: 'Track',
-    summary: 'Which device and session the visitor has',
+    summary: 'Get the device and session of a visitor',
     description:
-      'The session that is open, or the id of the one that the next event really opens. A page of the same host may be known by its `Referer`.',
+      'Returns the open session, or the id of the session that the next event will open. Same-origin pages, whose browsers send no `Origin` here, are recognized by `Referer`.',
     access: 'sender',
     parameters: z.object({
-      projectId: z.string().optional().describe('The site, which a root client has to name.'),
+      projectId: z
+        .string()
+        .optional()
+        .describe('The site. Required for root clients, which are not bound to a site.'),
     }),
     headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN],
     body: undefined,
-    answers: [answer(200, 'Who the visitor is.', deviceAnswer, TRACK_EXAMPLES.device)],
+    answers: [answer(200, 'The device and session of the visitor.', deviceAnswer, TRACK_EXAMPLES.device)],
     errors: [400, 401, 403, 404, 429, 500, 503],
     path: {},
     query: {},
@@ -158,19 +170,20 @@ export const COLLECTION: readonly Operation[] = [
     method: 'get',
     pattern: '/config/tracking',
     tag: 'Track',
-    summary: 'What the browser script collects by itself',
-    description: 'The settings of the site of a client. For everybody, from every page; kept for a minute.',
+    summary: 'Get the tracking settings of a site',
+    description:
+      'Returns what the browser script collects automatically on the site of a client. Any origin may read it. Cacheable for 60 seconds.',
     access: 'public',
-    parameters: z.object({ clientId: z.string().describe("A client's id, a UUID.") }),
+    parameters: z.object({ clientId: z.string().describe("The client's id, a UUID.") }),
     headers: [],
     body: undefined,
     answers: [
       {
-        ...answer(200, 'The settings.', trackingAnswer, TRACK_EXAMPLES.tracking),
+        ...answer(200, 'The tracking settings.', trackingAnswer, TRACK_EXAMPLES.tracking),
         shown: withMeanings(jsonSchemaOf(trackingAnswer, 'output')),
       },
-      answer(400, '`clientId` is no UUID.', trackingError, { error: 'clientId: expected a UUID' }),
-      answer(404, 'There is no such client, or it has no site.', trackingError, {
+      answer(400, '`clientId` is not a UUID.', trackingError, { error: 'clientId: expected a UUID' }),
+      answer(404, 'The client does not exist, or is not bound to a site.', trackingError, {
         error: 'clientId: there is no such client',
       }),
     ],
@@ -178,8 +191,8 @@ export const COLLECTION: readonly Operation[] = [
     path: {},
     query: { clientId: TRACK_EXAMPLES.clientId },
   },
-  script('/script.js', 'The browser script'),
-  script('/op1.js', 'The browser script, where published snippets look for it'),
+  script('/script.js', 'Get the browser script'),
+  script('/op1.js', 'Get the browser script (compatible path)'),
 ];
 
 function script(pattern: string, summary: string): Operation {
@@ -189,7 +202,7 @@ function script(pattern: string, summary: string): Operation {
     tag: 'Track',
     summary,
     description:
-      'For a page: `<script async src="/script.js" data-client-id="…"></script>`. It sets no cookies. Kept for an hour, and compressed for who takes that.',
+      'Include it in a page with `<script async src="/script.js" data-client-id="…"></script>`. The script sets no cookies. Cacheable for one hour; compressed on request.',
     access: 'public',
     parameters: NOTHING,
     headers: [IF_NONE_MATCH],

@@ -13,16 +13,16 @@ import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues, withInner } from './json-schema.ts';
 import { trackBodySchemas } from './track-body.ts';
 
-/** What every refusal says. */
+/** The body of every error response. */
 export const errorAnswer = z.object({
-  status: z.number().describe('The status code.'),
-  error: z.string().describe('What the status code is called.'),
+  status: z.number().describe('The HTTP status code.'),
+  error: z.string().describe('The standard name of the status code.'),
   message: z
     .string()
-    .describe('What is wrong, for a person to read; it begins with the field, where there is one.'),
+    .describe('What is wrong, in plain English. Starts with the name of the invalid field, if any.'),
 });
 
-/** What is answered in more than one place, by the name that it has in the description. */
+/** Schemas that several responses share, by their name in the document. */
 const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Error: errorAnswer,
   Figures: metricsSchema,
@@ -43,14 +43,14 @@ const MANAGED: Readonly<Record<string, z.ZodType>> = {
   Integration: integrationShown,
 };
 
-/** Schemas by name, and the way to say a name instead of the schema that it stands for. */
+/** The named schemas, and a way to replace inline schemas with references to them. */
 export interface Components {
   readonly schemas: Readonly<Record<string, JsonSchema>>;
-  /** The same schema, with a reference wherever a named one stands. */
+  /** The same schema with a `$ref` in place of each part that has a name. */
   named(schema: JsonSchema): JsonSchema;
 }
 
-/** Every schema that has a name. */
+/** Collects all named schemas. */
 export function components(): Components {
   const whole: Record<string, JsonSchema> = {
     ...trackBodySchemas(),
@@ -66,7 +66,7 @@ export function components(): Components {
   return { schemas: mapValues(whole, (schema) => withInner(schema, named)), named };
 }
 
-/** The reference to a schema that has a name. */
+/** The `$ref` of a named schema. */
 export function refTo(name: string): string {
   return `#/components/schemas/${name}`;
 }

@@ -12,7 +12,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 const named = operations.map((one) => [`${one.method} ${one.path}`, one] as const);
 
-/** Every object within a piece of JSON, with where it is. */
+/** Every object within a JSON value, with its JSON pointer. */
 function* objectsIn(
   value: unknown,
   at = '#',
@@ -20,7 +20,7 @@ function* objectsIn(
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield [at, value as Record<string, unknown>];
   for (const [key, inner] of Object.entries(value)) {
-    // What an example says is nobody's reference.
+    // A `$ref` inside an example is data, not a reference.
     if (key !== 'example' && key !== 'examples') yield* objectsIn(inner, `${at}/${key}`);
   }
 }
@@ -38,12 +38,12 @@ function operationAt(method: string, path: string): OperationObject {
 }
 
 describe('the document', () => {
-  test('names its version and ours', () => {
+  test('states the OpenAPI version and the release', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info.version).toBe('1.2.3');
   });
 
-  test('refers only to what is there, and has no schema that nobody refers to', () => {
+  test('has no dangling reference and no unused schema', () => {
     const refs = [...objectsIn(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : []));
     expect(refs.length).toBeGreaterThan(100);
     expect(refs.filter((ref) => resolve(ref) === undefined)).toEqual([]);
@@ -51,17 +51,17 @@ describe('the document', () => {
     expect(schemas.filter((ref) => !refs.includes(ref))).toEqual([]);
   });
 
-  test('holds nothing that JSON cannot say', () => {
+  test('survives a round trip through JSON', () => {
     expect(JSON.parse(JSON.stringify(document))).toEqual(document);
   });
 
-  test('names each operation once', () => {
+  test('gives each operation a unique id', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
     expect(ids.filter((id) => !/^[a-z][A-Za-z\d]+$/.test(id))).toEqual([]);
   });
 
-  test('has no schema but of the kinds that JSON Schema knows', () => {
+  test('uses only the types of JSON Schema', () => {
     const types = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'];
     const wrong = [...objectsIn(document)].filter(([at, { type }]) => {
       const isSchema = /\/(schema|items|properties\/[^/]+|anyOf\/\d+|oneOf\/\d+|schemas\/[^/]+)$/.test(at);
@@ -70,7 +70,7 @@ describe('the document', () => {
     expect(wrong.map(([at]) => at)).toEqual([]);
   });
 
-  test('lets no schema without fields stand where one is meant', () => {
+  test('has no empty schema for an element or a field', () => {
     const bare = [...objectsIn(document.components.schemas)].filter(
       ([at, schema]) => /\/(items|properties\/[^/]+)$/.test(at) && Object.keys(schema).length === 0,
     );
@@ -79,13 +79,25 @@ describe('the document', () => {
 });
 
 describe.each(named)('%s', (_name, { path, method, operation }) => {
-  test('is described, by a tag, a summary and a text', () => {
+  test('has a tag, a summary and a description', () => {
     expect(Object.keys(TAGS)).toContain(operation.tags[0]);
     expect(operation.summary).not.toBe('');
     expect(operation.description, 'a text').not.toBe('');
   });
 
-  test('declares exactly the parameters of its path, and each parameter once with a schema', () => {
+  test('states which clients may call it', () => {
+    const clients = {
+      Track: /\*\*Client:\*\* (any type|none required)/,
+      Insights: /\*\*Client:\*\* read .* or root/,
+      Export: /\*\*Client:\*\* read .* or root/,
+      Manage: /\*\*Client:\*\* root\.$/,
+      Operations: /\*\*Client:\*\* none required\.$/,
+    };
+    expect(operation.description).toMatch(clients[must(operation.tags[0], 'an operation has a tag')]);
+    expect(operation.description.indexOf('**Client:**')).toBeGreaterThan(0);
+  });
+
+  test('declares exactly its path parameters, and each parameter once with a schema', () => {
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
     const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
     expect(inPath.map(({ name }) => name)).toEqual(ofPath);
@@ -99,7 +111,7 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
     }
   });
 
-  test('says what it answers, and gives an example of each answer of its own', () => {
+  test('lists its responses, each with an example', () => {
     expect(Object.keys(operation.responses)).toContain('200');
     for (const [status, response] of Object.entries(operation.responses)) {
       expect(status).toMatch(/^[2345]\d\d$/);
@@ -108,13 +120,13 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
         expect(response.content).toBeUndefined();
         continue;
       }
-      const [media] = Object.values(must(response.content, 'an answer has a body'));
+      const [media] = Object.values(must(response.content, 'a response has a body'));
       expect(media?.schema, status).toBeDefined();
       if (!path.endsWith('.js')) expect(media?.example, status).toBeDefined();
     }
   });
 
-  test('takes a body only where a method has one, with an example', () => {
+  test('has a body only for methods with one, and with an example', () => {
     if (operation.requestBody === undefined) return;
     expect(['post', 'put', 'patch']).toContain(method);
     const media = must(operation.requestBody.content['application/json'], 'a body is JSON');
@@ -122,13 +134,13 @@ describe.each(named)('%s', (_name, { path, method, operation }) => {
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '413', '415']));
   });
 
-  test('asks for a client where it may refuse one', () => {
-    const refuses = '401' in operation.responses;
-    expect(operation.security.length > 0).toBe(refuses);
+  test('requires a client exactly when it may return 401', () => {
+    const rejects = '401' in operation.responses;
+    expect(operation.security.length > 0).toBe(rejects);
   });
 });
 
-test('a field below /manage says what it means, unless its name does', () => {
+test('a field below /manage has a description unless its name is self-evident', () => {
   const selfEvident = ['dashboardId', 'data', 'description', 'id', 'name', 'title'];
   const { Project, Client, Reference, Dashboard, Report, Integration } = document.components.schemas;
   const managed = operations.filter(({ operation }) => operation.tags[0] === 'Manage');
@@ -144,14 +156,14 @@ test('a field below /manage says what it means, unless its name does', () => {
   const fields = [...objectsIn(schemas)].flatMap(([, { properties }]) =>
     Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>),
   );
-  const speechless = fields
+  const undescribed = fields
     .filter(([, { description, $ref, items }]) => (description ?? $ref ?? items?.$ref) === undefined)
     .map(([name]) => name);
   expect(fields.length).toBeGreaterThan(100);
-  expect(speechless.filter((name) => !selfEvident.includes(name))).toEqual([]);
+  expect(undescribed.filter((name) => !selfEvident.includes(name))).toEqual([]);
 });
 
-test('a client is asked for its id and its secret together', () => {
+test('a client sends its id and its secret together', () => {
   expect(operationAt('get', '/insights/{projectId}/metrics').security).toEqual([
     { clientId: [], clientSecret: [] },
   ]);
@@ -159,7 +171,7 @@ test('a client is asked for its id and its secret together', () => {
   expect(operationAt('get', '/metrics').security).toEqual([]);
 });
 
-test('a change of one record may be refused for its version, a question may not', () => {
+test('only a change of one record may return 412', () => {
   const statuses = (method: string, path: string) => Object.keys(operationAt(method, path).responses);
   expect(statuses('patch', '/manage/projects/{projectId}')).toContain('412');
   expect(statuses('post', '/manage/clients/{clientId}/rotate')).toContain('412');
@@ -176,10 +188,10 @@ test('a change of one record may be refused for its version, a question may not'
   ]);
 });
 
-test('parameters are described as what their text means', () => {
+test('parameters are described by what their text means', () => {
   const parameter = (name: string) =>
     operationAt('get', '/export/events').parameters.find((one) => one.name === name);
-  // What the example does not send is left out of the requests that the documentation page shows.
+  // The documentation page leaves parameters without an example out of the requests that it shows.
   expect(parameter('limit')).toMatchObject({ example: 100 });
   expect(parameter('cursor')?.examples).toEqual({ default: { 'x-disabled': true } });
   expect(parameter('limit')?.schema).toEqual({ type: 'integer', minimum: 1, default: 50 });
@@ -194,7 +206,7 @@ test('parameters are described as what their text means', () => {
   });
 });
 
-test('a body of /track is told by its type, and its fields are described', () => {
+test('a body of /track is discriminated by its type, and its fields are described', () => {
   const { TrackBody, TrackEvent } = document.components.schemas;
   expect(TrackBody?.oneOf?.length).toBe(7);
   expect(Object.keys(TrackBody?.discriminator?.mapping ?? {}).length).toBe(7);

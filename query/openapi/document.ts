@@ -11,16 +11,24 @@ import {
   type Tag,
 } from './operation.ts';
 import { parametersOf } from './parameters.ts';
-import { HEADER_NAMES, HEADERS, REFUSALS, SECURITY, SECURITY_SCHEMES } from './shared-parts.ts';
+import {
+  CALLERS,
+  ERROR_RESPONSES,
+  HEADER_NAMES,
+  HEADERS,
+  SECURITY,
+  SECURITY_SCHEMES,
+} from './shared-parts.ts';
 
 const ABOUT = [
-  'One address serves everything: events in, figures out, and the sites and clients that it is all about.',
-  'Bodies and answers are JSON in UTF-8. Times are ISO 8601 in UTC with milliseconds, but for the dates of buckets, which are those of the site. Amounts are in major units of their currency.',
-  'A refusal is JSON as well, with `status`, `error` and a `message` that names what is wrong.',
-  'There is no version in paths; the release is in the header `service-version` of this description and of what collects.',
+  'Send events, query analytics, export raw events, and manage sites and clients. All endpoints share one base URL.',
+  'Requests and responses are JSON in UTF-8. Times are ISO 8601 in UTC with milliseconds. Dates of buckets are in the time zone of the site. Amounts are in major units of their currency.',
+  'Authenticate with the headers `service-client-id` and `service-client-secret`. A write client sends events; a read client also queries its own site; a root client does everything for its team.',
+  'Errors are JSON with `status`, `error` and `message`.',
+  'Paths carry no version. The header `service-version`, sent with Track responses and with this document, names the release.',
 ].join('\n\n');
 
-/** The description of operations: in the order of `TAGS`, else in theirs. */
+/** Builds the document. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. */
 export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
   const { schemas, named } = components();
   const tags = Object.keys(TAGS).filter(isTag);
@@ -51,7 +59,7 @@ function operationObject(operation: Operation, named: (schema: JsonSchema) => Js
     operationId: operationIdOf(operation),
     tags: [tag],
     summary,
-    description,
+    description: `${description}\n\n${CALLERS[access]}`,
     security: SECURITY[access],
     parameters: parametersOf(operation, named),
     ...(body === undefined ? {} : { requestBody: bodyObject(body, named) }),
@@ -59,7 +67,7 @@ function operationObject(operation: Operation, named: (schema: JsonSchema) => Js
       ...answers.map((answer) => [String(answer.status), answerObject(answer, named)]),
       ...errors.map((status) => [
         String(status),
-        { $ref: `#/components/responses/${REFUSALS[status].name}` },
+        { $ref: `#/components/responses/${ERROR_RESPONSES[status].name}` },
       ]),
     ]),
   };
@@ -98,7 +106,7 @@ function answerObject(
 }
 
 function sharedResponses(): Record<string, ResponseObject> {
-  const refusals = Object.entries(REFUSALS).map(
+  const responses = Object.entries(ERROR_RESPONSES).map(
     ([status, { name, description, headers, error, message }]) => [
       name,
       {
@@ -113,7 +121,7 @@ function sharedResponses(): Record<string, ResponseObject> {
       },
     ],
   );
-  return Object.fromEntries(refusals);
+  return Object.fromEntries(responses);
 }
 
 function headersObject(headers: readonly AnswerHeader[]): Pick<ResponseObject, 'headers'> {

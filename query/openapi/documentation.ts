@@ -11,12 +11,12 @@ import { type Operation, operationOf } from './operation.ts';
 import { SERVICE } from './service.ts';
 import { VIEWER_POLICY, VIEWER_SCRIPT_PATH, viewerPage, viewerScript } from './viewer.ts';
 
-/** Whoever reads it beside an update of the service sees the new one soon. */
+/** Short, so that readers see the new document soon after an update of the service. */
 const MAX_AGE_S = 60;
 const SCRIPT_MAX_AGE_S = 3600;
 const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLES }));
 
-/** Adds `GET /openapi.json`, `GET /documentation` and the script of that page, made once of the endpoints as they are now. */
+/** Adds `GET /openapi.json`, `GET /documentation` and the script of that page, built once from the given endpoints. */
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const version = release();
   const document = apiDocument(endpoints, version);
@@ -47,12 +47,12 @@ export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoi
   });
 }
 
-/** The description of the whole service, whichever of its rooms this process runs. */
+/** Describes the whole service, whichever rooms this process runs. */
 export function apiDocument(endpoints: readonly AnyEndpoint[], version: string): OpenApiDocument {
   return openApiDocument(operationsOf(endpoints), version);
 }
 
-/** Every operation of the service. */
+/** Every operation of the service, in the order of the endpoints. */
 export function operationsOf(endpoints: readonly AnyEndpoint[]): readonly Operation[] {
   const answered = endpoints.map((endpoint) =>
     operationOf(endpoint, EXAMPLES.get(`${endpoint.method} ${endpoint.pattern}`)),

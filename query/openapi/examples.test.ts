@@ -17,31 +17,31 @@ test('every endpoint has an example, and every example an endpoint', () => {
 describe.each(
   operations.map((operation) => [`${operation.method} ${operation.pattern}`, operation] as const),
 )('%s', (_name, { pattern, parameters, body, answers, path, query }) => {
-  test('is asked with parameters that it takes', () => {
+  test('has example parameters that its schema accepts', () => {
     expect(Object.keys(path).sort()).toEqual([...pattern.matchAll(/:(\w+)/g)].map(([, name]) => name).sort());
     expect(parameters.safeParse(query).error).toBeUndefined();
-    // What a schema does not know it leaves out.
+    // A schema drops parameters that it does not know.
     expect(Object.keys(query).filter((name) => !(name in Object(parameters.parse(query))))).toEqual([]);
   });
 
-  test('is sent bodies that it takes', () => {
+  test('has example bodies that its schema accepts', () => {
     for (const [name, example] of Object.entries(body?.examples ?? {}))
       expect(body?.schema.safeParse(example).error, name).toBeUndefined();
   });
 
-  test('answers as it says, and nothing more', () => {
+  test('has example responses that match their schema exactly', () => {
     for (const { status, schema, example } of answers) {
       if (schema !== undefined) expect(schema.parse(example), String(status)).toEqual(example);
     }
   });
 });
 
-test('a batch holds a body that is taken and one that is refused, as its answer says', () => {
+test('the example batch holds one valid and one invalid body, as its response says', () => {
   expect(batchSchema.safeParse(TRACK_EXAMPLES.batch).success).toBe(true);
   expect(TRACK_EXAMPLES.batch.map((body) => bodySchema.safeParse(body).success)).toEqual([true, false]);
 });
 
-test('there is an example of every type of body', () => {
+test('every body type has an example', () => {
   const types = new Set(Object.values(TRACK_EXAMPLES.bodies).map(({ type }) => type));
   expect([...types].sort()).toEqual([
     'alias',

@@ -6,13 +6,13 @@ import { jsonSchemaOf } from './json-schema.ts';
 test.each([
   ['a whole number', wholeNumber(1, 20), { type: 'integer', minimum: 1, maximum: 20 }],
   [
-    'one with a default and a meaning',
+    'one with a default and a description',
     wholeNumber(1, 20).default(5).describe('Rows.'),
     { type: 'integer', minimum: 1, maximum: 20, default: 5, description: 'Rows.' },
   ],
   ['a flag', flag, { type: 'string', enum: ['0', '1', 'true', 'false'], default: 'false' }],
   [
-    'a text that code reads',
+    'a text that is transformed',
     z
       .string()
       .default('[]')
@@ -25,7 +25,7 @@ test.each([
     z.strictObject({ a: z.string().optional() }),
     { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false },
   ],
-])('%s is described as what may be sent', (_name, schema, json) => {
+])('%s is described as input', (_name, schema, json) => {
   expect(jsonSchemaOf(schema, 'input')).toEqual(json);
 });
 
@@ -41,6 +41,6 @@ test.each([
     z.record(z.string(), z.number()),
     { type: 'object', additionalProperties: { type: 'number' } },
   ],
-])('%s is described as what is answered, and may grow', (_name, schema, json) => {
+])('%s is described as output, open to further fields', (_name, schema, json) => {
   expect(jsonSchemaOf(schema, 'output')).toEqual(json);
 });

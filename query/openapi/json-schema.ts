@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** As much of JSON Schema 2020-12, which is that of OpenAPI 3.1, as our schemas come to. */
+/** The part of JSON Schema 2020-12, the dialect of OpenAPI 3.1, that our schemas use. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -29,15 +29,15 @@ export interface JsonSchema {
   readonly maxItems?: number;
 }
 
-/** What a schema takes, or what it makes of it. */
+/** Whether the input or the output of a zod schema is described. */
 export type Side = 'input' | 'output';
 
-/** Bounds that only say how far a number is exact. */
+/** Zod sets these to the safe integer range for every integer; such bounds carry no information. */
 const BOUNDS = ['minimum', 'maximum'] as const;
 
 /**
- * A zod schema as JSON Schema. Of a transformation the side that is asked for is described. What only code can say, such
- * as a refinement or a schema of one's own making, is left out: descriptions say it in words.
+ * Converts a zod schema to JSON Schema. A transformation is described by the given side. Refinements and custom schemas
+ * cannot be expressed and are left out; descriptions state them in words.
  */
 export function jsonSchemaOf(schema: z.ZodType, side: Side): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
@@ -45,9 +45,9 @@ export function jsonSchemaOf(schema: z.ZodType, side: Side): JsonSchema {
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      // A pattern loses its flags on the way, and would refuse what the service takes.
+      // JSON Schema patterns have no flags, so the pattern would reject input that the service accepts.
       delete jsonSchema.pattern;
-      // An answer may get another field, and nobody's reader should break.
+      // A response may gain fields, and that must not break clients that validate it.
       if (side === 'output' && jsonSchema.additionalProperties === false) {
         delete jsonSchema.additionalProperties;
       }
@@ -55,9 +55,9 @@ export function jsonSchemaOf(schema: z.ZodType, side: Side): JsonSchema {
       for (const bound of BOUNDS) {
         if (Math.abs(jsonSchema[bound] ?? 0) === Number.MAX_SAFE_INTEGER) delete jsonSchema[bound];
       }
-      // Zod leaves out the default of what is transformed, and one that says nothing helps nobody.
+      // Zod omits the default of a transformed value. A default that says nothing is removed.
       if (side === 'input' && def.type === 'default') {
-        if (isTelling(def.defaultValue)) jsonSchema.default = def.defaultValue;
+        if (isInformative(def.defaultValue)) jsonSchema.default = def.defaultValue;
         else delete jsonSchema.default;
       }
     },
@@ -65,12 +65,12 @@ export function jsonSchemaOf(schema: z.ZodType, side: Side): JsonSchema {
   return JSON.parse(JSON.stringify(json));
 }
 
-/** Whether a default says more than that there is nothing. */
-function isTelling(value: unknown): value is string | number | boolean {
+/** Whether a default carries more information than "absent". */
+function isInformative(value: unknown): value is string | number | boolean {
   return (typeof value === 'string' && value !== '[]') || typeof value === 'number' || value === true;
 }
 
-/** A schema with `change` made to the outermost of those within. */
+/** Applies `change` to the direct subschemas of a schema. */
 export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const { properties, items, additionalProperties, anyOf, oneOf } = schema;
   return {
@@ -85,7 +85,7 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
   };
 }
 
-/** An object with the same keys, and `change` made to the value of each. */
+/** An object with the same keys and each value mapped by `change`. */
 export function mapValues<Before, After>(
   before: Readonly<Record<string, Before>>,
   change: (value: Before, key: string) => After,

@@ -2,54 +2,63 @@ import type { AnyEndpoint } from '../http/serve.ts';
 import { isDimensionName } from '../insights/dimensions.ts';
 
 const RANKED =
-  'Rows are about the sessions that began in the range: most sessions first, ties by name. `name` is null where it is not known.';
-const VOCABULARY = 'What a filter can say: most events first, ties by name.';
+  'Rows cover the sessions that began in the range. Sorted by sessions in descending order, then by name. `name` is null when the value is unknown.';
+const VOCABULARY = 'Use it to build filters. Sorted by number of events in descending order, then by name.';
 const FILTERED =
-  'Filters on source and setting (`referrer*`, `utm*`, `channel`, `country` to `model`) are about the session as its first event made it, all others about the event itself.';
+  'Filters on source and environment (`referrer*`, `utm*`, `channel`, `country` to `model`) apply to the session, as its first event set it. All other filters apply to the event.';
+const NO_SECRETS = 'Secrets and their hashes are never returned.';
 
-/** What the endpoints themselves leave unsaid, by pattern. */
+/** Descriptions of the endpoints whose own `about` has none, by pattern. */
 const NOTES: Readonly<Record<string, string>> = {
-  '/insights/:projectId/metrics': `Sessions, bounces and durations count where the session began; screen views, visitors and revenue where their event happened. \`previous\` is about a span as long that ends where this one begins. ${FILTERED}`,
+  '/insights/:projectId/metrics': `Returns totals, the totals of the previous period, and a time series. Sessions, bounces and durations count where the session began; screen views, visitors and revenue count where their event happened. \`previous\` covers a period of the same length that ends where the range begins. ${FILTERED}`,
   '/insights/:projectId/traffic/referrers': RANKED,
   '/insights/:projectId/traffic/geo': RANKED,
   '/insights/:projectId/traffic/devices': RANKED,
   '/insights/:projectId/pages':
-    'A page is an origin and a path. Sessions, screen views and visitors are those of the page, revenue that of all events on it; bounces and durations are of the sessions that began there. Most sessions first, ties by path.',
+    'A page is an origin and a path. Sessions, screen views and visitors are those of the page; revenue includes all events on it. Bounces and durations cover the sessions that entered on the page. Sorted by sessions in descending order, then by path.',
   '/insights/:projectId/pages/entry_exit':
-    'All figures are of the sessions that began, or ended so far, on the page. Most sessions first, ties by path.',
+    'All figures cover the sessions that entered, or exited so far, on the page. Sorted by sessions in descending order, then by path.',
   '/insights/:projectId/events':
-    'Newest first, ties by id. `session_start` and `session_end` are listed only where `event` names them. With `partial=true` the events that cannot be reached are left out, which a bare list cannot say.',
+    'Newest first, ties by id. `session_start` and `session_end` are returned only when `event` names them. With `partial=true`, unreachable events are missing without a mark in the response.',
   '/insights/:projectId/events/names': VOCABULARY,
   '/insights/:projectId/events/properties': VOCABULARY,
   '/insights/:projectId/events/property_values': VOCABULARY,
   '/insights/:projectId/sessions':
-    'Those that began in the range, as they are now: newest first, ties by id. Source, place and software are those of the first event.',
+    'Returns the sessions that began in the range, in their current state. Newest first, ties by id. Source, location and software are those of the first event.',
   '/insights/:projectId/active_users':
-    "By day of the site's time zone. Exact: nothing is estimated, and a visitor counts once in each window.",
+    'One row per day in the time zone of the site. Counts are exact; a visitor counts once in each window.',
   '/insights/:projectId/profiles/:profileId':
-    'With every update that was acknowledged, and its 20 newest events. 404 where nobody and no event names it.',
-  '/insights/:projectId/groups/:groupId': 'With every update that was acknowledged. 404 where there is none.',
-  '/export/charts':
-    "`event` counts events; `user` distinct visitors, profiles or else devices; `session` distinct sessions, of events that have one; `group` distinct groups; `user_average` is the events of visitors for each of them; `one_event_per_user` counts each visitor once, where the first such event of the range is. `property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number, of the events where it is a decimal one: a key of properties, or `revenue` in major units of each event's own currency (filter by `currency` where there are several). `*` leaves out `session_start` and `session_end`, which are counted where they are named. Filters hold each event against its own columns. An answer has at most 500,000 figures.",
-  '/manage/projects': 'Those that were deleted are left out.',
-  '/manage/clients': 'Neither secrets nor what is stored of them are ever shown.',
-  '/manage/projects/:projectId/erasures/:erasureId': 'One of this site.',
-  '/manage/references': 'References are dates that matter to a site, to be marked on charts.',
-  '/manage/references/:referenceId': 'One of a site of the team.',
+    'Returns the profile with every acknowledged update, and its 20 newest events. Returns 404 when neither an update nor an event names the profile.',
+  '/insights/:projectId/groups/:groupId':
+    'Returns the group with every acknowledged update. Returns 404 when the group does not exist.',
+  '/export/charts': [
+    'Returns one or more time series of events, optionally broken down by fields.',
+    'Segments: `event` counts events. `user` counts distinct visitors: profiles, or devices without a profile. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
+    "`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units of each event's own currency; filter by `currency` if there are several.",
+    '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event. A response has at most 500,000 figures.',
+  ].join('\n\n'),
+  '/manage/projects': 'Returns the sites of the team, newest first. Deleted sites are not listed.',
+  '/manage/clients': `Returns the clients of the team, or of one site, newest first. ${NO_SECRETS}`,
+  '/manage/clients/:clientId': NO_SECRETS,
+  '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',
+  '/manage/references':
+    'Returns the references of the team, or of one site, newest first. A reference is a date to mark on charts, such as a release.',
+  '/manage/references/:referenceId': 'The reference may belong to any site of the team.',
   '/manage/integrations':
-    'An integration brings the events of a site to a bucket, as files by site and hour.',
-  '/manage/integrations/:integrationId': 'One of a site of the team.',
-  '/manage/projects/:projectId/dashboards': 'Dashboards hold reports; a site has at most 200.',
-  '/manage/projects/:projectId/dashboards/:dashboardId': 'One of this site.',
+    'Returns the integrations of the team, or of one site, newest first. An integration delivers the events of a site to an object storage bucket, as files by site and hour.',
+  '/manage/integrations/:integrationId':
+    'Returns the settings of the integration and the progress of its delivery in `status`.',
+  '/manage/projects/:projectId/dashboards':
+    'Returns the dashboards of the site, newest first. A dashboard groups reports.',
+  '/manage/projects/:projectId/dashboards/:dashboardId': 'The dashboard must belong to the site in the path.',
   '/manage/projects/:projectId/dashboards/:dashboardId/reports':
-    'Reports are questions that are kept; a dashboard has at most 200.',
-  '/manage/projects/:projectId/dashboards/:dashboardId/reports/:reportId': 'One of this dashboard.',
-  '/manage/clients/:clientId': 'Neither its secret nor what is stored of it is ever shown.',
+    'Returns the reports of the dashboard, newest first. A report is a stored chart definition.',
+  '/manage/projects/:projectId/dashboards/:dashboardId/reports/:reportId':
+    'The report must belong to the dashboard in the path.',
 };
 
-/** What is to be said of an endpoint that describes itself by a summary alone. */
-export function noteOn({ pattern, about }: Pick<AnyEndpoint, 'pattern' | 'about'>): string | undefined {
-  if (about.description !== undefined) return undefined;
+/** The description of an endpoint whose `about` has a summary only; undefined when there is none. */
+export function noteOn({ pattern }: Pick<AnyEndpoint, 'pattern'>): string | undefined {
   const note = NOTES[pattern];
   if (note !== undefined) return note;
   const dimension = /^\/insights\/:projectId\/(\w+)$/.exec(pattern)?.[1];

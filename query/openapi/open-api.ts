@@ -1,8 +1,8 @@
 import type { JsonSchema } from './json-schema.ts';
 import type { Tag } from './operation.ts';
 
-/** A reference to something among the components. */
-export interface Reference {
+/** A reference to a component. */
+export interface ReferenceObject {
   readonly $ref: string;
 }
 
@@ -30,7 +30,7 @@ export interface ParameterObject {
 
 export interface ResponseObject {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, Reference>>;
+  readonly headers?: Readonly<Record<string, ReferenceObject>>;
   readonly content?: Readonly<Record<string, MediaType>>;
 }
 
@@ -39,7 +39,7 @@ export interface HeaderObject {
   readonly schema: JsonSchema;
 }
 
-/** A header that says who asks. */
+/** A request header that authenticates a client. */
 export interface SecurityScheme {
   readonly type: 'apiKey';
   readonly in: 'header';
@@ -55,17 +55,17 @@ export interface OperationObject {
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly ParameterObject[];
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaType>> };
-  /** By status. */
-  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+  /** Responses by status. */
+  readonly responses: Readonly<Record<string, ResponseObject | ReferenceObject>>;
 }
 
-/** An OpenAPI 3.1 document, as far as ours goes. */
+/** The part of an OpenAPI 3.1 document that we use. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: Tag; readonly description: string }[];
-  /** By path, then by method. */
+  /** Operations by path, then by method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;

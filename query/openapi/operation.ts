@@ -6,41 +6,45 @@ import { withMeanings } from './field-meanings.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { noteOn } from './notes.ts';
 
-/** The parts of the interface, in the order in which they are shown. */
+/** The sections of the document, in display order. */
 export const TAGS = {
-  Track: 'Sending events. Every page may do so from a browser, where its origin is one that the site lists.',
+  Track: "Send events. Browsers may send without a secret from the site's allowed origins.",
   Insights:
-    'Questions about a site: every event that was acknowledged half a second before is counted, once. A read client asks about its own site, a root client about all of its team.',
-  Export: 'Raw events, and charts of them.',
+    'Query the analytics of a site. Every event acknowledged at least 0.5 seconds before the request counts exactly once.',
+  Export: 'Export raw events, and compute charts from them.',
   Manage:
-    'Sites, clients and what belongs to them. For root clients alone. An unknown field of a body is 400.',
-  Operations: 'For those who run the service.',
+    'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body returns 400.',
+  Operations: 'Health checks, metrics and this documentation.',
 } as const;
 export type Tag = keyof typeof TAGS;
 
 /**
- * Who is let in. `secret`: a client with its secret; `sender`: also a page of a listed origin, with a client's id alone;
- * `public`: everybody.
+ * Who may call an operation.
+ *
+ * root     a root client with its secret
+ * read     a read client for its own site, or a root client for its team, with the secret
+ * sender   any client with its secret, or its id alone from an allowed origin of the site
+ * public   everyone, without a client
  */
-export type Access = 'secret' | 'sender' | 'public';
+export type Access = 'root' | 'read' | 'sender' | 'public';
 
 export interface RequestHeader {
   readonly name: string;
   readonly description: string;
 }
 
-/** Headers of answers; what they say is in `shared-parts.ts`. */
+/** Headers of responses; `shared-parts.ts` describes them. */
 export type AnswerHeader = 'RateLimit' | 'Retry-After' | 'ETag' | 'service-version' | 'x-next-cursor';
 
-/** An answer that is of its own; the usual refusals are `errors`. */
+/** A response that is specific to one operation. Common errors are listed in `errors`. */
 export interface OperationAnswer {
   readonly status: number;
   readonly description: string;
-  /** Undefined for an answer without a body. */
+  /** Undefined for a response without a body. */
   readonly contentType: string | undefined;
-  /** Undefined for what is not JSON. */
+  /** Undefined when the body is not JSON. */
   readonly schema: z.ZodType | undefined;
-  /** What is shown in the place of what can be made of `schema`. */
+  /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
   readonly headers: readonly AnswerHeader[];
   readonly example: unknown;
@@ -48,10 +52,10 @@ export interface OperationAnswer {
 
 export type ErrorStatus = 400 | 401 | 403 | 404 | 412 | 413 | 415 | 429 | 500 | 503;
 
-/** What is said to who names the `ETag` that is still right. */
+/** The response to a request whose `If-None-Match` names the current `ETag`. */
 export const UNCHANGED: OperationAnswer = {
   status: 304,
-  description: 'It is as the `ETag` that `If-None-Match` names says.',
+  description: 'Not modified: `If-None-Match` names the current `ETag`.',
   contentType: undefined,
   schema: undefined,
   headers: ['ETag'],
@@ -59,18 +63,18 @@ export const UNCHANGED: OperationAnswer = {
 };
 export const IF_NONE_MATCH: RequestHeader = {
   name: 'If-None-Match',
-  description: 'The `ETag` of an answer that is kept: 304 if it is still right.',
+  description: 'The `ETag` of a cached response. Returns 304 if it is still current.',
 };
 
-/** A body that is read. */
+/** A request body. */
 export interface OperationBody {
   readonly schema: z.ZodType;
-  /** What is shown in the place of what can be made of `schema`. */
+  /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
   readonly examples: Readonly<Record<string, unknown>>;
 }
 
-/** One path and method as it is described. */
+/** One method on one path, as the document describes it. */
 export interface Operation {
   readonly method: Endpoint['method'];
   /** A path with `:name` segments. */
@@ -79,13 +83,13 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly access: Access;
-  /** Of what stands behind `?`; an object. */
+  /** The query parameters; an object schema. */
   readonly parameters: z.ZodType;
   readonly headers: readonly RequestHeader[];
   readonly body: OperationBody | undefined;
   readonly answers: readonly OperationAnswer[];
   readonly errors: readonly ErrorStatus[];
-  /** Examples of what is in path and query, by name. */
+  /** Example values of the path and query parameters, by name. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
 }
@@ -95,10 +99,10 @@ const TAG_BY_AREA = { insights: 'Insights', export: 'Export', manage: 'Manage' }
 const IF_MATCH: RequestHeader = {
   name: 'If-Match',
   description:
-    'The `ETag` of the answer that the change is made of: 412 if it was changed since. Without it the last one wins.',
+    'The `ETag` of the version to change. Returns 412 if the record has changed since. Without this header the last change wins.',
 };
 
-/** An endpoint of this room, with the example that there is for it. */
+/** Describes an endpoint of this room with its example. */
 export function operationOf(endpoint: AnyEndpoint, example: Example | undefined): Operation {
   const { method, pattern, area, about, schema, body } = endpoint;
   const isChange = changesOne(endpoint);
@@ -108,8 +112,8 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
     pattern,
     tag: TAG_BY_AREA[area],
     summary: about.summary,
-    description: [about.description, noteOn(endpoint)].filter((text) => text !== undefined).join('\n\n'),
-    access: 'secret',
+    description: about.description ?? noteOn(endpoint) ?? '',
+    access: area === 'manage' ? 'root' : 'read',
     parameters: schema,
     headers: isChange ? [IF_MATCH] : [],
     body:
@@ -123,7 +127,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
     answers: [
       {
         status: 200,
-        description: 'Done.',
+        description: 'Success.',
         ...answerBody(about.answer, shown),
         headers: [
           'RateLimit',
@@ -147,21 +151,21 @@ function answerBody(
   return { contentType: 'application/json', schema: answer, shown: shown(jsonSchemaOf(answer, 'output')) };
 }
 
-/** What in the end of a path names a record that has versions. */
+/** Path parameters that name a versioned record when they end the path. */
 const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'reportId', 'integrationId'];
 
-/** Whether it is about one record that has versions. */
+/** Whether the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
   const last = /:(\w+)(?:\/(?:rotate|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
-/** Whether it changes one such record, whose version an `If-Match` may name. */
+/** Whether the endpoint changes one versioned record, so that `If-Match` applies. */
 function changesOne(endpoint: AnyEndpoint): boolean {
   return endpoint.method !== 'get' && namesOne(endpoint);
 }
 
-/** Whether the answer is one such record, which goes on being there. */
+/** Whether the response is one versioned record that still exists, so that it has an `ETag`. */
 function isTagged(endpoint: AnyEndpoint): boolean {
   const { method, area, pattern } = endpoint;
   return (
@@ -192,7 +196,7 @@ function hasField(schema: z.ZodType | undefined, name: string): boolean {
   return schema instanceof z.ZodObject && Object.hasOwn(schema.shape, name);
 }
 
-/** The name of an operation in the document: `getManageProjectsByProjectId`. */
+/** The unique id of an operation in the document, such as `getManageProjectsByProjectId`. */
 export function operationIdOf({ method, pattern }: Pick<Operation, 'method' | 'pattern'>): string {
   const words = pattern
     .split(/[/._-]/)

@@ -5,33 +5,33 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
 
-/** What stands for a `:name` of a path. */
+/** Descriptions of path parameters. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: "The site's id.",
   clientId: "The client's id.",
-  profileId: "The person, by the site's own name for it.",
-  groupId: "The group, by the site's own name for it.",
+  profileId: 'The id of the profile, as the site sent it.',
+  groupId: 'The id of the group, as the site sent it.',
   referenceId: "The reference's id.",
   dashboardId: "The dashboard's id.",
   reportId: "The report's id.",
-  erasureId: "The receipt's id.",
+  erasureId: 'The id of the erasure receipt.',
   integrationId: "The integration's id.",
 };
 
-/** What stands behind `?`, where its schema does not say it. */
+/** Descriptions of query parameters whose schema has none. */
 const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
-  projectId: 'Only those of this site.',
-  now: 'Purge at once, rather than after 24 hours.',
+  projectId: 'Return only records of this site.',
+  now: 'Purge at once instead of after 24 hours.',
 };
 
-/** Parameters whose text is JSON, and of what kind. */
+/** The schemas of parameters whose text is JSON. */
 const JSON_PARAMETERS: Readonly<Record<string, () => JsonSchema>> = {
   filters: () => ({ type: 'array', items: filterJson() }),
   series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
   breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
 };
 
-/** The parameters of an operation: of the path, behind `?`, and headers. */
+/** The path, query and header parameters of an operation. */
 export function parametersOf(
   operation: Operation,
   named: (schema: JsonSchema) => JsonSchema,
@@ -98,8 +98,8 @@ function exampledOrLeftOut(example: unknown): Pick<ParameterObject, 'example' | 
 }
 
 /**
- * The documentation page leaves such a parameter out of the requests that it shows, instead of making up a value. It
- * looks the parameter's example up by the name of the body's.
+ * Makes the documentation page leave a parameter out of its sample requests, instead of inventing a value. The page
+ * looks up the example of a parameter by the name of the body's example.
  */
 function leftOut({ body }: Pick<Operation, 'body'>): Pick<ParameterObject, 'examples'> {
   const bodies = Object.keys(body?.examples ?? {});

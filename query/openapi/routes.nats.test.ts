@@ -46,7 +46,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-test('every route is described, and everything that is described is a route', async () => {
+test('routes and described operations are the same', async () => {
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument;
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
@@ -61,7 +61,7 @@ describe.each([
   ['/documentation', 'text/html; charset=utf-8', '<!doctype html>'],
   ['/documentation/viewer.js', 'text/javascript; charset=utf-8', ''],
 ])('%s', (path, contentType, beginning) => {
-  test('is there for everybody, and says of which release it is', async () => {
+  test('is public and names its release', async () => {
     const response = await fetch(baseUrl + path);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe(contentType);
@@ -71,7 +71,7 @@ describe.each([
     expect((await response.text()).startsWith(beginning)).toBe(true);
   });
 
-  test('is not sent again to who has it, in whichever encoding', async () => {
+  test('returns 304 for the current ETag, in every encoding', async () => {
     for (const encoding of ['br', 'gzip', 'identity']) {
       const headers = { 'accept-encoding': encoding };
       const first = await fetch(baseUrl + path, { headers });
@@ -85,7 +85,7 @@ describe.each([
     }
   });
 
-  test('comes compressed to who takes that, under a tag of its own', async () => {
+  test('is compressed on request, with an ETag per encoding', async () => {
     const get = (encoding: string) => fetch(baseUrl + path, { headers: { 'accept-encoding': encoding } });
     const plain = await get('identity');
     const zipped = await get('deflate, gzip');
@@ -93,12 +93,12 @@ describe.each([
     expect(zipped.headers.get('content-encoding')).toBe('gzip');
     expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'));
     expect((await get('gzip;q=0')).headers.get('content-encoding')).toBeNull();
-    // `fetch` has undone the encoding.
+    // `fetch` has already decoded the body.
     expect(await zipped.text()).toBe(await plain.text());
   });
 });
 
-test('the page runs scripts of this origin only, and says without them where the description is', async () => {
+test('the page runs scripts of this origin only, and links to the document without JavaScript', async () => {
   const response = await fetch(`${baseUrl}/documentation`);
   const policy = response.headers.get('content-security-policy');
   expect(policy).toMatch(

@@ -2,66 +2,68 @@ import { z } from 'zod';
 import { IF_NONE_MATCH, type Operation, type OperationAnswer, UNCHANGED } from './operation.ts';
 import { VIEWER_SCRIPT_PATH } from './viewer.ts';
 
-/** What every process answers about itself, and these descriptions. */
+/** The operations that every process has, and the documentation itself. */
 
 const liveness = z.object({ status: z.literal('live') });
 const readiness = z.object({
   status: z.enum(['ready', 'not ready']),
-  draining: z.boolean().describe('Whether the process is about to stop.'),
+  draining: z.boolean().describe('Whether the process is shutting down.'),
   dependencies: z
     .array(
       z.object({
-        name: z.string(),
-        up: z.boolean(),
-        since: z.iso.datetime({ precision: 3 }).describe('Since when it is up or down, in UTC.'),
+        name: z.string().describe('Name of the dependency, such as `bus`.'),
+        up: z.boolean().describe('Whether the dependency can be reached.'),
+        since: z.iso.datetime({ precision: 3 }).describe('Time of the last change of `up`, in UTC.'),
       }),
     )
-    .describe('What the process cannot work without.'),
+    .describe('The services that this process depends on.'),
 });
 
 const SINCE = '2026-01-05T08:00:00.000Z';
 
 /** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
 export const SERVICE: readonly Operation[] = [
-  operation('/healthz/live', 'Whether the process runs', {
-    description: 'For who restarts processes that hang.',
-    answers: [json(200, 'It runs.', liveness, { status: 'live' })],
+  operation('/healthz/live', 'Liveness probe', {
+    description: 'Returns 200 while the process responds to requests.',
+    answers: [json(200, 'Live.', liveness, { status: 'live' })],
   }),
-  operation('/healthz/ready', 'Whether the process can do its work', {
-    description: 'Says which of the things that it needs is away, and since when.',
+  operation('/healthz/ready', 'Readiness probe', {
+    description:
+      'Returns the state of each dependency and the time of its last change. Returns 503 while a required dependency is unreachable or the process is shutting down.',
     answers: [
-      json(200, 'It can.', readiness, {
+      json(200, 'Ready.', readiness, {
         status: 'ready',
         draining: false,
         dependencies: [{ name: 'bus', up: true, since: SINCE }],
       }),
-      json(503, 'It cannot, or is about to stop.', readiness, {
+      json(503, 'Not ready or draining.', readiness, {
         status: 'not ready',
         draining: false,
         dependencies: [{ name: 'bus', up: false, since: SINCE }],
       }),
     ],
   }),
-  operation('/metrics', 'Counters and times, for Prometheus', {
-    description: 'The text format of Prometheus. It names no site and no person.',
+  operation('/metrics', 'Prometheus metrics', {
+    description:
+      'Returns all metrics in the Prometheus text format. Labels contain no site and no personal data.',
     answers: [
       text('text/plain', '# TYPE query_questions_total counter\nquery_questions_total{kind="live"} 3\n'),
     ],
   }),
-  operation('/openapi.json', 'This description, for programs', {
-    description: 'OpenAPI 3.1. Has an `ETag`.',
+  operation('/openapi.json', 'Get this document', {
+    description: 'Returns the API description in OpenAPI 3.1. Cacheable for 60 seconds, with an `ETag`.',
     answers: [
-      json(200, 'The document.', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+      json(200, 'The OpenAPI document.', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
       UNCHANGED,
     ],
   }),
-  operation('/documentation', 'This description, for people', {
+  operation('/documentation', 'Get the API documentation', {
     description:
-      'A page that searches this description, shows code and sends requests to this service. Has an `ETag`.',
+      'Returns a page to browse and search this document, with sample code and a form that sends requests. Cacheable for 60 seconds, with an `ETag`.',
     answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
   }),
-  operation(VIEWER_SCRIPT_PATH, 'The script of that page', {
-    description: 'Kept for an hour, and compressed for who takes that. Has an `ETag`.',
+  operation(VIEWER_SCRIPT_PATH, 'Get the script of the documentation page', {
+    description: 'Cacheable for one hour, with an `ETag`; compressed on request.',
     answers: [text('text/javascript', '(function(){…})()'), UNCHANGED],
   }),
 ];
@@ -93,5 +95,12 @@ function json(status: number, description: string, schema: z.ZodType, example: u
 }
 
 function text(contentType: string, example: string): OperationAnswer {
-  return { status: 200, description: 'As text.', contentType, schema: undefined, headers: [], example };
+  return {
+    status: 200,
+    description: 'The content as text.',
+    contentType,
+    schema: undefined,
+    headers: [],
+    example,
+  };
 }

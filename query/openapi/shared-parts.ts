@@ -1,6 +1,6 @@
 import type { AnswerHeader, ErrorStatus, Operation } from './operation.ts';
 
-/** What operations have in common: how a client says who it is, headers of answers, refusals. */
+/** Parts that operations share: authentication, response headers and errors. */
 
 export const SECURITY_SCHEMES = {
   clientId: {
@@ -8,28 +8,38 @@ export const SECURITY_SCHEMES = {
     in: 'header',
     name: 'service-client-id',
     description:
-      "The client's id, a UUID. Every header that begins with `service-` may be called `openpanel-` instead, as the published SDKs call it.",
+      'The client id, a UUID. The prefix `openpanel-` may replace `service-` in every header name, for compatibility with published SDKs.',
   },
   clientSecret: {
     type: 'apiKey',
     in: 'header',
     name: 'service-client-secret',
     description:
-      "The client's secret, `sec_` and 40 hexadecimal digits. Not for pages: everybody can read it there.",
+      'The client secret: `sec_` followed by 40 hexadecimal digits. Never put it in a web page, where visitors can read it.',
   },
 } as const;
+
+/** States at the end of each operation's description which clients may call it. */
+export const CALLERS: Readonly<Record<Operation['access'], string>> = {
+  root: '**Client:** root.',
+  read: '**Client:** read (its own site) or root (any site of its team).',
+  sender:
+    '**Client:** any type, with its secret, or with the client id only from an allowed origin of the site.',
+  public: '**Client:** none required.',
+};
 
 type Security = readonly Readonly<Record<string, readonly string[]>>[];
 const BOTH = { clientId: [], clientSecret: [] };
 
-/** What an operation asks for: one of these. */
+/** The security requirements of an operation; one of them must be met. */
 export const SECURITY: Readonly<Record<Operation['access'], Security>> = {
-  secret: [BOTH],
+  root: [BOTH],
+  read: [BOTH],
   sender: [BOTH, { clientId: [] }],
   public: [],
 };
 
-/** Headers as they are sent, by what they are for. */
+/** The header names behind each group of response headers. */
 export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
   RateLimit: ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
   'Retry-After': ['Retry-After'],
@@ -38,35 +48,36 @@ export const HEADER_NAMES: Readonly<Record<AnswerHeader, readonly string[]>> = {
   'x-next-cursor': ['x-next-cursor'],
 };
 
-/** Headers of answers. */
+/** The response headers by name. */
 export const HEADERS = {
   'RateLimit-Limit': {
     description:
-      'Requests that a client may send in ten seconds. The limit is approximate: ten seconds that span two windows can allow more, and several processes of the service share what they count with a delay of a fraction of a second. Also sent as `x-ratelimit-limit`.',
+      'Requests that the client may send in 10 seconds. The limit is approximate: 10 seconds that span two windows can allow more, and processes of the service share their counts with a delay of a fraction of a second. Also sent as `x-ratelimit-limit`.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
-    description: 'Requests that are left now. Also sent as `x-ratelimit-remaining`.',
+    description: 'Requests left in the current window. Also sent as `x-ratelimit-remaining`.',
     schema: { type: 'integer' },
   },
   'RateLimit-Reset': {
-    description: 'Seconds until more requests are left than now. Also sent as `x-ratelimit-reset`.',
+    description: 'Seconds until more requests are available. Also sent as `x-ratelimit-reset`.',
     schema: { type: 'integer' },
   },
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer' } },
   ETag: {
-    description: 'Which version this is; an `If-Match` of a change names it.',
+    description:
+      'The version of the response. Send it as `If-Match` with a change, or as `If-None-Match` with a request for a static file.',
     schema: { type: 'string' },
   },
   'service-version': { description: 'The release of the service.', schema: { type: 'string' } },
   'x-next-cursor': {
-    description: 'The `cursor` of the next page. It is not there where this is the last one.',
+    description: 'The `cursor` of the next page. Absent on the last page.',
     schema: { type: 'string' },
   },
 } as const;
 
-/** A refusal: what it is called among the components, when it comes, with what, and one of them. */
-export interface Reject {
+/** A common error response: its component name, its description and headers, and an example. */
+export interface ErrorResponse {
   readonly name: string;
   readonly description: string;
   readonly headers: readonly AnswerHeader[];
@@ -74,46 +85,47 @@ export interface Reject {
   readonly error: string;
 }
 
-export const REFUSALS: Readonly<Record<ErrorStatus, Reject>> = {
+export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   400: {
     name: 'BadRequest',
-    description: 'Something cannot be understood; the message begins with the field that is wrong.',
+    description: 'The request is invalid. The message starts with the name of the invalid field.',
     headers: [],
     error: 'Bad Request',
-    message: 'range: 7d contradicts startDate and endDate; leave it out or say custom',
+    message: 'limit: expected a whole number from 1 to 1000',
   },
   401: {
     name: 'Unauthorized',
     description:
-      'No client is named, the secret is missing or wrong, or the origin is none that the site lists.',
+      'The client id is missing or unknown, the secret is missing or wrong, or the origin is not allowed by the site.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
   },
   403: {
     name: 'Forbidden',
-    description: 'The client is known, and may not do this.',
+    description: 'The client is valid but not allowed to do this.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',
   },
   404: {
     name: 'NotFound',
-    description: "There is no such thing, or it is another team's.",
+    description: 'The resource does not exist, or belongs to another team.',
     headers: [],
     error: 'Not Found',
     message: 'no such site: "shop"',
   },
   412: {
     name: 'PreconditionFailed',
-    description: 'It was changed since the version that `If-Match` names; read it again.',
+    description:
+      'The record has changed since the version in `If-Match`. Read it again and repeat the change.',
     headers: [],
     error: 'Precondition Failed',
-    message: 'if-match: it was changed since; read it again',
+    message: 'if-match: the record has changed; read it again',
   },
   413: {
     name: 'TooLarge',
-    description: 'The body is too large.',
+    description: 'The body exceeds the size limit.',
     headers: [],
     error: 'Payload Too Large',
     message: 'the body is larger than 65536 bytes',
@@ -121,28 +133,28 @@ export const REFUSALS: Readonly<Record<ErrorStatus, Reject>> = {
   415: {
     name: 'NotJson',
     description:
-      'The body is not said to be JSON. `text/plain` that holds JSON is taken, as beacons send it.',
+      'The content type is not JSON. JSON sent as `text/plain` is accepted, for `navigator.sendBeacon`.',
     headers: [],
     error: 'Unsupported Media Type',
     message: 'content-type: expected application/json, not "text/xml"',
   },
   429: {
     name: 'TooManyRequests',
-    description: 'Too many requests. Retry after the seconds in `Retry-After`.',
+    description: 'The rate limit is exceeded. Wait for the seconds in `Retry-After`.',
     headers: ['RateLimit', 'Retry-After'],
     error: 'Too Many Requests',
     message: 'too many requests; retry after the time in Retry-After',
   },
   500: {
     name: 'InternalServerError',
-    description: 'The service failed; it is in its log.',
+    description: 'An internal error. The details are in the log of the service.',
     headers: [],
     error: 'Internal Server Error',
     message: 'the service failed; the error has been logged',
   },
   503: {
     name: 'Unavailable',
-    description: 'It cannot be done now, and nothing is wrong with the request; try again.',
+    description: 'The service is temporarily unable to respond. The request is valid; try again.',
     headers: ['Retry-After'],
     error: 'Service Unavailable',
     message: 'the store cannot be reached now',

@@ -4,132 +4,138 @@ import { batchSchema, bodySchema } from '../../ingest/track-schema.ts';
 import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
 
 /**
- * The bodies of `/track` as JSON Schema: those of `ingest/track-schema.ts`, with what its fields mean. The parts of it
- * that are code there, `properties`, are described here.
+ * The bodies of `/track` as JSON Schema: those of `ingest/track-schema.ts` with descriptions. Code there reads
+ * `properties`, so its schema is defined here.
  */
 
-/** What each `type` of body is called, and what it does. */
+/** The component name and the description of each body type. */
 const TYPES: Readonly<Record<string, { readonly name: string; readonly does: string }>> = {
   track: { name: 'TrackEvent', does: 'Records an event.' },
   identify: {
     name: 'Identify',
-    does: 'Says who a profile is: given fields replace what was, properties are merged into those that were.',
+    does: 'Creates or updates a profile. Given fields replace the stored ones; properties are merged.',
   },
   increment: {
     name: 'Increment',
-    does: 'Adds to a number among the properties of a profile. Calls at once lose no step; profile and property are made where there is none.',
+    does: 'Adds to a numeric property of a profile. Concurrent calls lose no step. Creates the profile and the property when they do not exist.',
   },
-  decrement: { name: 'Decrement', does: 'The same, taken away.' },
+  decrement: {
+    name: 'Decrement',
+    does: 'Subtracts from a numeric property of a profile. Otherwise the same as `increment`.',
+  },
   group: {
     name: 'UpsertGroup',
-    does: 'Makes a group, or changes one: given fields replace, properties are merged.',
+    does: 'Creates or updates a group. Given fields replace the stored ones; properties are merged.',
   },
   assign_group: {
     name: 'AssignGroup',
-    does: 'Makes a profile a member of groups besides those that it is in.',
+    does: 'Adds a profile to groups. Its other memberships stay.',
   },
   alias: {
     name: 'Alias',
-    does: 'Events and sessions of `alias` count as those of `profileId` from then on. What was recorded before keeps its name.',
+    does: 'From now on, events and sessions of `alias` count as those of `profileId`. Events recorded before do not change.',
   },
 };
 
 const HEAD: Readonly<Record<string, string>> = {
-  type: 'What the body is.',
-  clientId: 'The client, where no header names it.',
-  clientSecret: 'Its secret, where no header has it.',
-  projectId: 'The site, which a root client has to name.',
+  type: 'The type of the body.',
+  clientId: 'The client id. Used when no header names the client.',
+  clientSecret: 'The client secret. Used when no header carries it.',
+  projectId: 'The site. Required for root clients, which are not bound to a site.',
 };
 
-/** Of fields that mean the same in every type. */
+/** Descriptions of fields that mean the same in every type. */
 const SHARED: Readonly<Record<string, string>> = {
-  profileId: "The person, by the site's own name or number for it.",
+  profileId: 'The id of the profile: a string or number of your choice.',
   eventId:
-    'The same id of the same site within 24 hours counts once, and is answered as the first was. Goes before the header `Idempotency-Key`.',
+    'An idempotency key. The same id on the same site within 24 hours counts once and returns the first response. Takes precedence over the header `Idempotency-Key`.',
 };
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   track: {
-    name: 'What happened. `screen_view` is a page or screen, `revenue` is money; `session_start` and `session_end` are recorded by the service itself and refused.',
-    groups: 'Ids of groups that the event belongs to.',
+    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment. `session_start` and `session_end` are reserved and rejected.',
+    groups: 'Ids of the groups that the event belongs to.',
   },
-  identify: { avatar: 'The address of a picture.' },
-  increment: { property: 'Dots lead into nested properties.', value: '1 where it is not given.' },
-  decrement: { property: 'Dots lead into nested properties.', value: '1 where it is not given.' },
+  identify: { avatar: 'The URL of a picture.' },
+  increment: {
+    property: 'The name of the property. Dots address nested properties.',
+    value: 'The step. Default: 1.',
+  },
+  decrement: {
+    property: 'The name of the property. Dots address nested properties.',
+    value: 'The step. Default: 1.',
+  },
   group: {
-    id: "The site's own name or number for the group.",
-    type: 'What kind of group it is: company, team, …',
+    id: 'The id of the group: a string or number of your choice.',
+    type: 'The type of the group, such as `company`.',
   },
   assign_group: {
-    groupIds: 'Ids of groups.',
-    profileId: "The person; the visitor's device where it is not given.",
+    groupIds: 'Ids of the groups to join.',
+    profileId: 'The id of the profile. Default: the device id of the visitor.',
   },
-  alias: { alias: 'The other name of the same person.' },
+  alias: { alias: 'The other id of the same person.' },
 };
 
-const ownedProperties = {
-  __deviceId: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('The device, instead of the one that is derived.'),
+const PROPERTIES_DESCRIPTION =
+  'Custom properties, any JSON. Nested keys are joined with dots; values are stored as text. Maximum: 256 keys, 4 KiB per value. The reserved keys listed here are read and not stored as properties.';
+
+const reservedProperties = {
+  __deviceId: z.string().min(1).max(64).optional().describe('Overrides the derived device id.'),
   __ip: z
     .string()
     .optional()
     .describe(
-      "The visitor's address, from a caller with a secret. It is used for place and device, and not kept.",
+      "The visitor's IP address, used only with a valid secret. Used for location and device id; never stored.",
     ),
 };
 
-const properties = z
-  .looseObject(ownedProperties)
-  .describe(
-    'Any JSON. Nested keys are joined by dots, values are kept as text: at most 256, of at most 4 KiB. What is named here is read and not kept as a property.',
-  );
+const properties = z.looseObject(reservedProperties).describe(PROPERTIES_DESCRIPTION);
 
 const eventProperties = z
   .looseObject({
     __path: z
       .string()
       .optional()
-      .describe('The full address of the page, or its path; origin, query and hash are taken from it.'),
-    __referrer: z.string().optional().describe('The address of the page before.'),
+      .describe('The full URL of the page, or its path. Origin, path, query and hash are taken from it.'),
+    __referrer: z.string().optional().describe('The URL of the referring page.'),
     __title: z.string().optional().describe('The title of the page.'),
     __timestamp: z
       .union([z.string(), z.number()])
       .optional()
       .describe(
-        'When it happened: ISO 8601 or milliseconds since 1970. More than a minute ahead is taken as now; older than 7 days needs a secret.',
+        'The time of the event: ISO 8601, or milliseconds since 1970. A time more than 1 minute in the future is replaced by the current time. A time more than 7 days in the past needs a secret.',
       ),
-    ...ownedProperties,
+    ...reservedProperties,
     __amount: z
       .union([z.number().min(0), z.string()])
       .optional()
       .describe(
-        'Of a `revenue`: major units of the currency, a number or decimal text. Not beside `__revenue`.',
+        'For `revenue`: the amount in major units of the currency, a number or decimal string. Do not combine with `__revenue`.',
       ),
     __revenue: z
       .number()
       .int()
       .min(0)
       .optional()
-      .describe('Of a `revenue`: the same in minor units, such as cents.'),
-    __currency: z.string().optional().describe("Of a `revenue`: ISO 4217; the site's where it is not given."),
+      .describe('For `revenue`: the amount in minor units, such as cents.'),
+    __currency: z
+      .string()
+      .optional()
+      .describe('For `revenue`: ISO 4217 code. Default: the currency of the site.'),
     __orderId: z
       .union([z.string(), z.number()])
       .optional()
-      .describe('Of a `revenue`: the order. The same order counts once per site, for ever.'),
+      .describe('For `revenue`: the order id. An order counts once per site, without a time limit.'),
     __refund: z
       .boolean()
       .optional()
-      .describe('Of a `revenue`: gives back the amount, or the whole order without one. Needs `__orderId`.'),
+      .describe(
+        'For `revenue`: refunds the amount, or the whole order when no amount is given. Requires `__orderId`.',
+      ),
   })
-  .describe(
-    'Any JSON. Nested keys are joined by dots, values are kept as text: at most 256, of at most 4 KiB. What is named here is read and not kept as a property.',
-  );
+  .describe(PROPERTIES_DESCRIPTION);
 
-/** The schemas of a body, by name: `TrackBody`, and each type of it. */
+/** The schemas of `TrackBody` and of each body type, by name. */
 export function trackBodySchemas(): Readonly<Record<string, JsonSchema>> {
   const EventProperties = jsonSchemaOf(eventProperties, 'input');
   const Properties = jsonSchemaOf(properties, 'input');

@@ -1,4 +1,4 @@
-/** The viewer in our colours and the system's fonts; `light-mode` and `dark-mode` are as the reader's system has it. */
+/** The viewer in our colors and the system fonts. `light-mode` and `dark-mode` follow the preference of the system. */
 export const VIEWER_STYLE = `
 :root { color-scheme: light dark; --scalar-font: system-ui, sans-serif; --scalar-font-code: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; }
 body { margin: 0; }

@@ -1,54 +1,55 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache-keys.ts';
-import type { StoreParameters } from '../../infra/store/store.ts';
 import type { FigureRow, Figures } from '../figures.ts';
-import type { History } from '../snapshot/history.ts';
+import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';
 import { type HashSet, hashSetOf, RollupCache } from './rollup-cache.ts';
 
 const SPANS_MAX = 10_000;
 
-/** What sums alone say of a span of time, and who its visitors are. */
-interface RollupBucket {
+/** What rollups say of a span of time, and its visitors. */
+export interface RollupBucket {
   readonly row: FigureRow;
   readonly visitors: HashSet;
 }
 
-/** What the sums of some hours say of a span, and of each of its buckets by where that begins. */
-interface RollupFigures {
+/** What rollups say of a span as a whole, and of each of its buckets by where the bucket begins. */
+export interface RollupFigures {
   readonly total: RollupBucket | undefined;
   readonly buckets: ReadonlyMap<number, RollupBucket>;
 }
 
-interface FinalizedRow extends FigureRow {
+interface RollupFiguresRow extends FigureRow {
   readonly isTotal: number;
   readonly edge: number;
   readonly visitors: number;
   readonly hashes: string;
 }
 
-/** What `metrics` keeps: figures of spans that are all summed up, and of spans that are so in part. */
+/** The cache of `metrics`: figures of finalized previous spans, and what rollups say of current spans. */
 export class FiguresCache {
-  readonly spans = new LRUCache<string, Figures>({ max: SPANS_MAX });
-  readonly sums: RollupCache<RollupFigures>;
+  readonly previous = new LRUCache<string, Figures>({ max: SPANS_MAX });
+  readonly rollups: RollupCache<RollupFigures>;
 
   constructor(visitorsMax?: number) {
-    this.sums = new RollupCache(visitorsMax);
+    this.rollups = new RollupCache(visitorsMax);
   }
 
-  /** Lets go of what is kept of a site. */
-  forget(storedId: string): void {
-    deleteKeys(this.spans, `${storedId} `);
-    this.sums.forget(storedId);
+  /** Evicts everything of a site. */
+  evict(storedId: string): void {
+    deleteKeys(this.previous, `${storedId} `);
+    this.rollups.evict(storedId);
   }
 }
 
-/** Asks for what the sums of hours say; with the visitors of the whole and of the buckets that begin at `openEdges`. */
+/** Runs a statement that answers with the figures of rollups, with at most `hashesMax` visitors of a row as hashes. */
 export async function askRollupFigures(
-  history: Pick<History, 'ask'>,
-  parameters: StoreParameters & { readonly openEdges: readonly number[]; readonly hashesMax: number },
+  history: StatementRunner,
+  { name, parameters }: Statement,
+  hashesMax: number,
 ): Promise<{ readonly answer: RollupFigures; readonly hashes: number }> {
-  const rows = await history.ask<FinalizedRow>('metrics-finalized', parameters, NO_SEAM);
+  const statement = { name, parameters: { ...parameters, hashesMax } };
+  const rows = await history.ask<RollupFiguresRow>(statement, NO_SEAM);
   const buckets = new Map<number, RollupBucket>();
   let total: RollupBucket | undefined;
   let hashes = 0;

@@ -5,14 +5,14 @@ const HOUR_MS = 3_600_000;
 const at = (hours: number) => hours * HOUR_MS;
 const hoursIn = (seconds: readonly number[]) => seconds.map((second) => second / 3600);
 
-test('hours that reach out of a span, or over an edge, are none of the whole ones', () => {
+test('hours that reach out of a span or over an edge are not whole', () => {
   const span = { fromMs: at(10.5), toMs: at(15.25) };
   expect(hoursIn(wholeSpans([span], [span.fromMs], HOUR_MS))).toEqual([11, 12, 13, 14]);
   expect(hoursIn(wholeSpans([span], [at(10.5), at(11.5), at(12.5)], HOUR_MS))).toEqual([13, 14]);
   expect(hoursIn(wholeSpans([span], [at(11), at(12)], HOUR_MS))).toEqual([11, 12, 13, 14]);
 });
 
-test('two spans that meet within an hour share none', () => {
+test('two spans that meet within an hour do not share it', () => {
   const previous = { fromMs: at(8), toMs: at(10.75) };
   const current = { fromMs: at(10.75), toMs: at(13) };
   expect(hoursIn(wholeSpans([previous, current], [previous.fromMs, current.fromMs], HOUR_MS))).toEqual([
@@ -20,11 +20,11 @@ test('two spans that meet within an hour share none', () => {
   ]);
 });
 
-test('a span within an hour has none', () => {
+test('a span within an hour has no whole hours', () => {
   expect(wholeSpans([{ fromMs: at(3.1), toMs: at(3.9) }], [], HOUR_MS)).toEqual([]);
 });
 
-test('whole days are those of UTC that a span holds from begin to end', () => {
+test('whole days are the UTC days that lie in a span', () => {
   const span = { fromMs: at(23), toMs: at(96) };
   expect(hoursIn(wholeSpans([span], [], 24 * HOUR_MS))).toEqual([24, 48, 72]);
   expect(hoursIn(wholeSpans([span], [at(50)], 24 * HOUR_MS))).toEqual([24, 72]);

@@ -4,14 +4,14 @@ import { FairQueue } from './fair-queue.ts';
 
 const LIMITS = { runningMax: 3, siteRunningMax: 2, waitingMax: 6, siteWaitingMax: 4 };
 
-/** Things that run until they are told to end, in the order in which they began. */
-function stage(turns: FairQueue) {
+/** Tasks that run until the test ends them, in the order in which they began. */
+function tasksOn(queue: FairQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   return {
     begun,
     ask: (name: string): Promise<void> =>
-      turns.take(name.slice(0, 1), () => {
+      queue.run(name.slice(0, 1), () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       }),
@@ -22,45 +22,45 @@ function stage(turns: FairQueue) {
   };
 }
 
-test('a site has no more running than it may, and what others ask does not wait for it', async () => {
-  const { begun, ask, end } = stage(new FairQueue(LIMITS));
-  const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'].map(ask);
+test('a site runs at most its share, and other sites do not wait for it', async () => {
+  const { begun, ask, end } = tasksOn(new FairQueue(LIMITS));
+  const tasks = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'].map(ask);
   expect(begun).toEqual(['a1', 'a2', 'b1']);
   await end('b1');
   expect(begun).toEqual(['a1', 'a2', 'b1', 'b2']);
   await end('a1');
   expect(begun.at(-1)).toBe('a3');
   for (const name of ['a2', 'a3', 'b2', 'a4']) await end(name);
-  await Promise.all(asked);
+  await Promise.all(tasks);
   expect(begun).toEqual(['a1', 'a2', 'b1', 'b2', 'a3', 'a4']);
 });
 
-test('beyond what may wait it is busy at once, first for the site that asks too much', async () => {
-  const { ask, end, begun } = stage(new FairQueue(LIMITS));
-  const asked = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'].map(ask);
+test('a full queue rejects at once, first the site that asks too much', async () => {
+  const { ask, end, begun } = tasksOn(new FairQueue(LIMITS));
+  const tasks = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'].map(ask);
   await expect(ask('a7')).rejects.toMatchObject({ reason: 'busy', status: 503 });
-  asked.push(...['b1', 'b2', 'c1'].map(ask));
+  tasks.push(...['b1', 'b2', 'c1'].map(ask));
   expect(begun).toEqual(['a1', 'a2', 'b1']);
   await expect(ask('d1')).rejects.toMatchObject({ reason: 'busy', status: 503 });
   while (begun.length < 9) for (const name of begun) await end(name);
   for (const name of begun) await end(name);
-  await Promise.all(asked);
+  await Promise.all(tasks);
 });
 
-test('one that fails gives its turn back', async () => {
-  const turns = new FairQueue({ ...LIMITS, runningMax: 1 });
-  await expect(turns.take('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await turns.take('a', () => Promise.resolve(7))).toBe(7);
+test('a task that fails releases its capacity', async () => {
+  const queue = new FairQueue({ ...LIMITS, runningMax: 1 });
+  await expect(queue.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await queue.run('a', () => Promise.resolve(7))).toBe(7);
 });
 
-test('whatever ends when, limits hold and everybody gets a turn', async () => {
+test('limits hold and every task runs, in whatever order tasks end', async () => {
   const seeded = new SeededRandom(7);
-  const turns = new FairQueue({ runningMax: 4, siteRunningMax: 2, waitingMax: 1_000, siteWaitingMax: 1_000 });
+  const queue = new FairQueue({ runningMax: 4, siteRunningMax: 2, waitingMax: 1_000, siteWaitingMax: 1_000 });
   const running = new Map<string, number>();
   let done = 0;
   const all = Array.from({ length: 400 }, () => {
     const site = 'abcd'[seeded.below(4)] ?? 'a';
-    return turns.take(site, async () => {
+    return queue.run(site, async () => {
       running.set(site, (running.get(site) ?? 0) + 1);
       expect(running.get(site)).toBeLessThanOrEqual(2);
       expect([...running.values()].reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4);
@@ -72,5 +72,5 @@ test('whatever ends when, limits hold and everybody gets a turn', async () => {
   });
   await Promise.all(all);
   expect(done).toBe(400);
-  expect(turns.waiting).toBe(0);
+  expect(queue.waiting).toBe(0);
 });

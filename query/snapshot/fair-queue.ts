@@ -1,25 +1,24 @@
 import { RejectError } from '../reject.ts';
 
+/** Bounds of a queue, for all sites together and for one site. */
 export interface FairQueueLimits {
-  /** That run at a time. */
   readonly runningMax: number;
-  /** Of one site: what others ask finds a turn, however much it asks. */
+  /** Leaves capacity for other sites, however much one site asks. */
   readonly siteRunningMax: number;
-  /** That wait for their turn. */
   readonly waitingMax: number;
   readonly siteWaitingMax: number;
 }
 
-interface Waiting {
+interface WaitingTask {
   readonly site: string;
   readonly begin: () => void;
 }
 
-/** Whose turn it is: who waits longest, among the sites that have not as many running as they may. */
+/** Runs a limited number of tasks at a time: next is the longest waiting one whose site is below its limit. */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #running = new Map<string, number>();
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingTask[] = [];
   #count = 0;
 
   constructor(limits: FairQueueLimits) {
@@ -31,21 +30,21 @@ export class FairQueue {
   }
 
   /**
-   * Does something in turn.
-   * @throws {RejectError} 503 `busy` at once, when too many wait already, of all sites or of this one
+   * Runs a task as soon as the limits allow.
+   * @throws {RejectError} 503 `busy`, at once, when too many tasks wait, of all sites or of this one
    */
-  async take<T>(site: string, act: () => Promise<T>): Promise<T> {
+  async run<T>(site: string, task: () => Promise<T>): Promise<T> {
     if (this.#mayRun(site)) this.#begin(site);
     else await this.#wait(site);
     try {
-      return await act();
+      return await task();
     } finally {
       this.#end(site);
     }
   }
 
-  /** The same for what ends by a call, which is to be made once. */
-  async begin(site: string): Promise<() => void> {
+  /** Begins a task that ends when the caller calls the result, which it must do exactly once. Rejects as `run` does. */
+  async acquire(site: string): Promise<() => void> {
     if (this.#mayRun(site)) this.#begin(site);
     else await this.#wait(site);
     return () => this.#end(site);
@@ -59,8 +58,9 @@ export class FairQueue {
   #wait(site: string): Promise<void> {
     const { waitingMax, siteWaitingMax } = this.#limits;
     const ofSite = this.#waiting.reduce((count, waiting) => count + (waiting.site === site ? 1 : 0), 0);
-    if (this.#waiting.length >= waitingMax) throw new RejectError('busy', 'too many questions wait');
-    if (ofSite >= siteWaitingMax) throw new RejectError('busy', 'too many questions about this site wait');
+    if (this.#waiting.length >= waitingMax) throw new RejectError('busy', 'too many questions are waiting');
+    if (ofSite >= siteWaitingMax)
+      throw new RejectError('busy', 'too many questions about this site are waiting');
     return new Promise((begin) => this.#waiting.push({ site, begin }));
   }
 
@@ -76,9 +76,9 @@ export class FairQueue {
     else this.#running.delete(site);
     const next = this.#waiting.findIndex((waiting) => this.#mayRun(waiting.site));
     if (next === -1) return;
-    // The turn is handed over before anybody else can take it.
-    for (const { site: whose, begin } of this.#waiting.splice(next, 1)) {
-      this.#begin(whose);
+    // The waiting task counts as running at once, before a new one can take its capacity.
+    for (const { site: nextSite, begin } of this.#waiting.splice(next, 1)) {
+      this.#begin(nextSite);
       begin();
     }
   }

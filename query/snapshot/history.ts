@@ -17,11 +17,11 @@ const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
-const TURNS = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
-/** A stream takes a thread of the store for as long as its reader takes, so there are always some left for questions. */
+const STATEMENT_QUEUE = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+/** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
 const STREAM_QUEUE = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
 
-/** Conditions on the rows of a statement; our own text, with its values bound. One that is left out always holds. */
+/** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
 export interface Conditions {
   /** On rows of events, for `$FILTER$`. */
   readonly events?: string;
@@ -31,20 +31,33 @@ export interface Conditions {
   readonly sessions?: string;
 }
 
-/** Our own text for the places of a statement that are meant for it. */
-export interface Pieces extends Conditions {
-  /** Columns of rows, for `$COLUMNS$`. */
+/** Text for the placeholders of a statement. All of it is ours: no text of a request ever becomes part of a statement. */
+export interface StatementTexts extends Conditions {
+  /** Columns of the rows, for `$COLUMNS$`. */
   readonly columns?: string;
-  /** The rows of a nested question, for `$ROWS$`. */
+  /** The rows of a subquery, for `$ROWS$`. */
   readonly rows?: string;
-  /** What is made of these, for `$FIGURE$`. */
+  /** The aggregate over those rows, for `$FIGURE$`. */
   readonly figure?: string;
-  /** The table of sums, for `$SUMS$`. */
-  readonly sums?: string;
+  /** The table of rollups, for `$ROLLUP_TABLE$`. */
+  readonly rollupTable?: string;
 }
 
-/** The same for a statement that answers in bytes. */
-export interface StreamedPieces extends Pieces {
+/** Values that a statement binds, with the `storedId` of the site. */
+export interface SiteParameters extends StoreParameters {
+  readonly site: string;
+}
+
+/** One statement of `sql/`, ready to run over a seam. */
+export interface Statement {
+  /** The name of its file in `sql/`, without `.sql`. */
+  readonly name: string;
+  readonly parameters: SiteParameters;
+  readonly texts?: StatementTexts;
+}
+
+/** Texts for a statement that answers in bytes. */
+export interface StreamTexts extends StatementTexts {
   /** Columns of the tables, for `$SOURCES$`. */
   readonly sources: string;
   /** For `$FORMAT$`. */
@@ -54,14 +67,14 @@ export interface StreamedPieces extends Pieces {
   readonly settings: StoreSettings;
 }
 
-/** One of the statements whose answers make a stream, one behind the other. */
+/** One of the statements whose answers make up a stream, one after the other. */
 export interface StreamedStatement {
   readonly parameters: StoreParameters;
   readonly seam: Seam;
-  readonly pieces: StreamedPieces;
+  readonly texts: StreamTexts;
 }
 
-/** What one statement may use up in the store. */
+/** What one statement may use in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
   readonly memoryMaxBytes: number;
@@ -69,39 +82,42 @@ export interface QuestionLimits {
 
 export interface HistoryOptions {
   readonly store: Pick<Store, 'query'>;
-  /** For streams, which may be silent for as long as nothing is found. */
+  /** For streams, which may be silent while the store finds nothing. Its timeout is longer. */
   readonly streams: Pick<Store, 'bytes'>;
-  /** False when the store is known to be away: a store that hangs is then not waited for by every question anew. */
+  /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
   readonly isReachable: () => boolean;
   readonly limits: QuestionLimits;
   readonly metrics: Metrics;
 }
 
-/** The store cannot be reached at all, which is when some questions are answered from memory. */
+/** The store cannot be reached. Some questions are then answered from memory. */
 export class StoreAwayError extends RejectError {
   constructor(cause: unknown) {
-    super('store-away', 'the store of history cannot be reached now', cause);
+    super('store-away', 'the store cannot be reached now', cause);
   }
 }
 
+/** What questions need of history to run statements. */
+export type StatementRunner = Pick<History, 'ask'>;
+
 interface Measures {
-  readonly asked: Counter;
+  readonly statements: Counter;
   readonly seconds: Histogram;
 }
 
 /**
- * Runs the statements of `sql/` over history and hot rows, so many at a time, each within its limits. Values come as
- * bound parameters; the statement's text is ours. Errors come as `RejectError`s that say what to do.
+ * Runs the statements of `sql/` over history and hot rows, a limited number at a time, each within its limits. Values are
+ * bound as parameters and the text of a statement is ours. Errors are `RejectError`s that say what the client can do.
  */
 export class History {
   readonly #store: Pick<Store, 'query'>;
   readonly #streams: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
   readonly #limits: QuestionLimits;
-  /** One statement for each question, by the name of its file in `sql/`. */
+  /** Statements by the name of their file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #turns = new FairQueue(TURNS);
+  readonly #queue = new FairQueue(STATEMENT_QUEUE);
   readonly #streamQueue = new FairQueue(STREAM_QUEUE);
 
   constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
@@ -109,37 +125,35 @@ export class History {
     this.#streams = streams;
     this.#isReachable = isReachable;
     this.#limits = limits;
-    const questions = readdirSync(STATEMENTS)
+    const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
       .map((file) => file.replace(/\.sql$/, ''));
-    this.#texts = new Map(questions.map((question) => [question, readStatement(question)]));
-    this.#measures = new Map(questions.map((question) => [question, measuresOf(question, metrics)]));
+    this.#texts = new Map(names.map((name) => [name, readStatement(name)]));
+    this.#measures = new Map(names.map((name) => [name, measuresOf(name, metrics)]));
   }
 
-  /** Throws a `StoreAwayError` when the store is known to be away, before anything else is fetched in vain. */
+  /** Throws a `StoreAwayError` when the store is known to be away, so that nothing else is fetched in vain. */
   rejectAway(): void {
     if (!this.#isReachable()) throw new StoreAwayError(undefined);
   }
 
-  /** The rows of an answer. Throws a `StoreAwayError` when the store was not reached. */
-  async ask<Row>(
-    question: string,
-    parameters: StoreParameters,
-    seam: Seam,
-    pieces: Pieces = {},
-  ): Promise<Row[]> {
-    const text = this.#textOf(question, pieces);
-    const measures = this.#measures.get(question);
+  /**
+   * The rows of an answer.
+   * @throws {RejectError} with the reason; a `StoreAwayError` when the store was not reached
+   */
+  async ask<Row>({ name, parameters, texts = {} }: Statement, seam: Seam): Promise<Row[]> {
+    const text = this.#textOf(name, texts);
+    const measures = this.#measures.get(name);
     this.rejectAway();
-    return this.#turns.take(String(parameters.site), async () => {
+    return this.#queue.run(parameters.site, async () => {
       const startedAt = performance.now();
-      measures?.asked.add();
+      measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
-        const statement = withHotRows(text, seam);
-        return await this.#store.query<Row>(statement, bound, this.#settings(statement.length));
+        const sql = withHotRows(text, seam);
+        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length));
       } catch (error) {
-        throw this.#refusalOf(error);
+        throw this.#rejectFor(error);
       } finally {
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
@@ -147,73 +161,76 @@ export class History {
   }
 
   /**
-   * The bytes of the answers to one question in the formats that the statements name, as the store makes them and no faster
-   * than they are taken, for as long as that takes. Few run at once; see `ask` for errors.
+   * The bytes of several answers, one after the other, in the formats that the statements name. They come as the store
+   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once; errors as for `ask`.
    */
   async *stream(
-    question: string,
+    name: string,
     site: string,
     statements: readonly StreamedStatement[],
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const end = await this.#streamQueue.begin(site);
+    const release = await this.#streamQueue.acquire(site);
     try {
-      for (const statement of statements) yield* this.#streamOne(question, statement);
+      for (const statement of statements) yield* this.#streamOne(name, statement);
     } finally {
-      end();
+      release();
     }
   }
 
   async *#streamOne(
-    question: string,
-    { parameters, seam, pieces }: StreamedStatement,
+    name: string,
+    { parameters, seam, texts }: StreamedStatement,
   ): AsyncGenerator<Buffer, void, void> {
-    const text = this.#textOf(question, pieces)
-      .replaceAll('$SOURCES$', () => pieces.sources)
-      .replaceAll('$ORDER$', () => pieces.order)
-      .replaceAll('$FORMAT$', () => pieces.format);
-    const measures = this.#measures.get(question);
+    const text = this.#textOf(name, texts)
+      .replaceAll('$SOURCES$', () => texts.sources)
+      .replaceAll('$ORDER$', () => texts.order)
+      .replaceAll('$FORMAT$', () => texts.format);
+    const measures = this.#measures.get(name);
     const startedAt = performance.now();
-    measures?.asked.add();
+    measures?.statements.add();
     try {
       const bound = { ...parameters, flushed: seam.flushed };
-      const statement = withHotRows(text, seam);
-      const settings = { ...this.#settings(statement.length), ...pieces.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(statement, bound, settings);
+      const sql = withHotRows(text, seam);
+      const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
+      yield* this.#streams.bytes(sql, bound, settings);
     } catch (error) {
-      throw this.#refusalOf(error);
+      throw this.#rejectFor(error);
     } finally {
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
     }
   }
 
   #textOf(
-    question: string,
+    name: string,
     {
       columns = '',
       rows = '',
       figure = '',
-      sums = '',
+      rollupTable = '',
       events = ALWAYS,
       hotEvents = ALWAYS,
       sessions = ALWAYS,
-    }: Pieces,
+    }: StatementTexts,
   ): string {
-    return must(this.#texts.get(question), `no statement ${question}`)
+    return must(this.#texts.get(name), `no statement ${name}`)
       .replaceAll('$COLUMNS$', () => columns)
       .replaceAll('$ROWS$', () => rows)
       .replaceAll('$FIGURE$', () => figure)
-      .replaceAll('$SUMS$', () => sums)
+      .replaceAll('$ROLLUP_TABLE$', () => rollupTable)
       .replaceAll('$FILTER$', () => events)
       .replaceAll('$HOT_FILTER$', () => hotEvents)
       .replaceAll('$SESSION_FILTER$', () => sessions);
   }
 
-  /** The store's own limit may be overrun where it does not look at the time; then the connection is given up. */
-  #refusalOf(error: unknown): unknown {
-    const isGivenUp =
-      error instanceof StoreError && error.code === undefined && /timeout/i.test(error.message);
-    return isGivenUp && this.#isReachable() ? tooSlow(error) : rejectOf(error);
+  /**
+   * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
+   * its time where the store does not check it.
+   */
+  #rejectFor(error: unknown): unknown {
+    if (!(error instanceof StoreError)) return error;
+    if (error.failure === 'timeout' && this.#isReachable()) return tooSlow(error);
+    return rejectOf(error);
   }
 
   #settings(textBytes: number): Record<string, number> {
@@ -222,36 +239,34 @@ export class History {
       max_query_size: textBytes + PARAMETERS_MAX_BYTES,
       max_execution_time: Math.ceil(this.#limits.timeMaxMs / 1000),
       max_memory_usage: this.#limits.memoryMaxBytes,
-      // Rather slow than refused: many groups, and what is sorted, go to the disk before the limit is met.
+      // Better slow than rejected: large groupings and sorts go to disk before they reach the memory limit.
       max_bytes_before_external_group_by: Math.floor(this.#limits.memoryMaxBytes / 3),
       max_bytes_before_external_sort: Math.floor(this.#limits.memoryMaxBytes / 3),
-      // A filter compares texts as numbers; by default the last digit may be wrong.
+      // Filters compare text as numbers; by default the last digit may be wrong.
       precise_float_parsing: 1,
-      // Sets of sessions are large, and sorting one to look its ids up in an index takes longer than reading the rows.
+      // Sets of sessions are large: sorting one for index lookups takes longer than reading the rows.
       use_index_for_in_with_subqueries: 0,
     };
   }
 }
 
-function readStatement(question: string): string {
-  return withRollupTexts(readFileSync(join(STATEMENTS, `${question}.sql`), 'utf8'));
+function readStatement(name: string): string {
+  return withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {
   return {
-    asked: metrics.counter('query_statements_total', 'statements sent to the store', { question }),
+    statements: metrics.counter('query_statements_total', 'statements sent to the store', { question }),
     seconds: metrics.seconds('query_statement_seconds', 'time of a statement in the store', { question }),
   };
 }
 
-/** What an error of the store means for the one who asked. */
-function rejectOf(error: unknown): unknown {
-  if (!(error instanceof StoreError)) return error;
+function rejectOf(error: StoreError): Error {
   if (error.code === CANNOT_COMPILE_REGEXP)
     return new RejectError('invalid', 'filters: a regular expression cannot be read', error);
   if (error.kind !== 'retryable') return error;
-  if (error.code === undefined) return new StoreAwayError(error);
-  if (error.code === MEMORY_LIMIT_EXCEEDED) return memoryReject(error);
+  if (error.failure !== 'server') return new StoreAwayError(error);
+  if (error.code === MEMORY_LIMIT_EXCEEDED) return outOfMemory(error);
   if (error.code === TIMEOUT_EXCEEDED) return tooSlow(error);
   return new RejectError('busy', 'the store cannot answer now', error);
 }
@@ -260,8 +275,8 @@ function tooSlow(error: StoreError): RejectError {
   return new RejectError('too-slow', 'the question took too long; ask for a shorter range', error);
 }
 
-/** Over its own limit a question can only be made smaller; over that of the whole store it may try again later. */
-function memoryReject(error: StoreError): RejectError {
-  if (/\btotal\b/i.test(error.message)) return new RejectError('busy', 'the store is short of memory', error);
+/** Over its own limit, a question has to become smaller; over the server's, the same question may succeed later. */
+function outOfMemory(error: StoreError): RejectError {
+  if (error.memoryLimit === 'total') return new RejectError('busy', 'the store is short of memory', error);
   return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);
 }

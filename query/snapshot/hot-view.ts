@@ -1,9 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import type { Histogram, Metrics } from '../../infra/metrics.ts';
+import { noteRetry } from '../../infra/concurrency/retry.ts';
+import type { Logger } from '../../infra/log.ts';
+import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import {
   decodeHotAnswer,
   encodeHotQuestion,
@@ -15,14 +18,16 @@ import {
 import { RejectError } from '../reject.ts';
 import { SharedFetch } from './shared-fetch.ts';
 
-/** A fetch serves questions that come this long after it began. */
+/** A fetch serves questions that come within this time of its start. */
 const REUSE_MS = 100;
-/** How long one owner may take before it is asked again; a restarted owner does not know of the first question. */
+/** How long one request may take before it is repeated: a restarted owner does not know the first one. */
 const TRY_MAX_MS = 1_000;
-/** How long a partition may be without an owner before a question is answered without it, or not at all. */
+/** How long a partition may be without an owner before a question is answered without it, or rejected. */
 const AWAY_MAX_MS = 3_000;
 const RETRY = { firstMs: 25, maxMs: 250 };
-/** Fetches that are kept at a time; each serves for a moment only. */
+/** Reasons that stay true if the owner is asked again: the minutes are gone, or the programs differ in version. */
+const FINAL_REASONS: ReadonlySet<string> = new Set(['not-held', 'unreadable']);
+/** Fetches in memory at a time; each serves for a moment only. */
 const FETCHES_MAX = 10_000;
 
 /** A partition whose owner gave no answer, and why. */
@@ -31,7 +36,7 @@ export interface AwayPartition {
   readonly reason: string;
 }
 
-/** What the owners said, one entry for each partition in order; undefined for those in `away`. */
+/** The answers of the owners, by partition; undefined for those in `away`. */
 export interface HotAnswers {
   readonly answers: readonly (HotAnswer | undefined)[];
   readonly away: readonly AwayPartition[];
@@ -42,23 +47,36 @@ export interface HotViewOptions {
   readonly partitions: number;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly log: Logger;
 }
 
 /**
- * What is in the memory of the partitions' owners, asked for when somebody wants to know. Questions for the same thing
- * at the same moment share one fetch; nothing is kept beyond that moment.
+ * What the owners of the partitions hold in memory, fetched when a question needs it. Questions for the same at the same
+ * moment share one fetch; nothing stays in memory beyond that moment.
  */
 export class HotView {
   readonly #bus: Pick<Bus, 'ask'>;
   readonly #partitions: number;
   readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #retries: Counter;
   readonly #seconds: Readonly<Record<HotQuestion['kind'], Histogram>>;
+  readonly #unreadable: Counter;
   readonly #fetches = new Map<string, SharedFetch<HotAnswers>>();
 
-  constructor({ bus, partitions, clock, metrics }: HotViewOptions) {
+  constructor({ bus, partitions, clock, metrics, log }: HotViewOptions) {
     this.#bus = bus;
     this.#partitions = partitions;
     this.#clock = clock;
+    this.#unreadable = metrics.counter(
+      'query_hot_unreadable_answers_total',
+      'Answers of partition owners that could not be read.',
+    );
+    this.#log = log;
+    this.#retries = metrics.counter(
+      'query_hot_fetch_retries_total',
+      'requests to the owner of a partition that were repeated',
+    );
     const seconds = (kind: string) =>
       metrics.seconds('query_hot_fetch_seconds', 'time to ask every owner of a partition', { kind });
     this.#seconds = {
@@ -112,21 +130,22 @@ export class HotView {
     try {
       return await this.#askOwners(question);
     } finally {
-      // Rows can be many megabytes: they are let go as soon as nobody may use them any more.
-      setTimeout(() => this.#forget(key), REUSE_MS + 1).unref();
+      // Rows can be many megabytes, so a fetch is evicted as soon as it is too old to share.
+      setTimeout(() => this.#evict(key), REUSE_MS + 1).unref();
     }
   }
 
   async #askOwners(question: HotQuestion): Promise<HotAnswers> {
     const startedAt = performance.now();
     const bytes = encodeHotQuestion(question);
-    const asked = Array.from({ length: this.#partitions }, (_, partition) =>
-      this.#askOwner(partition, question.kind, bytes, startedAt),
+    const results = await Promise.all(
+      Array.from({ length: this.#partitions }, (_, partition) =>
+        this.#askOwner(partition, question.kind, bytes, startedAt),
+      ),
     );
-    const answered = await Promise.all(asked);
     this.#seconds[question.kind].observe((performance.now() - startedAt) / 1000);
     const away: AwayPartition[] = [];
-    const answers = answered.map((answer, partition) => {
+    const answers = results.map((answer, partition) => {
       if (typeof answer !== 'string') return answer;
       away.push({ partition, reason: answer });
       return undefined;
@@ -134,7 +153,7 @@ export class HotView {
     return { answers, away };
   }
 
-  /** Asks until there is an answer or the partition was away for too long; then the reason. */
+  /** The answer of an owner, or the reason why it gave none within `AWAY_MAX_MS`. */
   async #askOwner(
     partition: number,
     kind: HotQuestion['kind'],
@@ -144,12 +163,17 @@ export class HotView {
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = AWAY_MAX_MS - (performance.now() - startedAt);
       const answer = await this.#askOnce(partition, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
-      // What an owner no longer holds it will not hold in a moment either.
-      if (typeof answer !== 'string' || answer === 'not-held') return answer;
+      if (typeof answer !== 'string' || FINAL_REASONS.has(answer)) return answer;
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
       if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
+      this.#noteRetry(partition, attempt, answer);
       await wait(pauseMs);
     }
+  }
+
+  #noteRetry(partition: number, attempt: number, reason: string): void {
+    const options = { operation: 'hot fetch', log: this.#log, fields: { partition }, retries: this.#retries };
+    noteRetry(options, attempt, reason);
   }
 
   async #askOnce(
@@ -164,21 +188,26 @@ export class HotView {
       return answer.head.kind === kind ? answer : 'contradictory';
     } catch (error) {
       if (error instanceof BusError && error.retryable) return error.reason;
+      if (error instanceof DecodeError) {
+        this.#unreadable.add();
+        return 'unreadable';
+      }
       throw error;
     }
   }
 
-  #forget(key: string): void {
+  #evict(key: string): void {
     if (this.#fetches.get(key)?.isIdle) this.#fetches.delete(key);
   }
 
   #makeRoom(): void {
-    for (const key of this.#fetches.keys()) this.#forget(key);
-    if (this.#fetches.size >= FETCHES_MAX) throw new RejectError('busy', 'too many sites are asked about');
+    for (const key of this.#fetches.keys()) this.#evict(key);
+    if (this.#fetches.size >= FETCHES_MAX)
+      throw new RejectError('busy', 'too many sites are queried at once');
   }
 }
 
-/** The heads of one kind, of those partitions that answered. */
+/** The heads of one kind, from the partitions that answered. */
 export function headsOf<Kind extends HotHead['kind']>(
   { answers }: HotAnswers,
   kind: Kind,

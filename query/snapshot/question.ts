@@ -1,8 +1,10 @@
 import type { Site } from '../../infra/accounts/accounts.ts';
 import { RejectError } from '../reject.ts';
+import { type Range, type RangeQuestion, rangeOf } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
 import type { History } from './history.ts';
 import type { HotAnswers, HotView } from './hot-view.ts';
+import { type Seam, seamOf } from './seam.ts';
 
 /** What questions are answered from. */
 export interface Sources {
@@ -10,20 +12,51 @@ export interface Sources {
   readonly hot: HotView;
 }
 
-/** Of which site, and when: the site, its zone, and the time of the question. */
-export interface Asked {
+/** What a question over history and hot rows needs of the sources. */
+export interface SeamSources {
+  readonly history: Pick<History, 'ask' | 'rejectAway'>;
+  readonly hot: Pick<HotView, 'rows'>;
+}
+
+/** What a question is about: the site, its time zone, and the time of the question. */
+export interface QuestionScope {
   readonly site: Site;
   readonly zone: Zone;
   readonly nowMs: number;
 }
 
-/** Throws when a partition's owner gave no answer, unless an answer without it was asked for. */
+/**
+ * The requested range, as the site's clocks see it.
+ * @throws {RejectError} 400 when the parameters name no range
+ */
+export function requestedRange(query: RangeQuestion, { zone, nowMs }: QuestionScope): Range {
+  const range = rangeOf(query, nowMs, zone);
+  if ('kind' in range) throw new RejectError('invalid', range.message);
+  return range;
+}
+
+/**
+ * Fetches the hot rows of the site and makes the seam from them.
+ * @throws {RejectError} 503 when the store is away; or an owner, unless the question has `partial`
+ */
+export async function openSeam(
+  { history, hot }: SeamSources,
+  { site }: Pick<QuestionScope, 'site'>,
+  { partial }: { readonly partial: boolean },
+): Promise<Seam> {
+  history.rejectAway();
+  const answers = await hot.rows(site.storedId);
+  rejectAway(answers, partial);
+  return seamOf(answers);
+}
+
+/** Throws when an owner gave no answer, unless the question has `partial`. */
 export function rejectAway({ away, answers }: HotAnswers, partial: boolean): void {
   const first = away[0];
   if (first === undefined || partial) return;
   const which = away.map(({ partition }) => partition).join(', ');
   throw new RejectError(
     'partition-away',
-    `part ${which} of ${answers.length} cannot be reached now (${first.reason}); partial=true answers without it`,
+    `partition ${which} of ${answers.length} cannot be reached (${first.reason}); partial=true answers without it`,
   );
 }

@@ -4,7 +4,7 @@ import { exportQuery } from '../api.ts';
 import { answerExport } from '../export/events.ts';
 import { metricsOf } from '../figures.ts';
 import { readParameters } from '../http/parameters.ts';
-import { historyFigures } from '../insights/history-figures.ts';
+import { historyFigures } from '../insights/metrics.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { addTraffic } from '../testing/model-traffic.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
@@ -33,7 +33,7 @@ function customRange() {
   return range;
 }
 
-/** Runs `step` again and again until `until` has settled. */
+/** Repeats `step` until `until` has resolved. */
 async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>): Promise<number> {
   let done = false;
   const end = until.finally(() => {
@@ -48,12 +48,12 @@ async function meanwhile(until: Promise<unknown>, step: () => Promise<unknown>):
   return steps;
 }
 
-test('law 4: history and hot are every event and session once, whatever lands or merges between the two reads', async () => {
+test('law 4: history and hot rows hold every event and session once, whatever lands or merges between the two reads', async () => {
   const seed = Number(process.env.SEED ?? 20_261_121);
   const seeded = new SeededRandom(seed);
   const partitions = new OwnedPartitions(2);
   const range = customRange();
-  const question = { projectId: 'site', filters: [] };
+  const question = { projectId: 'site', filters: [], range };
   let reads = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let cuts = 0; cuts < 3; cuts += 1) {
@@ -64,7 +64,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
     const sessions = partitions.owners.flatMap((owner) => owner.sessions());
     const ours = sessions.filter(({ projectId }) => projectId === 'site');
     const expected = recount(range, partitions.events('site'), ours, 'EUR');
-    // Views of what is hot, taken before, between and after the flushes: each must stay right for ever after.
+    // Hot views taken before, between and after the flushes: each must stay right for ever.
     const seams: Seam[] = [seamOf(await partitions.hotView().rows('site'))];
     const landing = Promise.all(
       partitions.owners.map(async (owner) => {
@@ -80,7 +80,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
       meanwhile(landing, async () => {
         const seam = reader === 0 ? seams[0] : seams[seeded.below(seams.length)];
         if (seam === undefined) return;
-        const figures = await historyFigures(store.history, question, range, seam);
+        const figures = await historyFigures(store.history, question, seam);
         expect(metricsOf(figures.current, 'EUR'), `seed ${seed}`).toEqual(expected.metrics);
         expect(metricsOf(figures.previous, 'EUR'), `seed ${seed}`).toEqual(expected.previous);
       }),
@@ -90,7 +90,7 @@ test('law 4: history and hot are every event and session once, whatever lands or
       reads += count;
     }
     for (const seam of seams) {
-      const figures = await historyFigures(store.history, question, range, seam);
+      const figures = await historyFigures(store.history, question, seam);
       expect(metricsOf(figures.current, 'EUR'), `seed ${seed}`).toEqual(expected.metrics);
       expect(
         figures.buckets.map((bucket, index) => ({
@@ -113,12 +113,12 @@ test('every page and the count of an export are of one state, while flushes land
     .events('site')
     .sort((a, b) => b.atMs - a.atMs || (a.id.padStart(32, '0') < b.id.padStart(32, '0') ? -1 : 1))
     .map(({ id }) => id.padStart(32, '0'));
-  const asked = { site: modelSite('site'), zone, nowMs: TO_MS };
+  const scope = { site: modelSite('site'), zone, nowMs: TO_MS };
   const readAll = async () => {
     const ids: string[] = [];
     for (let page = 1, pages = 1; page <= pages; page += 1) {
       const query = readParameters(`page=${page}&limit=97`, exportQuery);
-      const answer = await answerExport({ history: store.history, hot: partitions.hotView() }, asked, query);
+      const answer = await answerExport({ history: store.history, hot: partitions.hotView() }, scope, query);
       pages = answer.meta.pages;
       expect(answer.meta.totalCount).toBe(expected.length);
       expect(answer.meta.count).toBe(answer.data.length);

@@ -2,19 +2,19 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
 import { SharedFetch } from './shared-fetch.ts';
 
-interface Pending {
+interface PendingFetch {
   readonly resolve: (value: number) => void;
   readonly reject: (error: Error) => void;
 }
 
 function fixture() {
   const clock = new ManualClock(1_000);
-  const pending: Pending[] = [];
+  const pending: PendingFetch[] = [];
   const fetch = () => new Promise<number>((resolve, reject) => pending.push({ resolve, reject }));
   return { clock, pending, shared: new SharedFetch(fetch, clock, 100) };
 }
 
-test('whoever asks within the reuse time of its start shares a fetch, also when it has ended', async () => {
+test('questions within the reuse time of its start share a fetch, even when it has ended', async () => {
   const { clock, pending, shared } = fixture();
   const first = shared.get();
   clock.advance(100);
@@ -27,7 +27,7 @@ test('whoever asks within the reuse time of its start shares a fetch, also when 
   expect(await later).toBe(2);
 });
 
-test('who comes later than that waits for the fetch in flight and shares the next one', async () => {
+test('later questions wait for the fetch in flight and share the next one', async () => {
   const { clock, pending, shared } = fixture();
   const first = shared.get();
   clock.advance(101);
@@ -42,7 +42,7 @@ test('who comes later than that waits for the fetch in flight and shares the nex
   expect(await Promise.all([second, third])).toEqual([2, 2]);
 });
 
-test('a failure is told to those who share it, and the next one asks anew', async () => {
+test('a failure reaches the questions that share it, and the next question fetches again', async () => {
   const { pending, shared } = fixture();
   const first = shared.get();
   const same = shared.get();

@@ -1,47 +1,45 @@
 import type { Clock } from '../../infra/clock.ts';
 
-interface Fetch<Value> {
+interface Fetch<Fetched> {
   readonly startedAtMs: number;
-  readonly value: Promise<Value>;
-  settled: boolean;
+  readonly value: Promise<Fetched>;
+  isDone: boolean;
 }
 
 /**
- * Lets questions that come at the same moment share one fetch. A fetch serves whoever asks within `reuseMs` of its
- * start, so no answer is older than that when it is asked for. Who comes later waits for the fetch in flight to end and
- * shares the next one: there is never more than one in flight, however many ask.
+ * Lets questions of the same moment share one fetch. A fetch serves questions within `reuseMs` of its start, so no answer
+ * is older than that when the question comes. A later question waits until the fetch in flight ends and shares the next
+ * one: at most one fetch is in flight, however many questions come.
  *
- *     asked     a   b c          d  e
+ *     question  a   b c          d  e
  *     fetch 1   ├──────────────────────┤            a, b and c share it
  *     fetch 2                          ├───────┤    d and e share it
  */
-export class SharedFetch<Value> {
-  readonly #fetch: () => Promise<Value>;
+export class SharedFetch<Fetched> {
+  readonly #fetch: () => Promise<Fetched>;
   readonly #clock: Clock;
   readonly #reuseMs: number;
-  #current: Fetch<Value> | undefined;
-  #next: Promise<Value> | undefined;
+  #current: Fetch<Fetched> | undefined;
+  #next: Promise<Fetched> | undefined;
 
-  constructor(fetch: () => Promise<Value>, clock: Clock, reuseMs: number) {
+  constructor(fetch: () => Promise<Fetched>, clock: Clock, reuseMs: number) {
     this.#fetch = fetch;
     this.#clock = clock;
     this.#reuseMs = reuseMs;
   }
 
-  /** True when nothing is in flight and what was fetched is too old to serve anybody. */
+  /** Whether nothing is in flight and the last fetch is too old to share. */
   get isIdle(): boolean {
     const current = this.#current;
-    return (
-      this.#next === undefined && (current === undefined || (current.settled && !this.#isFresh(current)))
-    );
+    return this.#next === undefined && (current === undefined || (current.isDone && !this.#isFresh(current)));
   }
 
-  get(): Promise<Value> {
+  get(): Promise<Fetched> {
     if (this.#next !== undefined) return this.#next;
     const current = this.#current;
     if (current === undefined) return this.#start();
     if (this.#isFresh(current)) return current.value;
-    if (current.settled) return this.#start();
+    if (current.isDone) return this.#start();
     this.#next = current.value.then(
       () => this.#startNext(),
       () => this.#startNext(),
@@ -49,25 +47,25 @@ export class SharedFetch<Value> {
     return this.#next;
   }
 
-  #isFresh(fetch: Fetch<Value>): boolean {
+  #isFresh(fetch: Fetch<Fetched>): boolean {
     const ageMs = this.#clock.nowMs() - fetch.startedAtMs;
-    // A clock that was put back makes an age negative: then nobody knows how old it is.
+    // A clock that was set back makes an age negative, and the true age unknown.
     return ageMs >= 0 && ageMs <= this.#reuseMs;
   }
 
-  #startNext(): Promise<Value> {
+  #startNext(): Promise<Fetched> {
     this.#next = undefined;
     return this.#start();
   }
 
-  #start(): Promise<Value> {
+  #start(): Promise<Fetched> {
     const value = this.#fetch();
-    const started: Fetch<Value> = { startedAtMs: this.#clock.nowMs(), value, settled: false };
+    const started: Fetch<Fetched> = { startedAtMs: this.#clock.nowMs(), value, isDone: false };
     this.#current = started;
-    // A failure is told to those who share it and to nobody after them.
+    // A failure reaches the questions that share the fetch, and no later ones.
     value.then(
       () => {
-        started.settled = true;
+        started.isDone = true;
       },
       () => {
         if (this.#current === started) this.#current = undefined;

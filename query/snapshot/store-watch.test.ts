@@ -11,19 +11,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What a store answers, one time after the other; the last one for ever. */
+/** A watch of a store that answers its pings in this order, and repeats the last answer. */
 async function watchOf(answers: readonly ('yes' | 'no' | 'silence')[]): Promise<StoreWatch> {
-  let asked = 0;
+  let pings = 0;
   const ping = async () => {
-    const answer = answers[Math.min(asked, answers.length - 1)];
-    asked += 1;
+    const answer = answers[Math.min(pings, answers.length - 1)];
+    pings += 1;
     if (answer === 'silence') await new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
     return answer === 'yes';
   };
   return StoreWatch.start({ ping }, systemClock);
 }
 
-test('a store that refuses is away at once, and there again at once', async () => {
+test('a store that refuses is away at once, and up again at once', async () => {
   const watch = await watchOf(['yes', 'no', 'yes']);
   expect(watch.dependency.up).toBe(true);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -33,7 +33,7 @@ test('a store that refuses is away at once, and there again at once', async () =
   watch.stop();
 });
 
-test('a store that says nothing once is busy; one that goes on so is away', async () => {
+test('a store that is silent once is busy; a store that stays silent is away', async () => {
   const busy = await watchOf(['yes', 'silence', 'yes', 'silence', 'yes']);
   for (let second = 0; second < 20; second += 1) {
     await vi.advanceTimersByTimeAsync(1_000);

@@ -3,35 +3,35 @@ import type { Dependency } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
 
 const INTERVAL_MS = 1_000;
-/** Whoever is not there says so sooner. */
+/** A ping that fails sooner was refused: the store is away. */
 const SLOW_MS = 1_000;
-/** A store that has all hands full with one question may miss its turn to answer, and is there nevertheless. */
+/** Slow pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
 const SLOW_MAX = 2;
 
 /**
- * Knows whether the store can be reached, and since when, by asking it once a second. A store that refuses is away at
- * once; one that says nothing is away when it did so twice in a row.
+ * Knows whether the store can be reached, and since when, by a ping a second. A store that refuses the connection is away
+ * at once; one that is silent is away after two silent pings in a row.
  */
 export class StoreWatch {
   readonly #store: Pick<Store, 'ping'>;
   readonly #clock: Clock;
   readonly #timer: NodeJS.Timeout;
-  #asking = false;
-  #slow = 0;
+  #isPinging = false;
+  #slowPings = 0;
   #dependency: Dependency;
 
   private constructor(store: Pick<Store, 'ping'>, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
     this.#dependency = { name: 'store', up: false, since: clock.nowMs() };
-    this.#timer = setInterval(() => void this.#ask(), INTERVAL_MS); // `ask` never rejects.
+    this.#timer = setInterval(() => void this.#ping(), INTERVAL_MS); // `#ping` never rejects.
     this.#timer.unref();
   }
 
-  /** Resolves when the store was asked once. */
+  /** Resolves after the first ping. */
   static async start(store: Pick<Store, 'ping'>, clock: Clock): Promise<StoreWatch> {
     const watch = new StoreWatch(store, clock);
-    await watch.#ask();
+    await watch.#ping();
     return watch;
   }
 
@@ -43,16 +43,16 @@ export class StoreWatch {
     clearInterval(this.#timer);
   }
 
-  async #ask(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
+  async #ping(): Promise<void> {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
     const startedAt = performance.now();
-    // An error is an answer too: the store is not there.
+    // An error means the same as a refusal: the store is away.
     const answered = await this.#store.ping().catch(() => false);
     const isSlow = !answered && performance.now() - startedAt >= SLOW_MS;
-    this.#slow = isSlow ? this.#slow + 1 : 0;
-    const up = answered || (isSlow && this.#slow < SLOW_MAX && this.#dependency.up);
-    this.#asking = false;
+    this.#slowPings = isSlow ? this.#slowPings + 1 : 0;
+    const up = answered || (isSlow && this.#slowPings < SLOW_MAX && this.#dependency.up);
+    this.#isPinging = false;
     if (up !== this.#dependency.up) this.#dependency = { name: 'store', up, since: this.#clock.nowMs() };
   }
 }

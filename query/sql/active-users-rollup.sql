@@ -1,4 +1,4 @@
--- As active-users.sql without filters: from the sums of those hours that have them, and from rows for the others.
+-- As active-users.sql without filters: selected hours from their rollups, all other hours from rows.
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -13,7 +13,7 @@ FROM
                 roundDown(toInt64(toUnixTimestamp(hour)) * 1000, {edges:Array(Int64)}) AS edge
             FROM hourly_totals
             WHERE projectId = {site:String}
-                AND $SUMMED_HOURS$
+                AND $ROLLUP_HOURS$
             UNION ALL
             SELECT
                 $VISITOR$ AS visitor,
@@ -41,5 +41,5 @@ FROM
     )
 )
 GROUP BY day, daysUntilNext
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,6 +1,5 @@
--- Who was there in windows of days: of each day, how many visitors it had, by how many days passed until they came again
--- (windowMax for longer and for never). Sums over these few rows are exact for every window of up to windowMax days; see
--- active-users.ts. `edges` are where the days begin.
+-- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these few
+-- rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are where days begin.
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (

@@ -1,6 +1,6 @@
--- As breakdown.sql without filters: from the sums of those days that have them, and from rows for the other hours.
+-- As breakdown.sql without filters: selected days from their rollups, all other hours from rows.
 WITH
--- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 hot AS $HOT_STATES$,
 found AS
 (
@@ -14,7 +14,7 @@ found AS
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND id NOT IN (SELECT id FROM hot)
     UNION ALL
-    -- Names stay in the store's dictionaries for as long as these have one, too.
+    -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
         $VISITOR$ AS visitor
@@ -35,9 +35,9 @@ FROM
 (
     SELECT
         $COLUMNS$, begun, viewed, bounced, lastedMs, revenue[{currency:String}] AS earned, visitors AS visitorHashes
-    FROM $SUMS$
+    FROM $ROLLUP_TABLE$
     WHERE projectId = {site:String}
-        AND $SUMMED_DAYS$
+        AND $ROLLUP_DAYS$
     UNION ALL
     SELECT
         prefix, name,
@@ -66,5 +66,5 @@ GROUP BY prefix, name
 HAVING sessions > 0
 ORDER BY sessions DESC, name, prefix
 LIMIT {limit:UInt64} OFFSET {offset:UInt64}
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

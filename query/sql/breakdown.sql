@@ -1,8 +1,8 @@
--- The sessions that began in a span of time, by a dimension: `name`, and the `prefix` that it belongs to. Every figure is
--- a sum over `sign`. Visitors cannot be counted so, as a session's visitor may become known later: a visitor counts where
--- sessions of theirs are left over once all states are summed up. They are told apart by 64 bits, none is 0.
+-- The sessions that began in a span of time, by a dimension: `name` and its parent `prefix`. Every figure is a sum over
+-- `sign`. That cannot count visitors, because the visitor of a session may become known later: a visitor counts if their
+-- states add up to at least one session. Visitors are compared by 64-bit hashes; 0 means no visitor.
 WITH
--- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 hot AS $HOT_STATES$,
 found AS
 (
@@ -16,7 +16,7 @@ found AS
         AND ($SESSION_FILTER$)
         AND id NOT IN (SELECT id FROM hot)
     UNION ALL
-    -- Names stay in the store's dictionaries for as long as these have one, too.
+    -- Hot names become LowCardinality like the stored ones, so that the union keeps its dictionaries.
     SELECT
         sign, screenViews, startedAt, endedAt, revenue[{currency:String}] AS amount, prefix, toLowCardinality(name) AS name,
         if(profileId = '' AND deviceId = '', 0, sipHash64(if(profileId != '', profileId, deviceId))) AS visitor

@@ -1,7 +1,7 @@
--- The sessions that began in a span of time, by the page on which they began or ended, and what the page was called last.
--- Sessions are counted as in breakdown.sql. The page of answers is cut before titles are sought.
+-- The sessions that began in a span of time, by the page on which they began or ended, with the page's latest title.
+-- Sessions are counted as in breakdown.sql. The requested rows are cut before titles are looked up.
 WITH
--- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 hot AS $HOT_STATES$,
 found AS
 (
@@ -53,7 +53,7 @@ ranked AS
     ORDER BY sessions DESC, path, origin
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
--- Titles of whatever was seen in the span: events up to the flush that the owner knew to be complete, and the hot ones.
+-- Titles of all pages viewed in the span: events up to the last flush that the owner knew to be complete, and hot events.
 seen AS
 (
     SELECT origin, path, title, createdAt, id

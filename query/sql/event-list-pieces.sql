@@ -1,4 +1,4 @@
--- How many events each piece of a range holds of those that event-list.sql lists: the same conditions, the same rows.
+-- How many events of event-list.sql each piece of a range holds: the same conditions, the same rows.
 SELECT edge, count() AS events
 FROM
 (

@@ -1,4 +1,4 @@
--- The names that a site's events have, and how many events have each.
+-- The names of a site's events, and how many events have each.
 SELECT name AS word, count() AS events
 FROM
 (

@@ -1,5 +1,5 @@
--- What was understood and not recorded, by reason and name. A tally is stored again and again as it grows; its newest
--- version counts. Tallies are kept by the hour, and an hour belongs to a span in which it begins.
+-- Requests that were accepted but not recorded, by reason and name. A tally is stored again whenever it grows, and its
+-- newest version counts. Tallies are by hour, and an hour belongs to the span in which it begins.
 SELECT reason, name, sum(tally) AS requests
 FROM
 (

@@ -1,7 +1,6 @@
--- What a series makes of its events, by the values of its breakdowns, by bucket, and of two spans of time as a whole; what
--- is counted says export/chart-statement.ts. A bucket goes by the name of its first millisecond; `edges` are those of all
--- buckets of both spans. One row for each combination of values: those with something in the later span first, and of
--- these those with the greatest sum.
+-- The figures of a series by the values of its breakdowns: of each bucket, and of two spans of time as a whole. What is
+-- counted is in export/chart-statement.ts. A bucket is named by its first millisecond; `edges` has those of all buckets of
+-- both spans. One row for each combination of values: first those with events in the later span, the greatest sum first.
 WITH found AS
 (
     SELECT roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge, $COLUMNS$
@@ -42,7 +41,7 @@ FROM
         edge,
         $FIGURE$ AS figure
     FROM ($ROWS$)
-    -- Sets and sums of the buckets are put together for the whole: every event is looked at once only.
+    -- The states of the buckets are merged for the whole span, so every event is read once.
     GROUP BY GROUPING SETS ((names, isCurrent), (names, isCurrent, edge))
 )
 GROUP BY names

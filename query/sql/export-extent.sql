@@ -1,4 +1,4 @@
--- When the first and the last event of a part of a site's history were, in milliseconds since 1970, and how many there are.
+-- The times of the first and the last event in a part of a site's history, in milliseconds since 1970, and their number.
 SELECT toUnixTimestamp64Milli(min(createdAt)) AS firstMs, toUnixTimestamp64Milli(max(createdAt)) AS lastMs, count() AS rows
 FROM
 (

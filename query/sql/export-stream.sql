@@ -1,5 +1,5 @@
--- A site's events, in no order or in that in which the store keeps them, so that nothing is sorted and nothing piles up: by
--- hour, visit, time and id. It begins behind the row that a stream before ended with; all zeros are before every row.
+-- A site's events, unordered or in the order of the table (hour, session, time, id), so that nothing is sorted or held in
+-- memory. The stream begins after the last row of an earlier stream; all zeros are before every row.
 SELECT
     $COLUMNS$
 FROM

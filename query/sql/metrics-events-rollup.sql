@@ -1,12 +1,12 @@
--- As metrics-events.sql without filters: from the sums of those hours that have them, and from rows for the others. What began
--- is that of the sums alone; metrics-sessions-rows.sql has the rest.
+-- As metrics-events.sql without filters: selected hours from their rollups, all other hours from rows. Sessions, bounces and
+-- durations are those of the rollups alone; metrics-sessions-rows.sql has those of the row hours.
 WITH pieces AS
 (
     SELECT
         toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue,
         begun AS sessions, bounced AS bounces, lastedMs AS durationMs
     FROM hourly_totals
-    WHERE projectId = {site:String} AND $SUMMED_HOURS$
+    WHERE projectId = {site:String} AND $ROLLUP_HOURS$
     UNION ALL
     SELECT
         roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS atMs,
@@ -41,7 +41,7 @@ FROM
     FROM pieces
     GROUP BY isCurrent, edge
 )
--- The sets of visitors of the buckets are united for the total.
+-- The visitor sets of the buckets are merged for the total.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,4 +1,5 @@
--- What happened in the hours that are read from rows, by bucket, and who was there: at most so many that the rest can tell.
+-- What happened in the row hours, by bucket, with the visitors: up to one more than the limit, which shows that there are
+-- too many.
 SELECT
     roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge,
     countIf(name = {screenView:String}) AS screenViews,
@@ -6,5 +7,5 @@ SELECT
     groupUniqArrayIf($ROW_HASHES_MAX$)(visitor, visitor != 0 AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
 FROM $ROW_EVENTS$
 GROUP BY edge
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

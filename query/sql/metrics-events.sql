@@ -1,6 +1,5 @@
--- What happened in two spans of time, each by itself, and the current one also by bucket: screen views, visitors and
--- revenue. A bucket goes by the name of its first millisecond; `edges` are those of all buckets, and of the previous
--- span.
+-- What happened in two spans of time, and in each bucket of the current one: screen views, visitors and revenue. A bucket
+-- is named by its first millisecond; `edges` has those of all buckets, and of the previous span.
 WITH found AS
 (
     SELECT
@@ -52,5 +51,5 @@ FROM
     )
     GROUP BY isCurrent, edge
 )
--- The sets of visitors of the buckets are united for the total: every event is looked at once only.
+-- The visitor sets of the buckets are merged for the total, so every event is read once.
 GROUP BY GROUPING SETS ((isCurrent), (isCurrent, edge))

@@ -1,6 +1,6 @@
--- What the sums of hours say of a span and of its buckets, to be kept; with the visitors of the span and of the buckets that
--- rows may add to (`openEdges`), as long as there are few. See rollups/kept.ts.
-SELECT * EXCEPT (everybody, kept)
+-- The rollups of a span and of its buckets, for the cache. With the visitors of the span, and of the buckets to which rows
+-- may add some (`openEdges`), unless they are too many. See rollups/rollup-cache.ts.
+SELECT * EXCEPT (allVisitors, cached)
 FROM
 (
     SELECT
@@ -11,10 +11,10 @@ FROM
         sum(sessions) AS sessions,
         sum(bounces) AS bounces,
         sum(durationMs) AS durationMs,
-        groupUniqArrayArrayMerge($SETTLED_HASHES_MAX$)(named) AS everybody,
-        length(everybody) AS visitors,
-        if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, everybody, []) AS kept,
-        $HASHES(kept)$ AS hashes
+        groupUniqArrayArrayMerge($CACHED_HASHES_MAX$)(named) AS allVisitors,
+        length(allVisitors) AS visitors,
+        if((isTotal OR edge IN {openEdges:Array(Int64)}) AND visitors <= {hashesMax:UInt64}, allVisitors, []) AS cached,
+        $HASHES(cached)$ AS hashes
     FROM
     (
         SELECT
@@ -24,9 +24,9 @@ FROM
             sum(begun) AS sessions,
             sum(bounced) AS bounces,
             sum(lastedMs) AS durationMs,
-            groupUniqArrayArrayState($SETTLED_HASHES_MAX$)(visitors) AS named
+            groupUniqArrayArrayState($CACHED_HASHES_MAX$)(visitors) AS named
         FROM hourly_totals
-        WHERE projectId = {site:String} AND $SUMMED_HOURS$
+        WHERE projectId = {site:String} AND $ROLLUP_HOURS$
         GROUP BY edge
     )
     GROUP BY GROUPING SETS ((), (edge))

@@ -1,4 +1,4 @@
--- As metrics-sessions.sql without filters: of the sessions that began in hours that are read from rows.
+-- As metrics-sessions.sql without filters, for the sessions that began in row hours.
 SELECT
     edge,
     sum(begun) AS sessions,
@@ -6,5 +6,5 @@ SELECT
     sum(lastedMs) AS durationMs
 FROM $ROW_SESSIONS$
 GROUP BY edge
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,7 +1,7 @@
--- The sessions that began in two spans of time, by bucket: how many, how many bounced, how long they took together.
--- Every figure is a sum over `sign`, so rows that the store merged away were worth nothing.
+-- The sessions that began in two spans of time, by bucket: their number, bounces and total duration. Every figure is a sum
+-- over `sign`, so the rows that the store merges away add up to 0.
 WITH
--- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 hot AS $HOT_STATES$,
 found AS
 (

@@ -1,4 +1,4 @@
--- The sessions that began in hours that are read from rows, by the page on which they did.
+-- The sessions that began in row hours, by their entry page.
 SELECT
     origin,
     path,
@@ -8,5 +8,5 @@ SELECT
 FROM $PAGE_SESSIONS$
 GROUP BY origin, path
 HAVING entries != 0 OR bounces != 0 OR durationMs != 0
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

@@ -1,18 +1,18 @@
--- What the sums of days and hours say of the pages whose paths are named, or of every page, to be kept: with who saw them,
--- as long as those are few. `reaching` are sessions that reach beyond an hour or a day. See rollups/kept.ts.
+-- The rollups of the pages with the named paths, or of every page, for the cache. With their visitors and sessions, unless
+-- they are too many. `reaching` counts sessions that reach beyond an hour or day. See rollups/rollup-cache.ts.
 SELECT
-    * EXCEPT (keptSessions, keptVisitors, everySession, everyVisitor),
-    $HASHES(keptSessions)$ AS sessionHashes,
-    $HASHES(keptVisitors)$ AS visitorHashes
+    * EXCEPT (cachedSessions, cachedVisitors, allSessions, allVisitors),
+    $HASHES(cachedSessions)$ AS sessionHashes,
+    $HASHES(cachedVisitors)$ AS visitorHashes
 FROM
 (
     SELECT
         *,
-        length(everySession) AS reaching,
-        length(everyVisitor) AS visitors,
-        sum(reaching + visitors) OVER () <= {hashesMax:UInt64} AS isKept,
-        if(isKept, everySession, []) AS keptSessions,
-        if(isKept, everyVisitor, []) AS keptVisitors
+        length(allSessions) AS reaching,
+        length(allVisitors) AS visitors,
+        sum(reaching + visitors) OVER () <= {hashesMax:UInt64} AS isCached,
+        if(isCached, allSessions, []) AS cachedSessions,
+        if(isCached, allVisitors, []) AS cachedVisitors
     FROM
     (
         SELECT
@@ -26,9 +26,9 @@ FROM
             sum(bounced) AS bounces,
             sum(lastedMs) AS durationMs,
             sum(within) AS sessionsWithin,
-            groupUniqArrayArray($SETTLED_HASHES_MAX$)(sessionHashes) AS everySession,
-            groupUniqArrayArray($SETTLED_HASHES_MAX$)(visitorHashes) AS everyVisitor
-        FROM $PAGE_SUMS$
+            groupUniqArrayArray($CACHED_HASHES_MAX$)(sessionHashes) AS allSessions,
+            groupUniqArrayArray($CACHED_HASHES_MAX$)(visitorHashes) AS allVisitors
+        FROM $PAGE_ROLLUPS$
         GROUP BY origin, path
     )
 )

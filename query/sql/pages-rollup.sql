@@ -1,11 +1,11 @@
--- As pages.sql without filters: from the sums of those days and hours that have them, and from rows for the others; for
--- the pages whose paths are named, or for every page. A page's visitors are the union of its spans', and so are the sessions that
--- reach beyond one; the others are counted (processor/rollups). A last row says how many sessions a page that is not named
--- has at the most in the rows.
+-- As pages.sql without filters: selected days and hours from their rollups, all other hours from rows. For the pages with the
+-- named paths, or for every page. The visitors of a page are the union over its hours and days, and so are the sessions that
+-- reach beyond one; all other sessions are a plain count (processor/rollups). The last row has the most sessions of a page
+-- that is not named, in the rows.
 WITH named AS
 (
     SELECT *
-    FROM $PAGE_SUMS$
+    FROM $PAGE_ROLLUPS$
     UNION ALL
     SELECT
         toUnixTimestamp(maxIf(createdAt, isScreenView AND title != '')) AS at,
@@ -41,5 +41,5 @@ FROM
 GROUP BY isNamed, origin, path
 HAVING pageviews > 0 OR NOT isNamed
 ORDER BY isNamed DESC, sessions DESC, path, origin
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

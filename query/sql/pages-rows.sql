@@ -1,5 +1,5 @@
--- The views of named pages, or of every page, in the hours that are read from rows, and who saw them. A last row says how many
--- sessions a page that is not named has at the most.
+-- The views of the named pages, or of every page, in the row hours, with their visitors and sessions. The last row has the
+-- most sessions of a page that is not named.
 SELECT
     isNamed,
     if(isNamed, origin, '') AS origin,
@@ -27,5 +27,5 @@ FROM
     GROUP BY origin, path
 )
 GROUP BY isNamed, origin, path
--- The hours that are read from rows are few, and the index leads to them.
+-- The row hours are few, so the index finds them.
 SETTINGS use_index_for_in_with_subqueries = 1

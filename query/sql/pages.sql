@@ -1,6 +1,6 @@
--- The pages that were seen in a span of time: screen views, sessions and visitors of each, and what all events on it
--- brought in. Bounces and durations are those of the sessions that began on the page, summed over `sign` as in
--- breakdown.sql; the page of answers is cut before they are sought.
+-- The pages viewed in a span of time: screen views, sessions and visitors of each, and the revenue of all events on it.
+-- Bounces and durations are those of the sessions that began on the page, summed over `sign` as in breakdown.sql. The
+-- requested rows are cut before these sessions are looked up.
 WITH happened AS
 (
     SELECT
@@ -46,7 +46,7 @@ ranked AS
     ORDER BY sessions DESC, path, origin
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
--- The newest states of the hot sessions, which take the place of all that the store says of them; see seam.ts.
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
 hot AS $HOT_STATES$,
 found AS
 (

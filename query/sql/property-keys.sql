@@ -1,4 +1,4 @@
--- The keys of the properties of a site's events, and how many events have each.
+-- The property keys of a site's events, and how many events have each.
 SELECT arrayJoin(keys) AS word, count() AS events
 FROM
 (

@@ -1,4 +1,4 @@
--- The values that one property of a site's events has, and how many events have each.
+-- The values of one property of a site's events, and how many events have each.
 SELECT word, count() AS events
 FROM
 (

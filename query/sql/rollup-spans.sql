@@ -1,6 +1,6 @@
--- What is announced of the hours and days of a span of time, and which of them were changed later: the blocks in which they
--- were summed up with the flushes that those hold, and marks, which have no block, by partition and flush. See processor/rollups
--- for what it means and summed-spans.ts for what follows.
+-- Which hours and days of a span of time are finalized: the blocks that rolled them up, with the flushes that these include;
+-- and, as block 0, the hours that a flush changed late, by partition. The blocks are explained in processor/rollups, and read
+-- in rollups/rollup-spans.ts.
 SELECT seconds, block, any(flushed) AS flushes, 0 AS partition, groupArray(toUnixTimestamp(start)) AS starts
 FROM
 (

@@ -1,21 +1,24 @@
 import { hashText } from '../../processor/rows.ts';
 
-/** What a block is multiplied with, to put the number of an hour since 1970 behind it; enough until the year 2089. */
+/** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
-/** Hashes that an answer from sums may have to be kept: eight bytes each. */
-export const FINALIZED_HASHES_MAX = 1_000_000;
-/** Hashes that rows may name beside what is kept; they come with every answer. */
+/** The most hashes, eight bytes each, with which an answer from rollups is cached. */
+export const CACHED_HASHES_MAX = 1_000_000;
+/** The most hashes that rows may add to a cached answer; they are part of every answer. */
 export const ROW_HASHES_MAX = 100_000;
 
 const VISITOR = "if(profileId != '', profileId, deviceId)";
-/** On rows of pages: those whose paths are asked for. */
+/** On rows of pages: those with a requested path. */
 const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
 
-/** What statements over sums have in common, by the places in `sql/` that stand for it. Texts may hold later places. */
+/**
+ * Texts that statements over rollups share, by the placeholder in `sql/` that stands for them. A text may hold
+ * placeholders that come later in the list.
+ */
 const TEXTS: Readonly<Record<string, string>> = {
-  /** For `metrics`: the events of the hours that are read from rows, and the hot ones. */
+  /** For `metrics`: events of the row hours, and the hot events. */
   $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name, $VISITOR$ AS visitor', inSpans('createdAt')),
-  /** And the sessions that began in those hours, summed up by bucket. */
+  /** For `metrics`: sessions that began in the row hours, by bucket. */
   $ROW_SESSIONS$: sessionsOf(
     'edge',
     'roundDown(toUnixTimestamp64Milli(startedAt), {edges:Array(Int64)}) AS edge',
@@ -32,25 +35,25 @@ const TEXTS: Readonly<Record<string, string>> = {
     'entryOrigin AS origin, entryPath AS path',
     `${inSpan('startedAt')} AND ({every:UInt8} OR entryPath IN {paths:Array(String)})`,
   ),
-  /** The sums of the pages that are asked for, by days and hours. */
-  $PAGE_SUMS$: `(${pageSums('day', 'daily_pages', '$SUMMED_DAYS$')}
-        UNION ALL${pageSums('hour', 'hourly_pages', '$SUMMED_HOURS$')}
+  /** Rollups of the requested pages, by days and hours. */
+  $PAGE_ROLLUPS$: `(${pageRollups('day', 'daily_pages', '$ROLLUP_DAYS$')}
+        UNION ALL${pageRollups('hour', 'hourly_pages', '$ROLLUP_HOURS$')}
     )`,
   $IS_NAMED$: IS_NAMED,
-  /** On rows of sums of hours: the row of an hour that is read from its sum. */
-  $SUMMED_HOURS$: summedText('hour', 'firstHour', 'lastHour', 'hourKeys'),
-  /** The same of days. */
-  $SUMMED_DAYS$: summedText('day', 'firstDay', 'lastDay', 'dayKeys'),
-  /** The visitor of an event or a session as sums tell them apart; 0 for none. */
+  /** A condition on hourly rollups: the row is the rollup of a selected hour. */
+  $ROLLUP_HOURS$: rollupText('hour', 'firstHour', 'lastHour', 'hourKeys'),
+  /** The same for days. */
+  $ROLLUP_DAYS$: rollupText('day', 'firstDay', 'lastDay', 'dayKeys'),
+  /** The visitor of an event or a session, hashed as in rollups; 0 for none. */
   $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)})`,
-  /** The session of an event, in the same way. */
+  /** The session of an event, hashed in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
-  // One more than there may be, so that it shows.
-  $SETTLED_HASHES_MAX$: String(FINALIZED_HASHES_MAX + 1),
+  // One more than the limit, so that an answer shows when it exceeds it.
+  $CACHED_HASHES_MAX$: String(CACHED_HASHES_MAX + 1),
   $ROW_HASHES_MAX$: String(ROW_HASHES_MAX + 1),
 };
 
-/** A statement of `sql/` with these texts, and with `$HASHES(…)$` as kept.ts reads them. */
+/** A statement of `sql/` with these texts, and with `$HASHES(…)$` in the form that `rollups/rollup-cache.ts` reads. */
 export function withRollupTexts(sql: string): string {
   const text = Object.entries(TEXTS).reduce(
     (made, [place, piece]) => made.replaceAll(place, () => piece),
@@ -63,8 +66,8 @@ export function withRollupTexts(sql: string): string {
   );
 }
 
-/** A row is the one that is meant when its block and its time are in one of the keys; the bounds are for the index. */
-function summedText(start: string, first: string, last: string, keys: string): string {
+/** A row is selected when its block and time are one of the keys. The bounds let the index skip the rest. */
+function rollupText(start: string, first: string, last: string, keys: string): string {
   return [
     `${start} >= toDateTime({${first}:UInt32}, 'UTC') AND ${start} <= toDateTime({${last}:UInt32}, 'UTC')`,
     `toUInt128(block) * ${KEY_HOURS} + intDiv(toUnixTimestamp(${start}), 3600) IN {${keys}:Array(UInt128)}`,
@@ -75,7 +78,7 @@ function inSpan(column: string): string {
   return `${column} >= fromUnixTimestamp64Milli({from:Int64}) AND ${column} < fromUnixTimestamp64Milli({to:Int64})`;
 }
 
-/** In the span, or in the one before. */
+/** In the span, or in the previous one. */
 function inSpans(column: string): string {
   const before = `${column} >= fromUnixTimestamp64Milli({previousFrom:Int64})
                     AND ${column} < fromUnixTimestamp64Milli({previousTo:Int64})`;
@@ -100,7 +103,10 @@ function eventsOf(columns: string, condition: string): string {
     )`;
 }
 
-/** Sums by `keys`, which `columns` make of a session, and by what brought them. See seam.ts for markers. */
+/**
+ * Sessions added up by `keys`, which `columns` derive from a session, and by the flush that brought them. About
+ * markers: seam.ts.
+ */
 function sessionsOf(keys: string, columns: string, condition: string): string {
   return `(
     SELECT *
@@ -139,7 +145,7 @@ function sessionsOf(keys: string, columns: string, condition: string): string {
 )`;
 }
 
-function pageSums(start: string, table: string, condition: string): string {
+function pageRollups(start: string, table: string, condition: string): string {
   return `
         SELECT
             toUnixTimestamp(${start}) AS at, origin, path, title AS lastTitle, screenViews AS viewed,

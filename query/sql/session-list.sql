@@ -1,7 +1,7 @@
--- One page of the sessions that began in a span of time, newest first, ties by id, each in its current state.
--- Which hot flushes the scan has already brought is known only when all of it is there; see seam.ts. Of the rows of a
--- session that then count, all but one cancel out in pairs of +1 and -1, and where none is left the session has moved
--- out of the span (or to another profile). The one left is the state of the highest version that became true.
+-- One page of the sessions that began in a span of time, newest first, ties by id, each in its current state. Only the whole
+-- scan shows which hot flushes are already in the store; see seam.ts. The rows of a session that then count cancel out in
+-- pairs of +1 and -1, except for one: the +1 row of the highest version. Where none is left, the session has moved out of the
+-- span, or to another profile.
 WITH found AS
 (
     SELECT 0 AS hotFlush, projectId = '' AS isMarker, partition, flushNumber, sign, version, $COLUMNS$

@@ -1,18 +1,17 @@
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { SeededRandom } from '../../ingest/testing/random.ts';
 import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE } from '../../processor/rows.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
 import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
 
 const PARTITIONS = 2;
-/** Flushes that bring the events of a test, numbered from 1. */
+/** The flushes that bring the events of a test, numbered from 1. */
 export const FLUSHES = 4;
 
-/** An event with what lists of events show and ask by. */
+/** An event with everything that lists of events show and filter by. */
 export interface FlushedEvent {
   readonly partition: number;
   readonly flushNumber: number;
@@ -24,7 +23,7 @@ export interface FlushedEvent {
   readonly name: string;
   readonly atMs: number;
   readonly path: string;
-  /** Keys and values in turn. */
+  /** Keys and values alternate. */
   readonly properties: readonly string[];
 }
 
@@ -32,7 +31,7 @@ const NAMES = ['screen_view', 'screen_view', 'click', 'sign up', 'session_start'
 const KEYS = ['plan', 'colour', '__proto__', 'ключ'] as const;
 const VALUES = ['', 'free', 'pro', "o'hara", '東京'] as const;
 
-/** Events whose rows a test knows in every column that it looks at; some are in the store and the others are hot. */
+/** Events with known rows. Some are in the store and the others are hot. */
 export class FlushedEvents {
   readonly all: readonly FlushedEvent[];
 
@@ -44,12 +43,12 @@ export class FlushedEvents {
     this.all = Array.from({ length: times.events }, (_, index) => eventOf(seeded, index + 1, times));
   }
 
-  /** What happened on the site of the tests. */
+  /** The events of the site under test. */
   get ours(): readonly FlushedEvent[] {
     return this.all.filter(({ projectId }) => projectId === 'site');
   }
 
-  /** Brings a flush of every partition to the store. */
+  /** Writes one flush of every partition to the store. */
   async land(store: Store, flushNumber: number): Promise<void> {
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
       const rows = this.#rows((event) => event.partition === partition && event.flushNumber === flushNumber);
@@ -58,7 +57,7 @@ export class FlushedEvents {
     }
   }
 
-  /** What owners answer that know the flushes up to `known` to be complete, whatever is in the store by then. */
+  /** A hot view of owners that know the flushes up to `known` to be complete, whatever is in the store. */
   hotView(known: number): HotView {
     const ask = async (subject: string, bytes: Uint8Array) => {
       const question = decodeHotQuestion(bytes);
@@ -79,7 +78,7 @@ export class FlushedEvents {
       };
       return encodeHotAnswer({ kind: 'rows', partition, flushNumber: known, ...counts }, events);
     };
-    return new HotView({ bus: { ask }, partitions: PARTITIONS, clock: systemClock, metrics: new Metrics() });
+    return hotViewOver(ask, PARTITIONS);
   }
 
   #rows(isWanted: (event: FlushedEvent) => boolean): Row<EventColumn>[] {
@@ -102,7 +101,7 @@ function eventOf(
   return {
     partition,
     flushNumber: seeded.integer(1, FLUSHES),
-    // Ids do not rise with time, so an order by one is not the order by the other.
+    // Ids do not rise with time, so sorting by id differs from sorting by time.
     id: Math.imul(number, 0x9e3779b1).toString(16).replace('-', 'f').padStart(32, '0'),
     sessionId: `${partition}a${visitor}`.padStart(32, '0'),
     projectId: seeded.chance(0.1) ? 'other' : 'site',

@@ -15,12 +15,12 @@ import { eventBytes, sessionBytes } from './row-writer.ts';
 export interface HistoryStore {
   readonly store: Store;
   readonly history: History;
-  /** Brings a flush to the store as the processor does: events first, then sessions, each with its key. */
+  /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Over a store that nobody reaches. */
+/** Over a store that is away. */
 export function awayHistory(): History {
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'footfall', requestTimeoutMs: 2_000 });
   const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };

@@ -13,8 +13,8 @@ export interface TrafficOptions {
 let lastId = 0;
 
 /**
- * Random events and session states. Sessions are what they are said to be, not what the events would make of them: the
- * answers of this room take them as they come.
+ * Random events and session states. The states are not derived from the events, because the answers of this room take
+ * both as they are.
  */
 export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, options: TrafficOptions): void {
   const { fromMs, toMs } = options;
@@ -39,7 +39,7 @@ export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, op
   }
 }
 
-/** Begins a session, or lets one that there is go on; now and then a late event moves its begin, too. */
+/** Begins a session or continues one. Sometimes a late event moves its begin. */
 function changeSession(
   partitions: OwnedPartitions,
   seeded: SeededRandom,

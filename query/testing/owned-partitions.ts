@@ -1,12 +1,11 @@
 import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { decodeHotQuestion } from '../../processor/hot.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { type ModelEvent, OwnerModel } from './owner-model.ts';
 
-/** Partitions and their owners, asked directly instead of over a bus. */
+/** Partitions and their owners, which are called directly instead of over a bus. */
 export class OwnedPartitions {
   readonly owners: readonly OwnerModel[];
 
@@ -14,22 +13,17 @@ export class OwnedPartitions {
     this.owners = Array.from({ length: partitions }, (_, partition) => new OwnerModel(partition));
   }
 
-  /** A hot view that has seen nothing yet, so that it fetches what is hot now. */
+  /** A new hot view, so that it fetches what is hot now. */
   hotView(): HotView {
     const ask = async (subject: string, bytes: Uint8Array) => {
       const owner = this.owners[Number(subject.slice('hot.'.length))];
-      if (owner === undefined) throw new BusError('nobody', 'no-responders', undefined);
+      if (owner === undefined) throw new BusError('no owner', 'no-responders', undefined);
       return owner.answer(decodeHotQuestion(bytes));
     };
-    return new HotView({
-      bus: { ask },
-      partitions: this.owners.length,
-      clock: systemClock,
-      metrics: new Metrics(),
-    });
+    return hotViewOver(ask, this.owners.length);
   }
 
-  /** Everything that ever happened on a site. */
+  /** Every event of a site. */
   events(projectId: string): ModelEvent[] {
     return this.owners.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
   }

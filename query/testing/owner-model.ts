@@ -4,7 +4,7 @@ import { type EventColumn, eventBytes, type Row, type SessionColumn, sessionByte
 
 const MINUTE_MS = 60_000;
 
-/** An event of the model: what the answers of this room depend on. */
+/** An event of the model, with the columns that answers depend on. */
 export interface ModelEvent {
   readonly id: string;
   readonly projectId: string;
@@ -38,8 +38,8 @@ interface Versioned {
 }
 
 /**
- * The owner of one partition, as `processor/hot.ts` and `processor/rows.ts` promise it and as plainly as can be: all
- * that was ever added, the flushes that were cut and are not known to be complete, and what is not cut yet.
+ * The owner of one partition as `processor/hot.ts` and `processor/rows.ts` promise it, in the plainest form: everything
+ * that was ever added, the flushes that are not known to be complete, and what is not cut yet.
  */
 export class OwnerModel {
   readonly partition: number;
@@ -62,7 +62,7 @@ export class OwnerModel {
     this.#openEvents.push(event);
   }
 
-  /** Makes `state` what is true of its session. */
+  /** Sets the current state of a session. */
   put(state: ModelSession): void {
     this.#sessions.set(state.id, state);
     this.#changed.add(state.id);
@@ -72,7 +72,7 @@ export class OwnerModel {
     return [...this.#sessions.values()];
   }
 
-  /** Cuts what is open into a flush. */
+  /** Cuts the open rows into a flush. */
   cut(): ModelFlush {
     const flush = this.#openFlush();
     for (const id of this.#changed) {
@@ -86,12 +86,12 @@ export class OwnerModel {
     return flush;
   }
 
-  /** The oldest pending flush is known to be in the store. */
+  /** Marks the oldest pending flush as stored. */
   complete(): void {
     this.flushNumber = this.pending.shift()?.flushNumber ?? this.flushNumber;
   }
 
-  /** The answer to a question, as it goes over the bus. */
+  /** The answer to a request, in the bytes of the bus. */
   answer(question: HotQuestion): Uint8Array {
     switch (question.kind) {
       case 'rows':
@@ -185,7 +185,7 @@ function minuteOf(
   sessions: readonly ModelSession[],
 ): HotMinute {
   const inIt = (atMs: number) => atMs >= minuteMs && atMs < minuteMs + MINUTE_MS;
-  // The synthetic session_start and session_end are rows for the export, which no owner counts.
+  // The synthetic session_start and session_end are rows for the export; owners do not count them.
   const happened = events.filter(({ atMs, name }) => inIt(atMs) && !name.startsWith('session_'));
   const began = sessions.filter(({ startedAtMs }) => inIt(startedAtMs));
   const visitors = happened.map(({ profileId, deviceId }) => profileId || deviceId).filter((id) => id !== '');
@@ -205,7 +205,7 @@ function minuteOf(
   };
 }
 
-/** Any hash will do, as long as nobody shares one: the ids of a test are short. */
+/** Any hash works as long as no two visitors share it. The ids of tests are short. */
 function hashOf(visitor: string): number {
   return Number.parseInt(Buffer.from(visitor).toString('hex').slice(0, 12), 16);
 }

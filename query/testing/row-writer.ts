@@ -10,7 +10,7 @@ export type Row<Column extends string> = Partial<
   Readonly<Record<Column, string | number | bigint | readonly string[]>>
 >;
 
-/** Rows as RowBinary; a column that a row leaves out has the type's zero. */
+/** Rows as RowBinary. A missing column has the zero of its type. */
 export function eventBytes(rows: readonly Row<EventColumn>[]): Uint8Array {
   return bytesOf(EVENTS_COLUMNS, rows);
 }
@@ -35,9 +35,9 @@ function bytesOf<Column extends string>(
   return writer.take();
 }
 
-type Value = string | number | bigint | readonly string[] | undefined;
+type ColumnValue = string | number | bigint | readonly string[] | undefined;
 
-const WRITERS: Readonly<Record<string, (writer: RowBinaryWriter, value: Value) => void>> = {
+const WRITERS: Readonly<Record<string, (writer: RowBinaryWriter, value: ColumnValue) => void>> = {
   Int8: (writer, value) => writer.i8(Number(value ?? 0)),
   UInt8: (writer, value) => writer.u8(Number(value ?? 0)),
   UInt16: (writer, value) => writer.u16(Number(value ?? 0)),

@@ -1,20 +1,18 @@
-import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
 import type { Span } from '../time/range.ts';
-import type { Visit, VisitEvent } from './visits.ts';
-
-type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
+import type { SessionColumn } from './row-writer.ts';
+import type { ModelVisit, VisitEvent } from './visits.ts';
 
 const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
 
-/** What the rows of the recounts are counted from. */
+/** The input of the recounts. */
 export interface Recounted {
   readonly span: Span;
   readonly currency: string;
   readonly events: readonly VisitEvent[];
-  readonly visits: readonly Visit[];
+  readonly visits: readonly ModelVisit[];
 }
 
-/** The rows of a breakdown, all of them, by looking at the sessions of each value in turn. Slow and obvious. */
+/** All rows of a breakdown, by looking at the sessions of each value in turn. Slow and obvious. */
 export function recountBreakdown(of: Recounted, column: SessionColumn, parent: SessionColumn | undefined) {
   const rows = groupsOf(begun(of), (visit) => [
     visit.texts[column] ?? '',
@@ -28,7 +26,7 @@ export function recountBreakdown(of: Recounted, column: SessionColumn, parent: S
   }));
 }
 
-/** The rows of `pages`, all of them. */
+/** All rows of `pages`. */
 export function recountPages(of: Recounted) {
   const happened = of.events.filter(({ atMs }) => isIn(of.span, atMs));
   const rows = groupsOf(happened.filter(isScreenView), ({ path, origin }) => [path, origin]).map(
@@ -59,7 +57,7 @@ export function recountPages(of: Recounted) {
   return rows.sort(byRank);
 }
 
-/** The rows of `pages/entry_exit`, all of them. */
+/** All rows of `pages/entry_exit`. */
 export function recountEntryExit(of: Recounted, mode: 'entry' | 'exit') {
   const views = of.events.filter((event) => isIn(of.span, event.atMs) && isScreenView(event));
   const rows = groupsOf(begun(of), ({ texts }) =>
@@ -75,13 +73,13 @@ export function recountEntryExit(of: Recounted, mode: 'entry' | 'exit') {
   return rows.sort(byRank);
 }
 
-function begun({ visits, span }: Recounted): readonly Visit[] {
+function begun({ visits, span }: Recounted): readonly ModelVisit[] {
   return visits.filter(({ startedAtMs }) => isIn(span, startedAtMs));
 }
 
-type Key = readonly [string, string];
+type GroupKey = readonly [string, string];
 
-function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) => Key) {
+function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) => GroupKey) {
   const keys = new Map(members.map((member) => [JSON.stringify(keyOf(member)), keyOf(member)]));
   return [...keys].map(([text, key]) => ({
     key,
@@ -89,7 +87,7 @@ function groupsOf<Member>(members: readonly Member[], keyOf: (member: Member) =>
   }));
 }
 
-function sessionFigures(visits: readonly Visit[], currency: string) {
+function sessionFigures(visits: readonly ModelVisit[], currency: string) {
   const bounces = visits.filter(({ screenViews }) => screenViews <= 1).length;
   const durationMs = visits.reduce((sum, visit) => sum + visit.endedAtMs - visit.startedAtMs, 0);
   return {
@@ -105,14 +103,14 @@ function sessionFigures(visits: readonly Visit[], currency: string) {
   };
 }
 
-/** Of those that have one the last; of those of one moment the one with the greatest id. */
+/** The latest title; at the same time, the title of the view with the greatest id. */
 function titleOf(views: readonly VisitEvent[]): string {
   const titled = views.filter(({ title }) => title !== '');
   titled.sort((a, b) => a.atMs - b.atMs || byBytes(a.id.padStart(32, '0'), b.id.padStart(32, '0')));
   return titled.at(-1)?.title ?? '';
 }
 
-function visitorOf({ profileId, deviceId }: Visit | VisitEvent): string {
+function visitorOf({ profileId, deviceId }: ModelVisit | VisitEvent): string {
   return profileId === '' ? deviceId : profileId;
 }
 

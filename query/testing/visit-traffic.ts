@@ -1,8 +1,6 @@
 import type { SeededRandom } from '../../ingest/testing/random.ts';
-import type { SESSIONS_COLUMNS } from '../../processor/rows.ts';
-import type { Visit, Visits } from './visits.ts';
-
-type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
+import type { SessionColumn } from './row-writer.ts';
+import type { ModelVisit, Visits } from './visits.ts';
 
 const MINUTE_MS = 60_000;
 const SESSIONS_PER_PARTITION = 80;
@@ -13,7 +11,7 @@ const ORIGINS = ['https://a.example', 'https://b.example', ''] as const;
 const PATHS = ['/', '/a', '/A', '/it\'s \\ "q"', '/é', '/☂', '/z?', ''] as const;
 const TITLES = ['', 'Home', 'Shop', '家', "It's", 'Z'] as const;
 
-/** Values of every column that sessions are told apart by: empty ones, odd ones, those of one name and two parents. */
+/** Values for every dimension: empty and odd ones, and names that have two parents. */
 const VALUES = ['', 'one', 'two', "it's", 'Ünder', '10', '9', '☂ \\n', 'One'] as const;
 const COLUMNS: readonly SessionColumn[] = [
   'referrer',
@@ -47,33 +45,33 @@ export interface VisitTrafficOptions {
   readonly isCoherent?: boolean;
 }
 
-interface Place extends VisitTrafficOptions {
+interface TrafficTarget extends VisitTrafficOptions {
   readonly partition: number;
   readonly projectId: string;
 }
 
 /**
- * Random events and session states. Sessions are what they are said to be, not what the events would make of them:
- * answers take them as they come. Only sums rely on it that a session lasts for as long as it has events.
+ * Random events and session states. The states are not derived from the events, because answers take both as they are.
+ * Only rollups rely on a session lasting as long as it has events.
  */
 export function addVisitTraffic(visits: Visits, seeded: SeededRandom, options: VisitTrafficOptions): void {
   for (let step = 0; step < options.steps; step += 1) {
     const projectId = seeded.chance(0.1) ? 'other' : 'site';
-    const place = { ...options, partition: seeded.below(visits.partitions), projectId };
-    addEvent(visits, seeded, place);
-    changeVisit(visits, seeded, place);
+    const target = { ...options, partition: seeded.below(visits.partitions), projectId };
+    addEvent(visits, seeded, target);
+    changeVisit(visits, seeded, target);
   }
 }
 
-function addEvent(visits: Visits, seeded: SeededRandom, place: Place): void {
-  const { partition, projectId, fromMs, toMs } = place;
+function addEvent(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
+  const { partition, projectId, fromMs, toMs } = target;
   lastId += 1;
   const isSale = seeded.chance(0.15);
-  const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, place);
-  // Few times, so that some titles are of the same moment.
+  const sessionId = seeded.chance(0.1) ? '' : sessionIdOf(seeded, target);
+  // Few distinct times, so that some titles are of the same moment.
   const anyMs = fromMs + seeded.below(Math.ceil((toMs - fromMs) / MINUTE_MS)) * MINUTE_MS;
-  const isRetained = place.isCoherent === true && sessionId !== '';
-  const atMs = isRetained ? timeWithin(visits, seeded, place, { sessionId, anyMs }) : anyMs;
+  const isRetained = target.isCoherent === true && sessionId !== '';
+  const atMs = isRetained ? timeWithin(visits, seeded, target, { sessionId, anyMs }) : anyMs;
   visits.add(partition, {
     id: lastId.toString(16),
     sessionId,
@@ -88,26 +86,26 @@ function addEvent(visits: Visits, seeded: SeededRandom, place: Place): void {
   });
 }
 
-/** A time soon after the session began, or any; the session then reaches that far. */
+/** Usually a time soon after the session began, else `anyMs`. The session is extended to it. */
 function timeWithin(
   visits: Visits,
   seeded: SeededRandom,
-  place: Place,
+  target: TrafficTarget,
   { sessionId, anyMs }: { readonly sessionId: string; readonly anyMs: number },
 ): number {
-  const visit = visits.visit(place.partition, sessionId) ?? begunVisit(seeded, place, sessionId);
+  const visit = visits.visit(target.partition, sessionId) ?? begunVisit(seeded, target, sessionId);
   const soonMs = Math.ceil(visit.startedAtMs / MINUTE_MS + seeded.below(20)) * MINUTE_MS;
-  const atMs = seeded.chance(0.9) && soonMs < place.toMs ? soonMs : anyMs;
+  const atMs = seeded.chance(0.9) && soonMs < target.toMs ? soonMs : anyMs;
   const startedAtMs = Math.min(visit.startedAtMs, atMs);
-  visits.put(place.partition, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
+  visits.put(target.partition, { ...visit, startedAtMs, endedAtMs: Math.max(visit.endedAtMs, atMs) });
   return atMs;
 }
 
-/** Begins a session or lets one go on; a late event may move its begin and with it its source, a profile be found. */
-function changeVisit(visits: Visits, seeded: SeededRandom, place: Place): void {
-  const { partition, projectId, fromMs, toMs } = place;
-  const id = sessionIdOf(seeded, place);
-  const known = visits.visit(partition, id) ?? begunVisit(seeded, place, id);
+/** Begins a session or continues one. A late event may move its begin and source, and a profile may become known. */
+function changeVisit(visits: Visits, seeded: SeededRandom, target: TrafficTarget): void {
+  const { partition, projectId, fromMs, toMs } = target;
+  const id = sessionIdOf(seeded, target);
+  const known = visits.visit(partition, id) ?? begunVisit(seeded, target, id);
   const isLate = seeded.chance(0.2);
   const entered = isLate ? entryOf(seeded) : {};
   const exit = pageOf(seeded);
@@ -124,7 +122,11 @@ function changeVisit(visits: Visits, seeded: SeededRandom, place: Place): void {
   });
 }
 
-function begunVisit(seeded: SeededRandom, { projectId, fromMs, toMs }: Place, id: string): Visit {
+function begunVisit(
+  seeded: SeededRandom,
+  { projectId, fromMs, toMs }: TrafficTarget,
+  id: string,
+): ModelVisit {
   const startedAtMs = fromMs + seeded.below(toMs - fromMs);
   return {
     id,
@@ -138,8 +140,8 @@ function begunVisit(seeded: SeededRandom, { projectId, fromMs, toMs }: Place, id
   };
 }
 
-/** What a session has of its entry event. */
-function entryOf(seeded: SeededRandom): Visit['texts'] {
+/** The columns that a session takes from its entry event. */
+function entryOf(seeded: SeededRandom): ModelVisit['texts'] {
   const texts = Object.fromEntries(COLUMNS.map((column) => [column, seeded.favourite(VALUES)]));
   const { origin, path } = pageOf(seeded);
   return { ...texts, entryOrigin: origin, entryPath: path };
@@ -162,7 +164,7 @@ function sold(revenue: ReadonlyMap<string, bigint>, seeded: SeededRandom): Reado
   return new Map(revenue).set(currency, (revenue.get(currency) ?? 0n) + BigInt(seeded.integer(-500, 2_000)));
 }
 
-function sessionIdOf(seeded: SeededRandom, { partition, projectId }: Place): string {
+function sessionIdOf(seeded: SeededRandom, { partition, projectId }: TrafficTarget): string {
   const site = projectId === 'site' ? 1 : 2;
   return `${partition}a${site}b${seeded.below(SESSIONS_PER_PARTITION).toString(16)}`;
 }

@@ -1,6 +1,4 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { Metrics } from '../../infra/metrics.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
@@ -11,18 +9,17 @@ import {
   SESSIONS_COLUMNS,
   SESSIONS_TABLE,
 } from '../../processor/rows.ts';
-import { HotView } from '../snapshot/hot-view.ts';
+import type { HotView } from '../snapshot/hot-view.ts';
+import { hotViewOver } from './hot-view.ts';
 import { hoursOf } from './hours.ts';
-import { type EventColumn, eventBytes, type Row } from './row-writer.ts';
+import { type EventColumn, eventBytes, type Row, type SessionColumn } from './row-writer.ts';
 
 const BYTES_MAX = 67_108_864;
 
-type SessionColumn = (typeof SESSIONS_COLUMNS)[number];
-
-/** An event of a visit: what questions about pages depend on. */
+/** An event of a visit, with the columns that questions about pages depend on. */
 export interface VisitEvent {
   readonly id: string;
-  /** Empty for an event of no session. */
+  /** Empty for an event without a session. */
   readonly sessionId: string;
   readonly projectId: string;
   readonly deviceId: string;
@@ -34,12 +31,12 @@ export interface VisitEvent {
   readonly title: string;
   readonly revenue: bigint;
   readonly currency: string;
-  /** What else its row says. */
+  /** Further columns of its row. */
   readonly columns?: Row<EventColumn>;
 }
 
-/** A state of a session, with all that it can be told apart by. */
-export interface Visit {
+/** A state of a session, with every column that dimensions use. */
+export interface ModelVisit {
   readonly id: string;
   readonly projectId: string;
   readonly deviceId: string;
@@ -51,11 +48,11 @@ export interface Visit {
   readonly screenViews: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
-  /** Pages, source and setting: texts by column, those left out empty. */
+  /** Pages, source and setting by column; missing ones are empty. */
   readonly texts: Readonly<Partial<Record<SessionColumn, string>>>;
 }
 
-interface SessionRow extends Visit {
+interface VersionedVisit extends ModelVisit {
   readonly sign: number;
   readonly version: number;
 }
@@ -63,7 +60,7 @@ interface SessionRow extends Visit {
 interface VisitFlush {
   readonly flushNumber: number;
   readonly events: readonly VisitEvent[];
-  readonly sessions: readonly SessionRow[];
+  readonly sessions: readonly VersionedVisit[];
 }
 
 /** When something happened on a site. */
@@ -72,17 +69,17 @@ export interface SiteTime {
   readonly atMs: number;
 }
 
-/** One partition as its owner holds it: what is open, and flushes that were cut and are not known to be complete. */
+/** One partition as its owner holds it: open rows, and flushes that are not known to be complete. */
 class VisitPartition {
   readonly number: number;
   readonly events: VisitEvent[] = [];
-  readonly visits = new Map<string, Visit>();
+  readonly visits = new Map<string, ModelVisit>();
   readonly flushes: VisitFlush[] = [];
   landed = 0;
   known = 0;
   #openEvents: VisitEvent[] = [];
   readonly #changed = new Set<string>();
-  readonly #cut = new Map<string, SessionRow>();
+  readonly #cut = new Map<string, VersionedVisit>();
 
   constructor(number: number) {
     this.number = number;
@@ -93,7 +90,7 @@ class VisitPartition {
     this.#openEvents.push(event);
   }
 
-  put(visit: Visit): void {
+  put(visit: ModelVisit): void {
     this.visits.set(visit.id, visit);
     this.#changed.add(visit.id);
   }
@@ -106,9 +103,9 @@ class VisitPartition {
     this.#changed.clear();
   }
 
-  /** What the next flush would bring now. */
+  /** The flush that a cut would make now. */
   open(): VisitFlush {
-    const sessions: SessionRow[] = [];
+    const sessions: VersionedVisit[] = [];
     for (const id of this.#changed) {
       const before = this.#cut.get(id);
       const now = this.visits.get(id);
@@ -119,7 +116,9 @@ class VisitPartition {
   }
 }
 
-/** Visits of some partitions, whose flushes reach a store one by one, and their owners, asked without a bus. */
+/**
+ * Visits on some partitions, whose flushes reach a store one by one, and the partitions' owners, called without a bus.
+ */
 export class Visits {
   readonly #partitions: readonly VisitPartition[];
 
@@ -135,11 +134,11 @@ export class Visits {
     this.#partitions[partition]?.add(event);
   }
 
-  put(partition: number, visit: Visit): void {
+  put(partition: number, visit: ModelVisit): void {
     this.#partitions[partition]?.put(visit);
   }
 
-  visit(partition: number, id: string): Visit | undefined {
+  visit(partition: number, id: string): ModelVisit | undefined {
     return this.#partitions[partition]?.visits.get(id);
   }
 
@@ -147,17 +146,17 @@ export class Visits {
     return this.#partitions.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
   }
 
-  visits(projectId: string): Visit[] {
+  visits(projectId: string): ModelVisit[] {
     const visits = this.#partitions.flatMap((partition) => [...partition.visits.values()]);
     return visits.filter((visit) => visit.projectId === projectId);
   }
 
-  /** Cuts what is open in a partition into a flush. */
+  /** Cuts the open rows of a partition into a flush. */
   cut(partition: number): void {
     this.#partitions[partition]?.cut();
   }
 
-  /** Brings the oldest flush that is not in the store there, its marker among the sessions. */
+  /** Writes the oldest flush that is not in the store, with its marker among the sessions. */
   async land(partition: number, store: Store): Promise<void> {
     const owner = this.#partitions[partition];
     const flush = owner?.flushes[owner.landed];
@@ -173,12 +172,12 @@ export class Visits {
     owner.landed += 1;
   }
 
-  /** The number of the last flush that the owner knows of. */
+  /** The last flush that the owner knows to be complete. */
   known(partition: number): number {
     return this.#partitions[partition]?.known ?? 0;
   }
 
-  /** The flush that `land` would bring: its number, and the times at which it changes something of a site. */
+  /** The flush that `land` would write: its number, and the sites and times that it changes. */
   nextFlush(
     partition: number,
   ): { readonly flushNumber: number; readonly changes: readonly SiteTime[] } | undefined {
@@ -188,23 +187,22 @@ export class Visits {
     return { flushNumber: flush.flushNumber, changes: changesOf(flush) };
   }
 
-  /** Lets the owner know of every flush that is in the store. */
+  /** Lets the owner know that every flush in the store is complete. */
   complete(partition: number): void {
     const owner = this.#partitions[partition];
     if (owner !== undefined) owner.known = owner.landed;
   }
 
-  /** A hot view that has seen nothing yet; owners of the partitions in `away` do not answer. */
+  /** A new hot view. Owners of the partitions in `away` do not answer. */
   hotView(away: readonly number[] = []): HotView {
     const ask = async (subject: string) => {
       const owner = this.#partitions[Number(subject.slice('hot.'.length))];
       if (owner === undefined || away.includes(owner.number)) {
-        throw new BusError('nobody', 'no-responders', undefined);
+        throw new BusError('no owner', 'no-responders', undefined);
       }
       return hotAnswerOf(owner);
     };
-    const { partitions } = this;
-    return new HotView({ bus: { ask }, partitions, clock: systemClock, metrics: new Metrics() });
+    return hotViewOver(ask, this.partitions);
   }
 }
 
@@ -215,7 +213,7 @@ function changesOf({ events, sessions }: VisitFlush): SiteTime[] {
   ];
 }
 
-/** The rows of all sites: a question takes only those of its own. */
+/** The rows of every site; a question takes those of its own site. */
 function hotAnswerOf(owner: VisitPartition): Uint8Array {
   const hot = [...owner.flushes.slice(owner.known), owner.open()];
   const events = Buffer.concat(hot.map((flush) => bytesOfEvents(owner.number, flush, flush.events)));
@@ -235,7 +233,7 @@ function hotAnswerOf(owner: VisitPartition): Uint8Array {
   return encodeHotAnswer(head, events, sessions);
 }
 
-function markersOf(partition: number, flushNumber: number): SessionRow[] {
+function markersOf(partition: number, flushNumber: number): VersionedVisit[] {
   const marker = {
     id: partition.toString(16),
     projectId: '',
@@ -268,7 +266,11 @@ function bytesOfEvents(
   );
 }
 
-function bytesOfSessions(partition: number, flushNumber: number, rows: readonly SessionRow[]): Uint8Array {
+function bytesOfSessions(
+  partition: number,
+  flushNumber: number,
+  rows: readonly VersionedVisit[],
+): Uint8Array {
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
     const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };

@@ -52,7 +52,7 @@ test('buckets tile a span exactly, in every zone', () => {
   );
 });
 
-test('every instant lies in the bucket that bears the label of its own unit', () => {
+test('every instant lies in the bucket with the label of its unit', () => {
   fc.assert(
     fc.property(spans, fc.double({ min: 0, max: 0.999, noNaN: true }), (span, place) => {
       const { zone, interval, fromMs, part } = span;
@@ -66,7 +66,7 @@ test('every instant lies in the bucket that bears the label of its own unit', ()
   );
 });
 
-/** The label of an instant, made from the text of its wall clock; only Lord Howe's hour of the jump is unlike that. */
+/** The label of an instant, from the text of its wall clock. Only Lord Howe's hour of the jump differs. */
 function labelByText(atMs: number, interval: (typeof INTERVALS)[number], zone: Zone): string {
   if (zone.name === 'Australia/Lord_Howe' && interval === 'hour') {
     const buckets = bucketsOf({ fromMs: atMs, toMs: atMs + 1 }, interval, zone);
@@ -96,13 +96,13 @@ test.each([
   expect(hourly?.length).toBe(hours);
 });
 
-test('the hour that a clock goes through twice has two buckets of one label', () => {
+test('an hour that happens twice has two buckets of one label', () => {
   const fromMs = Date.parse('2026-10-24T23:30:00Z');
   const labels = bucketsOf({ fromMs, toMs: fromMs + 3 * HOUR_MS }, 'hour', zones.of('Europe/Berlin'));
   expect(labels?.map(({ label }) => label.slice(11, 16))).toEqual(['01:00', '02:00', '02:00', '03:00']);
 });
 
-test('a half-hour jump leaves hours that are full on the wall', () => {
+test('after a half-hour jump, hours still begin at full hours of the wall clock', () => {
   const zone = zones.of('Australia/Lord_Howe');
   const fromMs = Date.parse('2026-04-04T13:00:00Z'); // Midnight; at 02:00 the clock goes back to 01:30.
   const buckets = must(bucketsOf({ fromMs, toMs: fromMs + 4 * HOUR_MS }, 'hour', zone), 'four hours');
@@ -115,13 +115,13 @@ test('a half-hour jump leaves hours that are full on the wall', () => {
   expect((buckets[2]?.fromMs ?? 0) - (buckets[1]?.fromMs ?? 0)).toBe(1.5 * HOUR_MS);
 });
 
-test('more buckets than the cap are refused', () => {
+test('more buckets than the maximum are rejected', () => {
   const zone = zones.of('UTC');
   expect(bucketsOf({ fromMs: 0, toMs: BUCKETS_MAX * 60_000 }, 'minute', zone)?.length).toBe(BUCKETS_MAX);
   expect(bucketsOf({ fromMs: 0, toMs: BUCKETS_MAX * 60_000 + 1 }, 'minute', zone)).toBeUndefined();
 });
 
-test('labels of minutes and hours have a time, those of days and more do not', () => {
+test('labels of minutes and hours have a time, those of days and longer do not', () => {
   const wall = Date.UTC(2026, 2, 4, 5, 6);
   expect(INTERVALS.map((interval) => labelOf(wall, interval))).toEqual([
     '2026-03-04 05:06:00',

@@ -9,17 +9,17 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 // 1970-01-05 was a Monday.
 const FIRST_MONDAY_MS = 4 * DAY_MS;
-/** Buckets that a series has at the most: two days of minutes, and some. */
+/** The most buckets of a series: a little more than two days of minutes. */
 export const BUCKETS_MAX = 3_000;
 
 /** One bucket of a series: from `fromMs` until the next one begins. */
 export interface Bucket {
   readonly fromMs: number;
-  /** What the site's clocks show where the bucket's unit begins. */
+  /** What the site's clocks show at the start of the bucket's unit. */
   readonly label: string;
 }
 
-/** The interval for a span that is this long on the wall clock, if none was asked for. */
+/** The default interval for a span of this length on the wall clock. */
 export function intervalFor(spanMs: number): Interval {
   if (spanMs <= 2 * HOUR_MS) return 'minute';
   if (spanMs <= 2 * DAY_MS) return 'hour';
@@ -29,8 +29,8 @@ export function intervalFor(spanMs: number): Interval {
 }
 
 /**
- * The buckets that tile [fromMs, toMs), the first and the last cut off by it where they reach beyond; undefined when
- * there would be more than `BUCKETS_MAX`.
+ * The buckets that tile [fromMs, toMs). The first and the last are cut where they reach beyond it. Undefined when there
+ * would be more than `BUCKETS_MAX`.
  */
 export function bucketsOf(
   span: { readonly fromMs: number; readonly toMs: number },
@@ -49,23 +49,23 @@ export function bucketsOf(
   return buckets;
 }
 
-/** Where the unit begins that holds `atMs`. */
+/** The start of the unit that holds `atMs`. */
 export function floorTo(atMs: number, interval: Interval, zone: Zone): number {
   if (interval === 'minute') return Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
   if (interval === 'hour') return floorHour(atMs, zone);
   return zone.instantOf(floorDate(zone.wallMs(atMs), interval));
 }
 
-/** Where the unit after the one that begins at `beginMs` begins. */
+/** The start of the unit after the one that starts at `beginMs`. */
 export function nextAfter(beginMs: number, interval: Interval, zone: Zone): number {
   if (interval === 'minute') return beginMs + MINUTE_MS;
   if (interval === 'hour') return nextHour(beginMs, zone);
-  // A day that begins with a jump of the clock begins at the jump, so that the wall clock is past midnight.
+  // A day whose midnight the clock skips starts at the jump, when the wall clock is past midnight.
   const date = floorDate(zone.wallMs(beginMs), interval);
   return zone.instantOf(nextDate(date, interval));
 }
 
-/** A bucket's name: a date for days and more, a date and a time below. */
+/** A bucket's label: a date for days and longer, a date and a time below. */
 export function labelOf(wall: WallMs, interval: Interval): string {
   const text = new Date(wall).toISOString();
   if (interval === 'minute' || interval === 'hour') return `${text.slice(0, 10)} ${text.slice(11, 19)}`;
@@ -89,8 +89,8 @@ function nextDate(date: WallMs, interval: 'day' | 'week' | 'month'): WallMs {
 }
 
 /**
- * Where the hour on the wall began. Clocks that jump by half an hour (Lord Howe) reach no full hour by going back or
- * on once, but do by doing it twice: the hour of the jump then takes 90 minutes.
+ * The start of the hour on the wall clock. Where clocks jump by half an hour (Lord Howe), one step back or forth does
+ * not reach a full hour, but two do: the hour of the jump then takes 90 minutes.
  */
 function floorHour(atMs: number, zone: Zone): number {
   const once = atMs - modulo(zone.wallMs(atMs), HOUR_MS);

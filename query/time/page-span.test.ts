@@ -10,7 +10,7 @@ const spans = fc
   })
   .map(({ fromMs, lengthMs }) => ({ fromMs, toMs: fromMs + lengthMs }));
 
-test('the rows of a part from its offset on are those of the whole span from the page on', () => {
+test('a part, from its offset on, has the same rows as the whole span from the page on', () => {
   fc.assert(
     fc.property(
       spans,
@@ -42,7 +42,7 @@ test('the rows of a part from its offset on are those of the whole span from the
   );
 });
 
-test('the rows of a part behind a row are those that follow it, as many as a page has', () => {
+test('a part after a row has the rows that follow it, as many as a page holds', () => {
   fc.assert(
     fc.property(
       spans,

@@ -2,7 +2,7 @@ import type { Cursor } from '../cursor.ts';
 import type { Span } from './range.ts';
 
 const HOUR_MS = 3_600_000;
-/** Pieces that a span is cut into: an hour each up to six weeks, and then longer ones. */
+/** The most pieces of a span: of an hour each up to six weeks, and then of several hours. */
 const PIECES_MAX = 1_000;
 
 /** Which rows of a list, newest first. */
@@ -11,21 +11,21 @@ export interface Page {
   readonly limit: number;
 }
 
-/** The part of a span that holds a page, and how many rows of the part come before the page. */
+/** The part of a span that holds a page. `offset` counts the rows of the part before the page. */
 export interface PageSpan extends Span {
   readonly offset: number;
 }
 
 /**
- * Where the pieces of a span begin. They are whole hours of UTC, because so the store's rows are sorted:
+ * Where the pieces of a span begin: at whole hours of UTC, because the store sorts its rows by them.
  *
  *     span      |from                                   to|
  *     edges     |    |    |    |    |    |    |    |    |
  *     rows      ....  ..  ....  ...   ..  ....  ...   ...
  *     the page            ◀──────── read ────────▶ ◀ skipped ▶        newest first
  *
- * Counting what is in each piece reads two narrow columns. All columns are then read of those pieces alone that the page
- * touches, so a page near the newest row costs the same whatever the range is.
+ * Counting the rows of each piece reads two narrow columns. Then all columns are read, but only of the pieces that the
+ * page touches. So a page near the newest row costs the same whatever the range is.
  */
 export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
   const pieceMs = pieceMsOf({ fromMs, toMs });
@@ -35,7 +35,7 @@ export function edgesOf({ fromMs, toMs }: Span): readonly number[] {
   return edges;
 }
 
-/** Whether the pieces of a span are hours, which are not cut any further. */
+/** Whether the pieces of a span are hours, the smallest there are. */
 export function isFinest(span: Span): boolean {
   return pieceMsOf(span) <= HOUR_MS;
 }
@@ -44,7 +44,7 @@ function pieceMsOf({ fromMs, toMs }: Span): number {
   return Math.ceil((toMs - fromMs) / HOUR_MS / PIECES_MAX) * HOUR_MS;
 }
 
-/** The smallest run of pieces that holds the page; undefined when the page is behind the last row. */
+/** The smallest run of pieces that holds the page; undefined when the page is after the last row. */
 export function pageSpanOf(
   span: Span,
   edges: readonly number[],
@@ -80,7 +80,10 @@ function spanFrom(
   return isFound ? { fromMs: span.fromMs, toMs, offset: offset - rowsSkipped } : undefined;
 }
 
-/** The piece that the page before ended in, of which it is not known how much is left, and as many more as it takes. */
+/**
+ * The piece in which the previous page ended, whose remaining rows are unknown, and as many more pieces as the page
+ * needs.
+ */
 function spanBehind(
   span: Span,
   edges: readonly number[],

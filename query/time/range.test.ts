@@ -94,7 +94,7 @@ test.each([
   [{ startDate: '2026-02-28', endDate: 'tomorrow' }, 'endDate:'],
   [{ startDate: '0001-01-01', endDate: '2026-03-01' }, 'startDate:'],
   [{ startDate: '2026-01-01', endDate: '2026-12-31', interval: 'minute' }, 'interval:'],
-] as const)('%o is refused, naming %s', (question, name) => {
+] as const)('%o is rejected, naming %s', (question, name) => {
   const made = rangeOf(question, NOW_MS, zones.of('UTC'));
   expect('kind' in made && made.message.startsWith(name)).toBe(true);
 });
@@ -108,25 +108,25 @@ test.each([
   ['2026-01-01', '2026-04-03', 'week'],
   ['2026-01-01', '2026-07-05', 'week'],
   ['2026-01-01', '2026-07-06', 'month'],
-])('from %s to %s goes by %s', (startDate, endDate, interval) => {
+])('the default interval from %s to %s is %s', (startDate, endDate, interval) => {
   expect(range({ startDate, endDate }, 'Europe/Berlin').interval).toBe(interval);
 });
 
-test('two days of 49 hours still go by hour, and so do two that end in a jump', () => {
+test('two days have hourly buckets, even with 49 hours or a jump at the end', () => {
   expect(range({ startDate: '2026-10-24', endDate: '2026-10-25' }, 'Europe/Berlin').buckets.length).toBe(49);
   expect(range({ startDate: '2018-11-02', endDate: '2018-11-03' }, 'America/Sao_Paulo').interval).toBe(
     'hour',
   );
 });
 
-test('the unit before a month that is longer than it ends where the range begins', () => {
+test('the days before a month to date end where the range begins, in a shorter month too', () => {
   const march = range({ range: 'monthToDate' }, 'UTC', Date.parse('2026-03-31T12:00:00Z'));
   expect(march.previous).toEqual({ fromMs: Date.UTC(2026, 1, 1), toMs: Date.UTC(2026, 2, 1) });
   const leap = range({ range: 'yearToDate' }, 'UTC', Date.parse('2028-02-29T12:00:00Z'));
   expect(leap.previous).toEqual({ fromMs: Date.UTC(2027, 0, 1), toMs: Date.UTC(2027, 2, 1) });
 });
 
-test('whenever and wherever it is: the current instant is in every range up to now, and the span before ends in time', () => {
+test('at any time in any zone, ranges up to now hold the current instant, and the previous span ends where they begin or before', () => {
   const cases = fc.record({
     name: fc.constantFrom(...RANGES.filter((name) => name !== 'custom')),
     zone: fc.constantFrom(

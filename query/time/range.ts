@@ -1,7 +1,7 @@
 import { type Bucket, bucketsOf, floorTo, type Interval, intervalFor, nextAfter } from './buckets.ts';
 import type { WallMs, Zone } from './zone.ts';
 
-/** The spans of time that have a name; `custom` goes by its two dates. */
+/** The named ranges; `custom` has two dates. */
 export const RANGES = [
   '30min',
   'lastHour',
@@ -24,17 +24,17 @@ export type RangeName = (typeof RANGES)[number];
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-// What the store's times can hold, with a year to spare for the span before.
+// The years that the store's times can hold, less one for the previous span.
 const FIRST_YEAR = 1902;
 const LAST_YEAR = 2298;
 
-/** From `fromMs` until before `toMs`. */
+/** From `fromMs` up to but not including `toMs`. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** A span that somebody asks about, the one it is held against, and the buckets that tile it. */
+/** A requested span, the previous span that it is compared with, and the buckets that tile it. */
 export interface Range {
   readonly name: RangeName;
   readonly span: Span;
@@ -50,38 +50,39 @@ export interface RangeQuestion {
   readonly interval?: Interval | undefined;
 }
 
-/** What is wrong with a range, in words for the one who asked. */
+/** Why a range is invalid, in words for the client. */
 export interface RangeReject {
   readonly kind: 'reject';
   readonly message: string;
 }
 
 /**
- * The range that is asked for, as the site's clocks see it at `nowMs`:
+ * The requested range, as the site's clocks see it at `nowMs`:
  *
  *     30min, lastHour        the 30 or 60 whole minutes up to and with the current one
  *     last24h                the 24 whole hours up to and with the current one
  *     today, 7d, 30d         that many whole days up to and with today
  *     3m, 6m, 12m            from the day after the same date that many months ago, up to and with today
  *     monthToDate, yearToDate, lastMonth, lastYear, yesterday     the days of that unit
- *     custom                 from `startDate` to the end of day `endDate`; an instant as end is not included itself
+ *     custom                 from `startDate` to the end of day `endDate`; an instant as end is excluded
  *
- * `previous` is as long and ends where the range begins; for days that is as many days, for months and years as many
- * months and years, and for a unit to date the same days of the unit before.
+ * `previous` is as long and ends where the range begins: as many days for days, as many months or years for months and
+ * years, and for a unit to date the same days of the unit before.
  */
 export function rangeOf(question: RangeQuestion, nowMs: number, zone: Zone): Range | RangeReject {
   const { startDate, endDate } = question;
   const dated = startDate !== undefined || endDate !== undefined;
   const name = question.range ?? (dated ? 'custom' : '7d');
   if (dated && name !== 'custom') {
-    return reject(`range: ${name} contradicts startDate and endDate; leave it out or say custom`);
+    return reject(`range: ${name} cannot be combined with startDate and endDate; omit it or use custom`);
   }
   const spans = name === 'custom' ? customSpans(startDate, endDate, zone) : namedSpans(name, nowMs, zone);
   if ('kind' in spans) return spans;
   const { span, previous } = spans;
   const interval = question.interval ?? intervalFor(daysLengthMs(span, zone));
   const buckets = bucketsOf(span, interval, zone);
-  if (buckets === undefined) return reject(`interval: the range has too many buckets of one ${interval}`);
+  if (buckets === undefined)
+    return reject(`interval: the range has too many buckets of one ${interval}; choose a longer interval`);
   return { name, span, previous, interval, buckets };
 }
 
@@ -108,7 +109,7 @@ interface Dates {
   readonly previousTo: WallMs;
 }
 
-/** The days of a range as midnights on the wall, without zones: days here all have 24 hours. */
+/** The days of a range as midnights of the wall clock. Without a zone, every day has 24 hours. */
 function datesOf(
   name: Exclude<RangeName, 'custom' | '30min' | 'lastHour' | 'last24h'>,
   today: WallMs,
@@ -155,7 +156,7 @@ function wholeUnits(previousFrom: WallMs, from: WallMs, to: WallMs): Dates {
   return { from, to, previousFrom, previousTo: from };
 }
 
-/** As many days of the unit before, but never more than it has. */
+/** As many days of the unit before, but not more than it has. */
 function toDate(from: WallMs, previousFrom: WallMs, to: WallMs): Dates {
   return { from, to, previousFrom, previousTo: Math.min(previousFrom + (to - from), from) };
 }
@@ -166,7 +167,7 @@ function yearToDate(year: WallMs, today: WallMs): Dates {
   return { from: year, to: today + DAY_MS, previousFrom: addMonths(year, -12), previousTo };
 }
 
-/** The same day so many months on, or the last of the month where it has no such day; or day number `day` of it. */
+/** The same day `months` later, or the last day of a month that has no such day; with `day`, that day of the month. */
 function addMonths(date: WallMs, months: number, day?: number): WallMs {
   const from = new Date(date);
   const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1);
@@ -179,26 +180,28 @@ function customSpans(
   endDate: string | undefined,
   zone: Zone,
 ): Spans | RangeReject {
-  if (startDate === undefined) return reject('startDate: a custom range needs it');
-  if (endDate === undefined) return reject('endDate: a custom range needs it');
+  if (startDate === undefined) return reject('startDate: required for a custom range');
+  if (endDate === undefined) return reject('endDate: required for a custom range');
   const start = pointOf(startDate, zone);
   if (start === undefined) return reject(`startDate: ${notATime(startDate)}`);
   const end = pointOf(endDate, zone);
   if (end === undefined) return reject(`endDate: ${notATime(endDate)}`);
   const span = { fromMs: start.fromMs, toMs: end.toMs };
-  if (span.fromMs >= span.toMs) return reject('endDate: it lies before startDate');
+  if (span.fromMs >= span.toMs) return reject('endDate: expected a time after startDate');
   if (!start.isDay || !end.isDay) return lengthBefore(span.toMs, span.toMs - span.fromMs);
   const from = floorDay(zone.wallMs(span.fromMs));
   const to = floorDay(zone.wallMs(span.toMs));
   return { span, previous: spanOf(from - (to - from), from, zone) };
 }
 
-/** A day or an instant that somebody named: from where it begins to where it ends. */
+/** A day or an instant from a parameter: where it begins and where it ends. */
 export interface TimePoint extends Span {
   readonly isDay: boolean;
 }
 
-/** Reads `2026-03-01`, or a date and a time; a time without zone is the site's. Undefined when it is neither. */
+/**
+ * Reads `2026-03-01`, or a date and a time; a time without zone is in the site's zone. Undefined when it is neither.
+ */
 export function pointOf(text: string, zone: Zone): TimePoint | undefined {
   const match =
     /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/i.exec(
@@ -232,8 +235,8 @@ function offsetOf(text: string): number {
 }
 
 /**
- * The length of a span that counts for its interval: two days are two days, whether a clock was put back in one (then
- * the wall clock knows), or the day after begins with a jump (then real time does).
+ * The length that decides the interval of a span: two days count as two days, whether a clock went back in one of them
+ * (then the wall clock is right) or the next day begins with a jump (then real time is).
  */
 function daysLengthMs({ fromMs, toMs }: Span, zone: Zone): number {
   return Math.min(toMs - fromMs, zone.wallMs(toMs) - zone.wallMs(fromMs));

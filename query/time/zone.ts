@@ -1,22 +1,22 @@
-/** A wall clock reading, as milliseconds since 1970 if the wall clock were in Greenwich. */
+/** A reading of a wall clock, in milliseconds since 1970 as if the wall clock were in UTC. */
 export type WallMs = number;
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const FORMATS_MAX = 1_000;
-/** As many as a year by days and a series by hours take. */
+/** Enough for a year by days and a series by hours. */
 const OFFSETS_MAX = 8_192;
 /** The last instant that a date may have. */
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * The time zone of a site: what its clocks on the wall show, and when. Everything goes by `offsetMs`, which has its
- * answers from the runtime's own zone tables; days of 23 and 25 hours and offsets of half hours need no case of their own.
+ * The time zone of a site: what its wall clocks show, and when. Everything follows from `offsetMs`, which reads the
+ * runtime's zone tables, so days of 23 and 25 hours and offsets of half hours need no special case.
  */
 export class Zone {
   readonly name: string;
   readonly #format: Intl.DateTimeFormat;
-  /** Offsets at full hours of UTC: asking the tables takes a hundred times as long, and a year has many days. */
+  /** Offsets at full hours of UTC. Reading the tables takes a hundred times as long, and a year has many days. */
   readonly #offsets = new Map<number, number>();
 
   private constructor(name: string) {
@@ -41,7 +41,7 @@ export class Zone {
     try {
       return new Zone(name);
     } catch {
-      return undefined; // The runtime's way to say that the name is unknown.
+      return undefined; // The runtime throws for an unknown name.
     }
   }
 
@@ -85,8 +85,8 @@ export class Zone {
   }
 
   /**
-   * The first instant at which the wall clock shows `wall` or later. Of an hour that happens twice that is the first
-   * pass; of an hour that is skipped, the instant of the jump.
+   * The first instant at which the wall clock shows `wall` or later. For an hour that happens twice this is the first
+   * pass; for an hour that is skipped, the instant of the jump.
    *
    *     wall clock  01:00 ─▶ 02:00┐ skipped ┌03:00 ─▶        instantOf(02:30) is the jump
    *                               └─────────┘
@@ -114,7 +114,7 @@ export class Zone {
   }
 }
 
-/** Zones by name, kept because making one costs a millisecond. Unknown names become UTC. */
+/** Zones by name, cached because making one takes a millisecond. Unknown names become UTC. */
 export class Zones {
   readonly #byName = new Map<string, Zone>();
 
@@ -122,8 +122,8 @@ export class Zones {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
     const zone = Zone.of(name) ?? Zone.of('UTC');
-    if (zone === undefined) throw new Error('the runtime knows no UTC');
-    // There are some six hundred names; only misspelt ones could be more.
+    if (zone === undefined) throw new Error('the runtime does not know UTC');
+    // There are some six hundred names, so only misspelt ones can exceed this.
     if (this.#byName.size >= FORMATS_MAX) this.#byName.clear();
     this.#byName.set(name, zone);
     return zone;

@@ -1,27 +1,27 @@
 import { must } from '../../../infra/assert.ts';
 import { majorUnits } from '../../../infra/money.ts';
-import { type AskedFilter, isSelected, type KnownEntity } from '../../filters/testing/evaluate.ts';
+import { isSelected, type KnownEntity, type RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
 import type { VisitEvent } from '../../testing/visits.ts';
 import type { Bucket } from '../../time/buckets.ts';
 import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
 
-/** A chart as a request asks for it. */
-export interface AskedChart {
-  readonly series: readonly AskedSeries[];
+/** A chart as requested. */
+export interface RequestedChart {
+  readonly series: readonly RequestedSeries[];
   readonly breakdowns: readonly string[];
-  readonly filters: readonly AskedFilter[];
+  readonly filters: readonly RequestedFilter[];
   readonly previous: boolean;
   readonly limit: number;
   readonly formula?: { readonly text: string; readonly of: (values: readonly number[]) => number };
 }
 
-export interface AskedSeries {
+export interface RequestedSeries {
   readonly name: string;
   readonly segment?: NonNullable<ChartRow['event']['segment']>;
   readonly property?: string;
-  readonly filters?: readonly AskedFilter[];
+  readonly filters?: readonly RequestedFilter[];
 }
 
 export interface ChartScene {
@@ -30,41 +30,41 @@ export interface ChartScene {
   readonly groups: readonly KnownEntity[];
 }
 
-/** A span with where its buckets begin. */
+/** A span and its buckets. */
 export interface BucketedSpan extends Span {
   readonly buckets: readonly Bucket[];
 }
 
-interface Place {
+interface MeasuredEvent {
   readonly names: readonly string[];
   readonly event: VisitEvent;
 }
 
-/** What one row has in one span. */
-interface Counted {
+/** The figures of one row in one span. */
+interface RecountedFigures {
   readonly buckets: readonly number[];
   readonly whole: number;
 }
 
-/** The answer of `/export/charts`, by looking at every event for each figure of each row. Slow and obvious. */
+/** The response of `/export/charts`, computed by reading every event for each figure of each row. Slow and obvious. */
 export function recountChart(
-  asked: AskedChart,
+  chart: RequestedChart,
   scene: ChartScene,
   { current, previous }: { readonly current: BucketedSpan; readonly previous: BucketedSpan },
 ): ChartsAnswer {
-  const placed = (series: AskedSeries, held: readonly VisitEvent[], span: BucketedSpan) =>
-    measurable(series, held, span).flatMap((event) =>
-      namesOf(event, asked.breakdowns).map((names): Place => ({ names, event })),
+  const measured = (series: RequestedSeries, selected: readonly VisitEvent[], span: BucketedSpan) =>
+    measurable(series, selected, span).flatMap((event) =>
+      namesOf(event, chart.breakdowns).map((names): MeasuredEvent => ({ names, event })),
     );
-  const counted = asked.series.map((series) => {
-    const held = heldBy(asked, series, scene);
-    const now = placed(series, held, current);
-    const before = asked.previous ? placed(series, held, previous) : [];
+  const counted = chart.series.map((series) => {
+    const selected = selectedEvents(chart, series, scene);
+    const now = measured(series, selected, current);
+    const before = chart.previous ? measured(series, selected, previous) : [];
     return {
       combinations: now.map(({ names }) => names),
       at: (names: readonly string[]) => ({
-        current: countedIn(series, pick(now, names), current),
-        previous: countedIn(series, pick(before, names), previous),
+        current: figuresIn(series, pick(now, names), current),
+        previous: figuresIn(series, pick(before, names), previous),
       }),
     };
   });
@@ -74,10 +74,10 @@ export function recountChart(
     of: (values: readonly number[]) => number,
   ) => {
     const combinations =
-      asked.breakdowns.length === 0 ? [[]] : unique(several.flatMap(({ combinations: own }) => own));
+      chart.breakdowns.length === 0 ? [[]] : unique(several.flatMap(({ combinations: own }) => own));
     const rows = combinations.map((names) => {
       const found = several.map(({ at }) => at(names));
-      const computed = (span: 'current' | 'previous', length: number): Counted => ({
+      const computed = (span: 'current' | 'previous', length: number): RecountedFigures => ({
         buckets: Array.from({ length }, (_, index) => of(found.map((one) => one[span].buckets[index] ?? 0))),
         whole: of(found.map((one) => one[span].whole)),
       });
@@ -87,25 +87,25 @@ export function recountChart(
     });
     return rows
       .sort((a, b) => b.sum - a.sum || byBytes(a.names, b.names))
-      .slice(0, asked.breakdowns.length === 0 ? 1 : asked.limit)
+      .slice(0, chart.breakdowns.length === 0 ? 1 : chart.limit)
       .map(
         ({ names, now, before }): ChartRow => ({
           id: [event.id, ...names.map(encodeURIComponent)].join(':'),
           names: names.length === 0 ? [event.name] : names.map((name) => name || null),
           event,
-          metrics: { ...figuresOf(now), ...(asked.previous ? { previous: figuresOf(before) } : {}) },
+          metrics: { ...figuresOf(now), ...(chart.previous ? { previous: figuresOf(before) } : {}) },
           data: current.buckets.map(({ label }, index) => ({
             date: label,
             count: shown(now.buckets[index] ?? 0),
-            ...(asked.previous ? { previous: shown(before.buckets[index] ?? 0) } : {}),
+            ...(chart.previous ? { previous: shown(before.buckets[index] ?? 0) } : {}),
           })),
         }),
       );
   };
-  const { formula } = asked;
+  const { formula } = chart;
   const series =
     formula === undefined
-      ? asked.series.flatMap(({ name, segment = 'event', property }, index) => {
+      ? chart.series.flatMap(({ name, segment = 'event', property }, index) => {
           const event = { id: String.fromCharCode(65 + index), name, segment };
           const count = must(counted[index], 'every series is counted');
           return rowsOf(property === undefined ? event : { ...event, property }, [count], ([one = 0]) => one);
@@ -123,13 +123,15 @@ export function recountChart(
     series,
     metrics: {
       ...total(series.map(({ metrics }) => metrics)),
-      ...(asked.previous ? { previous: total(before) } : {}),
+      ...(chart.previous ? { previous: total(before) } : {}),
     },
   };
 }
 
-/** The events of a series in a time, of which there is something to measure; of each visitor the first, if that is asked. */
-function measurable(series: AskedSeries, events: readonly VisitEvent[], span: Span): VisitEvent[] {
+/**
+ * The events of a series in a span that have something to measure; for `one_event_per_user`, the first of each visitor.
+ */
+function measurable(series: RequestedSeries, events: readonly VisitEvent[], span: Span): VisitEvent[] {
   const happened = events.filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs);
   switch (series.segment) {
     case 'user':
@@ -155,8 +157,8 @@ function measurable(series: AskedSeries, events: readonly VisitEvent[], span: Sp
   }
 }
 
-function heldBy(asked: AskedChart, series: AskedSeries, scene: ChartScene): VisitEvent[] {
-  const filters = [...asked.filters, ...(series.filters ?? [])];
+function selectedEvents(chart: RequestedChart, series: RequestedSeries, scene: ChartScene): VisitEvent[] {
+  const filters = [...chart.filters, ...(series.filters ?? [])];
   return scene.events.filter(
     (event) =>
       (series.name === '*' ? !event.name.startsWith('session_') : event.name === series.name) &&
@@ -164,8 +166,12 @@ function heldBy(asked: AskedChart, series: AskedSeries, scene: ChartScene): Visi
   );
 }
 
-function countedIn(series: AskedSeries, places: readonly Place[], span: BucketedSpan): Counted {
-  const events = places.map(({ event }) => event);
+function figuresIn(
+  series: RequestedSeries,
+  measured: readonly MeasuredEvent[],
+  span: BucketedSpan,
+): RecountedFigures {
+  const events = measured.map(({ event }) => event);
   return {
     whole: figureOf(series, events),
     buckets: span.buckets.map(({ fromMs }, index) => {
@@ -178,7 +184,10 @@ function countedIn(series: AskedSeries, places: readonly Place[], span: Bucketed
   };
 }
 
-function figureOf({ segment = 'event', property = '' }: AskedSeries, events: readonly VisitEvent[]): number {
+function figureOf(
+  { segment = 'event', property = '' }: RequestedSeries,
+  events: readonly VisitEvent[],
+): number {
   if (events.length === 0) return 0;
   const visitors = () => new Set(events.map(visitorOf)).size;
   const numbers = () => events.map((event) => must(numberIn(event, property), 'a number'));
@@ -205,7 +214,7 @@ function figureOf({ segment = 'event', property = '' }: AskedSeries, events: rea
   }
 }
 
-/** The numbers of the tests have at most three decimals. */
+/** The test numbers have at most three decimals. */
 function exactSum(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + Math.round(number * 1000), 0) / 1000;
 }
@@ -236,7 +245,7 @@ function numberIn(event: VisitEvent, property: string): number | undefined {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
-/** The names of every row that an event is in: one, but for groups one for each. */
+/** The breakdown values of every row that an event is in: one row, or one for each group. */
 function namesOf(event: VisitEvent, breakdowns: readonly string[]): string[][] {
   const groups = breakdowns.includes('groups') ? listIn(event, 'groups') : [];
   return (groups.length === 0 ? [''] : groups).map((group) =>
@@ -255,15 +264,15 @@ function textIn(event: VisitEvent, name: string): string {
   return String(Object.entries(row).find(([column]) => column === name)?.[1] ?? '');
 }
 
-function pick(places: readonly Place[], names: readonly string[]): readonly Place[] {
-  return places.filter((place) => place.names.every((name, index) => name === names[index]));
+function pick(events: readonly MeasuredEvent[], names: readonly string[]): readonly MeasuredEvent[] {
+  return events.filter((one) => one.names.every((name, index) => name === names[index]));
 }
 
 function unique(all: readonly (readonly string[])[]): (readonly string[])[] {
   return [...new Map(all.map((names) => [names.join('\u0000'), names])).values()];
 }
 
-function figuresOf({ buckets, whole }: Counted): ChartFigures {
+function figuresOf({ buckets, whole }: RecountedFigures): ChartFigures {
   return {
     sum: shown(plainSum(buckets)),
     average: shown(plainSum(buckets) / buckets.length),
@@ -273,7 +282,7 @@ function figuresOf({ buckets, whole }: Counted): ChartFigures {
   };
 }
 
-/** To fifteen digits. */
+/** Rounds to 15 digits. */
 function shown(number: number): number {
   return Number.parseFloat(number.toPrecision(15));
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { NOW_MS } from '../../insights/testing/insight-questions.ts';
-import type { AskedFilter } from './evaluate.ts';
+import type { RequestedFilter } from './evaluate.ts';
 import { GROUPS, NAMES, PATHS, PLACES, PROFILES, WORDS } from './visit-scene.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,7 +14,7 @@ const none = fc.constantFrom('isNull', 'isNotNull');
 const texts = fc.constantFrom('country', 'referrer_name', 'utmSource', 'browser_version', 'channel');
 const own = fc.constantFrom('title', 'properties.k', "properties.o'k", 'profile.email', 'group.name');
 
-const aboutSession: fc.Arbitrary<AskedFilter> = fc.oneof(
+const aboutSession: fc.Arbitrary<RequestedFilter> = fc.oneof(
   fc.record({ name: texts, operator: equal, value: values(WORDS) }),
   fc.record({ name: texts, operator: partial, value: parts(['o', 'one', '1', '☂']) }),
   fc.record({ name: texts, operator: order, value: fc.constant(['9.7']) }),
@@ -25,9 +25,9 @@ const aboutSession: fc.Arbitrary<AskedFilter> = fc.oneof(
   }),
   fc.record({ name: fc.oneof(texts, fc.constant('longitude')), operator: none, value: fc.constant([]) }),
 );
-// Of the days around the range of the questions.
+// Times around the range of the questions.
 const times = values([20, 30, 40].map((hours) => new Date(NOW_MS - hours * HOUR_MS).toISOString()));
-const aboutEvent: fc.Arbitrary<AskedFilter> = fc.oneof(
+const aboutEvent: fc.Arbitrary<RequestedFilter> = fc.oneof(
   fc.record({ name: fc.constant('path'), operator: fc.oneof(equal, partial), value: parts(PATHS) }),
   fc.record({ name: fc.constant('name'), operator: equal, value: values(NAMES) }),
   fc.record({
@@ -50,7 +50,7 @@ const aboutEvent: fc.Arbitrary<AskedFilter> = fc.oneof(
     value: values(['1', '2', '3']),
   }),
 );
-/** Filters about sessions, about events, and about both. */
+/** Filters on sessions, on events, and on both. */
 export const anyFilters = fc
   .tuple(fc.array(aboutSession, { maxLength: 2 }), fc.array(aboutEvent, { maxLength: 2 }))
   .map(([session, event]) => [...event, ...session])

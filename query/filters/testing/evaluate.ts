@@ -1,14 +1,14 @@
 import { majorUnits } from '../../../infra/money.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
 
-/** A filter as a request says it. */
-export interface AskedFilter {
+/** A filter as a request contains it. */
+export interface RequestedFilter {
   readonly name: string;
   readonly operator: string;
   readonly value: readonly (string | number | boolean)[];
 }
 
-/** What is known of a profile or a group; the columns of its table. */
+/** The record of a profile or group, by the columns of its table. */
 export interface KnownEntity {
   readonly id: string;
   readonly columns: Readonly<Record<string, string>>;
@@ -18,80 +18,80 @@ export interface KnownEntity {
   readonly updatedAt: number;
 }
 
-/** An event as the tests write it, and the records that there are. */
+/** An event and the existing records. */
 export interface Scene {
   readonly event: Row<EventColumn>;
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
 
-type Value = string | number;
+type FieldValue = string | number;
 
 const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
 
-/** Whether an event is selected by all filters: by the words of the contract, one row at a time. */
-export function isSelected(filters: readonly AskedFilter[], scene: Scene): boolean {
-  return filters.every((filter) => isKept(filter, scene));
+/** Whether an event passes all filters: the contract evaluated literally, row by row. */
+export function isSelected(filters: readonly RequestedFilter[], scene: Scene): boolean {
+  return filters.every((filter) => passes(filter, scene));
 }
 
-function isKept({ name, operator, value }: AskedFilter, scene: Scene): boolean {
+function passes({ name, operator, value }: RequestedFilter, scene: Scene): boolean {
   const found = valuesOf(camelCase(name), scene);
-  const some = (fits: (one: Value, asked: string) => boolean) =>
-    found.some((one) => value.some((asked) => fits(one, String(asked))));
+  const some = (fits: (one: FieldValue, wanted: string) => boolean) =>
+    found.some((one) => value.some((wanted) => fits(one, String(wanted))));
   switch (operator) {
     case 'is':
-      return some((one, asked) => isEqual(one, asked, name));
+      return some((one, wanted) => isEqual(one, wanted, name));
     case 'isNot':
-      return !some((one, asked) => isEqual(one, asked, name));
+      return !some((one, wanted) => isEqual(one, wanted, name));
     case 'contains':
       return some(containsText);
     case 'doesNotContain':
       return !some(containsText);
     case 'startsWith':
-      return some((one, asked) => String(one).startsWith(asked));
+      return some((one, wanted) => String(one).startsWith(wanted));
     case 'endsWith':
-      return some((one, asked) => String(one).endsWith(asked));
+      return some((one, wanted) => String(one).endsWith(wanted));
     case 'regex':
-      return some((one, asked) => new RegExp(asked, 'su').test(String(one)));
+      return some((one, wanted) => new RegExp(wanted, 'su').test(String(one)));
     case 'isNull':
       return found.every((one) => one === '');
     case 'isNotNull':
       return found.some((one) => one !== '');
     case 'gt':
-      return some((one, asked) => numberOf(one) > boundOf(asked, name));
+      return some((one, wanted) => numberOf(one) > boundOf(wanted, name));
     case 'gte':
-      return some((one, asked) => numberOf(one) >= boundOf(asked, name));
+      return some((one, wanted) => numberOf(one) >= boundOf(wanted, name));
     case 'lt':
-      return some((one, asked) => numberOf(one) < boundOf(asked, name));
+      return some((one, wanted) => numberOf(one) < boundOf(wanted, name));
     case 'lte':
-      return some((one, asked) => numberOf(one) <= boundOf(asked, name));
+      return some((one, wanted) => numberOf(one) <= boundOf(wanted, name));
     default:
       throw new Error(`no operator ${operator}`);
   }
 }
 
-function containsText(one: Value, asked: string): boolean {
-  return String(one).toLowerCase().includes(asked.toLowerCase());
+function containsText(one: FieldValue, wanted: string): boolean {
+  return String(one).toLowerCase().includes(wanted.toLowerCase());
 }
 
-function isEqual(one: Value, asked: string, name: string): boolean {
-  return typeof one === 'number' ? one === boundOf(asked, name) : one === asked;
+function isEqual(one: FieldValue, wanted: string, name: string): boolean {
+  return typeof one === 'number' ? one === boundOf(wanted, name) : one === wanted;
 }
 
-/** Not a number compares with nothing. */
-function numberOf(one: Value): number {
+/** NaN for text that is not a number; it compares with nothing. */
+function numberOf(one: FieldValue): number {
   if (typeof one === 'number') return one;
   return NUMBER.test(one) ? Number(one) : Number.NaN;
 }
 
-function boundOf(asked: string, name: string): number {
-  if (/(_at|At)$/.test(name)) return Date.parse(asked);
-  return name === 'longitude' || name === 'latitude' ? Math.fround(Number(asked)) : Number(asked);
+function boundOf(wanted: string, name: string): number {
+  if (/(_at|At)$/.test(name)) return Date.parse(wanted);
+  return name === 'longitude' || name === 'latitude' ? Math.fround(Number(wanted)) : Number(wanted);
 }
 
-/** All values that a field has in a row; of a text that is not there an empty one. */
-function valuesOf(name: string, { event, profiles, groups }: Scene): Value[] {
+/** All values of a field in a row; one empty string for a missing text. */
+function valuesOf(name: string, { event, profiles, groups }: Scene): FieldValue[] {
   const memberships = textsOf(event.groups);
   if (name === 'profile.id') return [String(event.profileId ?? '')];
   if (name === 'group.id') return orEmpty(memberships);
@@ -110,7 +110,7 @@ function valuesOf(name: string, { event, profiles, groups }: Scene): Value[] {
   return eventValues(name, event);
 }
 
-function recordValues(name: string, records: readonly KnownEntity[]): Value[] {
+function recordValues(name: string, records: readonly KnownEntity[]): FieldValue[] {
   if (name === 'createdAt') return records.map(({ createdAt }) => createdAt);
   if (name === 'updatedAt') return records.map(({ updatedAt }) => updatedAt);
   if (name === 'groups') return orEmpty(records.flatMap(({ groups }) => orEmpty(groups)));
@@ -120,7 +120,7 @@ function recordValues(name: string, records: readonly KnownEntity[]): Value[] {
   );
 }
 
-function eventValues(name: string, event: Row<EventColumn>): Value[] {
+function eventValues(name: string, event: Row<EventColumn>): FieldValue[] {
   if (name.startsWith('properties.')) {
     const flat = textsOf(event.properties);
     const at = flat.findIndex((key, index) => index % 2 === 0 && key === name.slice('properties.'.length));
@@ -149,7 +149,7 @@ function orEmpty(texts: readonly string[]): string[] {
   return texts.length === 0 ? [''] : [...texts];
 }
 
-/** Keys of properties stay as they are. */
+/** Property keys are unchanged. */
 function camelCase(name: string): string {
   if (name.includes('properties.')) return name;
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -1,12 +1,12 @@
-import type { Visit, VisitEvent } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
-import { type AskedFilter, isSelected, type KnownEntity } from './evaluate.ts';
+import { isSelected, type KnownEntity, type RequestedFilter } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 
-/** Everything that there is of one site. */
+/** All data of one site. */
 export interface FilteredScene {
   readonly events: readonly VisitEvent[];
-  readonly visits: readonly Visit[];
+  readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -14,8 +14,8 @@ export interface FilteredScene {
 const ABOUT_SESSION =
   /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model)$/i;
 
-/** The events that filters leave: by the words of the contract, one event at a time. */
-export function heldEvents(filters: readonly AskedFilter[], scene: FilteredScene): VisitEvent[] {
+/** The events that pass the filters: the contract evaluated literally, event by event. */
+export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): VisitEvent[] {
   const { aboutEvent, aboutSession } = split(filters);
   const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
   return scene.events.filter((event) => {
@@ -28,8 +28,12 @@ export function heldEvents(filters: readonly AskedFilter[], scene: FilteredScene
   });
 }
 
-/** The sessions that began in a span and that filters leave, one at a time. */
-export function heldVisits(filters: readonly AskedFilter[], scene: FilteredScene, span: Span): Visit[] {
+/** The sessions that began in a span and pass the filters, one at a time. */
+export function heldVisits(
+  filters: readonly RequestedFilter[],
+  scene: FilteredScene,
+  span: Span,
+): ModelVisit[] {
   const { aboutEvent, aboutSession } = split(filters);
   const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
   return scene.visits.filter(
@@ -47,7 +51,7 @@ export function heldVisits(filters: readonly AskedFilter[], scene: FilteredScene
   );
 }
 
-function split(filters: readonly AskedFilter[]) {
+function split(filters: readonly RequestedFilter[]) {
   return {
     aboutSession: filters.filter(({ name }) => ABOUT_SESSION.test(name)),
     aboutEvent: filters.filter(({ name }) => !ABOUT_SESSION.test(name)),

@@ -2,10 +2,10 @@ import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
 import type { KnownEntity } from './evaluate.ts';
 
-/** When everything in a scene happened, to a few milliseconds. */
+/** The time of everything in a scene, to within a few milliseconds. */
 export const SCENE_AT_MS = Date.parse('2026-06-10T00:00:00Z');
 
-/** What rows and filters say: few enough that they meet, and with everything that is hard to quote. */
+/** Values of rows and filters: few enough to match often, and with everything that is hard to quote. */
 export const TEXTS = [
   '',
   '/',
@@ -40,13 +40,13 @@ export const TEXTS = [
   'inf',
   '1e400',
 ] as const;
-/** Keys of properties. */
+/** Property keys. */
 export const KEYS = ['k', "o'k", 'a.b', '{key0:String}', '\\', '☂'] as const;
-/** Of profiles; the first is nobody, and the last has no record. */
+/** Profile ids; the first means no profile, and the last has no record. */
 export const IDS = ['', 'p1', 'p2', 'p3', "p'4", 'unknown'] as const;
 const CURRENCIES = ['', 'EUR', 'JPY', 'BHD', 'CLF'] as const;
 
-/** An event of the site `site`, with all kinds of columns. */
+/** An event of the site `site`, with columns of every kind. */
 export function randomEvent(seeded: SeededRandom, index: number): Row<EventColumn> {
   return {
     id: (index + 1).toString(16),

@@ -1,7 +1,7 @@
 import type { Store } from '../../../infra/store/store.ts';
 import type { KnownEntity } from './evaluate.ts';
 
-/** Brings a version of a profile's or a group's record to the store. */
+/** Inserts one version of a profile's or group's record. */
 export async function insertRecord(
   store: Store,
   table: 'profiles' | 'groups',

@@ -1,9 +1,9 @@
 import { must } from '../../../infra/assert.ts';
 import type { SeededRandom } from '../../../ingest/testing/random.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
-import type { Visit, VisitEvent, Visits } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent, Visits } from '../../testing/visits.ts';
 
-/** What events and sessions say and filters ask for: few values, so that they meet. */
+/** Values of events, sessions and filters: few, so that they match often. */
 export const WORDS = ['', 'one', 'One', "it's", '10', '9.5', '☂ \\n'] as const;
 export const PLACES = ['0', '13.5', '-2.5'] as const;
 export const PROFILES = ['', 'p1', 'p2', 'p3'] as const;
@@ -26,8 +26,8 @@ export interface FilteredTraffic {
 let lastId = 0;
 
 /**
- * Random events and the sessions they make. Sessions are long, so that many reach over the end of a span; events of a
- * session often say another country or browser than it does, and now and then a late event changes what it says.
+ * Random events and their sessions. Sessions are long, so that many cross the end of a span. Events often have another
+ * country or browser than their session, and sometimes a late event changes the values of a session.
  */
 export function addFilteredTraffic(visits: Visits, seeded: SeededRandom, options: FilteredTraffic): void {
   for (let step = 0; step < options.steps; step += 1) {
@@ -71,10 +71,10 @@ function randomVisitEvent(seeded: SeededRandom, named: Named): VisitEvent {
   };
 }
 
-function visitAfter(seeded: SeededRandom, known: Visit | undefined, event: VisitEvent): Visit {
+function visitAfter(seeded: SeededRandom, known: ModelVisit | undefined, event: VisitEvent): ModelVisit {
   const { sessionId, projectId, deviceId, atMs, path, origin } = event;
   const entry = { ...randomSource(seeded), entryOrigin: origin, entryPath: path };
-  const before: Visit = known ?? {
+  const before: ModelVisit = known ?? {
     id: sessionId,
     projectId,
     deviceId,
@@ -111,13 +111,13 @@ function randomSource(seeded: SeededRandom): Record<string, string> {
   };
 }
 
-/** An event as a row, as `isSelected` looks at it. */
+/** An event as a row for `isSelected`. */
 export function rowOfEvent({ columns, atMs, ...own }: VisitEvent): Row<EventColumn> {
   return { ...columns, ...own, createdAt: atMs, receivedAt: atMs };
 }
 
-/** What a session says of its source and setting, as if an event did. */
-export function rowOfVisit(visit: Visit): Row<EventColumn> {
+/** The source and environment of a session, as an event row. */
+export function rowOfVisit(visit: ModelVisit): Row<EventColumn> {
   return Object.fromEntries(
     [...TEXTS, 'longitude', 'latitude'].map((column) => [
       column,

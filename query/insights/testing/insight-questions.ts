@@ -1,8 +1,8 @@
 import { metricsQuery } from '../../api.ts';
-import type { AskedFilter } from '../../filters/testing/evaluate.ts';
+import type { RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { type FilteredScene, heldEvents, heldVisits } from '../../filters/testing/filtered.ts';
 import { readParameters } from '../../http/parameters.ts';
-import type { Asked, Sources } from '../../snapshot/question.ts';
+import type { QuestionScope, Sources } from '../../snapshot/question.ts';
 import { modelSite } from '../../testing/owned-partitions.ts';
 import { recount } from '../../testing/recount.ts';
 import { recountBreakdown, recountEntryExit, recountPages } from '../../testing/visit-recount.ts';
@@ -20,15 +20,15 @@ import { entryExitQuery } from '../pages-api.ts';
 import { sessionListInsight } from '../session-list.ts';
 import { eventNamesInsight, propertyKeysInsight, propertyValuesInsight } from '../vocabulary.ts';
 
-/** When every question is asked. */
+/** The time of every question. */
 export const NOW_MS = Date.parse('2026-10-25T12:34:56.789Z');
 const HOUR_MS = 3_600_000;
-const asked: Asked = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: NOW_MS };
+const scope: QuestionScope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: NOW_MS };
 
-export type Filters = readonly AskedFilter[];
+export type Filters = readonly RequestedFilter[];
 
-/** A question of every kind: what it answers with these filters, and what a look at every row gives. */
-export interface Question {
+/** One question of each kind: its answer with these filters, and what looking at every row gives. */
+export interface InsightQuestion {
   readonly range: string;
   readonly ask: (sources: Sources, text: string) => Promise<unknown>;
   readonly expected: (filters: Filters, range: Range, scene: FilteredScene) => unknown;
@@ -43,7 +43,7 @@ function counted(filters: Filters, { span }: Range, scene: FilteredScene) {
   };
 }
 
-/** Events that filters leave in the range, newest first, and without those that nobody sent. */
+/** Filtered events in the range, newest first, without synthetic ones. */
 function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): VisitEvent[] {
   return heldEvents(filters, scene)
     .filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs)
@@ -53,7 +53,7 @@ function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): Visi
 const sent = ({ name }: VisitEvent) => !name.startsWith('session_');
 const idOf = ({ id }: { readonly id: string }) => Number.parseInt(id, 16);
 
-/** Words with how many events have each, most first. */
+/** Words by how many events have each, most first. */
 function counts(words: readonly string[]): (readonly [string, number])[] {
   return [...new Set(words)]
     .map((word) => [word, words.filter((one) => one === word).length] as const)
@@ -81,11 +81,11 @@ function activeOn(filters: Filters, scene: FilteredScene) {
   });
 }
 
-/** By path. */
-export const QUESTIONS: Readonly<Record<string, Question>> = {
+/** Questions by path. */
+export const QUESTIONS: Readonly<Record<string, InsightQuestion>> = {
   metrics: {
     range: 'range=last24h',
-    ask: (sources, text) => answerMetrics(sources, asked, readParameters(text, metricsQuery)),
+    ask: (sources, text) => answerMetrics(sources, scope, readParameters(text, metricsQuery)),
     expected: (filters, range, scene) =>
       recount(
         range,
@@ -96,14 +96,14 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   },
   country: {
     range: 'range=last24h&limit=1000',
-    ask: (sources, text) => answerBreakdown(sources, asked, readParameters(text, listQuery), 'country'),
+    ask: (sources, text) => answerBreakdown(sources, scope, readParameters(text, listQuery), 'country'),
     expected: (filters, range, scene) =>
       recountBreakdown(counted(filters, range, scene), 'country', undefined),
   },
   browser_version: {
     range: 'range=yesterday&limit=1000',
     ask: (sources, text) =>
-      answerBreakdown(sources, asked, readParameters(text, listQuery), 'browser_version'),
+      answerBreakdown(sources, scope, readParameters(text, listQuery), 'browser_version'),
     expected: (filters, range, scene) => {
       const { column, parent } = dimensionOf('browser_version');
       return recountBreakdown(counted(filters, range, scene), column, parent);
@@ -111,14 +111,14 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   },
   pages: {
     range: 'range=last24h&limit=1000',
-    ask: (sources, text) => answerPages(sources, asked, readParameters(text, listQuery)),
+    ask: (sources, text) => answerPages(sources, scope, readParameters(text, listQuery)),
     expected: (filters, range, scene) => recountPages(counted(filters, range, scene)),
   },
   'pages/entry_exit': {
     range: 'range=last24h&limit=1000',
     ask: (sources, text) =>
-      answerEntryExit(sources, asked, readParameters(`${text}&mode=exit`, entryExitQuery)),
-    // A page is called what anybody saw, whatever the filters leave.
+      answerEntryExit(sources, scope, readParameters(`${text}&mode=exit`, entryExitQuery)),
+    // The title of a page is the last that was seen, whatever the filters.
     expected: (filters, range, scene) =>
       recountEntryExit({ ...counted(filters, range, scene), events: scene.events }, 'exit'),
   },
@@ -126,7 +126,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'days=2',
     ask: (sources, text) => {
       const { answer, schema } = activeUsersInsight(sources);
-      return answer(asked, readParameters(text, schema));
+      return answer(scope, readParameters(text, schema));
     },
     expected: (filters, _range, scene) => activeOn(filters, scene),
   },
@@ -134,7 +134,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'range=last24h&limit=30&cursor=10',
     ask: async (sources, text) => {
       const { answer, schema } = eventListInsight(sources);
-      return ((await answer(asked, readParameters(text, schema))) as { readonly id: string }[]).map(idOf);
+      return ((await answer(scope, readParameters(text, schema))) as { readonly id: string }[]).map(idOf);
     },
     expected: (filters, range, scene) => eventsIn(filters, range, scene).filter(sent).slice(10, 40).map(idOf),
   },
@@ -142,7 +142,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'range=last24h',
     ask: (sources, text) => {
       const { answer, schema } = eventNamesInsight(sources);
-      return answer(asked, readParameters(text, schema));
+      return answer(scope, readParameters(text, schema));
     },
     expected: (filters, range, scene) =>
       counts(eventsIn(filters, range, scene).map(({ name }) => name)).map(([name, count]) => ({
@@ -154,7 +154,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'range=last24h',
     ask: (sources, text) => {
       const { answer, schema } = propertyKeysInsight(sources);
-      return answer(asked, readParameters(text, schema));
+      return answer(scope, readParameters(text, schema));
     },
     expected: (filters, range, scene) => {
       const events = eventsIn(filters, range, scene).filter(sent);
@@ -166,7 +166,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'range=last24h',
     ask: (sources, text) => {
       const { answer, schema } = propertyValuesInsight(sources);
-      return answer(asked, readParameters(`${text}&property=k`, schema));
+      return answer(scope, readParameters(`${text}&property=k`, schema));
     },
     expected: (filters, range, scene) => {
       const events = eventsIn(filters, range, scene).filter(sent);
@@ -178,7 +178,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
     range: 'range=last24h&limit=20&cursor=5',
     ask: async (sources, text) => {
       const { answer, schema } = sessionListInsight(sources);
-      const rows = (await answer(asked, readParameters(text, schema))) as { readonly id: string }[];
+      const rows = (await answer(scope, readParameters(text, schema))) as { readonly id: string }[];
       return rows.map(({ id }) => id.replace(/^0+/, ''));
     },
     expected: (filters, { span }, scene) =>

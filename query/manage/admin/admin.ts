@@ -8,61 +8,62 @@ import { createLogger, type Logger } from '../../../infra/log.ts';
 import { Catalog } from '../catalog.ts';
 import type { ManageDeps } from '../manage.ts';
 import { ControlRecords } from '../records.ts';
-import { type Asked, readArguments, USAGE, UsageError } from './arguments.ts';
+import { type CommandLine, readArguments, USAGE, UsageError } from './arguments.ts';
 import { backup } from './backup.ts';
 import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
 import { openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';
-import type { Said } from './table.ts';
+import type { CommandOutput } from './table.ts';
 import { createTeam, listSites, listTeams } from './team-commands.ts';
 
 /**
- * The program behind `npm run admin`: teams, sites and clients for whoever has the machine, without a secret. What was
- * asked for goes to standard output, all else to standard error.
+ * The program behind `npm run admin`: manages teams, sites and clients on the machine itself, without a secret. Results
+ * go to standard output, everything else to standard error.
  */
 async function main(args: readonly string[]): Promise<void> {
-  const asked = readArguments(args);
-  if (asked === 'help') return print(USAGE);
+  const commandLine = readArguments(args);
+  if (commandLine === 'help') return print(USAGE);
   const log = createLogger('admin', 'error');
-  const place = busAddress(readConfig());
-  say(`on the bus ${place.shown}`);
-  const bus = await connectTo(place, log);
+  const address = busAddress(readConfig());
+  writeNote(`bus: ${address.shown}`);
+  const bus = await connectTo(address, log);
   try {
-    const { lines, json, isIncomplete = false } = await run(asked, bus, log);
-    print(asked.json ? JSON.stringify(json, undefined, 2) : lines.join('\n'));
+    const { lines, json, isIncomplete = false } = await run(commandLine, bus, log);
+    print(commandLine.json ? JSON.stringify(json, undefined, 2) : lines.join('\n'));
     if (isIncomplete) process.exitCode = 1;
   } finally {
     await bus.close();
   }
 }
 
-async function run(asked: Asked, bus: Bus, log: Logger): Promise<Said> {
-  const { command, value: file, replace } = asked;
-  if (command === 'backup') return backup(await openControlPlane(bus), { file, clock: systemClock, say });
-  if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, say });
-  const parts = await manageDeps(bus, log);
+async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<CommandOutput> {
+  const { command, value: file, replace } = commandLine;
+  if (command === 'backup')
+    return backup(await openControlPlane(bus), { file, clock: systemClock, writeNote });
+  if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, writeNote });
+  const deps = await manageDeps(bus, log);
   switch (command) {
     case 'team list':
-      return listTeams(parts);
+      return listTeams(deps);
     case 'team create':
-      return createTeam(parts, asked);
+      return createTeam(deps, commandLine);
     case 'site list':
-      return listSites(parts, asked);
+      return listSites(deps, commandLine);
     case 'client list':
-      return listClients(parts, asked);
+      return listClients(deps, commandLine);
     case 'client create':
-      return createClient(parts, asked);
+      return createClient(deps, commandLine);
     case 'client rotate':
-      return rotateClient(parts, asked);
+      return rotateClient(deps, commandLine);
     case 'client delete':
-      return deleteClient(parts, asked);
+      return deleteClient(deps, commandLine);
     default:
       return unreachable(command);
   }
 }
 
-/** The mirrors end with the connection. */
+/** The mirrors stop when the connection closes. */
 async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
   return {
     accounts: await Accounts.open(bus, log),
@@ -76,16 +77,16 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function say(line: string): void {
+function writeNote(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof UsageError) say(`admin: ${message}; npm run admin -- --help`);
+  if (error instanceof UsageError) writeNote(`admin: ${message}; see npm run admin -- --help`);
   else if (error instanceof BusError)
-    say(`admin: ${message}; see that the bus is up, then say the same again`);
-  else say(`admin: ${message}`);
+    writeNote(`admin: ${message}; check that the bus is running, then repeat the command`);
+  else writeNote(`admin: ${message}`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

@@ -25,8 +25,8 @@ describe('a command line', () => {
     ['client delete x', { command: 'client delete', value: 'x' }],
     ['backup f.json', { command: 'backup', value: 'f.json' }],
     ['restore --replace f.json', { command: 'restore', value: 'f.json', replace: true }],
-  ])('%s is understood', (line, asked) => {
-    expect(readArguments(line.split(' '))).toEqual({ ...nothing, ...asked });
+  ])('%s is valid', (line, expected) => {
+    expect(readArguments(line.split(' '))).toEqual({ ...nothing, ...expected });
   });
 
   test.each(['--help', '-h', 'team create --help', 'nonsense --help'])('%s asks for help', (line) => {
@@ -34,20 +34,20 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['', 'a command is missing'],
-    ['team', 'there is no command "team"'],
-    ['teams list', 'there is no command "teams list"'],
-    ['toString', 'there is no command "toString"'],
-    ['team list now', 'team list takes no "now"'],
+    ['', 'missing command'],
+    ['team', 'unknown command "team"'],
+    ['teams list', 'unknown command "teams list"'],
+    ['toString', 'unknown command "toString"'],
+    ['team list now', 'team list does not take "now"'],
     ['team create', 'team create needs <name>'],
-    ['team create My team', 'team create takes one <name>; one with spaces needs quotes'],
+    ['team create My team', 'team create takes one <name>; put quotes around spaces'],
     ['backup', 'backup needs <file>'],
-    ['backup f --replace', 'backup takes no --replace'],
-    ['team list --team a', 'team list takes no --team'],
+    ['backup f --replace', 'backup does not take --replace'],
+    ['team list --team a', 'team list does not take --team'],
     ['client list --team', "Option '--team <value>' argument missing"],
     ['client list --team --site a', "Option '--team' argument is ambiguous."],
     ['restore f --force', "Unknown option '--force'"],
-  ])('%j is refused', (line, message) => {
+  ])('%j is rejected', (line, message) => {
     const read = () => readArguments(line.split(' ').filter((word) => word !== ''));
     expect(read).toThrow(UsageError);
     expect(read).toThrow(message);

@@ -2,24 +2,24 @@ import { parseArgs } from 'node:util';
 
 export const USAGE = `usage: npm run admin -- <command> [--json]
 
-  team list                                the teams, with how many sites and clients they have
-  team create <name>                       makes a team and its root client; shows the secret, once
-  site list [--team ID]                    the sites, also those that were deleted
-  client list [--team ID] [--site ID]      the clients
+  team list                                list teams with their number of sites and clients
+  team create <name>                       create a team and a root client; shows the secret once
+  site list [--team ID]                    list sites, including deleted ones
+  client list [--team ID] [--site ID]      list clients
   client create --team ID --type root|read|write [--site ID] [--name NAME]
-                                           makes a client; shows the secret, once
-  client rotate <id>                       gives a client another secret and shows it, once
-  client delete <id>                       removes a client
-  backup <file>                            writes teams, sites, clients and all else that is managed to a new file
-  restore <file> [--replace]               puts such a file back; --replace: in the place of what is there
+                                           create a client; shows the secret once
+  client rotate <id>                       give a client a new secret; shows it once
+  client delete <id>                       delete a client
+  backup <file>                            write all control records to a new file
+  restore <file> [--replace]               restore such a file; --replace: delete control records that it lacks
 
-  --json    one JSON document on standard output
-  --help    this text
+  --json    print one JSON document on standard output
+  --help    print this text
 
-Works on the bus of NATS_URL, else on that of the service that runs on DATA_DIR (default .data).
-Exit code 0: done; 1: not done, and one line says why; 2: the command line cannot be followed.`;
+Connects to NATS_URL, or to the bus of the service that runs on DATA_DIR (default .data).
+Exit code 0: success; 1: failure, explained in one line; 2: invalid command line.`;
 
-/** Each command: what it wants beside its name, and the options that it takes. */
+/** For each command: its positional argument, and the options that it takes. */
 const COMMANDS = {
   'team list': { value: '', options: [] },
   'team create': { value: 'name', options: [] },
@@ -44,10 +44,10 @@ const OPTIONS = {
 } as const;
 type OptionName = 'team' | 'site' | 'type' | 'name' | 'replace';
 
-/** What the command line asks for. */
-export interface Asked {
+/** A parsed command line. */
+export interface CommandLine {
   readonly command: CommandName;
-  /** The name, id or file behind the command; empty where it takes none. */
+  /** The name, id or file after the command; empty when the command takes none. */
   readonly value: string;
   readonly team: string | undefined;
   readonly site: string | undefined;
@@ -57,26 +57,27 @@ export interface Asked {
   readonly json: boolean;
 }
 
-/** Thrown for a command line that cannot be followed; the message is fit to be shown as it is. */
+/** Thrown for an invalid command line. The message can be shown as it is. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Reads the arguments behind the program's name; throws a `UsageError`. */
-export function readArguments(args: readonly string[]): Asked | 'help' {
+/** Parses the arguments; throws a `UsageError`. */
+export function readArguments(args: readonly string[]): CommandLine | 'help' {
   const { values, positionals } = parsed(args);
   const { team, site, type, name, replace = false, json = false } = values;
   if (values.help === true) return 'help';
   const { command, rest } = commandOf(positionals);
   const { value: wanted, options } = COMMANDS[command];
   const taken: readonly string[] = [...options, 'json'];
-  const odd = Object.keys(values).find((option) => !taken.includes(option));
-  if (odd !== undefined) throw new UsageError(`${command} takes no --${odd}`);
+  const unsupported = Object.keys(values).find((option) => !taken.includes(option));
+  if (unsupported !== undefined) throw new UsageError(`${command} does not take --${unsupported}`);
   const [value = '', another] = rest;
-  if (wanted === '' && value !== '') throw new UsageError(`${command} takes no ${JSON.stringify(value)}`);
+  if (wanted === '' && value !== '')
+    throw new UsageError(`${command} does not take ${JSON.stringify(value)}`);
   if (wanted !== '' && value === '') throw new UsageError(`${command} needs <${wanted}>`);
   if (another !== undefined) {
-    throw new UsageError(`${command} takes one <${wanted}>; one with spaces needs quotes`);
+    throw new UsageError(`${command} takes one <${wanted}>; put quotes around spaces`);
   }
   return { command, value, team, site, type, name, replace, json };
 }
@@ -90,14 +91,14 @@ function parsed(args: readonly string[]) {
   }
 }
 
-/** Names of commands have one word or two. */
+/** A command name has one word or two. */
 function commandOf(words: readonly string[]): { command: CommandName; rest: readonly string[] } {
   for (const length of [2, 1]) {
     const command = words.slice(0, length).join(' ');
     if (isCommand(command)) return { command, rest: words.slice(length) };
   }
-  if (words.length === 0) throw new UsageError('a command is missing');
-  throw new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`);
+  if (words.length === 0) throw new UsageError('missing command');
+  throw new UsageError(`unknown command ${JSON.stringify(words.slice(0, 2).join(' '))}`);
 }
 
 function isCommand(text: string): text is CommandName {

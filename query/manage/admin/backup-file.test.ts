@@ -22,7 +22,7 @@ function entry(key: string, value: string | Uint8Array): ControlEntry {
   return { bucket: 'control', key, bytes: Buffer.from(value) };
 }
 
-/** As plain data: bytes of one kind only. */
+/** Plain data, with all bytes as one type. */
 function plain(entries: readonly ControlEntry[]) {
   return entries.map(({ bucket, key, bytes }) => [bucket, key, Buffer.from(bytes).toString('base64')]);
 }
@@ -46,7 +46,7 @@ const values = fc.oneof(
     .map((text) => Buffer.from(text)),
 );
 
-test('what is read is what was written, byte by byte', () => {
+test('reading returns exactly the bytes that were written', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.stringMatching(/^[\w=-]{1,8}(\.[\w=-]{1,8})?$/)),
@@ -65,14 +65,14 @@ test('what is read is what was written, byte by byte', () => {
   );
 });
 
-test('a file that differs in one bit is refused', () => {
+test('a flipped bit is detected, wherever it is', () => {
   writeBackup(
     path,
     [entry('team.a', '{"id":"a","n":1e21,"é":[0.5]}'), entry('blob.x', Uint8Array.of(0, 255))],
     AT,
   );
   const whole = readFileSync(path);
-  // One bit of each byte, every one of the eight in its turn.
+  // Flips one bit of each byte, a different one of the eight each time.
   for (let index = 0; index < whole.length; index += 1) {
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(index) ^ (1 << (index % 8)), index);
@@ -81,13 +81,13 @@ test('a file that differs in one bit is refused', () => {
   }
 });
 
-test('a file that was cut off is refused, wherever', () => {
+test('a truncated file is rejected, at every length', () => {
   writeBackup(path, [entry('team.a', '{"id":"a"}')], AT);
   const whole = readFileSync(path);
-  // Without the last line feed it is still whole.
+  // Without the final line feed the file is still complete.
   for (let length = 0; length < whole.length - 1; length += 1) {
     writeFileSync(path, whole.subarray(0, length));
-    expect(() => readBackup(path), `${length} bytes`).toThrow('take another backup');
+    expect(() => readBackup(path), `${length} bytes`).toThrow('use another backup');
   }
 });
 
@@ -96,12 +96,12 @@ test.each([
   [
     'another format',
     (text: string) => text.replace('footfall control plane', 'shopping list'),
-    'is no backup',
+    'is not a backup',
   ],
-  ['JSON of something else', () => '[1,2]', 'is no backup'],
+  ['JSON of something else', () => '[1,2]', 'is not a backup'],
   ['an entry twice', (text: string) => text.replace(/^(\{"bucket.*)$/m, '$1,\n$1'), 'damaged'],
   ['a value changed', (text: string) => text.replace('"id":"a"', '"id":"b"'), 'damaged'],
-])('%s is refused', (_name, change, message) => {
+])('%s is rejected', (_name, change, message) => {
   writeBackup(path, [entry('team.a', '{"id":"a"}')], AT);
   const text = readFileSync(path, 'utf8');
   expect(change(text)).not.toBe(text);
@@ -109,12 +109,12 @@ test.each([
   expect(() => readBackup(path)).toThrow(message);
 });
 
-test('only its owner may read it, an old one is never overwritten, and nothing else is left behind', () => {
+test('only the owner may read the file, no file is overwritten, and no partial file remains', () => {
   writeBackup(path, [entry('team.a', '{}')], AT);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(folder)).toEqual(['backup.json']);
   const before = readFileSync(path);
-  expect(() => writeBackup(path, [entry('team.b', '{}')], AT)).toThrow('exists already');
+  expect(() => writeBackup(path, [entry('team.b', '{}')], AT)).toThrow('already exists');
   expect(readFileSync(path).equals(before)).toBe(true);
-  expect(() => writeBackup(join(folder, 'none/backup.json'), [], AT)).toThrow('there is no folder');
+  expect(() => writeBackup(join(folder, 'none/backup.json'), [], AT)).toThrow('does not exist');
 });

@@ -11,46 +11,47 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { BUCKETS, type ControlEntry, placeOf } from './control-plane.ts';
+import { BUCKETS, type ControlEntry, pathOf } from './control-plane.ts';
 import { countByKind } from './record-kinds.ts';
 
 const FORMAT = 'footfall control plane';
 const VERSION = 1;
 const CHUNK_CHARACTERS = 1_048_576;
 
-const place = { bucket: z.enum(BUCKETS), key: z.string().regex(/^[\w=-]+(?:\.[\w=-]+)*$/) };
+const location = { bucket: z.enum(BUCKETS), key: z.string().regex(/^[\w=-]+(?:\.[\w=-]+)*$/) };
 const entrySchema = z.union([
-  z.strictObject({ ...place, json: z.custom<unknown>((value) => value !== undefined) }),
-  z.strictObject({ ...place, base64: z.base64() }),
+  z.strictObject({ ...location, json: z.custom<unknown>((value) => value !== undefined) }),
+  z.strictObject({ ...location, base64: z.base64() }),
 ]);
 type FileEntry = z.output<typeof entrySchema>;
 
-/** What every version has, so that another one can be told from damage. */
+/** The fields of every version, so that another version is not mistaken for damage. */
 const anyVersion = z.object({ format: z.literal(FORMAT), version: z.number().int() });
 
 const headSchema = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(VERSION),
   createdAt: z.iso.datetime(),
-  /** Entries by kind. */
+  /** The number of entries by kind. */
   counts: z.record(z.string(), z.number()),
 });
 const fileSchema = headSchema.extend({ sha256: z.string(), entries: z.array(entrySchema) });
 
-/** What a backup says of itself. */
+/** The header of a backup. */
 export type BackupHead = z.output<typeof headSchema> & { readonly sha256: string };
 
-/** A backup as it was read. */
+/** A backup as read from a file. */
 export interface Backup extends BackupHead {
   readonly entries: readonly ControlEntry[];
 }
 
 /**
- * Writes entries to a new file, which is there whole or not at all and which only its owner may read. A value that is
- * JSON as this program writes it stands there as such, any other as base64: what is read back is the same, byte by byte.
+ * Writes entries to a new file. The file appears complete or not at all, and only its owner may read it. A value that
+ * is JSON exactly as this program writes it is stored as JSON, any other as base64, so that reading returns the same
+ * bytes.
  */
 export function writeBackup(path: string, entries: readonly ControlEntry[], createdAt: string): BackupHead {
-  rejectUnfit(path);
+  rejectUnwritable(path);
   const encoded = entries.map(encodeEntry);
   const head = headSchema.parse({
     format: FORMAT,
@@ -77,27 +78,29 @@ export function writeBackup(path: string, entries: readonly ControlEntry[], crea
   return { ...head, sha256 };
 }
 
-/** Throws where no backup can be written. None is ever overwritten: the one that is wanted back may be the only one. */
-export function rejectUnfit(path: string): void {
-  if (existsSync(path)) throw new Error(`${path} exists already; name another file`);
-  if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}; make it first`);
+/**
+ * Throws if no backup can be written to `path`. An existing file is never overwritten: it may be the only good backup.
+ */
+export function rejectUnwritable(path: string): void {
+  if (existsSync(path)) throw new Error(`${path} already exists; choose another file`);
+  if (!existsSync(dirname(path))) throw new Error(`folder ${dirname(path)} does not exist; create it first`);
 }
 
-/** Reads a backup and checks that it is whole and unchanged; throws an error that says what to do otherwise. */
+/** Reads a backup and verifies that it is complete and unchanged; otherwise throws an error that says what to do. */
 export function readBackup(path: string): Backup {
   const raw = parseWhole(path);
-  const { data: told } = anyVersion.safeParse(raw);
-  if (told === undefined) throw new Error(`${path} is no backup of this program; name another file`);
-  if (told.version !== VERSION) {
+  const { data: header } = anyVersion.safeParse(raw);
+  if (header === undefined) throw new Error(`${path} is not a backup of this program; choose another file`);
+  if (header.version !== VERSION) {
     throw new Error(
-      `${path} has version ${told.version}, this program reads ${VERSION}; restore it with the program that wrote it`,
+      `${path} has version ${header.version}, but this program reads version ${VERSION}; restore it with the program that wrote it`,
     );
   }
   const parsed = fileSchema.safeParse(raw);
   if (!parsed.success) throw damaged(path);
   const { entries, sha256, ...head } = parsed.data;
   if (digestOf(head, entries) !== sha256) throw damaged(path);
-  if (new Set(entries.map(placeOf)).size !== entries.length) throw damaged(path);
+  if (new Set(entries.map(pathOf)).size !== entries.length) throw damaged(path);
   return { ...head, sha256, entries: entries.map(decodeEntry) };
 }
 
@@ -106,7 +109,7 @@ function parseWhole(path: string): unknown {
   try {
     bytes = readFileSync(path);
   } catch (error) {
-    throw new Error(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
   }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -116,17 +119,17 @@ function parseWhole(path: string): unknown {
 }
 
 function damaged(path: string): Error {
-  return new Error(`${path} is damaged or was changed by hand; take another backup`);
+  return new Error(`${path} is damaged or was edited; use another backup`);
 }
 
-/** SHA-256 of all that the file says, line by line, so that no part of it can change unseen. */
+/** SHA-256 over the header and every entry, so that any change is detected. */
 function digestOf(head: z.output<typeof headSchema>, entries: readonly FileEntry[]): string {
   const hash = createHash('sha256').update(`${JSON.stringify(head)}\n`);
   for (const entry of entries) hash.update(`${JSON.stringify(entry)}\n`);
   return hash.digest('hex');
 }
 
-/** The file's text, an entry a line, in pieces that fit into memory beside the entries. */
+/** The text of the file, one entry a line, in chunks that fit into memory beside the entries. */
 function* chunksOf(head: BackupHead, entries: readonly FileEntry[]): Generator<string> {
   const fields = Object.entries(head).map(
     ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`,
@@ -163,7 +166,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** A file's name is in its folder, which has to reach the disk, too. */
+/** The name of a file is stored in its folder, which must reach the disk too. */
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

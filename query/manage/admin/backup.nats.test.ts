@@ -27,7 +27,7 @@ import {
 const log = createLogger('test', 'silent');
 let folder = '';
 let file = '';
-/** The one that is copied, and the one that the copy goes to. */
+/** The bus that is backed up, and the bus that the backup is restored to. */
 let from: NatsServer;
 let to: NatsServer;
 let source: Bus;
@@ -100,7 +100,7 @@ test('what a backup has is, on another bus, what it was: records, aliases, secre
   expect(text).not.toContain(root.key.secret);
 
   const restored = await runAdmin(to.url, ['restore', file]);
-  expect(restored.stderr).toContain('unchecked: 2 entries of the kind wish');
+  expect(restored.stderr).toContain('not checked: 2 entries of unknown kind wish');
   expect(restored.code).toBe(0);
   expect(await managedOf(target)).toEqual(await managedOf(source));
   expect(saltsIn(await contentsOf(target))).toEqual([]);
@@ -108,13 +108,13 @@ test('what a backup has is, on another bus, what it was: records, aliases, secre
   expect(await service.status(root.key)).toBe(200);
   await service.stop();
 
-  // Once more is no harm, and nothing to do.
+  // A second restore has nothing to do.
   const again = await runAdmin(to.url, ['restore', file, '--json']);
   expect(again.code).toBe(0);
   expect(JSON.parse(again.stdout)).toMatchObject({ written: 0, removed: 0, unchanged: 11 });
 });
 
-test('where there are teams nothing is written but with --replace, which leaves the salts alone', async () => {
+test('a bus with teams is changed only with --replace, which keeps the salts', async () => {
   const old = await clientEntry('root', 'team', null);
   const kept = [teamEntry('team'), siteEntry('demo', 'team'), aliasEntry('demo', 'a', 'ada'), old.entry];
   await store(source, kept);
@@ -140,23 +140,23 @@ test('where there are teams nothing is written but with --replace, which leaves 
 
   const refused = await runAdmin(to.url, ['restore', file]);
   expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('this bus has 2 teams already, so nothing was written; --replace');
+  expect(refused.stderr).toContain('this bus already has 2 teams; nothing was written; use --replace');
   expect(await contentsOf(target)).toEqual(before);
 
   const replaced = await runAdmin(to.url, ['restore', file, '--replace', '--json']);
   expect(replaced.code).toBe(0);
   expect(JSON.parse(replaced.stdout)).toMatchObject({ written: 3, removed: 5, unchanged: 1 });
-  expect(replaced.stderr).toContain(`not in the file, and not done: the request erasure.${erasure}`);
+  expect(replaced.stderr).toContain(`unfinished request erasure.${erasure} is not in the file`);
   expect(await managedOf(target)).toEqual(await managedOf(source));
   expect(saltsIn(await contentsOf(target))).toEqual(saltsIn(before));
-  // A service that was running all the time follows.
+  // A running service follows.
   await expect.poll(() => service.status(later.key)).toBe(401);
   expect(await service.status(old.key)).toBe(200);
   await service.stop();
   await collector.stop();
 });
 
-test('a record that cannot be read is left out and said; without it the backup can be restored', async () => {
+test('an unreadable record is skipped and reported, and the backup can be restored', async () => {
   const { entry: client, key } = await clientEntry('root', 'team', null);
   await store(source, [
     teamEntry('team'),
@@ -166,25 +166,23 @@ test('a record that cannot be read is left out and said; without it the backup c
   ]);
   const made = await runAdmin(from.url, ['backup', file]);
   expect(made.code).toBe(1);
-  expect(made.stdout).toContain('2 entries left out');
-  expect(made.stderr).toContain('left out, since it cannot be read: control/site.torn: teamId: ');
-  expect(made.stderr).toContain(
-    'left out, since it cannot be read: control/site.other: its id belongs under another key',
-  );
+  expect(made.stdout).toContain('2 entries skipped');
+  expect(made.stderr).toContain('skipped unreadable entry control/site.torn: teamId: ');
+  expect(made.stderr).toContain('skipped unreadable entry control/site.other: its id does not match its key');
   expect((await runAdmin(to.url, ['restore', file])).code).toBe(0);
   const service = await startQueryService(to.url);
   expect(await service.status(key)).toBe(200);
   await service.stop();
 });
 
-test('of a bus without a team there is no backup', async () => {
+test('a bus without a team gives no backup', async () => {
   await store(source, [siteEntry('demo', 'team')]);
   const { code, stderr } = await runAdmin(from.url, ['backup', file]);
   expect(code).toBe(1);
-  expect(stderr).toContain('there is no team on this bus, so nothing was written');
+  expect(stderr).toContain('this bus has no team; nothing was written');
   await store(source, [teamEntry('team')]);
   expect((await runAdmin(from.url, ['backup', file])).code).toBe(0);
-  // What is there is kept, whatever it is.
+  // An existing file is never overwritten.
   const before = readFileSync(file);
   expect(await runAdmin(from.url, ['backup', file])).toMatchObject({ code: 1, stdout: '' });
   expect(readFileSync(file).equals(before)).toBe(true);

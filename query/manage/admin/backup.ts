@@ -1,44 +1,48 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../../infra/clock.ts';
 import { nowText } from '../manage.ts';
-import { rejectUnfit, writeBackup } from './backup-file.ts';
-import { type ControlPlane, placeOf, readEntries } from './control-plane.ts';
+import { rejectUnwritable, writeBackup } from './backup-file.ts';
+import { type ControlPlane, pathOf, readEntries } from './control-plane.ts';
 import { isUnknownKind, problemOf } from './record-kinds.ts';
-import { counted, type Said, type Say, table } from './table.ts';
+import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
 /**
- * `backup <file>`: everything that is managed, but not the salts. A record that no program can read would make the whole
- * file useless; it is left out, and said.
+ * `backup <file>`: writes all control records and aliases, but no salts. One unreadable record would make the whole
+ * file unusable, so unreadable records are skipped and reported.
  */
 export async function backup(
   plane: ControlPlane,
-  { file, clock, say }: { readonly file: string; readonly clock: Clock; readonly say: Say },
-): Promise<Said> {
+  {
+    file,
+    clock,
+    writeNote,
+  }: { readonly file: string; readonly clock: Clock; readonly writeNote: NoteWriter },
+): Promise<CommandOutput> {
   const path = resolve(file);
-  rejectUnfit(path);
-  const all = await readEntries(plane, say);
+  rejectUnwritable(path);
+  const all = await readEntries(plane, writeNote);
   const entries = all.filter((entry) => {
     const problem = problemOf(entry);
-    if (problem !== undefined) say(`left out, since it cannot be read: ${placeOf(entry)}: ${problem}`);
+    if (problem !== undefined) writeNote(`skipped unreadable entry ${pathOf(entry)}: ${problem}`);
     return problem === undefined;
   });
   if (!entries.some(({ key }) => key.startsWith('team.'))) {
-    throw new Error('there is no team on this bus, so nothing was written; set DATA_DIR or NATS_URL');
+    throw new Error('this bus has no team; nothing was written; set DATA_DIR or NATS_URL');
   }
   const { createdAt, counts, sha256 } = writeBackup(path, entries, nowText(clock));
   const rows = Object.entries(counts).map(([kind, count]) => [kind, String(count)]);
-  const leftOut = all.length - entries.length;
-  const odd = entries.filter(isUnknownKind).length;
+  const skipped = all.length - entries.length;
+  const unknown = entries.filter(isUnknownKind).length;
   return {
     lines: [
       ...table(['KIND', 'ENTRIES'], rows),
-      ...(odd === 0
+      ...(unknown === 0
         ? []
-        : [`${counted(odd, 'entry', 'entries')} of kinds that this program does not know, as they are`]),
-      ...(leftOut === 0 ? [] : [`${counted(leftOut, 'entry', 'entries')} left out: see above`]),
-      `written to ${path}; whoever has it can put every client back, so keep it as you keep secrets`,
+        : [`${counted(unknown, 'entry', 'entries')} of unknown kinds, copied unchanged`]),
+      ...(skipped === 0 ? [] : [`${counted(skipped, 'entry', 'entries')} skipped, see above`]),
+      `written to ${path}; the file can restore every client, so store it like a secret`,
     ],
-    json: { file: path, createdAt, counts, leftOut, sha256 },
-    isIncomplete: leftOut > 0,
+    json: { file: path, createdAt, counts, leftOut: skipped, sha256 },
+    isIncomplete: skipped > 0,
   };
 }

@@ -1,11 +1,11 @@
 import { type Client, clientKeyOf, type Site } from '../../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../../infra/accounts/client-auth.ts';
 import { type ClientShown, clientCreation, shownClient } from '../client-api.ts';
-import { newClient } from '../clients.ts';
+import { isLastRoot, newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText } from '../manage.ts';
-import { type Asked, UsageError } from './arguments.ts';
+import { type CommandLine, UsageError } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
-import { counted, type Said, table } from './table.ts';
+import { type CommandOutput, counted, table } from './table.ts';
 
 const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   name: '--name',
@@ -14,10 +14,10 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 /** `client list` */
-export function listClients(parts: ManageDeps, { team, site }: Asked): Said {
-  if (team !== undefined) knownTeam(parts, team);
-  if (site !== undefined) knownSite(parts, site);
-  const all = [...parts.accounts.clients.entries()].map(({ value }) => shownClient(value));
+export function listClients(deps: ManageDeps, { team, site }: CommandLine): CommandOutput {
+  if (team !== undefined) knownTeam(deps, team);
+  if (site !== undefined) knownSite(deps, site);
+  const all = [...deps.accounts.clients.entries()].map(({ value }) => shownClient(value));
   const clients = newestFirst(
     all.filter(
       ({ teamId, projectId }) =>
@@ -37,7 +37,10 @@ export function listClients(parts: ManageDeps, { team, site }: Asked): Said {
 }
 
 /** `client create` */
-export async function createClient(parts: ManageDeps, { team, type, site, name }: Asked): Promise<Said> {
+export async function createClient(
+  deps: ManageDeps,
+  { team, type, site, name }: CommandLine,
+): Promise<CommandOutput> {
   if (team === undefined || type === undefined) throw new UsageError('client create needs --team and --type');
   const given = clientCreation.safeParse({ name: name ?? `${type} client`, type, projectId: site ?? null });
   if (!given.success) {
@@ -45,21 +48,21 @@ export async function createClient(parts: ManageDeps, { team, type, site, name }
     const option = OPTION_OF_FIELD[String(issue?.path[0])] ?? 'client create';
     throw new UsageError(`${option}: ${issue?.message ?? 'invalid'}`);
   }
-  const { id } = knownTeam(parts, team);
-  if (site !== undefined) rejectOtherSite(knownSite(parts, site), id);
-  const made = await newClient(parts, id, {
+  const { id } = knownTeam(deps, team);
+  if (site !== undefined) rejectOtherSite(knownSite(deps, site), id);
+  const made = await newClient(deps, id, {
     name: given.data.name,
     type: given.data.type,
     projectId: site ?? null,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
-  return { lines: ['the client is made', ...lines], json: { data: shown } };
+  return { lines: ['client created', ...lines], json: { data: shown } };
 }
 
 /** `client rotate <id>` */
-export async function rotateClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
-  const { accounts, records, clock } = parts;
-  const key = clientKeyOf(knownClient(parts, value).id);
+export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
+  const { accounts, records, clock } = deps;
+  const key = clientKeyOf(knownClient(deps, value).id);
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
   const entry = await records.change(accounts.clients, key, '', {
@@ -68,28 +71,28 @@ export async function rotateClient(parts: ManageDeps, { value }: Asked): Promise
   });
   const { lines, shown } = withSecret(entry.value, secret);
   return {
-    lines: [
-      'the secret is another one; the one before stops working everywhere within two seconds',
-      ...lines,
-    ],
+    lines: ['secret rotated; the previous one stops working everywhere within 2 seconds', ...lines],
     json: { data: shown },
   };
 }
 
 /** `client delete <id>` */
-export async function deleteClient(parts: ManageDeps, { value }: Asked): Promise<Said> {
-  const { accounts, records } = parts;
-  const client = knownClient(parts, value);
-  rejectLastRoot(parts, client);
+export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
+  const { accounts, records } = deps;
+  const client = knownClient(deps, value);
+  if (isLastRoot(deps, client))
+    throw new Error(
+      `client ${client.id} is the last root client of team ${client.teamId}; use client rotate instead`,
+    );
   const missing = () => noSuch('client', value);
   const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
   return {
-    lines: [`client ${removed.id} is deleted; its secret stops working everywhere within two seconds`],
+    lines: [`client ${removed.id} deleted; its secret stops working everywhere within 2 seconds`],
     json: { data: shownClient(removed) },
   };
 }
 
-/** A client and its secret, which is nowhere else to be had. */
+/** Shows a client and its secret, which is stored nowhere else. */
 export function withSecret(
   client: Client,
   secret: string,
@@ -101,23 +104,12 @@ export function withSecret(
     `  type    ${type}`,
     `  team    ${teamId}`,
     `  site    ${projectId ?? 'all'}`,
-    'The secret is shown this once: only a hash of it is kept.',
+    'The secret is shown only once; only a hash is stored.',
   ];
   return { lines, shown: { ...shownClient(client), secret } };
 }
 
 function rejectOtherSite({ id, teamId, deletion }: Site, team: string): void {
-  if (teamId !== team) throw new Error(`site ${id} is one of team ${teamId}; say --team ${teamId}`);
-  if (deletion !== null) throw new Error(`site ${id} is deleted; make another one first`);
-}
-
-/** As over HTTP: a team without one could only be managed from here. */
-function rejectLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): void {
-  if (type !== 'root') return;
-  for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return;
-  }
-  throw new Error(
-    `client ${id} is the last root client of team ${teamId}; give it another secret: client rotate`,
-  );
+  if (teamId !== team) throw new Error(`site ${id} belongs to team ${teamId}; use --team ${teamId}`);
+  if (deletion !== null) throw new Error(`site ${id} is deleted; create another one`);
 }

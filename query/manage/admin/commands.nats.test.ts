@@ -41,10 +41,10 @@ async function admin(...args: string[]): Promise<Ran> {
   return runAdmin(nats.url, args);
 }
 
-/** What `--json` says of a run that was done. */
-async function told(...args: string[]) {
+/** The `data` that a successful command prints with `--json`. */
+async function output(...args: string[]) {
   const { code, stdout, stderr } = await admin(...args, '--json');
-  expect(stderr).toBe(`on the bus nats://127.0.0.1:${nats.port} of NATS_URL\n`);
+  expect(stderr).toBe(`bus: nats://127.0.0.1:${nats.port} (NATS_URL)\n`);
   expect(code).toBe(0);
   return JSON.parse(stdout).data;
 }
@@ -73,43 +73,43 @@ async function makeSite(id: string, teamId: string, deletion: object | null = nu
   await bucket.put(siteKeyOf(id), encodeRecord(site), 0);
 }
 
-test('a team is made with a root client whose secret is shown once', async () => {
+test('team create makes a root client and shows its secret once', async () => {
   const { code, stdout, stderr } = await admin('team', 'create', 'Müller & Söhne');
   expect(code).toBe(0);
-  expect(stderr).toBe(`on the bus nats://127.0.0.1:${nats.port} of NATS_URL\n`);
-  expect(stdout).toMatch(/^team muller-sohne is made, with a root client$/m);
+  expect(stderr).toBe(`bus: nats://127.0.0.1:${nats.port} (NATS_URL)\n`);
+  expect(stdout).toMatch(/^team muller-sohne created, with a root client$/m);
   expect(stdout.match(SECRET)).toHaveLength(1);
   const id = /client {2}(\S+)/.exec(stdout)?.[1] ?? '';
   const secret = stdout.match(SECRET)?.[0] ?? '';
   expect(await lets(id, secret)).toBe(true);
   expect(await storedClient(id)).toMatchObject({ type: 'root', projectId: null, teamId: 'muller-sohne' });
-  expect(await told('team', 'create', 'Müller & Söhne')).toMatchObject({
+  expect(await output('team', 'create', 'Müller & Söhne')).toMatchObject({
     id: 'muller-sohne-2',
     name: 'Müller & Söhne',
     client: { type: 'root', teamId: 'muller-sohne-2', secret: expect.stringMatching(SECRET) },
   });
-  expect(await told('team', 'create', '株式会社')).toMatchObject({ id: 'team' });
+  expect(await output('team', 'create', '株式会社')).toMatchObject({ id: 'team' });
 });
 
-test('teams are listed with what they have', async () => {
+test('team list counts sites and clients', async () => {
   await makeSite('shop', 'team');
-  await told('client', 'create', '--team', 'team', '--type', 'write', '--site', 'shop');
-  const teams = await told('team', 'list');
+  await output('client', 'create', '--team', 'team', '--type', 'write', '--site', 'shop');
+  const teams = await output('team', 'list');
   expect(teams).toHaveLength(3);
   expect(teams).toContainEqual(
     expect.objectContaining({ id: 'team', name: '株式会社', sites: 1, clients: 2, rootClients: 1 }),
   );
   const { stdout } = await admin('team', 'list');
   const lines = stdout.split('\n');
-  expect(lines[0]).toBe('TEAM            NAME            SITES  CLIENTS  OF THESE ROOT  CREATED');
+  expect(lines[0]).toBe('TEAM            NAME            SITES  CLIENTS  ROOT CLIENTS  CREATED');
   expect(lines).toContainEqual(
-    expect.stringMatching(/^muller-sohne {4}Müller & Söhne {2}0 {6}1 {8}1 {14}\d{4}-/),
+    expect.stringMatching(/^muller-sohne {4}Müller & Söhne {2}0 {6}1 {8}1 {13}\d{4}-/),
   );
   expect(lines.at(-2)).toBe('3 teams');
 });
 
-test('a client is made, listed, given another secret and deleted', async () => {
-  const made = await told(
+test('a client is created, listed, rotated and deleted', async () => {
+  const made = await output(
     'client',
     'create',
     '--team',
@@ -124,12 +124,12 @@ test('a client is made, listed, given another secret and deleted', async () => {
   expect(made).toMatchObject({ name: 'Board', type: 'read', teamId: 'team', projectId: 'shop' });
   expect(await lets(made.id, made.secret)).toBe(true);
 
-  const listed = await told('client', 'list', '--site', 'shop');
+  const listed = await output('client', 'list', '--site', 'shop');
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['Board', 'write client']);
   const { secret: _, ...shown } = made;
   expect(listed[0]).toEqual(shown);
-  expect((await told('client', 'list', '--team', 'muller-sohne')).length).toBe(1);
-  expect((await told('client', 'list')).length).toBe(5);
+  expect((await output('client', 'list', '--team', 'muller-sohne')).length).toBe(1);
+  expect((await output('client', 'list')).length).toBe(5);
 
   const { code, stdout } = await admin('client', 'rotate', made.id.toUpperCase());
   expect(code).toBe(0);
@@ -142,13 +142,15 @@ test('a client is made, listed, given another secret and deleted', async () => {
   expect(await admin('client', 'rotate', made.id)).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringContaining('"client list" shows those that there are\n'),
+    stderr: expect.stringContaining('list the known ones with "client list"\n'),
   });
 });
 
-test('the last root client stays, and of two one may go', async () => {
+test('the last root client of a team cannot be deleted, but one of two can', async () => {
   const roots = async () =>
-    (await told('client', 'list', '--team', 'team')).filter(({ type }: { type: string }) => type === 'root');
+    (await output('client', 'list', '--team', 'team')).filter(
+      ({ type }: { type: string }) => type === 'root',
+    );
   const [last] = await roots();
   const refused = await admin('client', 'delete', last.id);
   expect(refused).toMatchObject({
@@ -157,12 +159,12 @@ test('the last root client stays, and of two one may go', async () => {
     stderr: expect.stringContaining('last root client of team team'),
   });
   expect(await storedClient(last.id)).toBeDefined();
-  await told('client', 'create', '--team', 'team', '--type', 'root');
+  await output('client', 'create', '--team', 'team', '--type', 'root');
   expect((await admin('client', 'delete', last.id)).code).toBe(0);
   expect(await roots()).toMatchObject([{ name: 'root client' }]);
 });
 
-test('sites are listed with how far their deletion has come', async () => {
+test('site list shows the progress of deletions', async () => {
   const deletion = { requestedAt: AT, purgeAt: '2026-01-02T00:00:00.000Z' };
   await makeSite('waiting', 'team', { ...deletion, status: 'waiting' });
   await makeSite('purging', 'team', { ...deletion, status: 'purging', step: 'events' });
@@ -173,41 +175,41 @@ test('sites are listed with how far their deletion has come', async () => {
   expect(states).toEqual([
     'STATE',
     'purged 2026-01-03T00:00:00.000Z',
-    'being purged: events',
-    'in use',
-    'deleted, to be purged from 2026-01-02T00:00:00.000Z',
+    'purging: events',
+    'active',
+    'deleted, purge from 2026-01-02T00:00:00.000Z',
     undefined,
     undefined,
   ]);
-  const all = await told('site', 'list');
+  const all = await output('site', 'list');
   expect(all).toHaveLength(5);
   expect(all[0]).toMatchObject({ id: 'elsewhere', deletion: null });
 });
 
 test.each([
-  [1, ['client', 'create', '--team', 'none', '--type', 'root'], 'there is no team "none"'],
+  [1, ['client', 'create', '--team', 'none', '--type', 'root'], 'unknown team "none"'],
   [
     1,
     ['client', 'create', '--team', 'team', '--type', 'read', '--site', 'elsewhere'],
-    'is one of team muller-sohne',
+    'belongs to team muller-sohne',
   ],
   [
     1,
     ['client', 'create', '--team', 'team', '--type', 'read', '--site', 'waiting'],
     'site waiting is deleted',
   ],
-  [1, ['client', 'list', '--site', 'none'], 'there is no site "none"'],
-  [1, ['site', 'list', '--team', 'none'], 'there is no team "none"'],
+  [1, ['client', 'list', '--site', 'none'], 'unknown site "none"'],
+  [1, ['site', 'list', '--team', 'none'], 'unknown team "none"'],
   [2, ['client', 'create', '--team', 'team', '--type', 'read'], '--site: missing'],
   [
     2,
     ['client', 'create', '--team', 'team', '--type', 'root', '--site', 'shop'],
-    '--site: a root client is for all',
+    '--site: not allowed for a root client',
   ],
   [2, ['client', 'create', '--team', 'team', '--type', 'owner'], '--type: '],
   [2, ['client', 'create', '--type', 'root'], 'client create needs --team and --type'],
   [2, ['team', 'create', ' '], '<name>: expected a non-empty string'],
-  [2, ['team', 'destroy'], 'there is no command "team destroy"'],
+  [2, ['team', 'destroy'], 'unknown command "team destroy"'],
 ])('exit code %i: %j', async (code, args, message) => {
   const before = await contentsOf(bus);
   const ran = await admin(...args);
@@ -217,8 +219,8 @@ test.each([
   expect(await contentsOf(bus)).toEqual(before);
 });
 
-test('neither a hash nor what moves a cursor is ever printed', async () => {
-  const [client] = await told('client', 'list');
+test('hashes and control characters are never printed', async () => {
+  const [client] = await output('client', 'list');
   const stored = await bucket.get(clientKeyOf(client.id));
   const renamed = { ...(await storedClient(client.id)), name: 'a\u{1B}[2Jb\nc' };
   await bucket.put(clientKeyOf(client.id), Buffer.from(JSON.stringify(renamed)), stored?.revision ?? 0);
@@ -232,29 +234,29 @@ test('neither a hash nor what moves a cursor is ever printed', async () => {
   expect((await admin('client', 'list')).stdout).toContain('a\u{FFFD}[2Jb\u{FFFD}c');
 });
 
-test('help is no error', async () => {
+test('help exits with 0', async () => {
   const { code, stdout, stderr } = await admin('--help');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('restore <file> [--replace]');
 });
 
-test('the bus is that of NATS_URL, else that of DATA_DIR, and its password is not shown', async () => {
+test('the bus is that of NATS_URL or else of DATA_DIR, and its password is not shown', async () => {
   const list = ['team', 'list'];
   const unset = await runAdmin('', list, { DATA_DIR: folder });
   expect(unset).toMatchObject({ code: 1, stdout: '' });
-  expect(unset.stderr).toBe(`admin: no service has run on ${folder}: set DATA_DIR, or NATS_URL\n`);
+  expect(unset.stderr).toBe(`admin: no service has run on ${folder}; set DATA_DIR or NATS_URL\n`);
 
   mkdirSync(join(folder, 'bus'));
   writeFileSync(join(folder, 'bus/url'), nats.url.replace('//', '//somebody:hidden@'));
   const found = await runAdmin('', list, { DATA_DIR: folder });
   expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining('3 teams') });
-  expect(found.stderr).toBe(`on the bus nats://127.0.0.1:${nats.port} of DATA_DIR ${folder}\n`);
+  expect(found.stderr).toBe(`bus: nats://127.0.0.1:${nats.port} (DATA_DIR ${folder})\n`);
 
   const away = await runAdmin('nats://somebody:hidden@127.0.0.1:1', list);
   expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('start the service') });
   expect(found.stderr + away.stderr).not.toContain('hidden');
   expect(await runAdmin('elsewhere', list)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('NATS_URL: expected the address of a bus'),
+    stderr: expect.stringContaining('NATS_URL: expected a bus URL'),
   });
 });

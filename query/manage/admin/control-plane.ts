@@ -3,16 +3,16 @@ import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
-import type { Say } from './table.ts';
+import type { NoteWriter } from './table.ts';
 
-/** The buckets of what is managed: records as in infra/accounts/accounts.ts, and other names of profiles. */
+/** The buckets of the control plane: control records (infra/accounts/accounts.ts) and aliases of profiles. */
 export const BUCKETS = [CONTROL_BUCKET, ALIASES_BUCKET] as const;
 export type BucketName = (typeof BUCKETS)[number];
 export type ControlPlane = Readonly<Record<BucketName, KeyedBytes>>;
 
 /**
- * The days' salts lie beside the records and are never copied: whoever kept them could tell from a device id and an
- * address that they belong together. The service destroys them after two days for that reason.
+ * The daily salts lie beside the records and are never copied. A salt links device ids to IP addresses, so the service
+ * destroys each one after two days.
  */
 export const SALT_PREFIX = 'salt.';
 
@@ -23,34 +23,34 @@ export interface ControlEntry {
   readonly bytes: Uint8Array;
 }
 
-/** A value and the revision that a compare-and-set of it must name. */
+/** A value with the revision that a compare-and-set must name. */
 export interface StoredEntry extends ControlEntry {
   readonly revision: number;
 }
 
-/** What is to become of a key: other bytes, or undefined: it goes. */
-export interface Step {
+/** A write or a removal of one key; undefined `bytes` remove it. */
+export interface EntryChange {
   readonly bucket: BucketName;
   readonly key: string;
   readonly bytes: Uint8Array | undefined;
-  /** Of what is there; 0: nothing is. */
+  /** The revision of the present value; 0 if the key is absent. */
   readonly revision: number;
 }
 
-const AT_ONCE = 64;
-const TRIES_MAX = 20;
-const SAID_FROM = 1_000;
+const CONCURRENT_REQUESTS = 64;
+const ATTEMPTS_MAX = 20;
+const PROGRESS_FROM = 1_000;
 
 export async function openControlPlane(bus: Bus): Promise<ControlPlane> {
   return { control: await bus.keyed(CONTROL_BUCKET), aliases: await bus.keyed(ALIASES_BUCKET) };
 }
 
-/** Everything that is there but the salts, in the order of buckets and keys. */
-export async function readEntries(plane: ControlPlane, say: Say): Promise<StoredEntry[]> {
+/** Reads everything except salts, ordered by bucket and key. */
+export async function readEntries(plane: ControlPlane, writeNote: NoteWriter): Promise<StoredEntry[]> {
   const all: StoredEntry[] = [];
   for (const name of BUCKETS) {
     const keys = (await plane[name].keys()).filter((key) => !isSalt({ bucket: name, key }));
-    const values = await readBucket(plane[name], keys, progress(`${name}: read`, keys.length, say));
+    const values = await readBucket(plane[name], keys, progress(`${name}: read`, keys.length, writeNote));
     for (const [key, value] of [...values].sort(([a], [b]) => (a < b ? -1 : 1))) {
       if (!isSalt({ bucket: name, key })) all.push({ bucket: name, key, ...value });
     }
@@ -58,17 +58,19 @@ export async function readEntries(plane: ControlPlane, say: Say): Promise<Stored
   return all;
 }
 
-/** Does all steps, many at once. Throws at the first that cannot be done; what was begun is finished or is not. */
-export async function takeSteps(
+/**
+ * Applies all changes concurrently. Throws at the first that fails; changes already started may or may not be applied.
+ */
+export async function applyChanges(
   plane: ControlPlane,
-  steps: readonly Step[],
+  changes: readonly EntryChange[],
   done: () => void,
 ): Promise<void> {
-  await eachOf(steps, done, (step) => takeStep(plane[step.bucket], step));
+  await eachOf(changes, done, (change) => applyChange(plane[change.bucket], change));
 }
 
-/** Names an entry among those of all buckets. */
-export function placeOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
+/** A name for an entry that is unique over all buckets. */
+export function pathOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
   return `${bucket}/${key}`;
 }
 
@@ -76,18 +78,19 @@ export function isSalt({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): b
   return bucket === CONTROL_BUCKET && key.startsWith(SALT_PREFIX);
 }
 
-/** Counts what is done of `total`, and says so now and then where that takes a while. */
-export function progress(what: string, total: number, say: Say): () => void {
-  const every = SAID_FROM * Math.max(1, Math.ceil(total / (20 * SAID_FROM)));
+/** Returns a function to call for each item done; it reports the progress of a long operation. */
+export function progress(what: string, total: number, writeNote: NoteWriter): () => void {
+  const every = PROGRESS_FROM * Math.max(1, Math.ceil(total / (20 * PROGRESS_FROM)));
   let count = 0;
   return () => {
     count += 1;
-    if (total > SAID_FROM && (count % every === 0 || count === total)) say(`${what} ${count} of ${total}`);
+    if (total > PROGRESS_FROM && (count % every === 0 || count === total))
+      writeNote(`${what} ${count} of ${total}`);
   };
 }
 
-/** Whoever else changes the key meanwhile was told nothing of this; the step is what was asked for last. */
-async function takeStep(bucket: KeyedBytes, { key, bytes, revision }: Step): Promise<void> {
+/** Overwrites concurrent changes of the key, because the command was given last. */
+async function applyChange(bucket: KeyedBytes, { key, bytes, revision }: EntryChange): Promise<void> {
   if (bytes === undefined) return bucket.remove(key);
   let expected = revision;
   for (let attempt = 1; ; attempt += 1) {
@@ -96,7 +99,7 @@ async function takeStep(bucket: KeyedBytes, { key, bytes, revision }: Step): Pro
       return;
     } catch (error) {
       const isConflict = error instanceof BusError && error.reason === 'conflict';
-      if (!isConflict || attempt === TRIES_MAX) throw error;
+      if (!isConflict || attempt === ATTEMPTS_MAX) throw error;
       expected = (await bucket.get(key))?.revision ?? 0;
     }
   }
@@ -104,7 +107,7 @@ async function takeStep(bucket: KeyedBytes, { key, bytes, revision }: Step): Pro
 
 type Stored = Pick<StoredEntry, 'bytes' | 'revision'>;
 
-/** All values of a bucket at once, which takes a small part of the time that asking for each would. */
+/** Reads all values of a bucket with one watch, which takes a small part of the time of single reads. */
 async function readBucket(
   bucket: KeyedBytes,
   keys: readonly string[],
@@ -119,7 +122,8 @@ async function readBucket(
     values.set(key, { bytes, revision });
     done();
   });
-  // A watch is taken for complete by counting, while others may write: nothing may be missing without having been asked for.
+  // The watch counts values to find its end, and concurrent writes can disturb the count. Read what it missed one by
+  // one.
   const missing = keys.filter((key) => !values.has(key));
   await eachOf(
     missing,
@@ -152,5 +156,5 @@ async function eachOf<One>(
       done();
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, worker));
 }

@@ -1,12 +1,12 @@
 import { type Client, type Site, siteKeyOf, type Team } from '../../../infra/accounts/accounts.ts';
 import type { ManageDeps } from '../manage.ts';
 
-/** The team of this id; the error says where to find the ids that there are. The others are alike. */
+/** The team of this id. Otherwise throws an error that says how to list the known ids; so do the functions below. */
 export function knownTeam({ accounts }: ManageDeps, id: string): Team {
   return found(accounts.team(id), 'team', id);
 }
 
-/** A site, also one that was deleted. */
+/** A site, also a deleted one. */
 export function knownSite({ accounts }: ManageDeps, id: string): Site {
   return found(accounts.sites.get(siteKeyOf(id)), 'site', id);
 }
@@ -17,5 +17,5 @@ export function knownClient({ accounts }: ManageDeps, id: string): Client {
 
 function found<Known>(known: Known | undefined, what: string, id: string): Known {
   if (known !== undefined) return known;
-  throw new Error(`there is no ${what} ${JSON.stringify(id)}; "${what} list" shows those that there are`);
+  throw new Error(`unknown ${what} ${JSON.stringify(id)}; list the known ones with "${what} list"`);
 }

@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projectRoot } from '../../../infra/root.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
-import type { Key } from '../testing/manage-service.ts';
+import type { ClientKey } from '../testing/manage-service.ts';
 import { runAdmin } from './testing/admin-program.ts';
 import { type QueryService, startQueryService } from './testing/query-service.ts';
 
-/** The contract: api.md, section 2. */
+/** The rule: a rotated secret stops working everywhere within 2 seconds. */
 const IN_FORCE_MAX_MS = 2_000;
 let nats: NatsServer;
 let service: QueryService;
@@ -28,8 +28,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What the very first start of a service gives whoever runs it. */
-async function firstRoot(): Promise<Key> {
+/** The root client that the first start of a service creates. */
+async function firstRoot(): Promise<ClientKey> {
   const env = { ...process.env, NATS_URL: nats.url, DATA_DIR: folder };
   const program = join(projectRoot, 'dist/infra/accounts/first-start.js');
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env });

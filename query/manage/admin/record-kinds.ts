@@ -15,12 +15,12 @@ import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.t
 import { CONNECTION_PREFIX, connectionKeyOf, connectionSchema } from '../gsc/gsc-api.ts';
 import { type ControlEntry, isSalt } from './control-plane.ts';
 
-/** What is wrong with a value under a key; undefined when nothing is. */
+/** Returns what is wrong with a value under a key; undefined if it is valid. */
 type Check = (key: string, bytes: Uint8Array) => string | undefined;
 
-const WRONG_KEY = 'its id belongs under another key';
+const WRONG_KEY = 'its id does not match its key';
 
-/** Every kind of record that this program reads, by the prefix of its keys. */
+/** The kinds of record that this program reads, by key prefix. */
 const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['team.', check(teamSchema, ({ id }) => teamKeyOf(id))],
   ['site.', check(siteSchema, ({ id }) => siteKeyOf(id))],
@@ -33,28 +33,28 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
   [INTEGRATION_PREFIX, check(integrationSchema, ({ id }) => integrationKeyOf(id))],
 ]);
 
-/** The prefixes of the control bucket whose records are checked. */
+/** The key prefixes in the control bucket whose records are checked. */
 export const CHECKED_PREFIXES: readonly string[] = [...CHECKS.keys()];
 
-/** `team`, `site`, …, `alias`: what an entry is counted as. */
+/** The kind under which an entry is counted: `team`, `site`, …, `alias`. */
 export function kindOf({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): string {
   return bucket === CONTROL_BUCKET ? (key.split('.', 1)[0] ?? key) : 'alias';
 }
 
-/** True for a kind of record of which this program knows nothing; such are copied as they are. */
+/** True for a kind of record that this program does not know; such entries are copied unchanged. */
 export function isUnknownKind({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
   return bucket === CONTROL_BUCKET && !CHECKS.has(`${kindOf({ bucket, key })}.`);
 }
 
-/** Why an entry can be of no use to the service, in words that show nothing of its value; undefined when it can. */
+/** Why the service could not use an entry, in words that reveal nothing of its value; undefined if it can. */
 export function problemOf(entry: ControlEntry): string | undefined {
   const { bucket, key, bytes } = entry;
-  if (isSalt(entry)) return 'a salt belongs into no backup';
+  if (isSalt(entry)) return 'a backup must not contain salts';
   if (bucket !== CONTROL_BUCKET) return aliasProblem(key, bytes);
   return CHECKS.get(`${kindOf(entry)}.`)?.(key, bytes);
 }
 
-/** How many entries there are of each kind, kinds in order. */
+/** The number of entries of each kind, sorted by kind. */
 export function countByKind(
   entries: readonly Pick<ControlEntry, 'bucket' | 'key'>[],
 ): Record<string, number> {
@@ -74,10 +74,10 @@ function check<Value>(schema: z.ZodType<Value>, keyOf: (value: Value) => string)
   };
 }
 
-/** Keys are as ingest/identity/aliases.ts makes them. */
+/** Keys are built as in ingest/identity/aliases.ts. */
 function aliasProblem(key: string, bytes: Uint8Array): string | undefined {
   const alias = decodeAlias(bytes);
-  if (alias === undefined) return 'it is no alias';
+  if (alias === undefined) return 'not an alias';
   return `${encoded(alias.projectId)}.${encoded(alias.alias)}` === key ? undefined : WRONG_KEY;
 }
 
@@ -85,7 +85,7 @@ function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch {
-    return undefined; // The schema refuses it with a message.
+    return undefined; // The schema rejects it with a message.
   }
 }
 

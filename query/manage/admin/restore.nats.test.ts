@@ -46,7 +46,7 @@ function asContents(entries: readonly ControlEntry[]): Record<string, string> {
   return Object.fromEntries(all);
 }
 
-test('a file that is damaged or holds what cannot be is refused, and nothing changes', async () => {
+test('a damaged or invalid file is rejected and changes nothing', async () => {
   const { entry: client } = await clientEntry('root', 'team', null);
   const good = [teamEntry('team'), siteEntry('demo', 'team'), client];
   const asText = (change: (text: string) => string) => {
@@ -73,13 +73,13 @@ test('a file that is damaged or holds what cannot be is refused, and nothing cha
       () => asText((text) => text.replace('"version": 1', '"version": 9')),
       'has version 9',
     ],
-    ['it is something else', () => writeFileSync(file, '{"teams":[]}'), 'is no backup'],
-    ['it is not there', () => {}, 'cannot be read'],
+    ['it is something else', () => writeFileSync(file, '{"teams":[]}'), 'is not a backup'],
+    ['it does not exist', () => {}, 'cannot read'],
     ['it has no team', () => writeBackup(file, good.slice(1), AT), 'has no team'],
     [
       'a site lies under the key of another',
       () => writeBackup(file, [...good, entry('control', siteKeyOf('shop'), demo)], AT),
-      'control/site.shop: its id belongs under another key',
+      'control/site.shop: its id does not match its key',
     ],
     [
       'a record lacks a field',
@@ -94,7 +94,7 @@ test('a file that is damaged or holds what cannot be is refused, and nothing cha
     [
       'it has a salt',
       () => writeBackup(file, [...good, entry('control', 'salt.2026-01-01', 'x')], AT),
-      'a salt belongs into no backup',
+      'a backup must not contain salts',
     ],
   ];
   await store(bus, [siteEntry('here', 'team')]);
@@ -104,7 +104,7 @@ test('a file that is damaged or holds what cannot be is refused, and nothing cha
     rmSync(file, { force: true });
     make();
     for (const replace of [false, true]) {
-      await expect(restore(plane, { file, replace, say: () => {} }), name).rejects.toThrow(message);
+      await expect(restore(plane, { file, replace, writeNote: () => {} }), name).rejects.toThrow(message);
       expect(await contentsOf(bus), name).toEqual(before);
     }
   }
@@ -141,7 +141,7 @@ test('a restore that is killed on its way has made no team, and is finished by s
   expect(again.stderr).toMatch(/^written 1000 of \d+$/m);
   expect(Object.fromEntries(await contentsOf(bus))).toEqual(asContents(entries));
 
-  // Broken off between the teams: the rest of them may come without --replace, since nothing that is there changes.
+  // A restore interrupted between the teams: the remaining teams may follow without --replace, since no entry changes.
   await (await bus.keyed('control')).remove(teamKeyOf('sister'));
   const last = await runAdmin(nats.url, ['restore', file, '--json']);
   expect(JSON.parse(last.stdout)).toMatchObject({ written: 1, removed: 0, unchanged: entries.length - 1 });

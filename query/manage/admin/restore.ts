@@ -3,57 +3,61 @@ import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
 import { readBackup } from './backup-file.ts';
 import {
+  applyChanges,
   type ControlEntry,
   type ControlPlane,
-  placeOf,
+  type EntryChange,
+  pathOf,
   progress,
   readEntries,
-  type Step,
   type StoredEntry,
-  takeSteps,
 } from './control-plane.ts';
 import { countByKind, isUnknownKind, problemOf } from './record-kinds.ts';
-import { counted, type Said, type Say, table } from './table.ts';
+import { type CommandOutput, counted, type NoteWriter, table } from './table.ts';
 
-/** What has to be done so that the control plane is what the file says, salts aside. */
+/** The changes that make the control plane equal to the file, salts aside. */
 interface Plan {
-  /** Everything that differs but teams, then what the file does not have, then teams. */
-  readonly stages: readonly (readonly Step[])[];
-  readonly written: readonly Step[];
+  /** First all differences except teams, then removals, then teams. */
+  readonly stages: readonly (readonly EntryChange[])[];
+  readonly written: readonly EntryChange[];
   readonly removed: readonly StoredEntry[];
   readonly unchanged: number;
 }
 
 /**
- * `restore <file> [--replace]`: makes the control plane what the file says, salts aside. Nothing is written before all
- * of the file was checked. Teams come last: only with them is it done, as the first start has it (infra/accounts/first-start.ts),
- * so one that was broken off can be repeated, also without `replace`.
+ * `restore <file> [--replace]`: makes the control plane equal to the file, salts aside. The whole file is checked
+ * before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
+ * its teams is complete, and an interrupted restore can be repeated, also without `replace`.
  */
 export async function restore(
   plane: ControlPlane,
-  { file, replace, say }: { readonly file: string; readonly replace: boolean; readonly say: Say },
-): Promise<Said> {
+  {
+    file,
+    replace,
+    writeNote,
+  }: { readonly file: string; readonly replace: boolean; readonly writeNote: NoteWriter },
+): Promise<CommandOutput> {
   const path = resolve(file);
   const { entries, createdAt } = readBackup(path);
   rejectUnusable(path, entries);
-  const present = await readEntries(plane, say);
+  const present = await readEntries(plane, writeNote);
   const plan = planOf(entries, present);
   if (!replace && present.some(isTeam) && !completesOnly(plan)) {
     const teams = counted(present.filter(isTeam).length, 'team');
     throw new Error(
-      `this bus has ${teams} already, so nothing was written; --replace puts the file in the place of ` +
-        `what is there (make a backup first)`,
+      `this bus already has ${teams}; nothing was written; use --replace to replace its control records with ` +
+        `the file (make a backup first)`,
     );
   }
-  // Before anything goes: what is named here could not be named by a second try.
+  // Reported before any removal, because a second attempt could no longer see these entries.
   const notes = notesOf(entries, plan);
-  for (const note of notes) say(note);
-  const done = progress('written', plan.written.length + plan.removed.length, say);
-  for (const stage of plan.stages) await takeSteps(plane, stage, done);
+  for (const note of notes) writeNote(note);
+  const done = progress('written', plan.written.length + plan.removed.length, writeNote);
+  for (const stage of plan.stages) await applyChanges(plane, stage, done);
   return {
     lines: [
       ...rowsOf(entries, plan),
-      `${path} of ${createdAt} is restored; running services follow by themselves`,
+      `restored ${path} of ${createdAt}; running services follow automatically`,
     ],
     json: {
       file: path,
@@ -70,23 +74,23 @@ function rejectUnusable(path: string, entries: readonly ControlEntry[]): void {
   for (const entry of entries) {
     const problem = problemOf(entry);
     if (problem === undefined) continue;
-    throw new Error(`${path}: ${placeOf(entry)}: ${problem}; nothing was written, take another backup`);
+    throw new Error(`${path}: ${pathOf(entry)}: ${problem}; nothing was written; use another backup`);
   }
-  if (!entries.some(isTeam)) throw new Error(`${path} has no team; nothing was written, take another backup`);
+  if (!entries.some(isTeam)) throw new Error(`${path} has no team; nothing was written; use another backup`);
 }
 
 function planOf(wanted: readonly ControlEntry[], present: readonly StoredEntry[]): Plan {
-  const before = new Map(present.map((entry) => [placeOf(entry), entry]));
-  const written = wanted.flatMap(({ bucket, key, bytes }): Step[] => {
-    const stored = before.get(placeOf({ bucket, key }));
+  const before = new Map(present.map((entry) => [pathOf(entry), entry]));
+  const written = wanted.flatMap(({ bucket, key, bytes }): EntryChange[] => {
+    const stored = before.get(pathOf({ bucket, key }));
     if (stored !== undefined && Buffer.from(stored.bytes).equals(bytes)) return [];
     return [{ bucket, key, bytes, revision: stored?.revision ?? 0 }];
   });
-  const kept = new Set(wanted.map(placeOf));
-  const removed = present.filter((entry) => !kept.has(placeOf(entry)));
+  const wantedPaths = new Set(wanted.map(pathOf));
+  const removed = present.filter((entry) => !wantedPaths.has(pathOf(entry)));
   return {
     stages: [
-      written.filter((step) => !isTeam(step)),
+      written.filter((change) => !isTeam(change)),
       removed.map((entry) => ({ ...entry, bytes: undefined })),
       written.filter(isTeam),
     ],
@@ -96,9 +100,9 @@ function planOf(wanted: readonly ControlEntry[], present: readonly StoredEntry[]
   };
 }
 
-/** Nothing that is there changes: at the most some of the file's teams are missing, as where it was broken off. */
+/** True if no present entry changes and only teams are missing, as after an interrupted restore. */
 function completesOnly({ written, removed }: Plan): boolean {
-  return removed.length === 0 && written.every((step) => step.revision === 0 && isTeam(step));
+  return removed.length === 0 && written.every((change) => change.revision === 0 && isTeam(change));
 }
 
 function isTeam({ bucket, key }: Pick<ControlEntry, 'bucket' | 'key'>): boolean {
@@ -112,18 +116,15 @@ function rowsOf(entries: readonly ControlEntry[], { written, removed }: Plan): s
   return table(['KIND', 'IN THE FILE', 'WRITTEN', 'REMOVED'], rows);
 }
 
-/** What whoever restores should know, and would not see. */
+/** Facts about the restore that the operator would not notice otherwise. */
 function notesOf(entries: readonly ControlEntry[], { removed }: Plan): string[] {
-  const odd = countByKind(entries.filter(isUnknownKind));
+  const unknown = countByKind(entries.filter(isUnknownKind));
   const unfinished = removed.filter(isUnfinishedErasure);
   return [
-    ...Object.entries(odd).map(
-      ([kind, count]) =>
-        `unchecked: ${counted(count, 'entry', 'entries')} of the kind ${kind}, which this program does not know`,
+    ...Object.entries(unknown).map(
+      ([kind, count]) => `not checked: ${counted(count, 'entry', 'entries')} of unknown kind ${kind}`,
     ),
-    ...unfinished.map(
-      ({ key }) => `not in the file, and not done: the request ${key}; the person has to be erased again`,
-    ),
+    ...unfinished.map(({ key }) => `unfinished request ${key} is not in the file; request the erasure again`),
   ];
 }
 

@@ -1,17 +1,17 @@
-/** What a command has to say, for people and for machines. */
-export interface Said {
+/** The result of a command, for people and for programs. */
+export interface CommandOutput {
   readonly lines: readonly string[];
   readonly json: unknown;
-  /** True where it is done, but not all of it. */
+  /** True if the command completed but could not process everything. */
   readonly isIncomplete?: boolean;
 }
 
-/** Says how far something has come, on standard error. */
-export type Say = (line: string) => void;
+/** Writes one line to standard error. */
+export type NoteWriter = (line: string) => void;
 
 const GAP = '  ';
 
-/** A heading and rows in columns that stand below each other. */
+/** A heading and rows in aligned columns. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [heading, ...rows.map((row) => row.map(legible))];
   const widths = heading.map((_, column) =>
@@ -30,7 +30,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** Names are what somebody typed in; nothing in them may move the cursor of whoever reads them. */
+/** Names are user input; control characters in them must not reach the terminal. */
 function legible(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\u{FFFD}');
 }

@@ -3,13 +3,13 @@ import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';
 import { slugOf, slugsFor } from '../slug.ts';
-import { type Asked, UsageError } from './arguments.ts';
+import { type CommandLine, UsageError } from './arguments.ts';
 import { withSecret } from './client-commands.ts';
 import { knownTeam } from './known.ts';
-import { counted, type Said, table } from './table.ts';
+import { type CommandOutput, counted, table } from './table.ts';
 
 /** `team list` */
-export function listTeams({ accounts }: ManageDeps): Said {
+export function listTeams({ accounts }: ManageDeps): CommandOutput {
   const sites = [...accounts.sites.entries()].map(({ value }) => value);
   const clients = [...accounts.clients.entries()].map(({ value }) => value);
   const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
@@ -26,32 +26,33 @@ export function listTeams({ accounts }: ManageDeps): Said {
     String(team.rootClients),
     team.createdAt,
   ]);
-  const heading = ['TEAM', 'NAME', 'SITES', 'CLIENTS', 'OF THESE ROOT', 'CREATED'];
+  const heading = ['TEAM', 'NAME', 'SITES', 'CLIENTS', 'ROOT CLIENTS', 'CREATED'];
   return { lines: [...table(heading, rows), counted(teams.length, 'team')], json: { data: teams } };
 }
 
 /** `team create <name>` */
-export async function createTeam(parts: ManageDeps, { value }: Asked): Promise<Said> {
+export async function createTeam(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
   const name = nameField.safeParse(value);
   if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
-  // The team first: a client of an id that another team gets in the same moment would be let into that one.
-  const team = await newTeam(parts, name.data);
-  const made = await newClient(parts, team.id, {
+  // The team first: if another team takes the same id at the same time, a client written before would belong to that
+  // team.
+  const team = await newTeam(deps, name.data);
+  const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
     type: 'root',
     projectId: null,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
   return {
-    lines: [`team ${team.id} is made, with a root client`, ...lines],
+    lines: [`team ${team.id} created, with a root client`, ...lines],
     json: { data: { ...team, client: shown } },
   };
 }
 
 /** `site list` */
-export function listSites(parts: ManageDeps, { team }: Asked): Said {
-  if (team !== undefined) knownTeam(parts, team);
-  const all = [...parts.accounts.sites.entries()].map(({ value }) => value);
+export function listSites(deps: ManageDeps, { team }: CommandLine): CommandOutput {
+  if (team !== undefined) knownTeam(deps, team);
+  const all = [...deps.accounts.sites.entries()].map(({ value }) => value);
   const sites = newestFirst(all.filter(({ teamId }) => team === undefined || teamId === team));
   const rows = sites.map((site) => [site.id, site.teamId, site.name, stateOf(site), site.createdAt]);
   return {
@@ -61,7 +62,7 @@ export function listSites(parts: ManageDeps, { team }: Asked): Said {
 }
 
 async function newTeam({ accounts, records, clock }: ManageDeps, name: string): Promise<Team> {
-  // `slugOf` calls "site" what has neither letter nor digit.
+  // `slugOf` returns "site" for a name without letters and digits.
   const slug = /[a-z0-9]/i.test(name.normalize('NFKD')) ? slugOf(name) : 'team';
   for (const id of slugsFor(slug)) {
     if (accounts.team(id) !== undefined) continue;
@@ -69,12 +70,12 @@ async function newTeam({ accounts, records, clock }: ManageDeps, name: string): 
     const made = await records.create(accounts.teams, teamKeyOf(id), team);
     if (made !== undefined) return made.value;
   }
-  throw new Error(`there are too many teams of the name ${JSON.stringify(name)}; take another`);
+  throw new Error(`too many teams have the name ${JSON.stringify(name)}; choose another`);
 }
 
 function stateOf({ deletion }: Site): string {
-  if (deletion === null) return 'in use';
-  if (deletion.status === 'waiting') return `deleted, to be purged from ${deletion.purgeAt}`;
+  if (deletion === null) return 'active';
+  if (deletion.status === 'waiting') return `deleted, purge from ${deletion.purgeAt}`;
   if (deletion.status === 'purged') return `purged ${deletion.finishedAt ?? ''}`;
-  return `being purged: ${deletion.step || 'begun'}`;
+  return `purging: ${deletion.step || 'started'}`;
 }

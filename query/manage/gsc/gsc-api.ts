@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** CONTRACT with those who manage search-console data: every body and answer, and what is stored of a connection. */
+/** CONTRACT of the manage API: every body and response of Search Console data, and the stored connection. */
 
 export const ROWS_MAX = 10_000;
 export const ROWS_BODY_MAX_BYTES = 8_388_608;
@@ -21,7 +21,7 @@ function text(longest: number) {
   return z
     .string()
     .max(longest, `expected at most ${longest} characters`)
-    .refine((given) => !/[\0\p{Cs}]/u.test(given), 'holds NUL or a lone surrogate');
+    .refine((given) => !/[\0\p{Cs}]/u.test(given), 'contains NUL or a lone surrogate');
 }
 
 function filledText(longest: number) {
@@ -34,14 +34,13 @@ const siteUrl = filledText(ADDRESS_MAX).refine(
 );
 
 export const AUTH_TYPES = ['service_account', 'oauth'] as const;
-export type AuthType = (typeof AUTH_TYPES)[number];
 
 const serviceAccount = z.strictObject({
   type: z.literal('service_account'),
   clientEmail: filledText(ACCOUNT_MAX).regex(/^[^\s@]+@[^\s@]+$/, 'expected an e-mail address'),
   privateKey: filledText(KEY_MAX).regex(
     /^-----BEGIN (?:RSA )?PRIVATE KEY-----\s[A-Za-z\d+/=\s]+-----END (?:RSA )?PRIVATE KEY-----$/,
-    'expected a private key in PEM, with its line breaks',
+    'expected a private key in PEM format, including line breaks',
   ),
 });
 const oauth = z.strictObject({
@@ -55,7 +54,7 @@ export const authentication = z.discriminatedUnion('type', [serviceAccount, oaut
 });
 export type Authentication = Readonly<z.output<typeof authentication>>;
 
-/** `PUT /manage/projects/{projectId}/gsc`: replaces the connection as a whole. */
+/** `PUT /manage/projects/{projectId}/gsc`; replaces the whole connection. */
 export const connectionChange = z.strictObject({ siteUrl, auth: authentication });
 
 /** A connection as it is stored. */
@@ -65,26 +64,29 @@ export const connectionSchema = z.object({
   storedId: z.string().min(1),
   siteUrl: z.string(),
   authType: z.enum(AUTH_TYPES),
-  /** The client's e-mail address or id: whom a person has to look for; no secret. */
+  /** The e-mail address of the service account or the OAuth client id, so that people can find it. Not a secret. */
   account: z.string(),
-  /** The secrets, as JSON that is sealed for the record's key; see infra/sealed.ts. */
+  /** The secrets as JSON, sealed for the record's key; see infra/sealed.ts. */
   sealed: z.string(),
   updatedAt: instant,
 });
 export type Connection = Readonly<z.output<typeof connectionSchema>>;
 export const CONNECTION_PREFIX = 'gsc.';
 
-/** Where a site's connection lies in the control bucket. What takes over the id of a purged site does not find it. */
+/**
+ * The key of a site's connection in the control bucket. A new site that takes over the id of a purged one has another
+ * key.
+ */
 export function connectionKeyOf(storedId: string): string {
-  // Keys cannot have the `~` that stored ids may have.
+  // Bucket keys cannot contain the `~` that stored ids may have.
   const safe = /^[\w-]+$/.test(storedId) ? storedId : `=${Buffer.from(storedId).toString('base64url')}`;
   return CONNECTION_PREFIX + safe;
 }
 
-/** `unreadable`: the secrets were sealed with a key that this service does not have any more; give them again. */
+/** `unreadable`: the secrets were sealed with a key that is lost and must be set again. */
 export const CONNECTION_STATES = ['connected', 'not-connected', 'unreadable'] as const;
 
-/** A connection as it is answered. */
+/** A connection as it is returned. */
 export const connectionShown = z.object({
   connected: z.boolean(),
   siteUrl: z.string().nullable(),
@@ -95,7 +97,7 @@ export const connectionShown = z.object({
 export type ConnectionShown = z.output<typeof connectionShown>;
 export const connectionAnswer = z.object({ data: connectionShown });
 
-/** What of a site's rows is told: how many there are, of which days, and when the last ones came. */
+/** The extent of a site's rows: their number, first and last day, and the last import. */
 export const importedShown = z.object({
   lastImportAt: instant.nullable(),
   firstDate: z.iso.date().nullable(),
@@ -109,7 +111,7 @@ export const statusAnswer = z.object({ data: connectionShown.extend(importedShow
 
 const count = z.number().int('expected a whole number').min(0).max(COUNT_MAX);
 
-/** One day's figures of a query and a page; of one country and one kind of device, where those are told apart. */
+/** The figures of one day, query and page; of one country and device type if these are given. */
 const searchConsoleRow = z.strictObject({
   date: z.iso
     .date('expected a day such as 2026-03-01')
@@ -142,18 +144,16 @@ export const rowsImport = z.strictObject({
     .min(1, 'expected at least one row')
     .max(ROWS_MAX, `expected at most ${ROWS_MAX} rows`)
     .superRefine((rows, context) => {
-      const sameTimestampEvent = firstSameTimestampEvent(rows);
-      if (sameTimestampEvent === undefined) return;
-      const message = `the same date, query, page, country and device as rows.${sameTimestampEvent.of}`;
-      context.addIssue({ code: 'custom', path: [sameTimestampEvent.index], message });
+      const duplicate = firstDuplicate(rows);
+      if (duplicate === undefined) return;
+      const message = `has the same date, query, page, country and device as rows.${duplicate.of}`;
+      context.addIssue({ code: 'custom', path: [duplicate.index], message });
     }),
 });
 export const rowsImported = z.object({ data: z.object({ imported: z.number().int() }) });
 
-/** The first row that would replace one before it in the same request, of which only one can be meant. */
-function firstSameTimestampEvent(
-  rows: readonly SearchConsoleRow[],
-): { index: number; of: number } | undefined {
+/** The first row that would replace an earlier row of the same request, which must be a mistake. */
+function firstDuplicate(rows: readonly SearchConsoleRow[]): { index: number; of: number } | undefined {
   const seen = new Map<string, number>();
   for (const [index, { date, query, page, country, device }] of rows.entries()) {
     const key = JSON.stringify([date, query, page, country, device]);
@@ -164,7 +164,7 @@ function firstSameTimestampEvent(
   return undefined;
 }
 
-/** A whole address, or a domain with everything below it. */
+/** A complete URL, or a domain with its subdomains. */
 function isProperty(given: string): boolean {
   if (/^sc-domain:[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*$/u.test(given)) return true;
   if (!/^https?:\/\/\S+$/.test(given) || !URL.canParse(given)) return false;

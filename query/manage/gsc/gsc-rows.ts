@@ -5,22 +5,22 @@ import { RejectError } from '../../reject.ts';
 import { StoreAwayError } from '../../snapshot/history.ts';
 import type { ImportedShown, SearchConsoleRow } from './gsc-api.ts';
 
-/** More than the largest body, with its site's id in every row. */
+/** More than the largest body, including the site id in each row. */
 const ROWS_BYTES_MAX = 33_554_432;
 const DAY_MS = 86_400_000;
 
-/** Where the rows are, and whether that can be reached: what hangs is then not waited for. */
+/** The store, and whether it can be reached, so that requests do not wait for a hanging store. */
 export interface RowStore {
   readonly store: Pick<Store, 'query' | 'insertRowBinary'>;
   readonly isStoreReachable: () => boolean;
 }
 
 /**
- * Stores rows of a site, by its stored id; they are on the disk when it resolves. Those that are there already are
- * replaced. Throws a `RejectError` while the store is away; the same rows may be sent again, whatever became of them.
+ * Stores rows of a site, by its stored id; resolves once they are durable. Rows with the same key replace earlier ones,
+ * so a failed request can be repeated. Throws a `RejectError` while the store is unreachable.
  */
 export async function insertRows(
-  parts: RowStore,
+  deps: RowStore,
   site: string,
   { rows, importedAtMs }: { readonly rows: readonly SearchConsoleRow[]; readonly importedAtMs: number },
 ): Promise<void> {
@@ -37,15 +37,15 @@ export async function insertRows(
     writer.f64(position);
     writer.dateTime64Ms(importedAtMs);
   }
-  await reached(parts, () =>
-    parts.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
+  await withStore(deps, () =>
+    deps.store.insertRowBinary(SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS, [writer.bytes()], undefined),
   );
 }
 
-/** What there is of a site. Throws a `RejectError` while the store is away. */
-export async function importedRows(parts: RowStore, site: string): Promise<ImportedShown> {
-  const [found] = await reached(parts, () =>
-    parts.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
+/** The extent of a site's rows. Throws a `RejectError` while the store is unreachable. */
+export async function importedRows(deps: RowStore, site: string): Promise<ImportedShown> {
+  const [found] = await withStore(deps, () =>
+    deps.store.query<{ rows: number; firstDate: string; lastDate: string; lastImportMs: number }>(
       `SELECT count() AS rows, min(date) AS firstDate, max(date) AS lastDate,
               max(toUnixTimestamp64Milli(importedAt)) AS lastImportMs
        FROM ${SEARCH_CONSOLE_TABLE} FINAL WHERE projectId = {site:String}`,
@@ -58,13 +58,16 @@ export async function importedRows(parts: RowStore, site: string): Promise<Impor
   return { lastImportAt: new Date(lastImportMs).toISOString(), firstDate, lastDate, rows };
 }
 
-async function reached<Result>({ isStoreReachable }: RowStore, ask: () => Promise<Result>): Promise<Result> {
+async function withStore<Result>(
+  { isStoreReachable }: RowStore,
+  ask: () => Promise<Result>,
+): Promise<Result> {
   if (!isStoreReachable()) throw new StoreAwayError(undefined);
   try {
     return await ask();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== 'retryable') throw error;
     if (error.code === undefined) throw new StoreAwayError(error);
-    throw new RejectError('busy', 'the store cannot do it now', error);
+    throw new RejectError('busy', 'the store is busy; try again', error);
   }
 }

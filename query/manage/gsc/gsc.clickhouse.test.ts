@@ -10,7 +10,12 @@ import { migrate } from '../../../infra/store/migrate.ts';
 import { Store } from '../../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../../infra/testing/store-server.ts';
 import { OAUTH } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { connectionAnswer, rowsImported, statusAnswer } from './gsc-api.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,7 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'footfall-gsc-'));
 let server: StoreServer;
 let store: Store;
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   server = await startStoreServer({ dataDir: folder });
@@ -45,7 +50,7 @@ const send = (site: string, rows: readonly object[]) =>
 const statusOf = async (site: string) => (await service.read(statusAnswer, root, 'GET', pathOf(site))).data;
 const nowText = () => new Date(service.clock.nowMs()).toISOString();
 
-/** A site's rows as they count, in their order, without the site and the time of import. */
+/** The effective rows of a site in order, without site and import time. */
 function rowsOf(site: string): Promise<unknown[]> {
   return store.query(
     `SELECT toString(date) AS date, query, page, country, device, clicks, impressions, position

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../../infra/assert.ts';
 import { unseal } from '../../../infra/sealed.ts';
 import { OAUTH } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { connectionAnswer } from './gsc-api.ts';
 
 const AT = '/manage/projects/site/gsc';
@@ -13,7 +18,7 @@ const ACCOUNT = {
   clientEmail: 'reader@project.example',
   privateKey: PEM_LINES.join('\n'),
 };
-/** Whatever of the two says one of these says a secret. */
+/** No response or log line may contain any of these. */
 const SECRETS = ['secret-of-client', 'secret-to-refresh', 'c2VjcmV0LWtleQ'];
 const siteUrl = 'https://site.example/';
 const row = { date: '2026-03-01', query: 'shoes', page: '/', clicks: 1, impressions: 2, position: 1.5 };
@@ -26,7 +31,7 @@ const NOT_CONNECTED = {
 };
 
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   service = await startManageService(['team', 'others']);
@@ -37,7 +42,7 @@ afterAll(() => service.stop());
 
 const put = (body: unknown, headers = {}) => service.ask(root, 'PUT', AT, { body, headers });
 
-/** What is stored under a site's key, as text. */
+/** The stored text under a site's key. */
 async function storedText(site: string): Promise<string> {
   const stored = await service.control.get(`gsc.${site}`);
   return Buffer.from(must(stored?.bytes, 'it is stored')).toString('utf8');
@@ -180,7 +185,7 @@ test.each([
 test('ten thousand rows are one request, eight megabytes of them too, and not one byte more', async () => {
   const full = JSON.stringify({ rows: manyRows(10_000) });
   const statusOf = async (body: string) => (await service.ask(root, 'POST', ROWS, { body })).status;
-  // Taken, but for the store, which is not there.
+  // Accepted, except that the store is absent.
   expect(await statusOf(full)).toBe(503);
   expect(await statusOf(full.padEnd(8_388_608))).toBe(503);
   expect(await statusOf(full.padEnd(8_388_609))).toBe(413);

@@ -20,28 +20,28 @@ import {
 } from './gsc-api.ts';
 import { importedRows, insertRows } from './gsc-rows.ts';
 
-const PUT_TRIES_MAX = 20;
+const PUT_ATTEMPTS_MAX = 20;
 const ONE = '/manage/projects/:projectId/gsc';
 
-/** `/manage/projects/{projectId}/gsc`: a site's search-console data, and whose it is. */
-export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
-  const { catalog, records, clock, secretsKey } = parts;
+/** `/manage/projects/{projectId}/gsc`: the Search Console connection and data of a site. */
+export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
+  const { catalog, records, clock, secretsKey } = deps;
   const one = { pattern: ONE, kind: 'manage-gsc', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
       ...one,
       method: 'get',
       about: {
-        summary: 'The search-console connection of a site, and what was imported',
+        summary: 'Get the Search Console connection',
         description:
-          'Never with a secret. `unreadable`: what is kept was sealed with a key that the service does not have any more; connect it again.',
+          'Returns the connection and the extent of the imported rows. Secrets are never returned. State `unreadable`: the secrets were encrypted with a key that is lost; connect the site again.',
         answer: statusAnswer,
       },
       body: undefined,
       answer: async ({ client, path: { projectId = '' } }) => {
-        const { storedId } = ownSite(parts, client, projectId);
+        const { storedId } = ownSite(deps, client, projectId);
         const entry = catalog.connections.entry(connectionKeyOf(storedId));
-        const imported = await importedRows(parts, storedId);
+        const imported = await importedRows(deps, storedId);
         const json = { data: { ...shownConnection(entry, secretsKey), ...imported } };
         return entry === undefined ? { json } : tagged(entry, json);
       },
@@ -50,15 +50,15 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       ...one,
       method: 'put',
       about: {
-        summary: 'Connect a site with its search console',
+        summary: 'Connect the Search Console',
         description:
-          'In place of the connection that there was. The secrets are kept encrypted and never answered. The service fetches nothing by itself: rows are brought by import.',
+          'Creates or replaces the connection of the site. Secrets are stored encrypted and never returned. The service does not fetch data; import rows with `POST …/gsc/rows`.',
         answer: connectionAnswer,
       },
       body: connectionChange,
       answer: async ({ client, path: { projectId = '' }, body: { siteUrl, auth }, ifMatch }) => {
-        const site = ownSite(parts, client, projectId);
-        const entry = await putConnection(parts, ifMatch, {
+        const site = ownSite(deps, client, projectId);
+        const entry = await putConnection(deps, ifMatch, {
           projectId: site.id,
           storedId: site.storedId,
           siteUrl,
@@ -74,16 +74,15 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       ...one,
       method: 'delete',
       about: {
-        summary: 'Disconnect a site from its search console',
-        description:
-          'Removes the connection and its secrets. Rows that were imported stay until the site is purged.',
+        summary: 'Disconnect the Search Console',
+        description: 'Deletes the connection and its secrets. Imported rows remain until the site is purged.',
         answer: connectionAnswer,
       },
       body: undefined,
       answer: async ({ client, path: { projectId = '' }, ifMatch }) => {
-        const { storedId } = ownSite(parts, client, projectId);
+        const { storedId } = ownSite(deps, client, projectId);
         await records.remove(catalog.connections, connectionKeyOf(storedId), ifMatch, () =>
-          noSuch('search-console connection of', projectId),
+          noSuch('Search Console connection of', projectId),
         );
         return { json: { data: shownConnection(undefined, secretsKey) } };
       },
@@ -94,32 +93,32 @@ export function gscEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       pattern: `${ONE}/rows`,
       kind: 'manage-gsc-rows',
       about: {
-        summary: 'Import search-console rows',
+        summary: 'Import Search Console rows',
         description:
-          'All of them or none: the first row that is wrong is named, and so is one that says the same as another in the request. They are on the disk when it is answered. The same date, query, page, country and device again replaces what was, so a request may be repeated. Rows are added up: of one day tell countries and devices apart in all rows or in none. No connection is needed.',
+          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required.',
         answer: rowsImported,
       },
       body: rowsImport,
       bodyMaxBytes: ROWS_BODY_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body: { rows } }) => {
-        const { storedId } = ownSite(parts, client, projectId);
-        await insertRows(parts, storedId, { rows, importedAtMs: clock.nowMs() });
+        const { storedId } = ownSite(deps, client, projectId);
+        await insertRows(deps, storedId, { rows, importedAtMs: clock.nowMs() });
         return { json: { data: { imported: rows.length } } };
       },
     }),
   ];
 }
 
-/** Puts a connection in the place of whatever there is; with an `If-Match` only if that is what it names. */
+/** Creates or replaces a connection; with an `If-Match` only if it names the current one. */
 async function putConnection(
   { catalog: { connections }, records }: ManageDeps,
   ifMatch: string,
   connection: Connection,
 ): Promise<Entry<Connection>> {
   const key = connectionKeyOf(connection.storedId);
-  const isGone = new RejectError('changed', 'if-match: there is no connection');
-  // Others may connect and disconnect it meanwhile, each time between the two writes.
-  for (let tries = 0; tries < PUT_TRIES_MAX; tries += 1) {
+  const isGone = new RejectError('changed', 'if-match: no connection exists');
+  // Concurrent requests may connect and disconnect the site between the two writes, so this retries.
+  for (let tries = 0; tries < PUT_ATTEMPTS_MAX; tries += 1) {
     if (ifMatch === '' && connections.entry(key) === undefined) {
       const made = await records.create(connections, key, connection);
       if (made !== undefined) return made;
@@ -133,18 +132,18 @@ async function putConnection(
       if (error !== isGone || ifMatch !== '') throw error;
     }
   }
-  throw new RejectError('busy', 'others connect and disconnect it in this moment');
+  throw new RejectError('busy', 'too many concurrent changes; try again');
 }
 
-function sealedSecrets(secretsKey: string, place: string, auth: Authentication): string {
+function sealedSecrets(secretsKey: string, recordKey: string, auth: Authentication): string {
   const secrets =
     auth.type === 'oauth'
       ? { clientSecret: auth.clientSecret, refreshToken: auth.refreshToken }
       : { privateKey: auth.privateKey };
-  return sealedSecret(secretsKey, place, JSON.stringify(secrets));
+  return sealedSecret(secretsKey, recordKey, JSON.stringify(secrets));
 }
 
-/** A connection without its secrets, which are opened to see whether they still can be. */
+/** A connection without its secrets. Opening them shows whether they are still readable. */
 function shownConnection(entry: Entry<Connection> | undefined, secretsKey: string): ConnectionShown {
   if (entry === undefined)
     return { connected: false, siteUrl: null, authType: null, account: null, state: 'not-connected' };

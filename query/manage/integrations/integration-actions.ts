@@ -11,16 +11,16 @@ import { backfillsOf } from './integration-status.ts';
 import { Trials } from './integration-trial.ts';
 
 const WAITING_MAX = 20;
-/** Backfills that are done are remembered, so that people see what became of them; the oldest go first. */
+/** Completed backfills stay listed so that people see their outcome; beyond this number the oldest are removed. */
 const DONE_MAX = 50;
 
-/** What can be done with an integration, below its own path `one`. */
+/** The action endpoints below the path `one` of an integration. */
 export function integrationActions(
-  parts: EndpointDeps,
+  deps: EndpointDeps,
   kind: ControlRecordKind<Integration>,
   one: string,
 ): AnyEndpoint[] {
-  const trials = new Trials(parts.bucketOf);
+  const trials = new Trials(deps.bucketOf);
   const action = { method: 'post' as const, area: 'manage' as const, schema: noParameters };
   const pausing = (word: string, paused: boolean, description: string) =>
     anyEndpoint({
@@ -34,7 +34,7 @@ export function integrationActions(
       },
       body: undefined,
       answer: async (call) =>
-        answerEntry(kind, await changeRecord(parts, kind, call, (current) => ({ ...current, paused }))),
+        answerEntry(kind, await changeRecord(deps, kind, call, (current) => ({ ...current, paused }))),
     });
   return [
     anyEndpoint({
@@ -42,9 +42,9 @@ export function integrationActions(
       pattern: `${one}/test`,
       kind: 'manage-integration-test',
       about: {
-        summary: 'Try the bucket of an integration out',
+        summary: 'Test an integration',
         description:
-          'Writes a small object `footfall-test-<uuid>` below the prefix with the key that is kept, reads it back and removes it; each within 3 seconds. What the bucket refuses is said in the answer, whose status is 200 nevertheless. To bring events, the right to write is enough; without that to remove, the object stays. 503 while the same integration, or four others, are being tested.',
+          'Writes a small object `footfall-test-<uuid>` below the prefix with the stored key, reads it back and removes it. Each step may take up to 3 seconds. Always returns 200; `ok` and `failure` report the result. Delivery needs write permission only; without delete permission the test object remains in the bucket. Returns 503 while the same integration or four others are being tested.',
         answer: trialAnswer,
       },
       body: undefined,
@@ -53,30 +53,30 @@ export function integrationActions(
     pausing(
       'pause',
       true,
-      'Nothing more is begun; what is begun may still be committed. Nothing is lost: what is recorded meanwhile is brought after resume. Pausing twice is no error.',
+      'Starts no further files; a file already started may still be committed. No events are lost: delivery continues after resume. Has no effect on a paused integration.',
     ),
     pausing(
       'resume',
       false,
-      'It goes on where it was when it was paused. Resuming what is not paused is no error.',
+      'Continues delivery where it was paused. Has no effect on a running integration.',
     ),
     anyEndpoint({
       ...action,
       pattern: `${one}/backfill`,
       kind: 'manage-integration-backfill',
       about: {
-        summary: 'Have the events of past days brought, too',
+        summary: 'Backfill past days',
         description:
-          'Those that were recorded before the integration was made, by the day in UTC on which they happened. Days that were brought already are not brought again, so days may be asked for twice. One backfill after the other, a day at a time; at most 20 may wait.',
+          'Delivers events recorded before the integration was created, by the UTC day on which they happened. Days already delivered are skipped, so ranges may overlap. Backfills run one after another, day by day. Maximum: 20 waiting backfills, 3,660 days each.',
         answer: integrationAnswer,
       },
       body: backfillRequest,
       answer: async (call) => {
-        rejectDaysAfter(nowText(parts.clock), call.body);
-        const asked = { id: randomUUID(), ...call.body, requestedAt: nowText(parts.clock) };
-        const entry = await changeRecord(parts, kind, call, (current) => ({
+        rejectDaysAfter(nowText(deps.clock), call.body);
+        const backfill = { id: randomUUID(), ...call.body, requestedAt: nowText(deps.clock) };
+        const entry = await changeRecord(deps, kind, call, (current) => ({
           ...current,
-          backfills: withBackfill(parts, current, asked),
+          backfills: withBackfill(deps, current, backfill),
         }));
         return answerEntry(kind, entry);
       },
@@ -85,18 +85,18 @@ export function integrationActions(
 }
 
 function rejectDaysAfter(now: string, { to }: z.output<typeof backfillRequest>): void {
-  if (to > now.slice(0, 10)) throw new RejectError('invalid', 'to: expected a day that is not after today');
+  if (to > now.slice(0, 10)) throw new RejectError('invalid', 'to: expected today or an earlier day, in UTC');
 }
 
-/** The backfills of an integration with one more, without the oldest of those that are done. */
-function withBackfill({ deliveries }: EndpointDeps, current: Integration, asked: Backfill): Backfill[] {
+/** Appends a backfill and removes the oldest completed ones beyond `DONE_MAX`. */
+function withBackfill({ deliveries }: EndpointDeps, current: Integration, backfill: Backfill): Backfill[] {
   const shown = backfillsOf(current, deliveries.get(integrationKeyOf(current.id)));
   const done = new Set(shown.filter(({ state }) => state === 'done').map(({ id }) => id));
   if (shown.length - done.size >= WAITING_MAX)
     throw new RejectError(
       'invalid',
-      `body: there are ${WAITING_MAX} backfills to be done already, which is the most; wait for one`,
+      `body: limit of ${WAITING_MAX} waiting backfills reached; try again after one is done`,
     );
-  const forgotten = new Set([...done].slice(0, Math.max(0, done.size - DONE_MAX)));
-  return [...current.backfills.filter(({ id }) => !forgotten.has(id)), asked];
+  const dropped = new Set([...done].slice(0, Math.max(0, done.size - DONE_MAX)));
+  return [...current.backfills.filter(({ id }) => !dropped.has(id)), backfill];
 }

@@ -4,9 +4,9 @@ import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
 import { nameField } from '../project-api.ts';
 
-/** CONTRACT with those who have events brought to a bucket: every body and every answer of `/manage/integrations`. */
+/** CONTRACT of the manage API: every body and response of `/manage/integrations`. */
 
-/** A key of S3 has at most 1,024 bytes, of which what stands behind the prefix needs up to half. */
+/** An S3 key has at most 1,024 bytes, and the part after the prefix needs up to half. */
 const PREFIX_MAX_BYTES = 512;
 const ENDPOINT_MAX = 300;
 const ACCESS_KEY_ID_MAX = 128;
@@ -19,8 +19,8 @@ const instant = z.iso.datetime();
 const count = z.number().int().min(0);
 
 const BUCKET_NAME =
-  'expected the name of a bucket: 3 to 63 lower-case letters, digits, hyphens and dots, such as shop-events';
-/** By the rules of S3. What it reserves for itself is left to it: the alias of an access point is such a name. */
+  'expected a bucket name such as shop-events: 3 to 63 lower-case letters, digits, hyphens and dots';
+/** The naming rules of S3. Names that S3 reserves are allowed, because the alias of an access point is one. */
 const bucket = z
   .string()
   .min(3, BUCKET_NAME)
@@ -34,7 +34,7 @@ const prefix = z
   .refine((text) => Buffer.byteLength(text) <= PREFIX_MAX_BYTES, `expected at most ${PREFIX_MAX_BYTES} bytes`)
   .refine(
     isPrefix,
-    'expected folders such as raw/events: no slash at either end, none empty, no . or .., no control characters',
+    'expected folders such as raw/events, without leading, trailing or double slashes, . or .., or control characters',
   );
 
 const region = z.string().regex(/^[a-z\d-]{1,32}$/, 'expected a region such as eu-central-1');
@@ -42,29 +42,26 @@ const region = z.string().regex(/^[a-z\d-]{1,32}$/, 'expected a region such as e
 const endpoint = z
   .string()
   .max(ENDPOINT_MAX, `expected at most ${ENDPOINT_MAX} characters`)
-  .refine(
-    isEndpoint,
-    'expected an address such as https://storage.example:9000, without a path or a password',
-  )
+  .refine(isEndpoint, 'expected a URL such as https://storage.example:9000, without path or password')
   .transform((given) => new URL(given).origin);
 
-/** Stands in a header, between slashes. */
+/** Part of a header, between slashes. */
 const accessKeyId = z
   .string()
   .max(ACCESS_KEY_ID_MAX, `expected at most ${ACCESS_KEY_ID_MAX} characters`)
-  .regex(/^[!-.0-~]+$/, 'expected the id of an access key: ASCII without spaces and slashes');
+  .regex(/^[!-.0-~]+$/, 'expected an access key id: ASCII without spaces and slashes');
 
 const secretAccessKey = z
   .string()
   .min(1, 'expected a non-empty string')
   .max(SECRET_MAX, `expected at most ${SECRET_MAX} characters`)
-  .refine((given) => !hasControls(given), 'holds a control character, such as a line break');
+  .refine((given) => !hasControls(given), 'contains a control character, such as a line break');
 
 /** `POST /manage/integrations` */
 export const integrationCreation = z.strictObject({
   projectId: z.string(),
-  name: nameField.optional().describe('The name of the bucket where it is not given.'),
-  type: z.literal('s3', 'expected s3').describe('A bucket of an S3-compatible object storage.'),
+  name: nameField.optional().describe('A name for the integration. Default: the bucket name.'),
+  type: z.literal('s3', 'expected s3').describe('A bucket of S3-compatible object storage.'),
   bucket,
   prefix: prefix.default(''),
   region: region.default('us-east-1'),
@@ -75,7 +72,7 @@ export const integrationCreation = z.strictObject({
   format: z.enum(INTEGRATION_FORMATS).default('parquet'),
 });
 
-/** With another of these a file that was committed would stand where nobody looks for it. */
+/** With another value of these, committed files would be where no reader looks for them. */
 const FIXED_FIELDS = ['projectId', 'type', 'bucket', 'prefix', 'endpoint', 'format'] as const;
 
 /** `PATCH /manage/integrations/{integrationId}` */
@@ -94,7 +91,11 @@ export const integrationChange = z.preprocess(
     .superRefine((given, context) => {
       if ((given.accessKeyId === undefined) === (given.secretAccessKey === undefined)) return;
       const path = [given.accessKeyId === undefined ? 'accessKeyId' : 'secretAccessKey'];
-      context.addIssue({ code: 'custom', path, message: 'missing; a key is changed with both of its parts' });
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: 'missing; send accessKeyId and secretAccessKey together',
+      });
     }),
 );
 
@@ -106,11 +107,11 @@ const day = z.iso
 export const backfillRequest = z
   .strictObject({
     from: day.describe('The first day, in UTC.'),
-    to: day.describe('The last day, in UTC, included; today at the latest.'),
+    to: day.describe('The last day, in UTC, included. Today at the latest.'),
   })
   .superRefine(({ from, to }, context) => {
     const wrong = (message: string) => context.addIssue({ code: 'custom', path: ['to'], message });
-    if (to < from) wrong('it is before from');
+    if (to < from) wrong('is before from');
     else if (daysOf({ from, to }) > BACKFILL_DAYS_MAX) wrong(`expected at most ${BACKFILL_DAYS_MAX} days`);
   });
 
@@ -123,12 +124,12 @@ const backfillShown = z.object({
   id: z.uuid(),
   from: z.iso.date().describe('The first day, in UTC.'),
   to: z.iso.date().describe('The last day, in UTC, included.'),
-  requestedAt: instant.describe('When it was asked for.'),
-  state: z.enum(BACKFILL_STATES).describe('How far it is.'),
+  requestedAt: instant.describe('Time of the request, in UTC.'),
+  state: z.enum(BACKFILL_STATES).describe('The progress of the backfill.'),
   daysDone: count,
   daysTotal: count,
-  rows: count.describe('Events that it brought.'),
-  finishedAt: instant.nullable().describe('Null for one that is not done.'),
+  rows: count.describe('Number of events delivered.'),
+  finishedAt: instant.nullable().describe('Time of completion, in UTC. Null before.'),
 });
 export type BackfillShown = z.output<typeof backfillShown>;
 
@@ -138,14 +139,14 @@ const statusShown = z.object({
   state: z
     .enum(INTEGRATION_STATES)
     .describe(
-      '`starting`: nothing is known to be brought; `failing`: the last try failed, see `failure`; it is tried again.',
+      '`starting`: nothing delivered yet. `running`: delivering. `paused`: paused. `failing`: the last attempt failed, see `failure`; it is retried.',
     ),
   failure: z
     .object({
       reason: z
         .enum(DELIVERY_FAILURES)
         .describe(
-          '`unreadable`: the key was encrypted with one that is lost, give it again; `address-refused`: the service does not go to such an address; `store-away`: its own store is away.',
+          'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address. `store-away`: the event store is unreachable.',
         ),
       message: z.string(),
       since: instant,
@@ -153,25 +154,25 @@ const statusShown = z.object({
       nextTryAt: instant,
     })
     .nullable()
-    .describe('Why the last try failed; null after a success.'),
+    .describe('Why the last attempt failed. Null after a success.'),
   lagSeconds: count.nullable(),
   deliveredUntil: instant.nullable(),
   committedAt: instant.nullable(),
   sequence: count,
   files: count,
-  rows: count.describe('Events in committed files.'),
+  rows: count.describe('Number of events in committed files.'),
   bytes: count,
   backfills: z.array(backfillShown),
 });
 export type IntegrationStatus = z.output<typeof statusShown>;
 
-/** An integration as it is answered. */
+/** An integration as it is returned. */
 export const integrationShown = z.object({
   id: z.uuid(),
   teamId: z.string(),
-  projectId: z.string().describe('The site whose events are brought.'),
+  projectId: z.string().describe('The site whose events are delivered.'),
   name: z.string(),
-  type: z.literal('s3').describe('A bucket of an S3-compatible object storage.'),
+  type: z.literal('s3').describe('A bucket of S3-compatible object storage.'),
   bucket: z.string(),
   prefix: z.string(),
   region: z.string(),
@@ -182,7 +183,7 @@ export const integrationShown = z.object({
   paused: z.boolean(),
   createdAt: instant,
   updatedAt: instant,
-  status: statusShown.describe('How far its files are.'),
+  status: statusShown.describe('The progress of delivery.'),
 });
 export type IntegrationShown = z.output<typeof integrationShown>;
 export const integrationAnswer = z.object({ data: integrationShown });
@@ -193,28 +194,28 @@ const TRIAL_FAILURES = [...BUCKET_FAILURES, 'unreadable'] as const;
 
 /** `POST /manage/integrations/{integrationId}/test` */
 const trialShown = z.object({
-  ok: z.boolean().describe('Whether all of it could be done.'),
+  ok: z.boolean().describe('Whether all steps succeeded.'),
   failure: z
     .enum(TRIAL_FAILURES)
     .nullable()
     .describe(
-      'Why the first step that failed did; `unreadable`: the key has to be given again. Null if none did.',
+      'Why the first failed step failed. `unreadable`: the access key cannot be decrypted; set it again. Null on success.',
     ),
   message: z.string(),
   steps: z
     .array(
       z.object({
-        name: z.enum(TRIAL_STEPS),
-        ok: z.boolean().describe('Whether it could be done.'),
-        ms: count.describe('Milliseconds that it took.'),
+        name: z.enum(TRIAL_STEPS).describe('The step.'),
+        ok: z.boolean().describe('Whether the step succeeded.'),
+        ms: count.describe('Duration in milliseconds.'),
       }),
     )
-    .describe('What was done, in this order.'),
+    .describe('The steps taken, in order.'),
 });
 export type TrialShown = z.output<typeof trialShown>;
 export const trialAnswer = z.object({ data: trialShown });
 
-/** How many days there are from the first to the last, both included. */
+/** The number of days from the first to the last, both included. */
 export function daysOf({ from, to }: { readonly from: string; readonly to: string }): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 }
@@ -223,7 +224,7 @@ function rejectFixedFields(given: unknown, context: z.RefinementCtx): unknown {
   if (typeof given !== 'object' || given === null) return given;
   for (const name of FIXED_FIELDS) {
     if (!Object.hasOwn(given, name)) continue;
-    const message = 'it cannot be changed, or events would be in no file or in two; make another integration';
+    const message = 'cannot be changed; create another integration';
     context.addIssue({ code: 'custom', path: [name], message });
   }
   return given;

@@ -1,10 +1,10 @@
 import { type Integration, integrationKeyOf } from '../../../processor/integration.ts';
 import type { EndpointDeps } from '../manage.ts';
-import type { ControlRecordKind } from '../record-kind.ts';
+import { type ControlRecordKind, ofTeamSite } from '../record-kind.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import { shownIntegration } from './integration-status.ts';
 
-/** Integrations as records of the sites of a team, shown with how far each is. */
+/** Integrations as control records of a team, returned with the progress of their delivery. */
 export function integrationKind({
   accounts,
   catalog,
@@ -14,18 +14,13 @@ export function integrationKind({
   return {
     what: 'integration',
     mirror: catalog.integrations,
-    belongs:
-      ({ client }) =>
-      ({ projectId, storedId }) => {
-        const site = accounts.site(projectId);
-        return site?.storedId === storedId && site.teamId === client.teamId;
-      },
+    belongs: ofTeamSite({ accounts }),
     shown: (integration) =>
       shownIntegration(integration, deliveries.get(integrationKeyOf(integration.id)), clock.nowMs()),
   };
 }
 
-/** The secret access key as an integration's record keeps it. Throws a `RejectError` where there is no key to seal with. */
+/** The secret access key as the record stores it. Throws a `RejectError` if there is no key to seal with. */
 export function sealedKey(secretsKey: string, id: string, secretAccessKey: string): string {
   return sealedSecret(secretsKey, integrationKeyOf(id), secretAccessKey);
 }

@@ -10,14 +10,14 @@ import {
   integrationKeyOf,
 } from '../../../processor/integration.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from '../testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from '../testing/manage-service.ts';
 import { integrationAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 let deliveries: KeyedBytes;
-/** For whatever changes nothing that counts. */
+/** Values that the status does not depend on. */
 let one: string;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ async function make(): Promise<string> {
   return (await service.read(integrationAnswer, root, 'POST', ALL, sent)).data.id;
 }
 
-/** Writes how far an integration is, as the processor does. */
+/** Writes the progress of an integration as the processor does. */
 async function deliver(integrationId: string, delivery: Partial<Delivery>): Promise<void> {
   const key = integrationKeyOf(integrationId);
   const revision = (await deliveries.get(key))?.revision ?? 0;
@@ -46,14 +46,14 @@ const statusOf = async (id: string) =>
 
 const backfill = (id: string, body: unknown) => service.ask(root, 'POST', `${ALL}/${id}/backfill`, { body });
 
-/** The time so many seconds ago. */
+/** The time that many seconds ago. */
 const ago = (seconds: number) => new Date(service.clock.nowMs() - seconds * 1_000).toISOString();
 
 test('the status says what the processor noted, and how long ago everything was brought', async () => {
   const id = await make();
   expect(await statusOf(id)).toMatchObject({ state: 'starting', lagSeconds: null });
   await deliver(id, { first: [4, 0] });
-  // The record is there, but nothing is known to be brought.
+  // A delivery record exists, but nothing is delivered yet.
   expect(await statusOf(id)).toMatchObject({ state: 'starting', lagSeconds: null, deliveredUntil: null });
 
   const noted = {
@@ -83,7 +83,7 @@ test('the status says what the processor noted, and how long ago everything was 
   expect(await statusOf(id)).toEqual({ ...running, state: 'paused', lagSeconds: 72, failure });
   await service.read(integrationAnswer, root, 'POST', `${ALL}/${id}/resume`);
 
-  // A processor whose clock is ahead.
+  // The clock of the processor is ahead.
   await deliver(id, { ...noted, deliveredUntil: ago(-5) });
   await expect.poll(() => statusOf(id)).toMatchObject({ state: 'running', lagSeconds: 0 });
   await deliveries.remove(integrationKeyOf(id));
@@ -176,7 +176,7 @@ test('twenty backfills may wait, and done ones are forgotten beyond fifty', asyn
   };
   await ask(20);
   const { status, json } = await backfill(id, wish);
-  const message = expect.stringMatching(/^body: there are 20 backfills /);
+  const message = expect.stringMatching(/^body: limit of 20 waiting backfills /);
   expect([status, json]).toEqual([400, expect.objectContaining({ message })]);
   await finishAll();
   await ask(20);

@@ -6,7 +6,7 @@ import {
   type IntegrationStatus,
 } from './integration-api.ts';
 
-/** Of what is known of an integration, what people are shown: all but the secret and what the site is stored as. */
+/** An integration as it is returned: without its secret and the stored id of the site. */
 export function shownIntegration(
   integration: Integration,
   delivery: Delivery | undefined,
@@ -16,7 +16,7 @@ export function shownIntegration(
   return { ...shown, status: statusOf(integration, delivery, nowMs) };
 }
 
-/** How far an integration is; `delivery` is undefined before the processor began. */
+/** The progress of an integration; `delivery` is undefined until the processor has started on it. */
 export function statusOf(
   integration: Integration,
   delivery: Delivery | undefined,
@@ -38,19 +38,26 @@ export function statusOf(
   };
 }
 
-/** Every backfill that was asked for and is remembered, in the order in which they are brought. */
+/** The listed backfills in the order of delivery. */
 export function backfillsOf(
   { backfills }: Pick<Integration, 'backfills'>,
   delivery: Delivery | undefined,
 ): BackfillShown[] {
   const begun = new Map(delivery?.backfills.map((progress) => [progress.id, progress]));
-  return backfills.map((asked) => {
-    const progress = begun.get(asked.id);
+  return backfills.map((backfill) => {
+    const progress = begun.get(backfill.id);
     if (progress === undefined)
-      return { ...asked, state: 'waiting', daysDone: 0, daysTotal: daysOf(asked), rows: 0, finishedAt: null };
+      return {
+        ...backfill,
+        state: 'waiting',
+        daysDone: 0,
+        daysTotal: daysOf(backfill),
+        rows: 0,
+        finishedAt: null,
+      };
     const { daysDone, daysTotal, rows, finishedAt } = progress;
     return {
-      ...asked,
+      ...backfill,
       state: finishedAt === null ? 'running' : 'done',
       daysDone,
       daysTotal,
@@ -67,7 +74,7 @@ function stateOf({ paused }: Integration, delivery: Delivery | undefined): Integ
   return delivery.deliveredUntil === null ? 'starting' : 'running';
 }
 
-/** Never below zero: the processor's clock may be ahead. */
+/** At least 0, because the processor's clock may be ahead. */
 function secondsSince(at: string, nowMs: number): number {
   return Math.max(0, Math.floor((nowMs - Date.parse(at)) / 1_000));
 }

@@ -7,7 +7,7 @@ import { type FaultProxy, startFaultProxy } from '../../../infra/testing/fault-p
 import { S3_KEY, type S3Server, startS3 } from '../../../infra/testing/s3-server.ts';
 import { integrationKeyOf } from '../../../processor/integration.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, startManageService } from '../testing/manage-service.ts';
+import { type ClientKey, type ManageService, startManageService } from '../testing/manage-service.ts';
 import { integrationAnswer, trialAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
@@ -16,8 +16,8 @@ const TEST_OBJECT = /footfall-test-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 let s3: S3Server;
 let proxy: FaultProxy;
 let service: ManageService;
-let root: Key;
-/** Rules of the proxy that are in force. */
+let root: ClientKey;
+/** The active rules of the proxy. */
 const rules: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -44,11 +44,11 @@ async function make(body: object = {}): Promise<string> {
 const tryOut = async (id: string) =>
   (await service.read(trialAnswer, root, 'POST', `${ALL}/${id}/test`)).data;
 
-/** Which steps were done, and whether they could be. */
+/** The steps taken, and whether each succeeded. */
 const stepsOf = ({ steps }: Awaited<ReturnType<typeof tryOut>>) =>
   Object.fromEntries(steps.map(({ name, ok }) => [name, ok]));
 
-/** Lets requests of a method go wrong. */
+/** Makes requests of a method fail. */
 function fail(method: string, fault: Parameters<FaultProxy['fail']>[0]['fault']): void {
   rules.push(proxy.fail({ when: (request) => request.method === method, fault }));
 }
@@ -92,7 +92,7 @@ test.each([
     'nobody who listens',
     { endpoint: 'http://127.0.0.1:1' },
     'unreachable',
-    // What was not answered may have been done.
+    // A request without a response may still have had its effect.
     { write: false, remove: false },
   ],
   ['an address of the inside', { endpoint: 'http://127.0.0.2:9000' }, 'address-refused', { write: false }],
@@ -105,7 +105,7 @@ test.each([
 test.each([
   ['PUT', { kind: 'answer', status: 507 }, 'full', { write: false }],
   ['PUT', { kind: 'answer', status: 500 }, 'failed', { write: false, remove: true }],
-  // Written, but nobody said so.
+  // The object was written, but the response was lost.
   ['PUT', { kind: 'lose' }, 'unreachable', { write: false, remove: true }],
   [
     'GET',

@@ -4,21 +4,20 @@ import type { Integration } from '../../../processor/integration.ts';
 import { RejectError } from '../../reject.ts';
 import type { TrialShown } from './integration-api.ts';
 
-/** Longest time of one step of a trial. There are three, so whoever asks is answered within some ten seconds. */
+/** The time limit of one step. A trial has three, so a response takes at most about ten seconds. */
 export const TRIAL_STEP_MAX_MS = 3_000;
 const TRIALS_MAX = 4;
-const BYTES = Buffer.from('A test of footfall. It may be removed.\n');
+const BYTES = Buffer.from('A test object of footfall. It can be deleted.\n');
 
-type Step = TrialShown['steps'][number];
+type TrialStep = TrialShown['steps'][number];
 type Problem = Pick<BucketError, 'failure' | 'message'>;
 
-/** Problems after which nothing can have been written. All others leave that open. */
+/** Failures after which the object is certainly not written. After all others it may be. */
 const NOTHING_WRITTEN: readonly Problem['failure'][] = ['denied', 'no-bucket', 'full', 'address-refused'];
 
 /**
- * Writes a small object to the bucket of an integration, reads it back and removes it. What the bucket does not do is
- * what the trial says, no error. Of one integration there is one trial at a time, and four in the process: a
- * `RejectError` otherwise.
+ * Writes a small object to the bucket of an integration, reads it back and removes it. A failure of the bucket is a
+ * result, not an error. Throws a `RejectError` while the same integration, or four others, are being tested.
  */
 export class Trials {
   readonly #bucketOf: (integration: Integration) => ObjectStore | undefined;
@@ -31,9 +30,9 @@ export class Trials {
   async run(integration: Integration): Promise<TrialShown> {
     const { id, prefix } = integration;
     if (this.#running.has(id))
-      throw new RejectError('busy', 'this integration is being tested in this moment');
+      throw new RejectError('busy', 'this integration is already being tested; try again');
     if (this.#running.size >= TRIALS_MAX)
-      throw new RejectError('busy', `${TRIALS_MAX} integrations are being tested in this moment`);
+      throw new RejectError('busy', `${TRIALS_MAX} integrations are already being tested; try again`);
     const store = this.#bucketOf(integration);
     if (store === undefined) return UNREADABLE;
     this.#running.add(id);
@@ -49,13 +48,13 @@ export class Trials {
 const UNREADABLE: TrialShown = {
   ok: false,
   failure: 'unreadable',
-  message: 'the key was encrypted with one that the service does not have any more; give it again',
+  message: 'the access key was encrypted with a key that is lost; set it again',
   steps: [],
 };
 
 async function tryOut(store: ObjectStore, key: string): Promise<TrialShown> {
-  const steps: Step[] = [];
-  const step = async (name: Step['name'], work: () => Promise<void>): Promise<Problem | undefined> => {
+  const steps: TrialStep[] = [];
+  const step = async (name: TrialStep['name'], work: () => Promise<void>): Promise<Problem | undefined> => {
     const startedAt = performance.now();
     const problem = await problemOf(work);
     steps.push({ name, ok: problem === undefined, ms: Math.round(performance.now() - startedAt) });
@@ -67,15 +66,15 @@ async function tryOut(store: ObjectStore, key: string): Promise<TrialShown> {
   const removing = mayBeThere ? await step('remove', () => store.remove(key)) : undefined;
   const first = writing ?? reading ?? removing;
   if (first === undefined)
-    return { ok: true, failure: null, message: 'written, read back and removed', steps };
+    return { ok: true, failure: null, message: 'object written, read back and removed', steps };
   const failed = steps.find(({ ok }) => !ok)?.name;
   return { ok: false, failure: first.failure, message: `${failed}: ${first.message}`, steps };
 }
 
 async function readBack(store: ObjectStore, key: string): Promise<void> {
   const bytes = await store.get(key, BYTES.length);
-  if (bytes === undefined) throw new BucketError('failed', 'what was written is not there');
-  if (!BYTES.equals(bytes)) throw new BucketError('failed', 'what is there is not what was written');
+  if (bytes === undefined) throw new BucketError('failed', 'the written object is missing');
+  if (!BYTES.equals(bytes)) throw new BucketError('failed', 'the object differs from what was written');
 }
 
 async function problemOf(work: () => Promise<void>): Promise<Problem | undefined> {

@@ -7,11 +7,16 @@ import { unseal } from '../../../infra/sealed.ts';
 import { integrationKeyOf } from '../../../processor/integration.ts';
 import { problemOf } from '../admin/record-kinds.ts';
 import { BUCKET } from '../testing/fixtures.ts';
-import { type Key, type ManageService, SECRETS_KEY, startManageService } from '../testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  SECRETS_KEY,
+  startManageService,
+} from '../testing/manage-service.ts';
 import { integrationAnswer, integrationsAnswer } from './integration-api.ts';
 
 const ALL = '/manage/integrations';
-/** Whatever says one of these says a secret. */
+/** No response or log line may contain any of these. */
 const SECRETS = [BUCKET.secretAccessKey, 'secret-of-later'];
 const STARTING = {
   state: 'starting',
@@ -28,7 +33,7 @@ const STARTING = {
 
 const logged: string[] = [];
 let service: ManageService;
-let root: Key;
+let root: ClientKey;
 
 beforeAll(async () => {
   const log = pino({ level: 'trace' }, { write: (line) => logged.push(line) });
@@ -38,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Makes an integration of a site of its own. */
+/** Creates an integration of a site of its own. */
 async function make(body: object = {}) {
   const { id: projectId } = await service.makeSite(root, 'Shop');
   const sent = { body: { projectId, ...BUCKET, ...body } };
@@ -48,7 +53,7 @@ async function make(body: object = {}) {
 const patch = (id: string, body: unknown, headers = {}) =>
   service.ask(root, 'PATCH', `${ALL}/${id}`, { body, headers });
 
-/** What is stored of an integration, as text. */
+/** The stored text of an integration. */
 async function storedText(id: string): Promise<string> {
   const stored = await service.control.get(integrationKeyOf(id));
   return Buffer.from(must(stored?.bytes, 'it is stored')).toString('utf8');
@@ -95,7 +100,7 @@ test('an integration is answered without its secret, which is kept sealed', asyn
     expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain(secret);
   }
   expect(unseal(SECRETS_KEY, `integration.${id}`, sealed)).toBe(secretAccessKey);
-  // Which is what a backup takes.
+  // This text is also what a backup contains.
   const key = integrationKeyOf(id);
   expect(problemOf({ bucket: 'control', key, bytes: Buffer.from(text) })).toBeUndefined();
   expect(problemOf({ bucket: 'control', key: `${key}0`, bytes: Buffer.from(text) })).toBeDefined();
@@ -191,7 +196,7 @@ test.each([
 ])('%s is fixed, and a change of it is told to make another integration', async (field, value) => {
   const { id, updatedAt } = await make();
   const { status, json } = await patch(id, { name: 'Renamed', [field]: value });
-  const message = expect.stringMatching(`^${field}: it cannot be changed.*make another integration$`);
+  const message = expect.stringMatching(`^${field}: cannot be changed; create another integration$`);
   expect([status, json]).toEqual([400, expect.objectContaining({ message })]);
   expect(JSON.parse(await storedText(id))).toMatchObject({ name: BUCKET.bucket, updatedAt });
 });
@@ -314,10 +319,10 @@ test('a site has at most ten, a team fifty', async () => {
   for (const projectId of sites.slice(0, 5)) {
     for (let index = 0; index < 10; index += 1) expect((await create(projectId)).status).toBe(200);
     if (projectId !== sites[4])
-      expect((await create(projectId)).text).toMatch(/body: there are 10 .*of the site/);
+      expect((await create(projectId)).text).toMatch(/body: limit of 10 .*of the site/);
   }
   const { status, text } = await create(sites[5]);
-  expect([status, text]).toEqual([400, expect.stringMatching(/body: there are 50 .*of the team/)]);
+  expect([status, text]).toEqual([400, expect.stringMatching(/body: limit of 50 .*of the team/)]);
 });
 
 test('without a key to seal with no secret is taken', async () => {
@@ -328,7 +333,7 @@ test('without a key to seal with no secret is taken', async () => {
   const message = expect.stringMatching(/^SECRETS_KEY /);
   expect([made.status, made.json]).toEqual([503, expect.objectContaining({ message })]);
   expect((await keyless.control.keys()).filter((key) => key.startsWith('integration.'))).toEqual([]);
-  // One that was sealed while there was a key.
+  // Sealed while there was still a key.
   const { id } = await make();
   const record = { ...JSON.parse(await storedText(id)), projectId: 'site', storedId: 'site' };
   await keyless.control.put(integrationKeyOf(id), encodeJson(record), 0);
@@ -344,7 +349,7 @@ test('without a key to seal with no secret is taken', async () => {
 });
 
 test('no answer and no line of the log had a secret in it', async () => {
-  // What is logged of a record is what is wrong with it, not what it holds.
+  // The log names the problem of a record, not its contents.
   const damaged = { id: 'damaged', secretAccessKey: BUCKET.secretAccessKey };
   await service.control.put(integrationKeyOf(randomUUID()), encodeJson(damaged), 0);
   await expect.poll(() => logged.join('')).toContain('a stored record cannot be read');

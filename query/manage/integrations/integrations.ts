@@ -19,16 +19,16 @@ const ONE = `${ALL}/:integrationId`;
 const OF_SITE_MAX = 10;
 const OF_TEAM_MAX = 50;
 
-/** `/manage/integrations`: buckets that the events of sites are brought to. */
-export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
-  const { secretsKey } = parts;
-  const kind = integrationKind(parts);
+/** `/manage/integrations`: deliveries of a site's events to object storage buckets. */
+export function integrationEndpoints(deps: EndpointDeps): AnyEndpoint[] {
+  const { secretsKey } = deps;
+  const kind = integrationKind(deps);
   return [
-    teamListEndpoint(parts, kind, {
+    teamListEndpoint(deps, kind, {
       pattern: ALL,
       name: 'manage-integrations',
       about: {
-        summary: 'The integrations of all sites of the team, or of one, newest first',
+        summary: 'List integrations',
         answer: integrationsAnswer,
       },
       query: integrationsQuery,
@@ -39,22 +39,22 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
       kind: 'manage-integrations',
       area: 'manage',
       about: {
-        summary: 'Have the events of a site brought to a bucket',
+        summary: 'Create an integration',
         description:
-          'Events that are recorded from now on are brought as files by site and hour, each event in exactly one file that a manifest names; those of before by a backfill. The key has to let objects be written; with the rights to list and to remove them, what tries that were broken off leave behind is removed. It is kept encrypted, and its secret never answered. A site has at most 10 integrations, a team 50.',
+          'Delivers events recorded from now on to the bucket, as files by site and hour. Each event is in exactly one file named by a manifest. Use a backfill for earlier events. The access key needs write permission; with list and delete permission, leftovers of interrupted attempts are removed. The secret is stored encrypted and never returned. Maximum: 10 integrations per site, 50 per team.',
         answer: integrationAnswer,
       },
       schema: noParameters,
       body: integrationCreation,
       answer: async (call) => {
         const { projectId, secretAccessKey, name, pathStyle, ...given } = call.body;
-        const site = ownSite(parts, call.client, projectId);
+        const site = ownSite(deps, call.client, projectId);
         const before = listOf(kind, call);
         rejectMoreThan(OF_TEAM_MAX, 'integrations of the team', before);
         const ofSite = before.filter(({ storedId }) => storedId === site.storedId);
         rejectMoreThan(OF_SITE_MAX, 'integrations of the site', ofSite);
         const entry = await createRecord(
-          parts,
+          deps,
           kind.mirror,
           ({ id, ...times }): Integration => ({
             ...given,
@@ -63,7 +63,7 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
             projectId: site.id,
             storedId: site.storedId,
             name: name ?? given.bucket,
-            pathStyle: pathStyle ?? hasToBeInPath(given),
+            pathStyle: pathStyle ?? needsPathStyle(given),
             sealed: sealedKey(secretsKey, id, secretAccessKey),
             paused: false,
             backfills: [],
@@ -73,20 +73,20 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
         return answerEntry(kind, entry);
       },
     }),
-    ...oneRecordEndpoints(parts, kind, {
+    ...oneRecordEndpoints(deps, kind, {
       pattern: ONE,
       name: 'manage-integration',
       about: {
-        get: { summary: 'An integration, and how far its files are' },
+        get: { summary: 'Get an integration' },
         patch: {
-          summary: 'Change an integration',
+          summary: 'Update an integration',
           description:
-            'Where its files go and what they are is fixed, so that each event stays in one of them: for another bucket, prefix, endpoint or format make another integration. Another key is given with both of its parts, and tried at once.',
+            'Given fields replace the stored ones. Site, type, bucket, prefix, endpoint and format are fixed, so that each event stays in one file; create another integration to change them. Send both parts of a new access key together; it is used at once.',
         },
         delete: {
           summary: 'Delete an integration',
           description:
-            'No more files are brought, and the key is gone. Files and manifests that are in the bucket stay there. A file that no manifest names was never finished: do not read it.',
+            'Stops delivery and deletes the access key. Files and manifests remain in the bucket. Do not read a file that no manifest names; it is incomplete.',
         },
       },
       answer: integrationAnswer,
@@ -102,14 +102,14 @@ export function integrationEndpoints(parts: EndpointDeps): AnyEndpoint[] {
           secretAccessKey === undefined ? current.sealed : sealedKey(secretsKey, current.id, secretAccessKey),
       }),
     }),
-    ...integrationActions(parts, kind, ONE),
+    ...integrationActions(deps, kind, ONE),
   ];
 }
 
 /**
- * Whether the bucket's name cannot stand in front of the host: few storages but Amazon's have a host for each bucket, and
- * Amazon's certificate is for names without a dot.
+ * Whether the bucket name cannot be part of the host name. Few storages besides AWS have a host per bucket, and the
+ * certificate of AWS covers only names without a dot.
  */
-function hasToBeInPath({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
+function needsPathStyle({ endpoint, bucket }: Pick<Integration, 'endpoint' | 'bucket'>): boolean {
   return endpoint !== null || bucket.includes('.');
 }

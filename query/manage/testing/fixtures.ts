@@ -2,9 +2,9 @@ import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.t
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc/gsc-api.ts';
 import { integrationAnswer } from '../integrations/integration-api.ts';
-import type { Key, ManageService } from './manage-service.ts';
+import type { ClientKey, ManageService } from './manage-service.ts';
 
-/** What a search console may be connected by; whatever in it is secret says so. */
+/** Search Console credentials; every secret part contains the word "secret". */
 export const OAUTH = {
   type: 'oauth',
   clientId: 'client.apps.example',
@@ -12,7 +12,7 @@ export const OAUTH = {
   refreshToken: 'secret-to-refresh',
 } as const;
 
-/** A bucket that nobody goes to: the service refuses its address. */
+/** A bucket whose address the service does not connect to. */
 export const BUCKET = {
   type: 's3',
   bucket: 'shop-events',
@@ -21,7 +21,7 @@ export const BUCKET = {
   secretAccessKey: 'secret-of-bucket',
 } as const;
 
-/** What paths and bodies call the ids of one site and of what belongs to it. */
+/** The ids of one site and of its records, by parameter name. */
 export interface SiteIds {
   readonly projectId: string;
   readonly clientId: string;
@@ -34,13 +34,17 @@ export interface SiteIds {
 
 export interface SiteWithAll {
   readonly ids: SiteIds;
-  /** The one that `clientId` names. */
-  readonly read: Key;
-  readonly write: Key;
+  /** The client of `clientId`. */
+  readonly read: ClientKey;
+  readonly write: ClientKey;
 }
 
-/** A site with one of everything that can belong to it. */
-export async function makeSiteWithAll(service: ManageService, key: Key, name: string): Promise<SiteWithAll> {
+/** A site with one record of every kind. */
+export async function makeSiteWithAll(
+  service: ManageService,
+  key: ClientKey,
+  name: string,
+): Promise<SiteWithAll> {
   const { id: projectId, write } = await service.makeSite(key, name);
   const read = await service.makeClient(key, { type: 'read', projectId });
   const reference = { projectId, title: 'Launch', date: '2026-03-01' };

@@ -23,17 +23,17 @@ import { clientWithSecret } from '../client-api.ts';
 import { projectAnswer, projectCreated } from '../project-api.ts';
 
 export const STARTED_AT_MS = Date.UTC(2026, 2, 1, 12);
-/** What the service seals secrets with. */
+/** The key with which the service seals secrets. */
 export const SECRETS_KEY = '0123456789abcdef'.repeat(4);
 
-/** A client and its secret. */
-export interface Key {
+/** The id and secret of a client. */
+export interface ClientKey {
   readonly id: string;
   readonly secret: string;
 }
 
-/** What one request was answered. */
-export interface Answer {
+/** The response to one request. */
+export interface ManageAnswer {
   readonly status: number;
   readonly text: string;
   readonly json: unknown;
@@ -44,33 +44,42 @@ export interface Answer {
 export interface Sent {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of another server than the first. */
+  /** The base URL of another server; default: the first. */
   readonly baseUrl?: string;
 }
 
-/** The real query service without a store, on a real bus, with a clock of its own; and whoever manages with it. */
+/** The real query service on a real bus with a manual clock and without a store, with helpers to manage it. */
 export interface ManageService {
   readonly clock: ManualClock;
   readonly bus: Bus;
   readonly control: KeyedBytes;
-  /** The text of every answer so far. */
+  /** The text of every response so far. */
   readonly answers: readonly string[];
-  /** The root client of each team that was asked for. */
-  readonly roots: Readonly<Record<string, Key>>;
-  /** One more server, on a connection of its own; returns where it is. */
+  /** The root client of each requested team. */
+  readonly roots: Readonly<Record<string, ClientKey>>;
+  /** Starts another server on its own connection; returns its base URL. */
   serve(): Promise<string>;
-  ask(key: Key | undefined, method: string, path: string, sent?: Sent): Promise<Answer>;
-  /** The same where nothing but an answer of status 200 and of this schema will do. */
-  read<Shown>(schema: z.ZodType<Shown>, key: Key, method: string, path: string, sent?: Sent): Promise<Shown>;
-  /** A site of the key's team by this name; returns its id and its write client. */
-  makeSite(key: Key, name: string): Promise<{ readonly id: string; readonly write: Key }>;
-  makeClient(key: Key, client: Pick<Client, 'type' | 'projectId'>): Promise<Key>;
-  /** Writes what a purge leaves of a site: its record, which says so. Resolves once the first server knows. */
-  purge(key: Key, siteId: string): Promise<void>;
+  ask(key: ClientKey | undefined, method: string, path: string, sent?: Sent): Promise<ManageAnswer>;
+  /** The same, but requires status 200 and a response of this schema. */
+  read<Shown>(
+    schema: z.ZodType<Shown>,
+    key: ClientKey,
+    method: string,
+    path: string,
+    sent?: Sent,
+  ): Promise<Shown>;
+  /** Creates a site in the client's team; returns its id and write client. */
+  makeSite(key: ClientKey, name: string): Promise<{ readonly id: string; readonly write: ClientKey }>;
+  makeClient(key: ClientKey, client: Pick<Client, 'type' | 'projectId'>): Promise<ClientKey>;
+  /** Writes the record that a purge leaves of a site. Resolves once the first server has received it. */
+  purge(key: ClientKey, siteId: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts it with these teams, each of which has a root client; `env` replaces settings, and `log` one that is silent. */
+/**
+ * Starts the service with these teams, each with a root client. `env` overrides settings; `log` defaults to a silent
+ * one.
+ */
 export async function startManageService(
   teams: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -91,7 +100,7 @@ export async function startManageService(
   });
   const stops: (() => Promise<void>)[] = [];
   const answers: string[] = [];
-  const roots: Record<string, Key> = {};
+  const roots: Record<string, ClientKey> = {};
   for (const team of teams) roots[team] = await storeTeam(control, team);
 
   const serve = async () => {
@@ -175,7 +184,7 @@ export async function startManageService(
   };
 }
 
-async function storeTeam(control: KeyedBytes, id: string): Promise<Key> {
+async function storeTeam(control: KeyedBytes, id: string): Promise<ClientKey> {
   const at = new Date(STARTED_AT_MS).toISOString();
   await control.put(teamKeyOf(id), encodeRecord({ id, name: id, createdAt: at }), 0);
   const key = { id: randomUUID(), secret: createSecret() };

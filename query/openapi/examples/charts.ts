@@ -1,6 +1,6 @@
 import type { Examples } from './example.ts';
 
-/** An example of a chart: visitors by country on two days, and on the two days before. */
+/** An example chart: visitors by country on two days, compared with the two days before. */
 
 const event = { id: 'A', name: 'screen_view', segment: 'user' };
 const first = { sum: 19, average: 9.5, min: 8, max: 11, count: 17 };

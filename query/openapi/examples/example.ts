@@ -1,12 +1,12 @@
-/** One request and its answer, as the description of an endpoint shows them. */
+/** An example request and its response, as the description of an endpoint shows them. */
 export interface Example {
-  /** What stands in the place of each `:name` of the pattern. */
+  /** Values of the path parameters, by name. */
   readonly path?: Readonly<Record<string, string>>;
-  /** What stands behind `?`; a parameter that is repeated is a list. */
+  /** Values of the query parameters; a list for a repeated parameter. */
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
-  /** The JSON of the body. */
+  /** The request body as JSON. */
   readonly body?: unknown;
-  /** The JSON of an answer of status 200. */
+  /** The JSON of the 200 response. */
   readonly answer: unknown;
 }
 

@@ -3,7 +3,7 @@ import { CHART_EXAMPLES } from './charts.ts';
 import type { Example, Examples } from './example.ts';
 import { STREAM_EXAMPLES } from './streams.ts';
 
-/** Examples of what is asked about a site, and of the export. */
+/** Examples for insights and exports. */
 
 const path = { projectId: 'shop' };
 const EVENT_ID = '5d7e0b1c9f3a4862b0d4c7e1a95f3b26';
@@ -116,7 +116,7 @@ const session = {
   revenueByCurrency: {},
 };
 
-/** A value of each dimension, and what it belongs to. */
+/** A value of each dimension, with its prefix. */
 const VALUES: Readonly<Record<DimensionName, readonly [name: string, prefix?: string]>> = {
   referrer: ['https://www.google.com/'],
   referrer_name: ['Google'],

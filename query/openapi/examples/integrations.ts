@@ -1,9 +1,9 @@
 import type { Examples } from './example.ts';
 
-/** Examples of having events brought to a bucket. */
+/** Examples for integrations. */
 
 const AT = '2026-01-05T09:00:00.000Z';
-/** One of the addresses that documents are for: nobody who tries this out sends anything anywhere. */
+/** An address reserved for documentation, so that requests copied from it reach no real host. */
 const STORAGE = 'http://192.0.2.10:9000';
 const INTEGRATION = 'e2c80f17-6b54-4d3a-8f19-b7a0d6c4935e';
 const BACKFILL = '94d7a3c1-0e58-4b26-bd6f-27f1e8a05c93';
@@ -112,7 +112,7 @@ export const INTEGRATION_EXAMPLES: Examples = {
       data: {
         ok: true,
         failure: null,
-        message: 'written, read back and removed',
+        message: 'object written, read back and removed',
         steps: [
           { name: 'write', ok: true, ms: 84 },
           { name: 'read', ok: true, ms: 22 },

@@ -1,7 +1,7 @@
 import type { Examples } from './example.ts';
 import { INTEGRATION_EXAMPLES } from './integrations.ts';
 
-/** Examples of managing sites, clients and what belongs to them. */
+/** Examples for sites, clients and the other control records. */
 
 const AT = '2026-01-05T09:00:00.000Z';
 const times = { createdAt: AT, updatedAt: AT };

@@ -1,7 +1,7 @@
 const DEVICE = '8a6f3c0e5b1d4927a0c4e2f61b7d9358';
 const SESSION = '3f0c9a77d2e84b51b6a1c8e94d02f7ab';
 
-/** Requests and answers of the room that collects. */
+/** Example requests and responses of the ingest room. */
 export const TRACK_EXAMPLES = {
   clientId: '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d',
   bodies: {

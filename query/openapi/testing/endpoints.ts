@@ -3,10 +3,10 @@ import { manageEndpoints } from '../../manage/endpoints.ts';
 import type { EndpointDeps } from '../../manage/manage.ts';
 import { type QuestionSources, questionEndpoints } from '../../routes.ts';
 
-/** Whatever is asked of it is it again: it stands where nothing is ever asked. */
+/** Every property and call returns the same proxy. It stands for dependencies that no test calls. */
 const NOTHING: object = new Proxy(() => NOTHING, { get: () => NOTHING });
 
-/** Every endpoint of this room, to be described and not to be asked. */
+/** Every endpoint of this room, to describe but not to call. */
 export function describedEndpoints(): readonly AnyEndpoint[] {
   return [...questionEndpoints(NOTHING as QuestionSources), ...manageEndpoints(NOTHING as EndpointDeps)];
 }

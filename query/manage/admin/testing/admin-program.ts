@@ -6,14 +6,14 @@ import { projectRoot } from '../../../../infra/root.ts';
 const PROGRAM = join(projectRoot, 'dist/query/manage/admin/admin.js');
 const BUCKETS = ['control', 'aliases'];
 
-/** What became of one run of the program. */
+/** The outcome of one run of the program. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the program as `npm run admin -- …` does, on a bus; `env` overrides. */
+/** Runs the program as `npm run admin -- …` does; `env` overrides variables. */
 export function runAdmin(
   natsUrl: string,
   args: readonly string[],
@@ -27,13 +27,13 @@ export function runAdmin(
   });
 }
 
-/** Starts it and lets it run, for somebody who is going to kill it. */
+/** Starts the program without waiting, so that a test can kill it. */
 export function startAdmin(natsUrl: string, args: readonly string[]): ChildProcess {
   const env = { ...process.env, NATS_URL: natsUrl };
   return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'ignore' });
 }
 
-/** Every value of the control plane in base64, by bucket and key: with the salts. */
+/** Every value of the control plane including salts, in base64, by bucket and key. */
 export async function contentsOf(bus: Bus): Promise<Map<string, string>> {
   const contents = new Map<string, string>();
   for (const name of BUCKETS) {
@@ -49,7 +49,7 @@ export async function contentsOf(bus: Bus): Promise<Map<string, string>> {
   return contents;
 }
 
-/** The same without the salts, in an order that can be compared. */
+/** The same without salts, as an object for comparison. */
 export async function managedOf(bus: Bus): Promise<Record<string, string>> {
   const contents = await contentsOf(bus);
   return Object.fromEntries([...contents].filter(([place]) => !place.startsWith('control/salt.')));

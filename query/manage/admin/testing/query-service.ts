@@ -5,12 +5,12 @@ import { HttpServer } from '../../../../infra/http/http.ts';
 import { createLogger } from '../../../../infra/log.ts';
 import { Metrics } from '../../../../infra/metrics.ts';
 import { mount } from '../../../main.ts';
-import type { Key } from '../../testing/manage-service.ts';
+import type { ClientKey } from '../../testing/manage-service.ts';
 
-/** The real query service on a bus, without a store: enough for everything below `/manage`. */
+/** The real query service on a bus without a store: sufficient for everything below `/manage`. */
 export interface QueryService {
-  /** The status of a question that only a root client may ask. */
-  status(key: Key): Promise<number>;
+  /** The status of a request that only a root client may send. */
+  status(key: ClientKey): Promise<number>;
   stop(): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import { clientKeyOf, siteKeyOf, siteSchema, teamKeyOf } from '../../../../infra
 import { createSecret, hashSecret } from '../../../../infra/accounts/client-auth.ts';
 import type { Bus } from '../../../../infra/bus/bus.ts';
 import { erasureKeyOf } from '../../../../processor/erasure.ts';
-import type { Key } from '../../testing/manage-service.ts';
+import type { ClientKey } from '../../testing/manage-service.ts';
 import type { ControlEntry } from '../control-plane.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -41,19 +41,19 @@ export function erasureEntry(id: string, projectId: string, status: 'waiting' | 
   });
 }
 
-/** A client and the secret that opens its doors. */
+/** A client record and its credentials. */
 export async function clientEntry(
   type: 'root' | 'read' | 'write',
   teamId: string,
   projectId: string | null,
-): Promise<{ readonly key: Key; readonly entry: ControlEntry }> {
+): Promise<{ readonly key: ClientKey; readonly entry: ControlEntry }> {
   const id = randomUUID();
   const secret = createSecret();
   const client = { id, name: type, type, projectId, teamId, ...made, secretHash: await hashSecret(secret) };
   return { key: { id, secret }, entry: entry('control', clientKeyOf(id), client) };
 }
 
-/** A reference, a dashboard and two of a kind that comes with some later version. */
+/** A reference, a dashboard, and two entries of a kind that this version does not know. */
 export function keptEntries(projectId: string): ControlEntry[] {
   const [reference, dashboard] = [randomUUID(), randomUUID()];
   const about = { projectId, storedId: projectId, ...made };
@@ -71,7 +71,7 @@ export function keptEntries(projectId: string): ControlEntry[] {
   ];
 }
 
-/** Writes entries over whatever is there. */
+/** Writes entries, replacing existing values. */
 export async function store(bus: Bus, entries: readonly ControlEntry[]): Promise<void> {
   for (const { bucket: name, key, bytes } of entries) {
     const bucket = await bus.keyed(name);

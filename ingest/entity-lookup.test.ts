@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import {
+  decodeEntityAnswer,
+  decodeEntityQuestion,
+  ENTITY_LOOKUP_VERSION,
+  type EntityAnswer,
+  type EntityQuestion,
+  encodeEntityAnswer,
+  encodeEntityQuestion,
+} from './entity-lookup.ts';
+
+const QUESTION: EntityQuestion = { kind: 'profile', projectId: 'demo', id: 'päul' };
+const TIMES = { createdAtMs: 1_700_000_000_000, updatedAtMs: 1_700_000_000_001 };
+const ANSWERS: readonly EntityAnswer[] = [
+  {
+    kind: 'found',
+    record: {
+      kind: 'profile',
+      id: 'päul',
+      firstName: 'Paul',
+      lastName: '',
+      email: 'paul@example.org',
+      avatar: '',
+      properties: ['plan', 'pro'],
+      groups: ['acme'],
+      ...TIMES,
+    },
+  },
+  {
+    kind: 'found',
+    record: { kind: 'group', id: 'acme', type: 'company', name: 'Acme', properties: [], ...TIMES },
+  },
+  { kind: 'absent' },
+  { kind: 'unavailable' },
+];
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+test('the bytes of a look-up change only with its version', () => {
+  expect([
+    ENTITY_LOOKUP_VERSION,
+    sha256(encodeEntityQuestion(QUESTION)),
+    ...ANSWERS.map((answer) => sha256(encodeEntityAnswer(answer))),
+  ]).toMatchInlineSnapshot(`
+    [
+      1,
+      "a5d9a0c9c2b11663fd9409ba087d192bd50d94b56322ce2e01d9c2dc4e518735",
+      "c0c3d60fc05d596409686715a37a9f142142333cf8f0cbe11bd7808dc055ec00",
+      "96a643d2e67733a3879da24ba04ccdf8db0933896b777f89c2d808364b120ae4",
+      "a45ce9497c458b8b61ab4c032e0e011d8fd78d5e82c2226893d056d8e4847374",
+      "9b99c4e569c96168ba7b7cd05a1b2330ec0d6e5aabac7c53770dd6bf25a67585",
+    ]
+  `);
+});
+
+test('a look-up is read as it was written, with or without a version', () => {
+  expect(decodeEntityQuestion(encodeEntityQuestion(QUESTION))).toEqual(QUESTION);
+  expect(decodeEntityQuestion(Buffer.from(JSON.stringify(QUESTION)))).toEqual(QUESTION);
+  for (const answer of ANSWERS) {
+    expect(decodeEntityAnswer(encodeEntityAnswer(answer))).toEqual(answer);
+    expect(decodeEntityAnswer(Buffer.from(JSON.stringify(answer)))).toEqual(answer);
+  }
+});
+
+test('whatever the bytes of a look-up are, they are read or rejected', () => {
+  expectOnlyDecodeErrors(decodeEntityQuestion, encodeEntityQuestion(QUESTION));
+  for (const answer of ANSWERS) expectOnlyDecodeErrors(decodeEntityAnswer, encodeEntityAnswer(answer));
+});
+
+test('a look-up of another version says so', () => {
+  const bytes = Buffer.from(JSON.stringify({ ...QUESTION, version: 2 }));
+  expect(() => decodeEntityQuestion(bytes)).toThrow(
+    expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
+  );
+});

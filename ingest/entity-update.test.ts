@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { DecodeError } from '../infra/bus/decode-error.ts';
+import { RowBinaryWriter } from '../infra/store/row-binary.ts';
+import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import {
+  decodeAlias,
+  decodeEntityUpdates,
+  type EntityUpdate,
+  encodeAlias,
+  encodeEntityUpdate,
+  type OrderUpdate,
+} from './entity-update.ts';
+import { beginMessage, decodeMessageHead, EVENT_VERSION, encodeEvent, endMessage } from './event.ts';
+import { plainEvent } from './testing/events.ts';
+
+const HEAD = { projectId: 'demo', id: 'päul', atMs: 1_700_000_000_000, updateId: 'once' };
+
+function eventBytes(): Uint8Array {
+  const writer = new RowBinaryWriter(65_536);
+  encodeEvent(writer, plainEvent({ name: 'revenue', revenue: 99n, currency: 'EUR' }));
+  return writer.take();
+}
+
+const ORDER: OrderUpdate = {
+  kind: 'order',
+  ...HEAD,
+  isRefund: false,
+  amount: '',
+  minorUnits: '99',
+  currency: 'EUR',
+  partition: 3,
+  event: eventBytes(),
+};
+const UPDATES: readonly EntityUpdate[] = [
+  { kind: 'identify', ...HEAD, firstName: 'Paul', properties: ['plan', 'pro'] },
+  { kind: 'step', ...HEAD, property: 'visits', step: '-1.5' },
+  { kind: 'assign', ...HEAD, groups: ['acme'] },
+  { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [] },
+  ORDER,
+  { ...ORDER, isRefund: true, minorUnits: '', amount: '0.99', currency: '' },
+  { kind: 'tally', ...HEAD, hourMs: 1_699_999_200_000, reason: 'bot', name: '', count: 7 },
+];
+
+function messageOf(updates: readonly unknown[]): Buffer {
+  const writer = new RowBinaryWriter(1_048_576);
+  beginMessage(writer, { publisherId: 42n, publisherSequence: 7, sentAtMs: 1_700_000_000_000 });
+  for (const update of updates) encodeEntityUpdate(writer, update as EntityUpdate);
+  endMessage(writer, updates.length);
+  return writer.take();
+}
+
+const decode = (bytes: Uint8Array) => decodeEntityUpdates(bytes, decodeMessageHead(bytes).count);
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+test('the bytes of updates change only with the version of messages', () => {
+  expect([EVENT_VERSION, sha256(messageOf(UPDATES))]).toMatchInlineSnapshot(`
+    [
+      2,
+      "74ced271890be17a3c6f2e0f637687983722b3ba8ac89b2f6c7236fcefaecca7",
+    ]
+  `);
+});
+
+test('updates are read as they were written, also in a message of version 1', () => {
+  const message = messageOf(UPDATES);
+  expect(decode(message)).toEqual(UPDATES);
+  message[0] = 1;
+  expect(decode(message)).toEqual(UPDATES);
+});
+
+test('whatever the bytes of a message are, its updates are read or rejected', () => {
+  expectOnlyDecodeErrors(decode, messageOf(UPDATES));
+});
+
+test.each<[string, object]>([
+  ['a kind of its own', { kind: 'nothing', ...HEAD }],
+  ['no kind', HEAD],
+  ['a step that is no number', { kind: 'step', ...HEAD, property: 'visits', step: 'one' }],
+  ['a key without a value', { kind: 'group', ...HEAD, type: '', name: '', properties: ['plan'] }],
+  ['a number for a text', { kind: 'assign', ...HEAD, groups: [7] }],
+  ['a time that is none', { kind: 'assign', ...HEAD, atMs: -1, groups: [] }],
+  ['minor units with a sign', { ...ORDER, minorUnits: '-5' }],
+  ['an amount that is too large', { ...ORDER, minorUnits: '', amount: '99999999999999999' }],
+  ['an amount that is no number', { ...ORDER, minorUnits: '', amount: '1e5' }],
+  ['no currency', { ...ORDER, currency: 'a currency with a long name' }],
+  ['an order without an event', { ...ORDER, event: new Uint8Array(0) }],
+  ['an event that is cut off', { ...ORDER, event: ORDER.event.subarray(0, 20) }],
+  ['a tally of an hour that no table can hold', { ...UPDATES.at(-1), hourMs: 1e16 }],
+])('an update with %s is rejected', (_, update) => {
+  expect(() => decode(messageOf([update]))).toThrow(DecodeError);
+});
+
+test('more updates than there are, and bytes that only orders have, are rejected', () => {
+  const message = messageOf(UPDATES);
+  expect(() => decodeEntityUpdates(message, UPDATES.length + 1)).toThrow('cut off');
+  expect(() => decodeEntityUpdates(message, 0xffffffff)).toThrow(DecodeError);
+  expect(() => decodeEntityUpdates(message, 1)).toThrow('bytes behind');
+});
+
+test('an alias is read with or without a version, and nothing else is', () => {
+  const alias = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
+  expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(
+    `"72d6b495ab776768003aac4ee34ba196874e04086663f1941f7928b9865b3a67"`,
+  );
+  expect(decodeAlias(encodeAlias(alias))).toEqual(alias);
+  expect(decodeAlias(Buffer.from(JSON.stringify(alias)))).toEqual(alias);
+  for (const other of ['no JSON', '{}', JSON.stringify({ ...alias, version: 2 })])
+    expect(decodeAlias(Buffer.from(other))).toBeUndefined();
+});

@@ -1,0 +1,211 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { GARBAGE } from '../../infra/testing/garbage.ts';
+import {
+  decodeEntityAnswer,
+  encodeEntityQuestion,
+  entityLookupSubjectOf,
+} from '../../ingest/entity-lookup.ts';
+import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
+import { streamOf, subjectOf } from '../../ingest/event.ts';
+import {
+  decodeSessionAnswers,
+  encodeSessionQuestions,
+  encodeSessionsUnavailable,
+  sessionLookupSubjectOf,
+} from '../../ingest/session-lookup.ts';
+import { plainEvent } from '../../ingest/testing/events.ts';
+import { decodeHotAnswer, encodeHotQuestion, hotSubjectOf } from '../hot.ts';
+import { answering, type LaneWorld, type RunningLane, startLaneWorld, until } from '../testing/lane-world.ts';
+import { messageOf } from '../testing/run.ts';
+import { LANES_BUCKET, laneKeyOf } from './lane-record.ts';
+
+// What other programs may put on the bus, by mistake or in another version, and what becomes of the lanes.
+
+const LIVE = { kind: 'live', projectId: 'demo', nowMs: Date.now() } as const;
+const SESSION = {
+  projectId: 'demo',
+  deviceId: 'd'.repeat(32),
+  occurredAtMs: Date.now(),
+  eventId: '',
+  credit: false,
+};
+const QUESTIONS = Buffer.from(encodeSessionQuestions([SESSION]));
+const ENTITY = { kind: 'profile', projectId: 'demo', id: 'paul' } as const;
+
+let world: LaneWorld;
+let partition = -1;
+/** Any of these would end the processor. */
+const unhandled: unknown[] = [];
+const noteUnhandled = (error: unknown) => unhandled.push(error);
+
+beforeAll(async () => {
+  process.on('unhandledRejection', noteUnhandled);
+  process.on('uncaughtException', noteUnhandled);
+  world = await startLaneWorld('bus_faults_test');
+});
+afterEach(async () => {
+  await world.stopLanes();
+  expect(unhandled).toEqual([]);
+});
+afterAll(async () => {
+  await world.stop();
+  process.off('unhandledRejection', noteUnhandled);
+  process.off('uncaughtException', noteUnhandled);
+});
+
+async function start(): Promise<RunningLane> {
+  partition += 1;
+  await world.open(partition);
+  const lane = await world.start({ partition, instance: 'one' });
+  await answering(lane);
+  return lane;
+}
+
+const ask = (subject: string, bytes: Uint8Array) => world.bus.ask(subject, bytes, 5_000);
+
+function counted(subjectKind: string): number {
+  return ['malformed', 'version'].reduce((sum, reason) => {
+    const labels = { subject_kind: subjectKind, reason };
+    return sum + world.busMetrics.counter('footfall_bus_bad_requests_total', '', labels).value;
+  }, 0);
+}
+
+/** Garbage, beginnings of a good request, one of another version, and random bytes. */
+function badRequests(good: Uint8Array, ofOtherVersion: Uint8Array): Uint8Array[] {
+  const random = fc.sample(fc.uint8Array({ minLength: 1, maxLength: 300 }), { numRuns: 50, seed: 11 });
+  const cut = [1, Math.floor(good.length / 2), good.length - 1].map((length) => good.subarray(0, length));
+  return [...GARBAGE, ...cut, ofOtherVersion, ...random];
+}
+
+function changed(bytes: Buffer, change: (copy: Buffer) => void): Buffer {
+  const copy = Buffer.from(bytes);
+  change(copy);
+  return copy;
+}
+
+test('bad session questions are counted and answered as unavailable, and a good one of this version and the one before is answered', async () => {
+  await start();
+  const subject = sessionLookupSubjectOf(partition);
+  const ofOtherVersion = changed(QUESTIONS, (copy) => copy.writeUInt8(99, 0));
+  const tooMany = changed(QUESTIONS, (copy) => copy.writeUInt32LE(0xffffffff, 1));
+  for (const bytes of [...badRequests(QUESTIONS, ofOtherVersion), tooMany]) {
+    const before = counted('sessions');
+    expect(await ask(subject, bytes)).toEqual(Buffer.from(encodeSessionsUnavailable()));
+    expect(counted('sessions')).toBe(before + 1);
+  }
+  const before = changed(QUESTIONS, (copy) => copy.writeUInt8(2, 0));
+  for (const bytes of [QUESTIONS, before]) {
+    const answer = await ask(subject, bytes);
+    expect(answer[0]).toBe(bytes[0]);
+    expect(decodeSessionAnswers(answer)).toMatchObject([{ kind: 'granted' }]);
+  }
+});
+
+test('bad hot questions are counted and answered as unreadable, and a good one with and without a version is answered', async () => {
+  await start();
+  const subject = hotSubjectOf(partition);
+  const good = Buffer.from(encodeHotQuestion(LIVE));
+  const wrong = [
+    { ...LIVE, version: 99 },
+    { ...LIVE, kind: 'dead' },
+    { ...LIVE, nowMs: 1e300 },
+  ].map((question) => Buffer.from(JSON.stringify(question)));
+  for (const bytes of [...badRequests(good, wrong[0] ?? good), ...wrong]) {
+    const before = counted('hot');
+    const { head } = decodeHotAnswer(await ask(subject, bytes));
+    expect(head).toEqual({ kind: 'unavailable', reason: 'unreadable' });
+    expect(counted('hot')).toBe(before + 1);
+  }
+  for (const bytes of [good, Buffer.from(JSON.stringify(LIVE))])
+    expect(decodeHotAnswer(await ask(subject, bytes)).head).toEqual({ kind: 'live', visitors: 0 });
+});
+
+test('bad entity questions are counted and answered as unavailable, and a good one with and without a version is answered', async () => {
+  await start();
+  const subject = entityLookupSubjectOf(partition);
+  const good = Buffer.from(encodeEntityQuestion(ENTITY));
+  const ofOtherVersion = Buffer.from(JSON.stringify({ ...ENTITY, version: 99 }));
+  for (const bytes of [...badRequests(good, ofOtherVersion), Buffer.from('{"kind":"order"}')]) {
+    const before = counted('entity-questions');
+    expect(decodeEntityAnswer(await ask(subject, bytes))).toEqual({ kind: 'unavailable' });
+    expect(counted('entity-questions')).toBe(before + 1);
+  }
+  for (const bytes of [good, Buffer.from(JSON.stringify(ENTITY))])
+    expect(decodeEntityAnswer(await ask(subject, bytes))).toEqual({ kind: 'absent' });
+});
+
+test('bad messages of both streams go to the dead letters, and the lanes go on', async () => {
+  const lane = await start();
+  const event = plainEvent({ deviceId: SESSION.deviceId, sessionId: SESSION.deviceId, path: '/garbage' });
+  const good = Buffer.from(messageOf([event], 1));
+  const endless = changed(good, (copy) => copy.writeDoubleLE(Number.NaN, 9));
+  const timeless = changed(good, (copy) => copy.writeDoubleLE(Number.POSITIVE_INFINITY, 17));
+  const tooMany = changed(good, (copy) => copy.writeUInt32LE(0xffffffff, 25));
+  const bad = [
+    ...badRequests(
+      good,
+      changed(good, (copy) => copy.writeUInt8(99, 0)),
+    ),
+    endless,
+    timeless,
+    tooMany,
+  ];
+  for (const bytes of bad) {
+    await world.bus.publish(subjectOf(partition), bytes, 5_000);
+    await world.bus.publish(entitySubjectOf(partition), bytes, 5_000);
+  }
+  await world.bus.publish(subjectOf(partition), good, 5_000);
+  await until('the row behind them', async () => {
+    const sql = "SELECT count() AS n FROM events WHERE name = 'screen_view' AND path = '/garbage'";
+    const rows = await world.store.query<{ n: number }>(sql);
+    return Number(rows[0]?.n) === 1 || undefined;
+  });
+  expect(lane.metrics.deadLetters.value).toBe(bad.length);
+  await until('the entity lane', () => lane.entityMetrics.deadLetters.value === bad.length || undefined);
+  expect([lane.metrics.failures.value, lane.entityMetrics.failures.value]).toEqual([0, 0]);
+});
+
+test('a gap in the stream of events stops the lane aloud', async () => {
+  const lane = await start();
+  await lane.stop();
+  await world.bus.publish(subjectOf(partition), messageOf([], 1), 5_000);
+  await world.bus.publish(subjectOf(partition), messageOf([], 2), 5_000);
+  const { last } = await world.bus.streamBounds(streamOf(partition));
+  await world.bus.remove(streamOf(partition), last - 1);
+  await world.bus.publish(subjectOf(partition), messageOf([], 3), 5_000);
+  const gaps = world.busMetrics.counter('footfall_bus_stream_gaps_total', '');
+  const before = gaps.value;
+  const next = await world.start({ partition, instance: 'one' });
+  await until('it to stop', () => next.metrics.failures.value > 0 || undefined);
+  expect(gaps.value).toBeGreaterThan(before);
+  expect(next.supervisor.answering).toBe(false);
+});
+
+test('a gap in the stream of entity updates stops the entity lane aloud', async () => {
+  const lane = await start();
+  await lane.stop();
+  for (let sequence = 1; sequence <= 3; sequence += 1)
+    await world.bus.publish(entitySubjectOf(partition), messageOf([], sequence), 5_000);
+  const { first } = await world.bus.streamBounds(entityStreamOf(partition));
+  await world.bus.trim(entityStreamOf(partition), first + 1);
+  const gaps = world.busMetrics.counter('footfall_bus_stream_gaps_total', '');
+  const before = gaps.value;
+  const next = await world.start({ partition, instance: 'one' });
+  await until('it to stop', () => next.entityMetrics.failures.value > 0 || undefined);
+  expect(gaps.value).toBeGreaterThan(before);
+});
+
+test('a lane record that cannot be read keeps the lane from starting, aloud, until it can', async () => {
+  const lane = await start();
+  await lane.stop();
+  const records = await world.bus.keyed(LANES_BUCKET);
+  const key = laneKeyOf(partition);
+  const stored = await records.get(key);
+  const good = stored?.bytes ?? Buffer.of();
+  let revision = await records.put(key, Buffer.from('{"version":99}'), stored?.revision ?? 0);
+  const next = await world.start({ partition, instance: 'one' });
+  await until('it to fail', () => next.metrics.failures.value > 0 || undefined);
+  revision = await records.put(key, good, revision);
+  await answering(next);
+});

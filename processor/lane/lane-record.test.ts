@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { expectOnlyDecodeErrors } from '../../infra/testing/garbage.ts';
+import { decodeLaneRecord, encodeLaneRecord, type LaneRecord } from './lane-record.ts';
+
+const CHECKPOINT = {
+  flushNumber: 7,
+  sequence: 1_234,
+  clockMs: 1_700_000_000_000,
+  publishers: [['16', 9, 1_700_000_000_000]],
+  forgettings: [['1a', 6]],
+} as const;
+const RECORD: LaneRecord = {
+  version: 1,
+  owner: 'one',
+  incarnation: 'random',
+  leaseUntilMs: 1_700_000_010_000,
+  checkpoint: CHECKPOINT,
+  intent: { ...CHECKPOINT, flushNumber: 8 },
+};
+const bytesOf = (record: object) => Buffer.from(JSON.stringify(record));
+
+test('the bytes of a lane record change only with its version', () => {
+  const hash = createHash('sha256').update(encodeLaneRecord(RECORD)).digest('hex');
+  expect([RECORD.version, hash]).toMatchInlineSnapshot(`
+    [
+      1,
+      "ecf0f89615361a8cf45a8d76ec72981eb3d892bbf5df684c8ccf99b41043e0d7",
+    ]
+  `);
+});
+
+test('a record is read as it was written, and one of before there was erasure erased nothing', () => {
+  expect(decodeLaneRecord(encodeLaneRecord(RECORD))).toEqual(RECORD);
+  const { forgettings: _, ...checkpoint } = CHECKPOINT;
+  const first = { ...RECORD, checkpoint, intent: null };
+  expect(decodeLaneRecord(bytesOf(first))).toEqual({
+    ...first,
+    checkpoint: { ...checkpoint, forgettings: [] },
+  });
+});
+
+test('whatever the bytes of a record are, they are read or rejected', () => {
+  expectOnlyDecodeErrors(decodeLaneRecord, encodeLaneRecord(RECORD));
+  for (const change of [{ checkpoint: null }, { intent: 7 }, { checkpoint: { ...CHECKPOINT, sequence: -1 } }])
+    expect(() => decodeLaneRecord(bytesOf({ ...RECORD, ...change }))).toThrow('lane record');
+});
+
+test('a record of another version says so', () => {
+  expect(() => decodeLaneRecord(bytesOf({ ...RECORD, version: 2 }))).toThrow(
+    expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
+  );
+});

@@ -1,0 +1,70 @@
+import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
+import type { HostContext } from '../../infra/process/host.ts';
+import type { Store } from '../../infra/store/store.ts';
+import {
+  bucketOf,
+  DELIVERIES_BUCKET,
+  type Delivery,
+  deliverySchema,
+  INTEGRATION_PREFIX,
+  readEndpointsAllowed,
+} from '../../processor/integration.ts';
+import type { AnyEndpoint } from '../http/serve.ts';
+import type { SiteMemory } from '../site-memory.ts';
+import { Catalog } from './catalog.ts';
+import { manageEndpoints } from './endpoints.ts';
+import { TRIAL_STEP_MAX_MS } from './integrations/integration-trial.ts';
+import { ControlRecords } from './records.ts';
+
+export interface ManageOptions {
+  readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
+  readonly accounts: Accounts;
+  readonly store: Store;
+  readonly isStoreReachable: () => boolean;
+  /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
+  readonly memory: SiteMemory;
+}
+
+/** Everything below `/manage`: mirrors the control records, and ends with `stop`. */
+export async function openManage({
+  context,
+  accounts,
+  store,
+  isStoreReachable,
+  memory,
+}: ManageOptions): Promise<{ readonly endpoints: readonly AnyEndpoint[]; readonly stop: () => void }> {
+  const { bus, clock, config, log } = context;
+  const catalog = await Catalog.open(bus, log);
+  const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
+  const stopDeliveries = await followBucket(await bus.keyed(DELIVERIES_BUCKET), [deliveries], log);
+  accounts.sites.onChange((after, before) => {
+    if (before !== undefined && after?.value.deletion !== null) memory.evict(before.value.storedId);
+  });
+  catalog.erasures.onChange((after) => {
+    if (after?.value.status === 'done') memory.evict(after.value.storedId);
+  });
+  const bucketOptions = {
+    secretsKey: config.SECRETS_KEY,
+    endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
+    timeoutMs: TRIAL_STEP_MAX_MS,
+  };
+  const endpoints = manageEndpoints({
+    accounts,
+    catalog,
+    records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    clock,
+    store,
+    isStoreReachable,
+    secretsKey: config.SECRETS_KEY,
+    deliveries,
+    bucketOf: (integration) => bucketOf(integration, bucketOptions),
+  });
+  return {
+    endpoints,
+    stop: () => {
+      stopDeliveries();
+      catalog.stop();
+    },
+  };
+}

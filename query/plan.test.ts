@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest';
+import { readFilters } from './filters/filter.ts';
+import { planActiveUsers, planLookup, planMetrics, planRanked } from './plan.ts';
+import type { FinalizedBlocks } from './rollups/rollup-spans.ts';
+import { bucketsOf } from './time/buckets.ts';
+import type { Range } from './time/range.ts';
+import { Zones } from './time/zone.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const DAY_START_MS = Date.parse('2026-03-02T00:00:00Z');
+const FILTERS = readFilters('[{"name":"country","operator":"is","value":["DE"]}]');
+
+const span = { fromMs: DAY_START_MS, toMs: DAY_START_MS + DAY_MS };
+const previous = { fromMs: DAY_START_MS - DAY_MS, toMs: DAY_START_MS };
+
+function dayByHours(): Range {
+  const buckets = bucketsOf(span, 'hour', new Zones().of('UTC')) ?? [];
+  return { name: 'today', span, previous, interval: 'hour', buckets };
+}
+
+const question = { projectId: 'shop', filters: [], range: dayByHours() };
+
+/** The hours and days of these times are finalized, each in block 7. */
+function finalized({ hoursMs = [], daysMs = [] }: Record<string, readonly number[]>): FinalizedBlocks {
+  const blocks = (times: readonly number[]) => new Map(times.map((ms) => [ms / 1000, 7]));
+  return { hours: blocks(hoursMs), days: blocks(daysMs) };
+}
+
+function hours(fromMs: number, count: number): readonly number[] {
+  return Array.from({ length: count }, (_, hour) => fromMs + hour * HOUR_MS);
+}
+
+test('the lookup covers every hour that the spans touch', () => {
+  const late = { fromMs: span.fromMs + 1, toMs: span.toMs + 1 };
+  expect(planLookup(question, [previous, late])).toEqual({
+    name: 'rollup-spans',
+    parameters: { site: 'shop', first: previous.fromMs / 1000, last: span.toMs / 1000 },
+  });
+});
+
+test.each([
+  ['a filter', { ...question, filters: FILTERS }, span],
+  ['a span of more than five years', question, { fromMs: 0, toMs: 45_001 * HOUR_MS }],
+  ['a time before 1970', question, { fromMs: -1, toMs: DAY_MS }],
+  ['a time beyond the hours of rollups', question, { fromMs: 4_294_000_000_000, toMs: 4_294_000_000_001 }],
+  ['an empty span', question, { fromMs: 0, toMs: 0 }],
+])('with %s nothing is looked up', (_name, site, only) => {
+  expect(planLookup(site, [only])).toBeUndefined();
+});
+
+test('metrics read rows alone when nothing is finalized', () => {
+  for (const blocks of [undefined, finalized({})]) {
+    const plan = planMetrics(question, blocks);
+    expect([plan.events.name, plan.sessions.name]).toEqual(['metrics-events', 'metrics-sessions']);
+    expect(plan.cacheable).toBeUndefined();
+  }
+  const filtered = planMetrics({ ...question, filters: FILTERS }, undefined);
+  expect(filtered.events.texts?.events).toContain('sessionId IN');
+  expect(filtered.sessions.texts?.sessions).toContain('country');
+});
+
+test('metrics read finalized hours from rollups and the others from rows', () => {
+  const plan = planMetrics(question, finalized({ hoursMs: hours(span.fromMs, 10) }));
+  expect([plan.events.name, plan.sessions.name]).toEqual(['metrics-events-rollup', 'metrics-sessions-rows']);
+  const { hourKeys, dayKeys, rowHours, firstHour, lastHour } = plan.events.parameters;
+  expect(hourKeys).toHaveLength(10);
+  expect(dayKeys).toEqual([]);
+  expect(rowHours).toEqual(
+    [...hours(previous.fromMs, 24), ...hours(span.fromMs + 10 * HOUR_MS, 14)].map((ms) => ms / 1000),
+  );
+  expect([firstHour, lastHour]).toEqual([span.fromMs / 1000, span.fromMs / 1000 + 9 * 3600]);
+  expect(plan.cacheable).toBeUndefined();
+});
+
+test('a finalized previous span is cacheable, and its statements leave it out', () => {
+  const plan = planMetrics(question, finalized({ hoursMs: hours(previous.fromMs, 34) }));
+  const { rollups, events, sessions } = plan.cacheable ?? {};
+  expect(rollups?.name).toBe('metrics-finalized');
+  expect([events?.name, sessions?.name]).toEqual(['metrics-events-rows', 'metrics-sessions-rows']);
+  for (const statement of [rollups, events, sessions]) {
+    expect(statement?.parameters).toMatchObject({
+      previousFrom: previous.fromMs,
+      previousTo: previous.fromMs,
+      firstHour: span.fromMs / 1000,
+    });
+    expect(statement?.parameters.hourKeys).toHaveLength(10);
+  }
+  // Rows can add visitors to the buckets from the tenth hour on.
+  expect(rollups?.parameters.openEdges).toEqual(hours(span.fromMs + 10 * HOUR_MS, 14));
+});
+
+test('a cache key names the site first, and changes with a block and with the buckets', () => {
+  const keysOf = (range: Range, block: number) => {
+    const times = hours(previous.fromMs, 34).map((ms): [number, number] => [ms / 1000, 7]);
+    const last = times.at(-1)?.[0] ?? 0;
+    const blocks = { hours: new Map([...times, [last, block]]), days: new Map() };
+    const { previousKey = '', rollupsKey = '' } = planMetrics({ ...question, range }, blocks).cacheable ?? {};
+    return [previousKey, rollupsKey] as const;
+  };
+  const [previousKey, rollupsKey] = keysOf(dayByHours(), 7);
+  // `SiteMemory` evicts by this prefix.
+  for (const key of [previousKey, rollupsKey]) expect(key).toMatch(/^shop /);
+  const [samePrevious, otherBlock] = keysOf(dayByHours(), 8);
+  expect(samePrevious).toBe(previousKey);
+  expect(otherBlock).not.toBe(rollupsKey);
+  const byDay = { ...dayByHours(), buckets: [{ fromMs: span.fromMs, label: '' }] };
+  expect(keysOf(byDay, 7)[1]).not.toBe(rollupsKey);
+});
+
+const ranked = {
+  projectId: 'shop',
+  filters: [],
+  statement: 'pages',
+  columns: 'origin',
+  span,
+  page: { currency: 'EUR', limit: 10, offset: 0 },
+  hoursFromMs: span.fromMs,
+};
+
+test('ranked rows prefer the rollup of a day to those of its hours', () => {
+  const blocks = finalized({ hoursMs: hours(span.fromMs, 24), daysMs: [span.fromMs] });
+  const { rollups } = planRanked(ranked, blocks);
+  expect(rollups?.dayKeys).toHaveLength(1);
+  expect(rollups?.hourKeys).toEqual([]);
+  expect(rollups?.rowHours).toEqual([]);
+});
+
+test('ranked rows use rollups of hours only from a time on', () => {
+  const blocks = finalized({ hoursMs: hours(span.fromMs, 24) });
+  const later = planRanked({ ...ranked, hoursFromMs: span.fromMs + 20 * HOUR_MS }, blocks);
+  expect(later.rollups?.hourKeys).toHaveLength(4);
+  const never = planRanked({ ...ranked, hoursFromMs: Number.POSITIVE_INFINITY }, blocks);
+  expect(never.rollups).toBeUndefined();
+  expect(never.rows).toMatchObject({ name: 'pages', texts: { columns: 'origin' } });
+});
+
+test('active users count each day from its hours, never from a rollup of the day', () => {
+  const parameters = { windowMax: 30, never: 65_535 };
+  const days = { projectId: 'shop', filters: [], span, edges: [span.fromMs], parameters };
+  expect(planActiveUsers(days, undefined).name).toBe('active-users');
+  expect(planActiveUsers(days, finalized({ daysMs: [span.fromMs] })).name).toBe('active-users');
+  const plan = planActiveUsers(days, finalized({ hoursMs: hours(span.fromMs, 24) }));
+  expect(plan.name).toBe('active-users-rollup');
+  expect(plan.parameters).toMatchObject({ site: 'shop', windowMax: 30, rowHours: [] });
+});

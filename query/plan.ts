@@ -1,0 +1,218 @@
+import type { StoreParameters } from '../infra/store/store.ts';
+import { SCREEN_VIEW, SESSION_END, SESSION_START } from '../ingest/event.ts';
+import type { Filter } from './filters/filter.ts';
+import { insightConditions } from './filters/insight-conditions.ts';
+import {
+  type FinalizedBlocks,
+  finalizedKeyOf,
+  openEdgesOf,
+  type RollupSpans,
+  rollupKeyOf,
+  selectRollups,
+  withoutSpan,
+} from './rollups/rollup-spans.ts';
+import type { SiteParameters, Statement } from './snapshot/history.ts';
+import type { Range, Span } from './time/range.ts';
+
+/**
+ * Plans: which statements of `sql/` answer a question, and with which parameters. Everything here is pure.
+ *
+ *     question ─▶ planLookup ─▶ the store ─▶ FinalizedBlocks ─┬▶ planMetrics
+ *                 (no statement with filters,                 ├▶ planRanked        ─▶ statements
+ *                  or over too long a span)                   └▶ planActiveUsers
+ *
+ * Each plan makes the same decision: finalized hours and days are read from their rollups and all other hours from rows.
+ * A question with filters reads rows alone, because a rollup no longer knows single events and sessions.
+ */
+
+const HOUR_MS = 3_600_000;
+/** Questions about longer spans (five years) read rows alone. */
+const SPAN_HOURS_MAX = 45_000;
+/** Questions about later times read rows alone: the store has 32 bits for an hour of a rollup. */
+const LAST_MS = 4_294_000_000_000;
+/** Rows that begin and end a session in the event table. They count for no figure. */
+const SYNTHETIC = [SESSION_START, SESSION_END];
+
+/** Which site, and which of its events and sessions. */
+export interface FilteredSite {
+  /** The site's `storedId`. */
+  readonly projectId: string;
+  readonly filters: readonly Filter[];
+}
+
+/** The statement that looks up which hours and days of the spans are finalized; undefined where rows alone answer. */
+export function planLookup(
+  { projectId, filters }: FilteredSite,
+  spans: readonly Span[],
+): Statement | undefined {
+  const isInReach = spans.every(
+    ({ fromMs, toMs }) => fromMs >= 0 && toMs <= LAST_MS && (toMs - fromMs) / HOUR_MS <= SPAN_HOURS_MAX,
+  );
+  const touched = spans.filter(({ fromMs, toMs }) => fromMs < toMs);
+  if (filters.length > 0 || !isInReach || touched.length === 0) return undefined;
+  const first = hourOf(Math.min(...touched.map(({ fromMs }) => fromMs)));
+  const last = hourOf(Math.max(...touched.map(({ toMs }) => toMs - 1)));
+  return { name: 'rollup-spans', parameters: { site: projectId, first, last } };
+}
+
+export interface MetricsQuestion extends FilteredSite {
+  readonly range: Range;
+}
+
+/** The statements of `metrics`, and which of its figures a cache may hold. */
+export interface MetricsPlan {
+  /** What happened: screen views, visitors and revenue of each bucket and of both spans. */
+  readonly events: Statement;
+  /** What began: sessions, bounces and durations of each bucket and of the previous span. */
+  readonly sessions: Statement;
+  /** Present when all of the previous span is finalized. */
+  readonly cacheable: CacheableMetrics | undefined;
+}
+
+/** The same question for a process that has the figures of the previous span: figures of the current span alone. */
+export interface CacheableMetrics {
+  /** Identifies the figures of the previous span. Both keys begin with the site and a space, so that a site can be evicted. */
+  readonly previousKey: string;
+  /** Identifies what the rollups of the current span say. */
+  readonly rollupsKey: string;
+  /** What the rollups of the current span say; needed once for each `rollupsKey`. */
+  readonly rollups: Statement;
+  /** What happened and what began in the hours that are read from rows. */
+  readonly events: Statement;
+  readonly sessions: Statement;
+}
+
+export function planMetrics(
+  { projectId, filters, range }: MetricsQuestion,
+  blocks: FinalizedBlocks | undefined,
+): MetricsPlan {
+  const { span, previous } = range;
+  const { parameters: filterValues, ...texts } = insightConditions(filters, range);
+  const edges = [previous.fromMs, ...range.buckets.map(({ fromMs }) => fromMs)];
+  const bound = {
+    ...filterValues,
+    site: projectId,
+    from: span.fromMs,
+    to: span.toMs,
+    previousFrom: previous.fromMs,
+    previousTo: previous.toMs,
+    edges,
+    screenView: SCREEN_VIEW,
+    synthetic: SYNTHETIC,
+  };
+  const use = { spans: [previous, span], edges, hoursFromMs: 0, days: false };
+  const rollups = blocks && selectRollups(use, blocks);
+  if (rollups === undefined) {
+    return {
+      events: { name: 'metrics-events', parameters: bound, texts },
+      sessions: { name: 'metrics-sessions', parameters: bound, texts },
+      cacheable: undefined,
+    };
+  }
+  const parameters = { ...bound, ...rollups };
+  return {
+    events: { name: 'metrics-events-rollup', parameters },
+    sessions: { name: 'metrics-sessions-rows', parameters },
+    cacheable: cacheableMetrics(range, parameters),
+  };
+}
+
+function cacheableMetrics(
+  { span, previous, buckets }: Range,
+  bound: RollupSpans & SiteParameters & { readonly edges: readonly number[] },
+): CacheableMetrics | undefined {
+  const finalizedKey = finalizedKeyOf(bound, previous);
+  if (finalizedKey === undefined) return undefined;
+  const openEdges = openEdgesOf(bound, buckets, span.toMs);
+  const hours = rollupKeyOf(bound, span);
+  // An empty previous span leaves the statements with the current one.
+  const parameters = { ...bound, ...withoutSpan(bound, previous), previousTo: previous.fromMs };
+  return {
+    previousKey: `${bound.site} ${previous.fromMs} ${finalizedKey}`,
+    rollupsKey: `${bound.site} ${[hours, bound.edges.join(' '), openEdges.join(' ')].join('|')}`,
+    rollups: { name: 'metrics-finalized', parameters: { ...parameters, openEdges } },
+    events: { name: 'metrics-events-rows', parameters },
+    sessions: { name: 'metrics-sessions-rows', parameters },
+  };
+}
+
+/** A question for ranked rows of one statement. */
+export interface RankedQuestion extends FilteredSite {
+  /** The statement that answers from rows alone. */
+  readonly statement: string;
+  /** For `$COLUMNS$`. */
+  readonly columns: string;
+  readonly span: Span;
+  readonly page: RankedPage;
+  /** From when on rollups of hours are used, besides those of days. */
+  readonly hoursFromMs: number;
+}
+
+/** Which rows of the ranking, and the currency of their revenue. */
+export interface RankedPage {
+  readonly currency: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface RankedPlan {
+  /** Answers from rows alone. */
+  readonly rows: Statement;
+  /** The parameters of statements that answer from rollups and rows; undefined when no rollup helps. */
+  readonly rollups: (RankedPage & RollupSpans & SiteParameters) | undefined;
+}
+
+export function planRanked(
+  { projectId, filters, statement, columns, span, page, hoursFromMs }: RankedQuestion,
+  blocks: FinalizedBlocks | undefined,
+): RankedPlan {
+  const { parameters: filterValues, ...conditions } = insightConditions(filters, { span });
+  const bound = {
+    ...page,
+    ...filterValues,
+    site: projectId,
+    from: span.fromMs,
+    to: span.toMs,
+    screenView: SCREEN_VIEW,
+  };
+  const rollups = blocks && selectRollups({ spans: [span], edges: [], hoursFromMs, days: true }, blocks);
+  return {
+    rows: { name: statement, parameters: bound, texts: { ...conditions, columns } },
+    rollups: rollups && { ...bound, ...rollups },
+  };
+}
+
+/** A question for the visitors of days, which begin at `edges`. */
+export interface ActiveUsersQuestion extends FilteredSite {
+  readonly span: Span;
+  readonly edges: readonly number[];
+  /** Bound besides the site and the span. */
+  readonly parameters: StoreParameters;
+}
+
+export function planActiveUsers(
+  { projectId, filters, span, edges, parameters }: ActiveUsersQuestion,
+  blocks: FinalizedBlocks | undefined,
+): Statement {
+  const { parameters: filterValues, ...texts } = insightConditions(filters, { span });
+  const rollups = blocks && selectRollups({ spans: [span], edges, hoursFromMs: 0, days: false }, blocks);
+  return {
+    name: rollups === undefined ? 'active-users' : 'active-users-rollup',
+    parameters: {
+      ...parameters,
+      ...filterValues,
+      ...rollups,
+      site: projectId,
+      from: span.fromMs,
+      to: span.toMs,
+      edges,
+      synthetic: SYNTHETIC,
+    },
+    texts,
+  };
+}
+
+/** The start of the hour, in seconds. */
+function hourOf(ms: number): number {
+  return (Math.floor(ms / HOUR_MS) * HOUR_MS) / 1000;
+}

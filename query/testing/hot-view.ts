@@ -1,0 +1,11 @@
+import type { Bus } from '../../infra/bus/bus.ts';
+import { systemClock } from '../../infra/clock.ts';
+import { createLogger } from '../../infra/log.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { HotView } from '../snapshot/hot-view.ts';
+
+/** A new hot view, which has fetched nothing yet, over owners that `ask` reaches without a bus. */
+export function hotViewOver(ask: Bus['ask'], partitions: number): HotView {
+  const log = createLogger('test', 'silent');
+  return new HotView({ bus: { ask }, partitions, clock: systemClock, metrics: new Metrics(), log });
+}
