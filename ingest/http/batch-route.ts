@@ -89,8 +89,9 @@ async function takeBody(
     receipt.rejected(caller);
     return undefined;
   }
-  if (body.kind !== 'track') return deps.collector.record({ caller, facts, body, receipt }, false);
-  deps.collector.track({ caller, facts, body, receipt });
+  if (body.kind !== 'track')
+    return deps.collector.trackEntity({ caller, facts, body, outcome: receipt }, false);
+  deps.collector.trackEvent({ caller, facts, body, outcome: receipt });
   return undefined;
 }
 
