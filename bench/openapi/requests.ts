@@ -11,7 +11,7 @@ import { madeValue, nodeOf, oneOf, type ValueSources } from './values.ts';
 /** Clients of every kind. */
 export interface Cast {
   readonly root: Credential;
-  /** Of the site that is asked about. */
+  /** The client of the site that is asked about. */
   readonly write: Credential;
   readonly read: Credential;
   /** The root client of another team. */

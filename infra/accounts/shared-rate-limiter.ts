@@ -51,7 +51,7 @@ export class SharedRateLimiter {
   readonly #failedSends: Counter;
   readonly #stopListening: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** Of this window and the one before, the earlier first. */
+  /** The counts of this window and of the one before, the earlier first. */
   #unsent: Unsent[] = [];
   #exchangesToSkip = 0;
 
