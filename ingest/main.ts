@@ -41,7 +41,7 @@ import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
-const FORGET_EVERY_MS = 60_000;
+const EVICT_EVERY_MS = 60_000;
 const SEND_TALLIES_EVERY_MS = 1_000;
 const REFRESH_LOCATIONS_EVERY_MS = 10_000;
 const TRACK_WINDOW_MS = 10_000;
@@ -83,15 +83,15 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   addRoutes(context, { collector, accounts, limiter });
   // Addresses must be forgotten in time even while no request comes.
-  const forgetAddresses = () => {
+  const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    secretGuard.forgetExpired(nowMs);
-    limiter.forgetExpired(nowMs);
+    secretGuard.evictExpired(nowMs);
+    limiter.evictExpired(nowMs);
     locations.evict();
   };
   const timers = [
-    setInterval(forgetAddresses, FORGET_EVERY_MS).unref(),
+    setInterval(evictAddresses, EVICT_EVERY_MS).unref(),
     setInterval(() => tallies.publish(), SEND_TALLIES_EVERY_MS).unref(),
     setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_EVERY_MS).unref(), // Reports its own failures.
   ];

@@ -47,7 +47,7 @@ export class DeviceIds {
 
   /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
-    if (salts.day !== this.#day) this.#forgetAll(salts.day);
+    if (salts.day !== this.#day) this.#evictAll(salts.day);
     if (nowMs >= this.#rotateAtMs || this.#young.size >= DEVICES_MAX) this.rotate(nowMs);
     const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
     const known = this.#young.get(key);
@@ -69,7 +69,7 @@ export class DeviceIds {
     this.#rotateAtMs = nowMs + EVICT_MS;
   }
 
-  #forgetAll(day: number): void {
+  #evictAll(day: number): void {
     this.#young = new Map();
     this.#old = new Map();
     this.#day = day;
