@@ -166,7 +166,9 @@ test('a bus that fails during a restore is reported in one line, and a repeated 
   const { code, stdout, stderr } = await running;
   stop();
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^admin: bus: put \S+: .*; see that the bus is up, then say the same again\n$/m);
+  expect(stderr).toMatch(
+    /^admin: bus: put \S+: .*; check that the bus is running, then repeat the command\n$/m,
+  );
   await nats.restart();
   await expect.poll(() => bus.connected).toBe(true);
   expect((await runAdmin(nats.url, ['restore', file])).code).toBe(0);

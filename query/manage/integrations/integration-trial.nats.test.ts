@@ -136,8 +136,8 @@ test('one test per integration and four in all run at a time, and a hanging buck
   await expect.poll(() => proxy.log.length - before).toBe(4);
   const rejected = (id: string) => service.ask(root, 'POST', `${ALL}/${id}/test`);
   for (const [id, words] of [
-    [first, /this integration is being tested/],
-    [fifth, /4 integrations are being tested/],
+    [first, /this integration is already being tested/],
+    [fifth, /4 integrations are already being tested/],
   ] as const) {
     const { status, headers, json } = await rejected(id);
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
