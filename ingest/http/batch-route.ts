@@ -89,9 +89,8 @@ async function takeBody(
     outcome.rejected(caller);
     return undefined;
   }
-  if (body.kind !== 'track')
-    return deps.collector.trackEntity({ caller, facts, body, outcome: outcome }, false);
-  deps.collector.trackEvent({ caller, facts, body, outcome: outcome });
+  if (body.kind !== 'track') return deps.collector.trackEntity({ caller, facts, body, outcome }, false);
+  deps.collector.trackEvent({ caller, facts, body, outcome });
   return undefined;
 }
 
