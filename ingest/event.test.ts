@@ -72,7 +72,7 @@ test('credit is one flag of an event, and nothing else of it', () => {
   expect(bytes).toEqual(encoded(false));
 });
 
-test('a head is read as it was written, and what is none is refused', () => {
+test('a head is read as it was written, and anything else is rejected', () => {
   const message = sampleMessage();
   expect(decodeMessageHead(message)).toEqual({
     version: EVENT_VERSION,

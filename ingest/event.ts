@@ -145,7 +145,7 @@ export const NO_SOURCE: Source = {
 };
 
 /** An environment of which nothing is known. */
-export const NO_SETTING: Environment = {
+export const NO_ENVIRONMENT: Environment = {
   country: '',
   region: '',
   city: '',
@@ -187,7 +187,7 @@ export interface Event {
   readonly hash: string;
   readonly title: string;
   readonly source: Source;
-  readonly setting: Environment;
+  readonly environment: Environment;
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
@@ -275,7 +275,7 @@ export function encodeEvent(writer: RowBinaryWriter, event: Event): void {
   writer.string(event.hash);
   writer.string(event.title);
   writeSource(writer, event.source);
-  writeSetting(writer, event.setting);
+  writeEnvironment(writer, event.environment);
   writer.stringArray(event.groups);
   writer.stringMap(event.properties);
   writer.string(event.sdkName);
@@ -366,17 +366,17 @@ function writeSource(writer: RowBinaryWriter, source: Source): void {
   writer.string(source.channel);
 }
 
-function writeSetting(writer: RowBinaryWriter, setting: Environment): void {
-  writer.string(setting.country);
-  writer.string(setting.region);
-  writer.string(setting.city);
-  writer.f32(setting.longitude);
-  writer.f32(setting.latitude);
-  writer.string(setting.browser);
-  writer.string(setting.browserVersion);
-  writer.string(setting.os);
-  writer.string(setting.osVersion);
-  writer.string(setting.device);
-  writer.string(setting.brand);
-  writer.string(setting.model);
+function writeEnvironment(writer: RowBinaryWriter, environment: Environment): void {
+  writer.string(environment.country);
+  writer.string(environment.region);
+  writer.string(environment.city);
+  writer.f32(environment.longitude);
+  writer.f32(environment.latitude);
+  writer.string(environment.browser);
+  writer.string(environment.browserVersion);
+  writer.string(environment.os);
+  writer.string(environment.osVersion);
+  writer.string(environment.device);
+  writer.string(environment.brand);
+  writer.string(environment.model);
 }

@@ -14,7 +14,7 @@ import { Sessions } from './collect/sessions.ts';
 import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
 import { Enrichment } from './enrich/enrichment.ts';
-import { Places } from './enrich/places.ts';
+import { LocationLookup } from './enrich/location-lookup.ts';
 import { EntityQuestions } from './entity-lookup.ts';
 import {
   ENTITY_UPDATE_MAX_BYTES,
@@ -41,9 +41,9 @@ import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
-const FORGET_EVERY_MS = 60_000;
+const EVICT_EVERY_MS = 60_000;
 const SEND_TALLIES_EVERY_MS = 1_000;
-const REFRESH_PLACES_EVERY_MS = 10_000;
+const REFRESH_LOCATIONS_EVERY_MS = 10_000;
 const TRACK_WINDOW_MS = 10_000;
 
 /** Adds the collection endpoints to a process. Resolves when events can be taken. */
@@ -53,8 +53,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
   const aliases = await Aliases.open(bus, log);
-  const places = await Places.open({ path: config.GEO_DATABASE, log, clock });
-  exposePlaces(places, metrics);
+  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
+  exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
   const secretGuard = new SecretGuard(new SecretVerifier(), clock);
   const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
@@ -73,33 +73,33 @@ export async function mount(context: HostContext): Promise<Mounted> {
     filters: new SiteFilters(),
     tallies,
     sessions,
-    questions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
-    publisher,
-    records,
-    recent,
-    enrichment: new Enrichment(places),
+    entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
+    eventPublisher: publisher,
+    entityPublisher: records,
+    recentAnswers: recent,
+    enrichment: new Enrichment(locations),
     clock,
     partitions: config.PARTITIONS,
   });
   addRoutes(context, { collector, accounts, limiter });
   // Addresses must be forgotten in time even while no request comes.
-  const forgetAddresses = () => {
+  const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    secretGuard.forgetExpired(nowMs);
-    limiter.forgetExpired(nowMs);
-    places.forget();
+    secretGuard.evictExpired(nowMs);
+    limiter.evictExpired(nowMs);
+    locations.evict();
   };
   const timers = [
-    setInterval(forgetAddresses, FORGET_EVERY_MS).unref(),
-    setInterval(() => tallies.turn(), SEND_TALLIES_EVERY_MS).unref(),
-    setInterval(() => void places.refresh(), REFRESH_PLACES_EVERY_MS).unref(), // Reports its own failures.
+    setInterval(evictAddresses, EVICT_EVERY_MS).unref(),
+    setInterval(() => tallies.publish(), SEND_TALLIES_EVERY_MS).unref(),
+    setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_EVERY_MS).unref(), // Reports its own failures.
   ];
   const busState = new BusState(context);
   return {
     dependencies: () => [busState.read()],
     stop: async () => {
-      tallies.turn();
+      tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
       for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
@@ -194,24 +194,24 @@ function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publishe
   });
 }
 
-function exposePlaces(places: Places, metrics: Metrics): void {
+function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
   metrics.gaugeOf(
-    'ingest_place_database_built_seconds',
-    'build time of the oldest place database in use, as a Unix time; 0 without one',
+    'ingest_location_database_built_seconds',
+    'build time of the oldest location database in use, as a Unix time; 0 without one',
     {},
-    () => places.builtAtMs / 1000,
+    () => locations.builtAtMs / 1000,
   );
   metrics.gaugeOf(
-    'ingest_place_database_failing',
-    '1 while a place database is missing or broken, and older data or none is in use',
+    'ingest_location_database_failing',
+    '1 while a location database is missing or broken, and older data or none is in use',
     {},
-    () => (places.isFailing ? 1 : 0),
+    () => (locations.isFailing ? 1 : 0),
   );
   metrics.gaugeOf(
-    'ingest_place_records_unreadable',
-    'records of a place database that could not be read',
+    'ingest_location_records_unreadable',
+    'records of a location database that could not be read',
     {},
-    () => places.unreadable,
+    () => locations.unreadable,
   );
 }
 

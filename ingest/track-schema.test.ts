@@ -4,8 +4,8 @@ import { parseBatchBody, parseTrackBody } from './request/track-request.ts';
 import { array, type JsonNode, nested, object, plain, raw, textOf } from './testing/json-text.ts';
 import { verdictOf, verdictsOf } from './testing/schema-verdict.ts';
 
-// The hand-written parser and the schema say the same of every body: same verdict, same value. The bodies are written as
-// text, so that keys can be given twice and numbers can be what no double is.
+// The hand-written parser and the schema agree on every body, in verdict and value. Bodies are written as text, so that keys
+// can be given twice and numbers can be ones that no double holds.
 
 const text = fc.oneof(
   fc.string({ maxLength: 12 }),
@@ -76,7 +76,7 @@ const { tree } = fc.letrec<{ tree: JsonNode }>((tie) => ({
     fc.array(fc.tuple(key, tie('tree')), { maxLength: 5 }).map(membersOf),
   ),
 }));
-/** What no field takes, or only some. */
+/** Values that no field or only some fields accept. */
 const odd = fc.oneof(
   tree,
   fc.constantFrom(30, 31, 32, 33, 100).map((depth) => nested(plain(1), depth, 'object')),
@@ -185,7 +185,7 @@ test('the hand-written parser and the schema agree on verdict and value', { time
   expect(Math.min(...taken.values())).toBeGreaterThan(runs / 200);
 });
 
-test('of a batch they agree body by body', { timeout: 120_000 }, () => {
+test('the parser and the schema agree on each body of a batch', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof({ weight: 5, arbitrary: body }, { weight: 1, arbitrary: tree }), { maxLength: 5 }),
@@ -205,7 +205,7 @@ function mostly(value: fc.Arbitrary<JsonNode>): fc.Arbitrary<JsonNode> {
   return fc.oneof({ weight: 12, arbitrary: value }, { weight: 1, arbitrary: scalar });
 }
 
-/** An object with these fields: most as they should be, some missing, odd, or given twice; the last one counts. */
+/** An object with these fields: most valid, some missing, odd, or given twice, where the last one counts. */
 function fields(values: Readonly<Record<string, fc.Arbitrary<JsonNode>>>): fc.Arbitrary<JsonNode> {
   const members = Object.entries(values).map(([name, value]) =>
     fc.oneof(

@@ -2,20 +2,20 @@ import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { decimalText } from '../infra/money.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
+import { AVATAR_MAX, ENTITY_TEXT_MAX, GROUP_IDS_MAX, STEP_MAX } from './request/entity-payload.ts';
 import { KEY_MAX } from './request/properties.ts';
 import { identity, propertiesSchema, revenueSchema, wholeText } from './request/properties-schema.ts';
-import { AVATAR_MAX, GROUP_IDS_MAX, RECORD_TEXT_MAX, STEP_MAX } from './request/record-payload.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
 /**
- * The bodies of `POST /track` and `POST /track/batch` as schemas: what the API documentation is made from, and what the
- * hand-written `track-request.ts` is held against.
+ * The bodies of `POST /track` and `POST /track/batch` as schemas. The API documentation is generated from them, and a
+ * test compares them with the hand-written `track-request.ts`.
  */
 const optionalText = (max: number) => wholeText.max(max).nullish();
 const optionalIdentity = z.union([wholeText.max(IDENTITY_MAX), z.number().transform(String)]).nullish();
 const eventId = wholeText.min(1).max(EVENT_ID_MAX).nullish();
-const groupText = wholeText.min(1).max(RECORD_TEXT_MAX);
+const groupText = wholeText.min(1).max(ENTITY_TEXT_MAX);
 
 const trackPayload = z
   .object({
@@ -37,9 +37,9 @@ const trackPayload = z
 
 const identifyPayload = z.object({
   profileId: identity,
-  firstName: optionalText(RECORD_TEXT_MAX),
-  lastName: optionalText(RECORD_TEXT_MAX),
-  email: optionalText(RECORD_TEXT_MAX),
+  firstName: optionalText(ENTITY_TEXT_MAX),
+  lastName: optionalText(ENTITY_TEXT_MAX),
+  email: optionalText(ENTITY_TEXT_MAX),
   avatar: optionalText(AVATAR_MAX),
   properties: propertiesSchema.nullish(),
   eventId,
@@ -95,7 +95,7 @@ type SentBody = z.output<typeof sentBody>;
 /** One body. */
 export const bodySchema = sentBody.transform(acceptedBody);
 
-/** A batch: each of its elements is judged by `bodySchema` for itself. */
+/** A batch; each element is checked by `bodySchema` on its own. */
 export const batchSchema = z.array(z.unknown()).min(1).max(BATCH_MAX);
 
 function acceptedBody(sent: SentBody): AcceptedBody {
@@ -134,9 +134,9 @@ function acceptedBody(sent: SentBody): AcceptedBody {
 }
 
 const NO_ORIGIN = { deviceId: '', address: '' };
-type Properties = z.output<typeof propertiesSchema> | null | undefined;
+type ParsedProperties = z.output<typeof propertiesSchema> | null | undefined;
 
-function originAndFree(properties: Properties) {
+function originAndFree(properties: ParsedProperties) {
   return {
     deviceId: properties?.reserved?.__deviceId ?? '',
     address: properties?.reserved?.__ip ?? '',

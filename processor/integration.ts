@@ -81,7 +81,7 @@ const deliveredFileSchema = z.object({
   part: count,
   rows: count,
   bytes: count,
-  /** Of its bytes, in hexadecimal. */
+  /** The digest of its bytes, in hexadecimal. */
   sha256: z.string(),
   from: instant,
   to: instant,

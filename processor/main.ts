@@ -39,7 +39,7 @@ import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 const SESSIONS_MAX = 8_000_000;
 const PUBLISHERS_MAX = 4_096;
 const MINUTE_VISITORS_MAX = 1_000_000;
-/** Of a partition; each takes some kilobytes. */
+/** The most per partition; each takes some kilobytes. */
 const SITES_MAX = 20_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;

@@ -77,7 +77,7 @@ export const HOURLY_PAGES_DAYS = 100;
  * The hash by which rollups tell visitors and sessions apart, as text of a statement: the lower 48 bits of sipHash64.
  * Sets of hashes take most of the room of rollups, and six bytes are less than eight.
  *
- * Of n visitors two collide with a chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in
+ * Two of n visitors collide with a chance of n² / 2⁴⁹: an answer about a hundred thousand is off by one twice in
  * 100,000 times; one about ten million is expected to be off by 0.2.
  */
 export function hashText(expression: string): string {

@@ -20,7 +20,7 @@ const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT_WINDOW_MS = 10_000;
-const FORGET_EVERY_MS = 60_000;
+const EVICT_EVERY_MS = 60_000;
 
 /** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -36,7 +36,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const questionLimiter = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
   const secretGuard = new SecretGuard(new SecretVerifier(), clock);
-  const forgetting = setInterval(() => secretGuard.forgetExpired(clock.nowMs()), FORGET_EVERY_MS).unref();
+  const evicting = setInterval(() => secretGuard.evictExpired(clock.nowMs()), EVICT_EVERY_MS).unref();
   const authenticator = new Authenticator({
     directory: accounts,
     secretGuard,
@@ -62,7 +62,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
     stop: async () => {
       watch.stop();
-      clearInterval(forgetting);
+      clearInterval(evicting);
       questionLimiter.stop();
       manageLimiter.stop();
       manage.stop();

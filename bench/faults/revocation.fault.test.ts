@@ -26,7 +26,7 @@ const NEW_PAGE = 'https://new.example';
 const WEST = 'Pacific/Pago_Pago';
 const EAST = 'Pacific/Kiritimati';
 
-interface Site {
+interface ProbedSite {
   readonly id: string;
   readonly write: Credential;
   readonly read: Credential;
@@ -87,7 +87,7 @@ async function manage<Data>(method: string, path: string, body?: object): Promis
   return (answer.body as { data: Data }).data;
 }
 
-async function createSite(name: string, settings: object = {}): Promise<Site> {
+async function createSite(name: string, settings: object = {}): Promise<ProbedSite> {
   const { id, client: write } = await manage<{ id: string; client: Credential }>('POST', 'projects', {
     name,
     ...settings,
@@ -144,7 +144,7 @@ function secretOf({ id, secret }: Credential): Record<string, string> {
 /** Sends to a site and asks about it with its secrets, at every host; `name` names the probes. */
 function sendAndAsk(
   name: string,
-  { id, write, read }: Site,
+  { id, write, read }: ProbedSite,
   expected: { readonly before: string; readonly track: string; readonly ask: string },
 ): Watched[] {
   const { before } = expected;
@@ -305,7 +305,7 @@ test('everything that was acknowledged is counted once, whatever was revoked sin
 });
 
 /** Asks repeatedly for the site's date; returns the zone that has that date. */
-function askingForZone(host: string, site: Site): Probe {
+function askingForZone(host: string, site: ProbedSite): Probe {
   const url = `${cluster.url(host)}/insights/${site.id}/live?details=true`;
   const ask = async () => {
     const days = daysNow();

@@ -14,7 +14,7 @@ import { exportAnswer, groupAnswer, profileAnswer } from '../../query/api.ts';
 import { type Answer, Client } from '../cluster/client.ts';
 import type { Cluster, Groundwork } from '../cluster/cluster.ts';
 import type { KnownEntity } from './filters.ts';
-import type { Site } from './fixtures.ts';
+import type { GoldenSite } from './fixtures.ts';
 import { type WholeEvent, wholeEvent } from './rows.ts';
 
 /** Clients that ask: each may ask a hundred times in ten seconds. */
@@ -27,7 +27,7 @@ const SENT_NAMES_ONLY = JSON.stringify([
 /** Creates the sites, and root clients that share one secret; returns the clients' ids. */
 export async function makeAccounts(
   { busUrl, credentials }: Groundwork,
-  sites: readonly Site[],
+  sites: readonly GoldenSite[],
 ): Promise<string[]> {
   const bus = await Bus.connect({ url: busUrl, name: 'golden' }, createLogger('golden', 'silent'));
   const bucket = await bus.keyed(CONTROL_BUCKET);

@@ -1,18 +1,18 @@
 /** The material of the traffic. */
-export interface Site {
+export interface GoldenSite {
   readonly id: string;
   readonly zone: string;
   readonly currency: string;
 }
 
-export const SITES: readonly Site[] = [
+export const SITES: readonly GoldenSite[] = [
   { id: 'utc', zone: 'UTC', currency: 'USD' },
   { id: 'berlin', zone: 'Europe/Berlin', currency: 'EUR' },
   { id: 'kolkata', zone: 'Asia/Kolkata', currency: 'KWD' },
   { id: 'st-johns', zone: 'America/St_Johns', currency: 'JPY' },
 ];
 /** A site that is never asked about: its traffic keeps flushes, merges and rollups going. */
-export const BUSY_SITE: Site = { id: 'busy', zone: 'UTC', currency: 'USD' };
+export const BUSY_SITE: GoldenSite = { id: 'busy', zone: 'UTC', currency: 'USD' };
 
 export const GROUPS = ['acme', 'größe & co', 'zebra'] as const;
 export const WORDS = ['basic', 'pro', 'ÄRGER', 'x', '7', '12.5'] as const;

@@ -1,6 +1,6 @@
 import type { Asker } from './asker.ts';
 import type { KnownEntity } from './filters.ts';
-import { SITES, type Site } from './fixtures.ts';
+import { type GoldenSite, SITES } from './fixtures.ts';
 import { modelOf, type SiteModel } from './model.ts';
 import type { Sent } from './visits.ts';
 
@@ -21,7 +21,7 @@ export type EntityBook = Map<
 
 /** Exports every site; entities come from the book. */
 export async function readSites(asker: Asker, book: EntityBook): Promise<ReadonlyMap<string, Reading>> {
-  const read = async (site: Site): Promise<[string, Reading]> => {
+  const read = async (site: GoldenSite): Promise<[string, Reading]> => {
     const events = await asker.events(site.id);
     const model = modelOf(site, events, recordsIn(book, site.id), Date.now());
     const misplaced = events.filter(({ createdAt, id }, index) => {

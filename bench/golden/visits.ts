@@ -5,12 +5,12 @@ import {
   ADDRESSES,
   AGENTS,
   CAMPAIGNS,
+  type GoldenSite,
   GROUPS,
   ORIGINS,
   PAGES,
   REFERRERS,
   SERVER_AGENT,
-  type Site,
   WORDS,
 } from './fixtures.ts';
 
@@ -56,7 +56,7 @@ type Properties = Readonly<Record<string, unknown>>;
  * in a millisecond, and a payment lies either near an earlier event of its visit, or hours after the only visit of its
  * device.
  */
-export function siteTraffic(random: SeededRandom, site: Site, nowMs: number): Sent[] {
+export function siteTraffic(random: SeededRandom, site: GoldenSite, nowMs: number): Sent[] {
   const plan = new SitePlan(random, site, nowMs);
   plan.addRecords();
   const people = Array.from({ length: PEOPLE }, (_, index) => plan.person(index));
@@ -70,12 +70,12 @@ export function siteTraffic(random: SeededRandom, site: Site, nowMs: number): Se
 class SitePlan {
   readonly sent: Sent[] = [];
   readonly #random: SeededRandom;
-  readonly #site: Site;
+  readonly #site: GoldenSite;
   readonly #nowMs: number;
   readonly #clockChangesMs: readonly number[];
   #orders = 0;
 
-  constructor(random: SeededRandom, site: Site, nowMs: number) {
+  constructor(random: SeededRandom, site: GoldenSite, nowMs: number) {
     this.#random = random;
     this.#site = site;
     this.#nowMs = nowMs;

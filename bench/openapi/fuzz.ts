@@ -8,7 +8,7 @@ import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSource
 import { oneOf } from './values.ts';
 
 /** How one request is made. */
-type Manner = 'good' | 'spoilt' | 'stranger';
+type Manner = 'good' | 'mutated' | 'stranger';
 
 interface Planned {
   readonly operation: ListedOperation;
@@ -169,8 +169,8 @@ function planOf({ law, seed, requests, eachOperation, eachQuestion }: FuzzOption
   while (plan.length < requests) {
     // Verifying a wrong secret costs the service as much as a thousand other rejects.
     if (random.chance(STRANGERS)) add(oneOf(random, guarded), 'stranger');
-    else if (random.chance(SENT)) add(oneOf(random, sending), random.chance(0.3) ? 'good' : 'spoilt');
-    else add(oneOf(random, cheap), 'spoilt');
+    else if (random.chance(SENT)) add(oneOf(random, sending), random.chance(0.3) ? 'good' : 'mutated');
+    else add(oneOf(random, cheap), 'mutated');
   }
   return shuffled(random, plan);
 }
@@ -179,7 +179,7 @@ function draftOf({ law, known, cast, site }: FuzzOptions, { operation, manner, s
   const random = new SeededRandom(seed);
   const sources: RequestSources = { random, named: law.named, known, cast, site };
   const draft = goodRequest(sources, operation);
-  if (manner === 'spoilt') mutate(sources, draft);
+  if (manner === 'mutated') mutate(sources, draft);
   if (manner === 'stranger') mutateCredentials(sources, draft);
   return draft;
 }
@@ -187,7 +187,7 @@ function draftOf({ law, known, cast, site }: FuzzOptions, { operation, manner, s
 /** Half are good; one of eight questions comes from a stranger. */
 function mannerOf(operation: ListedOperation, index: number): Manner {
   if (isQuestion(operation) && index % 8 === 1) return 'stranger';
-  return index % 2 === 0 ? 'good' : 'spoilt';
+  return index % 2 === 0 ? 'good' : 'mutated';
 }
 
 function isQuestion({ tag }: ListedOperation): boolean {

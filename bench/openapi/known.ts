@@ -46,7 +46,7 @@ export class KnownThings {
     // Lists show the things that no POST creates. The things of all other lists must stay.
     else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
       for (const one of shown.slice(0, 3)) add(fieldOf(one, 'id'));
-    else if (operation.method === 'DELETE' && changesNamed(operation)) this.#forget(own, names);
+    else if (operation.method === 'DELETE' && changesNamed(operation)) this.#drop(own, names);
     else if (own !== '' && etag !== '') this.#renew(own, names, etag);
   }
 
@@ -54,7 +54,7 @@ export class KnownThings {
   missed({ path }: ListedOperation, given: Names): void {
     const own = lastName(path);
     const names = Object.fromEntries(Object.entries(given).filter(([name]) => path.includes(`{${name}}`)));
-    if (own !== '') this.#forget(own, names);
+    if (own !== '') this.#drop(own, names);
   }
 
   /** A thing that was created; undefined where none of the kind exists. */
@@ -104,7 +104,7 @@ export class KnownThings {
   }
 
   /** Deleting a thing deletes what is below it. */
-  #forget(own: string, names: Names): void {
+  #drop(own: string, names: Names): void {
     for (const [name, there] of this.#byName)
       this.#byName.set(
         name,

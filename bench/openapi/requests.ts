@@ -11,7 +11,7 @@ import { madeValue, nodeOf, oneOf, type ValueSources } from './values.ts';
 /** Clients of every kind. */
 export interface Cast {
   readonly root: Credential;
-  /** Of the site that is asked about. */
+  /** The client of the site that is asked about. */
   readonly write: Credential;
   readonly read: Credential;
   /** The root client of another team. */
@@ -208,9 +208,9 @@ function pairsOf(
   const known = values.known(name);
   if (known !== undefined) return [[name, known]];
   if (content !== undefined) {
-    const { schema: inner = {}, example: told } = content['application/json'] ?? {};
-    const isTold = told !== undefined && random.chance(0.4);
-    return [[name, JSON.stringify(isTold ? told : withFields(values, name, madeValue(values, inner)))]];
+    const { schema: inner = {}, example: given } = content['application/json'] ?? {};
+    const isGiven = given !== undefined && random.chance(0.4);
+    return [[name, JSON.stringify(isGiven ? given : withFields(values, name, madeValue(values, inner)))]];
   }
   const value = example !== undefined && random.chance(0.7) ? example : madeValue(values, schema ?? {});
   return (Array.isArray(value) ? value : [value]).map((one) => [name, wellFormed(String(one))]);

@@ -165,7 +165,7 @@ class Publisher {
       hash: '',
       title: `Item ${index % 500}`,
       source: sourceOf(index),
-      setting: settingOf(index),
+      environment: environmentOf(index),
       groups: [],
       properties: [],
       sdkName: 'web',
@@ -197,7 +197,7 @@ function sourceOf(index: number): Event['source'] {
   };
 }
 
-function settingOf(index: number): Event['setting'] {
+function environmentOf(index: number): Event['environment'] {
   const place = index % 2_000;
   return {
     country: 'DE',

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { projectRoot } from '../../infra/root.ts';
 import { Cluster } from '../cluster/cluster.ts';
 
-test('the demo sends traffic that is taken, says so every second, and ends when it is told to', async () => {
+test('the demo sends traffic that is accepted, reports every second, and ends on a signal', async () => {
   const cluster = await Cluster.start({
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],

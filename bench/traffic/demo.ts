@@ -1,6 +1,6 @@
 import { readConfig } from '../../infra/config.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { type Step, type Visit, VisitorModel } from '../../ingest/testing/visitors.ts';
+import { type ModelStep, type ModelVisit, VisitorModel } from '../../ingest/testing/visitors.ts';
 import { Questions } from '../cluster/answers.ts';
 import { Client, rejectOf } from '../cluster/client.ts';
 import { readCredentials } from '../cluster/cluster.ts';
@@ -25,7 +25,7 @@ class Demo {
   readonly #client = new Client(CONNECTIONS);
   readonly #model: VisitorModel;
   readonly #random: SeededRandom;
-  readonly #send: (client: Client, visit: Visit, step: Step, isFirst: boolean) => Promise<string>;
+  readonly #send: (client: Client, visit: ModelVisit, step: ModelStep, isFirst: boolean) => Promise<string>;
   readonly #rejected = new Map<string, number>();
   #visits = 0;
   #accepted = 0;
@@ -33,7 +33,7 @@ class Demo {
 
   constructor(
     seed: number,
-    send: (client: Client, visit: Visit, step: Step, isFirst: boolean) => Promise<string>,
+    send: (client: Client, visit: ModelVisit, step: ModelStep, isFirst: boolean) => Promise<string>,
   ) {
     this.#model = new VisitorModel(seed, VISITORS);
     this.#random = new SeededRandom(seed + 1);
@@ -66,7 +66,7 @@ class Demo {
     return line;
   }
 
-  async #play(visit: Visit): Promise<void> {
+  async #play(visit: ModelVisit): Promise<void> {
     this.#visits += 1;
     for (const [index, step] of visit.steps.entries()) {
       if (step.afterMs > 0) await new Promise((resolve) => setTimeout(resolve, step.afterMs));

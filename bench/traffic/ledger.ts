@@ -96,7 +96,7 @@ export class Ledger {
         currency: '',
         origin: ORIGIN,
         source: undefined,
-        setting: undefined,
+        environment: undefined,
       }));
   }
 

@@ -40,7 +40,7 @@ interface EventRow {
   readonly origin: string;
   readonly path: string;
   readonly source: readonly string[];
-  readonly setting: readonly (string | number)[];
+  readonly environment: readonly (string | number)[];
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'footfall-query-site-'));
@@ -62,7 +62,7 @@ beforeAll(async () => {
   events = await store.query<EventRow>(
     `SELECT hex(id) AS id, partition, flushNumber, lower(hex(sessionId)) AS sessionId, deviceId, profileId, eventId, name,
       toUnixTimestamp64Milli(createdAt) AS createdAtMs, toUnixTimestamp64Milli(receivedAt) AS receivedAtMs,
-      revenue, currency, origin, path, ${texts(SOURCE_COLUMNS)} AS source, ${texts(ENVIRONMENT_COLUMNS)} AS setting
+      revenue, currency, origin, path, ${texts(SOURCE_COLUMNS)} AS source, ${texts(ENVIRONMENT_COLUMNS)} AS environment
      FROM events ORDER BY createdAt, id`,
   );
   const arrivals = events.filter(({ name }) => !isSynthetic(name)).map(arrivalOf);
@@ -108,7 +108,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
     entryPath: session.entry.path,
     exitOrigin: session.exit.origin,
     exitPath: session.exit.path,
-    texts: [...(session.entry.source as string[]), ...(session.entry.setting as string[])],
+    texts: [...(session.entry.source as string[]), ...(session.entry.environment as string[])],
   }));
   expect(expected).toHaveLength(filled.sessions);
   expect(stored).toEqual(expected.sort((a, b) => (a.id < b.id ? -1 : 1)));

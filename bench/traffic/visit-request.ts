@@ -1,9 +1,9 @@
-import type { Step, Visit } from '../../ingest/testing/visitors.ts';
+import type { ModelStep, ModelVisit } from '../../ingest/testing/visitors.ts';
 
 const ORIGIN = 'https://shop.example';
 
 /** The body that a visitor's browser, or a server on its behalf, would send for a step of a visit. */
-export function trackBody(visit: Visit, step: Step, isFirst: boolean): string {
+export function trackBody(visit: ModelVisit, step: ModelStep, isFirst: boolean): string {
   const properties = {
     ...step.properties,
     __path: ORIGIN + encodeURI(step.path),
@@ -15,6 +15,6 @@ export function trackBody(visit: Visit, step: Step, isFirst: boolean): string {
 }
 
 /** The headers of that request. */
-export function trackHeaders(visit: Visit): Record<string, string> {
+export function trackHeaders(visit: ModelVisit): Record<string, string> {
   return { 'service-client-ip': visit.address, 'user-agent': visit.userAgent };
 }

@@ -64,7 +64,7 @@ export class RateLimiter {
    * has begun.
    */
   addStored(stored: string, requests: number, window: number, nowMs: number): boolean {
-    this.forgetExpired(nowMs);
+    this.evictExpired(nowMs);
     if (window < this.#window - 1 || window > this.#window + 1) return false;
     this.#add(window < this.#window ? this.#previous : this.#current, stored, requests);
     return true;
@@ -76,7 +76,7 @@ export class RateLimiter {
   }
 
   /** Forgets the counts of expired windows. An owner that may count nothing for long calls it on a timer. */
-  forgetExpired(nowMs: number): void {
+  evictExpired(nowMs: number): void {
     const window = this.windowAt(nowMs);
     if (window === this.#window) return;
     // A clock that was set back continues with the present counts: no key gets more, and none is rejected for longer
@@ -92,7 +92,7 @@ export class RateLimiter {
   #judge(stored: string, nowMs: number, taking: 0 | 1): Allowance | undefined {
     const { requestsMax, windowMs } = this.#limit;
     if (requestsMax === 0) return undefined;
-    this.forgetExpired(nowMs);
+    this.evictExpired(nowMs);
     const previous = this.#previous.get(stored) ?? 0;
     const current = this.#current.get(stored) ?? 0;
     const elapsedMs = Math.floor(nowMs) - this.#window * windowMs;

@@ -53,9 +53,9 @@ export class SecretGuard {
   }
 
   /** Forgets clients and addresses without recent failures. The owner calls it on a timer. */
-  forgetExpired(nowMs: number): void {
-    this.#failuresByClient.forgetExpired(nowMs);
-    this.#failuresByAddress.forgetExpired(nowMs);
+  evictExpired(nowMs: number): void {
+    this.#failuresByClient.evictExpired(nowMs);
+    this.#failuresByAddress.evictExpired(nowMs);
   }
 
   async #verifyNew(client: Client, secret: string, address: string): Promise<SecretVerdict> {

@@ -51,7 +51,7 @@ export class SharedRateLimiter {
   readonly #failedSends: Counter;
   readonly #stopListening: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** Of this window and the one before, the earlier first. */
+  /** The counts of this window and of the one before, the earlier first. */
   #unsent: Unsent[] = [];
   #exchangesToSkip = 0;
 
@@ -95,7 +95,7 @@ export class SharedRateLimiter {
   /** Sends what has not been sent yet, if the bus is there. A timer calls it every `exchangeMs`. */
   exchange(): void {
     const nowMs = this.#clock.nowMs();
-    this.#limiter.forgetExpired(nowMs);
+    this.#limiter.evictExpired(nowMs);
     const window = this.#limiter.windowAt(nowMs);
     this.#unsent = this.#unsent.filter((unsent) => unsent.window >= window - 1);
     if (!this.#bus.connected) {

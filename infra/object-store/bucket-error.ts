@@ -15,7 +15,7 @@ export const BUCKET_FAILURES = [
 export type BucketFailure = (typeof BUCKET_FAILURES)[number];
 
 interface BucketErrorOptions extends ErrorOptions {
-  /** Of the answer; absent when there was none. */
+  /** The status of the answer; absent when there was none. */
   readonly status?: number | undefined;
   /** The service's own error code, such as `NoSuchBucket`, or the system's, such as `ECONNREFUSED`. */
   readonly code?: string | undefined;

@@ -10,7 +10,7 @@ import { freePort, greetsAsNats } from '../launch/ports.mjs';
 export interface NatsServer {
   readonly url: string;
   readonly port: number;
-  /** Of the current process; different after `restart`. */
+  /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
   readonly version: string;
   /** Sends SIGKILL; unwritten data is lost. Resolves when the process is gone. */

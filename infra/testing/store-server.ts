@@ -17,7 +17,7 @@ export interface StoreServerOptions {
 export interface StoreServer {
   /** Without user and password. */
   readonly url: string;
-  /** Of the current process; different after `restart`. */
+  /** The id of the present process, which changes with `restart`. */
   readonly pid: number;
   /** Sends SIGKILL. Resolves when the process is gone. */
   kill(): Promise<void>;

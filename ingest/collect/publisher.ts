@@ -15,19 +15,19 @@ import type { PublishReject } from '../request/reject.ts';
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 /**
- * Under load messages go out at this distance, all partitions in one turn: the connection then writes once for all of
- * them, and each message holds more. It costs a request some milliseconds under load, and
- * spares bus and processor a good part of their messages (bench/README.md).
+ * The distance between two sends under load. All partitions are sent together, so that the connection writes once for
+ * all of them and each message holds more. It costs a request a few milliseconds under load and saves bus and processor
+ * many messages (bench/README.md).
  */
 const PACE_MS = 5;
-/** Values in the last turn, or since, that count as load. */
+/** This many values, since the last send or in it, count as load. */
 const LOAD_VALUES = 16;
-/** Writers kept per partition: one for the message under way, one for the next. */
+/** Spare writers per partition: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
-/** Who waits for a value to be durable. */
+/** Waits until a value is durable. */
 export interface PublishWaiter {
-  /** Called once: with undefined when the value is durable, else with why it is not known to be. */
+  /** Called once: with undefined when the value is durable, else with the reason why that is not known. */
   published(reject: PublishReject | undefined): void;
 }
 
@@ -37,23 +37,23 @@ interface Message {
   readonly deadlineMs: number;
 }
 
-interface Lane {
+interface PartitionQueue {
   readonly subject: string;
   readonly spareWriters: RowBinaryWriter[];
-  /** Full messages that wait for their turn. */
+  /** Full messages that wait to be sent. */
   readonly full: Message[];
-  /** The message that values are being added to. */
+  /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
-  /** Numbers the messages of this partition; never goes back, whatever becomes of a message. */
+  /** Numbers the partition's messages. It never goes back, whatever happens to a message. */
   sequence: number;
 }
 
-/** What a publisher carries, and where to. */
+/** What a publisher publishes, and on which subjects. */
 export interface Cargo<Value> {
-  /** Events or updates of records; part of the names of metrics. */
+  /** Events or updates of entities; part of the metrics' names. */
   readonly name: 'events' | 'records';
-  /** Appends one value, its length in front. */
+  /** Appends one value, preceded by its length. */
   readonly encode: (writer: RowBinaryWriter, value: Value) => void;
   readonly bytesMax: number;
   readonly subjectOf: (partition: number) => string;
@@ -73,32 +73,32 @@ export interface PublisherOptions<Value> {
 }
 
 /**
- * Group commit. One message is under way per partition; values that arrive meanwhile are encoded at once into the
- * next one. Without load a value goes at the end of the event loop's turn; under load one fsync carries hundreds.
+ * Group commit. Each partition has one message in flight; values that arrive meanwhile are encoded into the next one.
+ * Without load, a value is sent at the end of the event loop's iteration; under load, one fsync covers hundreds.
  *
- * A message is sent again, byte for byte, until the bus confirms it or its time is over. Its number is never given to
- * other bytes, so that the processor can tell a repeat for ever.
+ * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
+ * other bytes, so that the processor recognizes a repeat for ever.
  */
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
   readonly #publisherId = randomBytes(8).readBigUInt64LE();
-  readonly #lanes: readonly Lane[];
+  readonly #queues: readonly PartitionQueue[];
   readonly #values: Counter;
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #seconds: Histogram;
   #inFlightBytes = 0;
-  #turnScheduled = false;
-  #valuesSinceTurn = 0;
-  #valuesInTurn = 0;
+  #sendScheduled = false;
+  #valuesSinceSend = 0;
+  #valuesInLastSend = 0;
   #draining = false;
-  /** A message's time ran out, and none was confirmed since. */
+  /** A message ran out of time, and none has been confirmed since. */
   #failing = false;
   #idle: (() => void) | undefined;
 
   constructor(options: PublisherOptions<Value>) {
     this.#options = options;
-    this.#lanes = Array.from({ length: options.partitions }, (_, partition) => ({
+    this.#queues = Array.from({ length: options.partitions }, (_, partition) => ({
       subject: options.cargo.subjectOf(partition),
       spareWriters: [],
       full: [],
@@ -107,54 +107,52 @@ export class Publisher<Value> {
       sequence: 0,
     }));
     const { metrics, cargo } = options;
-    // Events are what a collector is there for: their series have no name of their own.
+    const content = cargo.name === 'events' ? 'events' : 'entity updates';
+    // Events are the collector's main output, so their metrics carry no extra name.
     const prefix = cargo.name === 'events' ? 'ingest' : `ingest_${cargo.name}`;
     this.#values = metrics.counter(
       `${prefix}_${cargo.name === 'events' ? 'events_' : ''}published_total`,
-      `${cargo.name} that became durable`,
+      `${content} stored durably`,
     );
     this.#messages = metrics.counter(
       `${prefix}_messages_published_total`,
-      `groups of ${cargo.name} that became durable`,
+      `messages of ${content} stored durably`,
     );
-    this.#retries = metrics.counter(
-      `${prefix}_publish_retries_total`,
-      `messages of ${cargo.name} sent again`,
-    );
+    this.#retries = metrics.counter(`${prefix}_publish_retries_total`, `messages of ${content} sent again`);
     this.#seconds = metrics.seconds(
       `${prefix}_publish_seconds`,
-      `time until the bus confirmed a message of ${cargo.name}`,
+      `time until the bus confirmed a message of ${content}`,
     );
     const bytes = () => this.#inFlightBytes;
-    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${cargo.name} that wait for the bus`, {}, bytes);
+    metrics.gaugeOf(`${prefix}_in_flight_bytes`, `bytes of ${content} that wait for the bus`, {}, bytes);
   }
 
-  /** Why no value can be taken now; to be asked before `add`. */
-  reject(): PublishReject | undefined {
+  /** Why no value can be accepted now. Check it before `add`. */
+  rejectReason(): PublishReject | undefined {
     if (this.#draining) return 'draining';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
-    // A short loss is waited out; after a long one it is kinder to say so at once.
+    // A short outage is waited out. During a long one, callers get an error at once.
     if (this.#failing && !this.#options.bus.connected) return 'bus-away';
     return undefined;
   }
 
   /** Encodes `value` into its partition's next message. */
   add(partition: number, value: Value, waiter: PublishWaiter): void {
-    const lane = this.#lanes[partition];
-    if (lane === undefined) throw new Error(`no partition ${partition}`);
-    lane.open ??= this.#begin(lane);
-    const { writer } = lane.open;
+    const queue = this.#queues[partition];
+    if (queue === undefined) throw new Error(`no partition ${partition}`);
+    queue.open ??= this.#begin(queue);
+    const { writer } = queue.open;
     const start = writer.length;
     this.#options.cargo.encode(writer, value);
     this.#inFlightBytes += writer.length - start;
-    if (writer.length > this.#options.messageBytesMax && lane.open.waiters.length > 0)
-      lane.open = this.#split(lane, lane.open, start);
-    lane.open.waiters.push(waiter);
-    this.#valuesSinceTurn += 1;
-    if (!lane.sending) this.#scheduleTurn();
+    if (writer.length > this.#options.messageBytesMax && queue.open.waiters.length > 0)
+      queue.open = this.#split(queue, queue.open, start);
+    queue.open.waiters.push(waiter);
+    this.#valuesSinceSend += 1;
+    if (!queue.sending) this.#scheduleSend();
   }
 
-  /** Resolves when every value taken so far was confirmed or given up; none is taken any more. */
+  /** Resolves when every accepted value was confirmed or given up. From now on no value is accepted. */
   async drain(): Promise<void> {
     this.#draining = true;
     if (this.#isIdle()) return;
@@ -163,58 +161,58 @@ export class Publisher<Value> {
     });
   }
 
-  #begin(lane: Lane): Message {
+  #begin(queue: PartitionQueue): Message {
     const nowMs = this.#options.clock.nowMs();
-    // One value may be larger than a message should be; it then travels alone.
+    // A single value may exceed the message limit; it then travels alone.
     const writer =
-      lane.spareWriters.pop() ??
+      queue.spareWriters.pop() ??
       new RowBinaryWriter(this.#options.messageBytesMax + 2 * this.#options.cargo.bytesMax);
-    lane.sequence += 1;
+    queue.sequence += 1;
     beginMessage(writer, {
       publisherId: this.#publisherId,
-      publisherSequence: lane.sequence,
+      publisherSequence: queue.sequence,
       sentAtMs: nowMs,
     });
     return { writer, waiters: [], deadlineMs: nowMs + this.#options.timeoutMs };
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
-  #split(lane: Lane, message: Message, start: number): Message {
-    const next = this.#begin(lane);
+  #split(queue: PartitionQueue, message: Message, start: number): Message {
+    const next = this.#begin(queue);
     next.writer.raw(message.writer.bytes(), start);
     message.writer.truncate(start);
-    lane.full.push(message);
+    queue.full.push(message);
     return next;
   }
 
-  #scheduleTurn(): void {
-    if (this.#turnScheduled) return;
-    this.#turnScheduled = true;
-    const isLoaded = this.#valuesSinceTurn >= LOAD_VALUES || this.#valuesInTurn >= LOAD_VALUES;
+  #scheduleSend(): void {
+    if (this.#sendScheduled) return;
+    this.#sendScheduled = true;
+    const isLoaded = this.#valuesSinceSend >= LOAD_VALUES || this.#valuesInLastSend >= LOAD_VALUES;
     if (isLoaded) setTimeout(this.#sendAll, PACE_MS);
     else setImmediate(this.#sendAll);
   }
 
   readonly #sendAll = (): void => {
-    this.#turnScheduled = false;
-    this.#valuesInTurn = this.#valuesSinceTurn;
-    this.#valuesSinceTurn = 0;
-    for (const lane of this.#lanes) {
-      const message = lane.sending ? undefined : (lane.full.shift() ?? lane.open);
+    this.#sendScheduled = false;
+    this.#valuesInLastSend = this.#valuesSinceSend;
+    this.#valuesSinceSend = 0;
+    for (const queue of this.#queues) {
+      const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
       if (message === undefined) continue;
-      if (message === lane.open) lane.open = undefined;
-      lane.sending = true;
-      void this.#send(lane, message); // Cannot reject.
+      if (message === queue.open) queue.open = undefined;
+      queue.sending = true;
+      void this.#send(queue, message); // Cannot reject.
     }
   };
 
-  async #send(lane: Lane, message: Message): Promise<void> {
+  async #send(queue: PartitionQueue, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
-    const reject = await this.#publish(lane.subject, message);
+    const reject = await this.#publish(queue.subject, message);
     if (reject === undefined) this.#options.crashPoint('publish:before-ack');
-    lane.sending = false;
-    if (lane.open !== undefined || lane.full.length > 0) this.#scheduleTurn();
-    this.#settle(lane, message, reject);
+    queue.sending = false;
+    if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend();
+    this.#finish(queue, message, reject);
     if (this.#isIdle()) this.#idle?.();
   }
 
@@ -240,26 +238,28 @@ export class Publisher<Value> {
   }
 
   #fail(subject: string, timeoutMs: number): PublishReject {
-    if (!this.#failing) this.#options.log.error({ subject, timeoutMs }, 'the bus does not confirm; refusing');
+    if (!this.#failing) this.#options.log.error({ subject, timeoutMs }, 'the bus confirms no messages');
     this.#failing = true;
     return 'bus-away';
   }
 
-  #settle(lane: Lane, { writer, waiters }: Message, reject: PublishReject | undefined): void {
+  #finish(queue: PartitionQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (reject === undefined) {
       this.#messages.add();
       this.#values.add(waiters.length);
     }
-    // Bytes that were given up may still wait in the connection's buffer: their memory must not change any more.
-    if (reject !== 'bus-away' && lane.spareWriters.length < SPARE_WRITERS_MAX) {
+    // A message that was given up may still lie in the connection's buffer, so its memory must not be reused.
+    if (reject !== 'bus-away' && queue.spareWriters.length < SPARE_WRITERS_MAX) {
       writer.reset();
-      lane.spareWriters.push(writer);
+      queue.spareWriters.push(writer);
     }
     for (let index = 0; index < waiters.length; index += 1) waiters[index]?.published(reject);
   }
 
   #isIdle(): boolean {
-    return this.#lanes.every((lane) => !lane.sending && lane.open === undefined && lane.full.length === 0);
+    return this.#queues.every(
+      (queue) => !queue.sending && queue.open === undefined && queue.full.length === 0,
+    );
   }
 }

@@ -4,33 +4,41 @@ import { deleteKeys } from '../../infra/cache-keys.ts';
 const KNOWN_MAX = 100_000;
 const KNOWN_MS = 86_400_000;
 
-/** What the first event with an id was answered with. */
-export interface Answer {
+/** What the first event with an id was answered. */
+export interface TrackAnswer {
   readonly deviceId: string;
   readonly sessionId: string;
 }
 
-/** Somebody who sent an id that is on its way already. */
-export interface Follower {
-  /** Called once, with undefined when the first event was not stored. */
-  answered(answer: Answer | undefined): void;
+/** Waits for the answer to the event that had the same id first. */
+export interface AnswerWaiter {
+  /** Called once; with undefined when the first event was not stored. */
+  answered(answer: TrackAnswer | undefined): void;
 }
 
 /**
- * Event ids that passed this node within a day: a repeat gets the first one's answer and is not published. Beyond
- * `KNOWN_MAX` the oldest are forgotten; the partition's owner knows them still.
+ * The answers to events with an id of the last day, on this node: a repeat gets the first one's answer and is not
+ * published. Beyond `KNOWN_MAX` the oldest are evicted; the partition's owner still knows them.
  */
 export class RecentAnswers {
-  /** Ids whose first event is on its way; as many as there are open requests. */
-  readonly #pending = new Map<string, Follower[]>();
-  readonly #answers = new LRUCache<string, Answer & { readonly atMs: number }>({ max: KNOWN_MAX });
+  /** Ids whose first event is in progress; at most as many as there are open requests. */
+  readonly #pending = new Map<string, AnswerWaiter[]>();
+  readonly #answers = new LRUCache<string, TrackAnswer & { readonly atMs: number }>({ max: KNOWN_MAX });
 
-  /** The answer, `waits` when `follower` will get it later, or `first`: the caller goes ahead and calls `end`. */
-  begin(siteId: string, eventId: string, nowMs: number, follower: Follower): Answer | 'first' | 'waits' {
+  /**
+   * The known answer; `waits` when `waiter` gets it later; or `first`: the caller handles the event and then calls
+   * `end`.
+   */
+  begin(
+    siteId: string,
+    eventId: string,
+    nowMs: number,
+    waiter: AnswerWaiter,
+  ): TrackAnswer | 'first' | 'waits' {
     const key = keyOf(siteId, eventId);
-    const followers = this.#pending.get(key);
-    if (followers !== undefined) {
-      followers.push(follower);
+    const waiters = this.#pending.get(key);
+    if (waiters !== undefined) {
+      waiters.push(waiter);
       return 'waits';
     }
     const answer = this.#answers.get(key);
@@ -39,19 +47,19 @@ export class RecentAnswers {
     return 'first';
   }
 
-  /** Knows no answer of a site any more. */
+  /** Evicts a site's answers. */
   evictSite(siteId: string): void {
     deleteKeys(this.#answers, keyOf(siteId, ''));
   }
 
-  /** Ends what `begin` called the first; without an answer the id is free again. */
-  end(siteId: string, eventId: string, nowMs: number, answer: Answer | undefined): void {
+  /** Ends an event for which `begin` returned `first`. Without an answer, the id is free again. */
+  end(siteId: string, eventId: string, nowMs: number, answer: TrackAnswer | undefined): void {
     const key = keyOf(siteId, eventId);
-    const followers = this.#pending.get(key) ?? [];
+    const waiters = this.#pending.get(key) ?? [];
     this.#pending.delete(key);
     if (answer !== undefined)
       this.#answers.set(key, { deviceId: answer.deviceId, sessionId: answer.sessionId, atMs: nowMs });
-    for (const follower of followers) follower.answered(answer);
+    for (const waiter of waiters) waiter.answered(answer);
   }
 }
 

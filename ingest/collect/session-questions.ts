@@ -11,46 +11,47 @@ import {
   sessionLookupSubjectOf,
 } from '../session-lookup.ts';
 
-/** An owner that was silent is asked this often whether it is back; meanwhile nobody waits for it. */
+/** How often a silent owner is probed. Meanwhile no event waits for it. */
 const PROBE_EVERY_MS = 250;
-/** How long to wait before asking again when nobody listens. */
-const NOBODY_WAIT_MS = 50;
-/** Questions that wait in one lane at the most; what comes then is answered with silence. */
+/** The pause before another try when the partition has no owner. */
+const NO_RESPONDER_WAIT_MS = 50;
+/** Questions in one queue at most; further ones are not asked. */
 const WAITING_MAX = 50_000;
-/** Lanes of one partition: questions for an open session, and those for credit. */
-const LANES_EACH = 2;
+/** Each partition has two queues: one for open sessions, one for credit. */
+const QUEUES_PER_PARTITION = 2;
 
-/** Who asked; `candidate` tells its questions apart. An answer of undefined: the owner cannot be reached. */
-export interface Inquirer<Candidate> {
+/** Receives the answer; `candidate` tells its questions apart. Undefined means that the owner cannot be reached. */
+export interface AnswerListener<Candidate> {
   answered(candidate: Candidate, answer: SessionAnswer | undefined): void;
 }
 
-interface Asked {
+interface PendingQuestion {
   readonly question: SessionQuestion;
   answered(answer: SessionAnswer | undefined): void;
 }
 
-interface Lane {
+interface QuestionQueue {
   readonly partition: number;
-  waiting: Asked[];
+  waiting: PendingQuestion[];
   busy: boolean;
-  /** The owner did not answer, and is not known to be back. */
+  /** The owner did not answer and is not known to be back. */
   silent: boolean;
 }
 
 /**
- * Asks the owners of the partitions. One question is under way per partition; what comes meanwhile, or within one
- * turn of the event loop, goes together into the next. Answers therefore come in the order of the questions. Questions
- * for credit have a lane of their own, since the owner may have to look into the store for them: visitors who are
- * waiting for a page do not wait for that, nor does a store that is slow make the owner seem silent to them.
+ * Asks the owners of the partitions. One question per queue is in flight; devices that come meanwhile, or within one
+ * iteration of the event loop, share the next one, so that answers come in the order of the questions.
+ *
+ * Questions for credit have a queue of their own, because the owner may have to read the store for them. Page views do
+ * not wait for that, and a slow store does not make the owner look silent to them.
  */
 export class SessionQuestions {
   readonly #bus: Bus;
   readonly #timeoutMs: number;
-  readonly #lanes: readonly Lane[];
+  readonly #queues: readonly QuestionQueue[];
   #stopped = false;
   readonly #failures: Counter;
-  readonly #asked: Counter;
+  readonly #lookups: Counter;
 
   constructor(options: {
     readonly bus: Bus;
@@ -60,92 +61,101 @@ export class SessionQuestions {
   }) {
     this.#bus = options.bus;
     this.#timeoutMs = options.timeoutMs;
-    this.#lanes = Array.from({ length: options.partitions * LANES_EACH }, (_, index) => ({
-      partition: Math.floor(index / LANES_EACH),
+    this.#queues = Array.from({ length: options.partitions * QUEUES_PER_PARTITION }, (_, index) => ({
+      partition: Math.floor(index / QUEUES_PER_PARTITION),
       waiting: [],
       busy: false,
       silent: false,
     }));
-    this.#failures = options.metrics.counter('ingest_session_lookup_failures_total', 'owners not reached');
-    this.#asked = options.metrics.counter('ingest_session_lookups_total', 'grouped questions to owners');
+    this.#failures = options.metrics.counter(
+      'ingest_session_lookup_failures_total',
+      'session look-ups without an answer of the owner',
+    );
+    this.#lookups = options.metrics.counter(
+      'ingest_session_lookups_total',
+      'session look-ups sent to owners, for many devices each',
+    );
   }
 
-  /** False when the owner is not to be asked now; `inquirer.answered` is not called then. */
+  /** False when the owner cannot be asked now; `listener.answered` is not called then. */
   ask<Candidate>(
     partition: number,
     question: SessionQuestion,
-    inquirer: Inquirer<Candidate>,
+    listener: AnswerListener<Candidate>,
     candidate: Candidate,
   ): boolean {
-    const lane = this.#lanes[partition * LANES_EACH + (question.credit ? 1 : 0)];
-    if (lane === undefined || lane.silent) return false;
-    if (lane.waiting.length >= WAITING_MAX) return false;
-    lane.waiting.push({ question, answered: (answer) => inquirer.answered(candidate, answer) });
-    if (!lane.busy) {
-      lane.busy = true;
-      setImmediate(() => void this.#askAll(lane)); // Handles its failures.
+    const queue = this.#queues[partition * QUEUES_PER_PARTITION + (question.credit ? 1 : 0)];
+    if (queue === undefined || queue.silent) return false;
+    if (queue.waiting.length >= WAITING_MAX) return false;
+    queue.waiting.push({ question, answered: (answer) => listener.answered(candidate, answer) });
+    if (!queue.busy) {
+      queue.busy = true;
+      setImmediate(() => void this.#askAll(queue)); // Handles its own failures.
     }
     return true;
   }
 
-  async #askAll(lane: Lane): Promise<void> {
-    while (lane.waiting.length > 0) {
-      const group = lane.waiting.slice(0, SESSION_LOOKUP_MAX);
-      lane.waiting = lane.waiting.slice(SESSION_LOOKUP_MAX);
-      if (lane.silent) {
-        for (const asked of group) asked.answered(undefined);
+  async #askAll(queue: QuestionQueue): Promise<void> {
+    while (queue.waiting.length > 0) {
+      const group = queue.waiting.slice(0, SESSION_LOOKUP_MAX);
+      queue.waiting = queue.waiting.slice(SESSION_LOOKUP_MAX);
+      if (queue.silent) {
+        for (const pending of group) pending.answered(undefined);
         continue;
       }
-      const answers = await this.#askGroup(lane, group);
+      const answers = await this.#askGroup(queue, group);
       for (let index = 0; index < group.length; index += 1) group[index]?.answered(answers?.[index]);
     }
-    lane.busy = false;
+    queue.busy = false;
   }
 
-  /** A partition is without an owner while its processor starts again; that is worth a wait, within the limit. */
+  /** A partition has no owner while its processor restarts, so this waits, up to the time limit. */
   async #askPatiently(partition: number, bytes: Uint8Array): Promise<Uint8Array> {
-    for (let leftMs = this.#timeoutMs; ; leftMs -= NOBODY_WAIT_MS) {
+    for (let leftMs = this.#timeoutMs; ; leftMs -= NO_RESPONDER_WAIT_MS) {
       try {
         return await this.#bus.ask(sessionLookupSubjectOf(partition), bytes, leftMs);
       } catch (error) {
         const isGone = error instanceof BusError && error.reason === 'no-responders';
-        if (!isGone || leftMs <= NOBODY_WAIT_MS) throw error;
-        await wait(NOBODY_WAIT_MS);
+        if (!isGone || leftMs <= NO_RESPONDER_WAIT_MS) throw error;
+        await wait(NO_RESPONDER_WAIT_MS);
       }
     }
   }
 
-  /** Asks nothing until the owner answers that. */
-  async #probe(lane: Lane): Promise<void> {
+  /** Sends empty questions until the owner answers one. */
+  async #probe(queue: QuestionQueue): Promise<void> {
     const nothing = encodeSessionQuestions([]);
-    while (lane.silent && !this.#stopped) {
+    while (queue.silent && !this.#stopped) {
       await wait(PROBE_EVERY_MS, undefined, { ref: false });
       try {
-        const answer = await this.#bus.ask(sessionLookupSubjectOf(lane.partition), nothing, PROBE_EVERY_MS);
-        if (decodeSessionAnswers(answer) !== undefined) lane.silent = false;
+        const answer = await this.#bus.ask(sessionLookupSubjectOf(queue.partition), nothing, PROBE_EVERY_MS);
+        if (decodeSessionAnswers(answer) !== undefined) queue.silent = false;
       } catch {
-        // Still away.
+        // Still silent.
       }
     }
   }
 
-  /** Ends the probes. */
+  /** Stops the probes. */
   stop(): void {
     this.#stopped = true;
   }
 
-  async #askGroup(lane: Lane, group: readonly Asked[]): Promise<readonly SessionAnswer[] | undefined> {
-    this.#asked.add();
+  async #askGroup(
+    queue: QuestionQueue,
+    group: readonly PendingQuestion[],
+  ): Promise<readonly SessionAnswer[] | undefined> {
+    this.#lookups.add();
     try {
       const bytes = encodeSessionQuestions(group.map(({ question }) => question));
-      const answers = decodeSessionAnswers(await this.#askPatiently(lane.partition, bytes));
+      const answers = decodeSessionAnswers(await this.#askPatiently(queue.partition, bytes));
       if (answers?.length === group.length) return answers;
     } catch {
-      // Counted below; the event goes on with an id that every node derives.
+      // Counted below. The event goes on with an id that every node derives alike.
     }
     this.#failures.add();
-    lane.silent = true;
-    void this.#probe(lane); // Ends by itself, and counts its failures as nothing new.
+    queue.silent = true;
+    void this.#probe(queue); // Ends by itself; its failures are not counted again.
     return undefined;
   }
 }

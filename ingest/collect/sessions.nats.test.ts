@@ -49,87 +49,96 @@ afterEach(() => {
   questions.stop();
 });
 
-interface Asked {
+interface SessionCase {
   readonly device?: string;
   readonly earlier?: string;
   readonly atMs?: number;
   readonly eventId?: string;
   readonly credit?: boolean;
-  readonly onlyAsks?: boolean;
+  readonly readOnly?: boolean;
 }
 
-function seek({ device = 'd', earlier = '', atMs = NOW_MS, ...asked }: Asked) {
+function findSession({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: SessionCase) {
   return new Promise<FoundSession>((resolve) => {
-    const found = sessions.seek({
+    const found = sessions.find({
       siteId: 's',
       deviceId: device,
       earlierDeviceId: earlier,
       occurredAtMs: atMs,
-      eventId: asked.eventId ?? '',
-      credit: asked.credit ?? false,
-      onlyAsks: asked.onlyAsks ?? false,
+      eventId: more.eventId ?? '',
+      credit: more.credit ?? false,
+      readOnly: more.readOnly ?? false,
       found: resolve,
     });
     if (found !== undefined) resolve(found);
   });
 }
 
-test('a session is asked for once, then known up to the gap after its last event', async () => {
-  const { sessionId } = await seek({});
-  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
-  expect(await seek({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+test('a session is looked up once, then known until the gap after its last event', async () => {
+  const { sessionId } = await findSession({});
+  expect(await findSession({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({ kind: 'known', sessionId });
+  expect(await findSession({ atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({
+    kind: 'known',
+    sessionId,
+  });
   expect(owner.questions).toHaveLength(1);
-  expect(await seek({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
+  expect(await findSession({ atMs: NOW_MS + 3 * SESSION_GAP_MS + 1 })).toMatchObject({ kind: 'granted' });
 });
 
-test('a session that nobody touched here for the length of the gap is asked for again', async () => {
-  await seek({});
+test('a session without events on this node for the length of the gap is looked up again', async () => {
+  await findSession({});
   clock.advance(SESSION_GAP_MS);
-  expect((await seek({})).kind).not.toBe('known');
+  expect((await findSession({})).kind).not.toBe('known');
 });
 
-test('events of a new device that arrive together get one session, also out of order', async () => {
+test('concurrent events of a new device get one session, also out of order', async () => {
   const found = await Promise.all([
-    seek({ atMs: NOW_MS }),
-    seek({ atMs: NOW_MS + 25 * 60_000 }),
-    seek({ atMs: NOW_MS - 25 * 60_000 }),
+    findSession({ atMs: NOW_MS }),
+    findSession({ atMs: NOW_MS + 25 * 60_000 }),
+    findSession({ atMs: NOW_MS - 25 * 60_000 }),
   ]);
   expect(new Set(found.map(({ sessionId }) => sessionId)).size).toBe(1);
 });
 
-test('many devices are asked for in few questions', async () => {
-  await Promise.all(Array.from({ length: 500 }, (_, index) => seek({ device: `d${index}` })));
+test('many devices share few questions', async () => {
+  await Promise.all(Array.from({ length: 500 }, (_, index) => findSession({ device: `d${index}` })));
   expect(owner.questions).toHaveLength(500);
   expect(owner.groups.length).toBeLessThan(10);
 });
 
-test('the device of yesterday is kept while its session is open, and not longer', async () => {
+test('yesterday’s device is used while its session is open, and no longer', async () => {
   const grant = owner.answer;
   owner.answer = (question) =>
     question.deviceId === 'yesterday'
       ? { kind: 'open', sessionId: 'cd'.repeat(16), firstMs: NOW_MS - 60_000, lastMs: NOW_MS - 1_000 }
       : grant(question);
-  const asked = { device: 'today', earlier: 'yesterday' };
-  expect(await seek(asked)).toEqual({ kind: 'open', deviceId: 'yesterday', sessionId: 'cd'.repeat(16) });
-  expect(await seek(asked)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
+  const visitor = { device: 'today', earlier: 'yesterday' };
+  expect(await findSession(visitor)).toEqual({
+    kind: 'open',
+    deviceId: 'yesterday',
+    sessionId: 'cd'.repeat(16),
+  });
+  expect(await findSession(visitor)).toMatchObject({ kind: 'known', deviceId: 'yesterday' });
   owner.answer = grant;
-  expect(await seek({ ...asked, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({ deviceId: 'today' });
+  expect(await findSession({ ...visitor, atMs: NOW_MS + 2 * SESSION_GAP_MS })).toMatchObject({
+    deviceId: 'today',
+  });
 });
 
-test('asking alone leaves no trace', async () => {
-  await seek({ onlyAsks: true });
-  expect(await seek({})).toMatchObject({ kind: 'granted' });
+test('a read-only look-up leaves no trace', async () => {
+  await findSession({ readOnly: true });
+  expect(await findSession({})).toMatchObject({ kind: 'granted' });
 });
 
-test('a late event that joins an old session does not hide the one that goes on', async () => {
-  const { sessionId } = await seek({});
+test('a late event that joins an old session does not replace the current one', async () => {
+  const { sessionId } = await findSession({});
   const old = NOW_MS - 10 * SESSION_GAP_MS;
   owner.answer = () => ({ kind: 'open', sessionId: 'ef'.repeat(16), firstMs: old, lastMs: old });
-  expect(await seek({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
-  expect(await seek({})).toMatchObject({ kind: 'known', sessionId });
+  expect(await findSession({ atMs: old })).toMatchObject({ sessionId: 'ef'.repeat(16) });
+  expect(await findSession({})).toMatchObject({ kind: 'known', sessionId });
 });
 
-describe('what is paid late', () => {
+describe('late revenue', () => {
   const DAYS_AGO_MS = NOW_MS - 2 * 86_400_000;
   const ended = (sessionId: string, firstMs: number): SessionAnswer => ({
     kind: 'ended',
@@ -138,50 +147,53 @@ describe('what is paid late', () => {
     lastMs: firstMs + 60_000,
   });
 
-  test('is credited to the session that the owner says has ended, which is not remembered as an open one', async () => {
+  test('is credited to the ended session that the owner names, which is not remembered as open', async () => {
     const grant = owner.answer;
     owner.answer = (question) => (question.credit ? ended('ab', DAYS_AGO_MS) : grant(question));
     const found = { kind: 'ended', deviceId: 'd', sessionId: 'ab'.repeat(16) };
-    expect(await seek({ credit: true })).toEqual(found);
-    expect(await seek({})).toMatchObject({
+    expect(await findSession({ credit: true })).toEqual(found);
+    expect(await findSession({})).toMatchObject({
       kind: 'granted',
       sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
     });
     expect(owner.questions.map(({ credit }) => credit)).toEqual([true, false]);
   });
 
-  test('joins the session that goes on here, without a question', async () => {
-    const { sessionId } = await seek({});
-    expect(await seek({ credit: true })).toMatchObject({ kind: 'known', sessionId });
+  test('joins the current session of this node without a question', async () => {
+    const { sessionId } = await findSession({});
+    expect(await findSession({ credit: true })).toMatchObject({ kind: 'known', sessionId });
     expect(owner.questions).toHaveLength(1);
   });
 
-  test('joins a session of this node that begins soon after it, though the owner knows an ended one', async () => {
-    const { sessionId } = await seek({});
+  test('joins a session of this node that begins soon after it, although the owner names an ended one', async () => {
+    const { sessionId } = await findSession({});
     owner.answer = () => ended('ab', DAYS_AGO_MS);
-    expect(await seek({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({ kind: 'known', sessionId });
+    expect(await findSession({ credit: true, atMs: NOW_MS - 60_000 })).toMatchObject({
+      kind: 'known',
+      sessionId,
+    });
   });
 
-  test('goes to the open session before an ended one', async () => {
+  test('goes to an open session rather than an ended one', async () => {
     owner.answer = ({ deviceId }) =>
       deviceId === 'yesterday'
         ? ended('cd', DAYS_AGO_MS)
         : { kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS };
-    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+    expect(await findSession({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
       kind: 'open',
       deviceId: 'today',
     });
   });
 
-  test('goes to the later session of the devices of today and yesterday', async () => {
+  test('goes to the later session of today’s and yesterday’s device', async () => {
     owner.answer = ({ deviceId }) => ended(deviceId === 'early' ? 'ab' : 'cd', DAYS_AGO_MS + deviceId.length);
-    const asked = { credit: true, atMs: NOW_MS };
-    expect(await seek({ ...asked, device: 'early', earlier: 'yesterday' })).toEqual({
+    const late = { credit: true, atMs: NOW_MS };
+    expect(await findSession({ ...late, device: 'early', earlier: 'yesterday' })).toEqual({
       kind: 'ended',
       deviceId: 'yesterday',
       sessionId: 'cd'.repeat(16),
     });
-    expect(await seek({ ...asked, device: 'later today', earlier: 'early' })).toMatchObject({
+    expect(await findSession({ ...late, device: 'later today', earlier: 'early' })).toMatchObject({
       deviceId: 'later today',
     });
   });
@@ -190,7 +202,7 @@ describe('what is paid late', () => {
     const grant = owner.answer;
     owner.answer = (question) =>
       question.deviceId === 'yesterday' ? ended('cd', DAYS_AGO_MS) : grant(question);
-    expect(await seek({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
+    expect(await findSession({ device: 'today', earlier: 'yesterday', credit: true })).toMatchObject({
       kind: 'ended',
       deviceId: 'yesterday',
     });
@@ -198,14 +210,14 @@ describe('what is paid late', () => {
 
   test('gets the derived id while the owner is silent', async () => {
     owner.stop();
-    expect(await seek({ credit: true })).toEqual({
+    expect(await findSession({ credit: true })).toEqual({
       kind: 'derived',
       deviceId: 'd',
       sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
     });
   });
 
-  test('is looked up in a lane of its own: who waits for a page does not wait for the store', async () => {
+  test('is looked up in a queue of its own, so that page views do not wait for the store', async () => {
     owner.stop();
     let answerLate: () => void = () => {};
     const late = new Promise<void>((resolve) => {
@@ -214,32 +226,32 @@ describe('what is paid late', () => {
     const partition = partitionOf('s', 'd', PARTITIONS);
     const stop = bus.answer(sessionLookupSubjectOf(partition), {
       reply: async (bytes) => {
-        const asked = decodeSessionQuestions(bytes);
-        if (asked.some(({ credit }) => credit)) await late;
-        return encodeSessionAnswers(asked.map((question) => owner.answer(question)));
+        const questions = decodeSessionQuestions(bytes);
+        if (questions.some(({ credit }) => credit)) await late;
+        return encodeSessionAnswers(questions.map((question) => owner.answer(question)));
       },
       unavailable: encodeSessionsUnavailable,
     });
-    const paid = seek({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
-    expect(await seek({})).toMatchObject({ kind: 'granted' });
+    const paid = findSession({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
+    expect(await findSession({})).toMatchObject({ kind: 'granted' });
     answerLate();
     expect(await paid).toMatchObject({ kind: 'granted' });
     stop();
   });
 });
 
-test('an id is derived while the owner is silent, and its word counts again when it is back', async () => {
+test('an id is derived while the owner is silent, and the owner decides again when it is back', async () => {
   owner.stop();
   const derived = sessionIdOf('s', 'd', NOW_MS, NOW_MS);
-  expect(await seek({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
-  expect(await seek({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
+  expect(await findSession({})).toEqual({ kind: 'derived', deviceId: 'd', sessionId: derived });
+  expect(await findSession({ atMs: NOW_MS + SESSION_GAP_MS })).toMatchObject({
     kind: 'derived',
     sessionId: derived,
   });
   owner = startOwner(bus, PARTITIONS);
   owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
   await expect
-    .poll(() => seek({}), { timeout: 10_000 })
+    .poll(() => findSession({}), { timeout: 10_000 })
     .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
 });
 
@@ -248,33 +260,39 @@ test.each([
   ['answers in a version of its own', Uint8Array.of(99, 0, 0, 0, 0)],
   ['answers with garbage', Buffer.from('garbage')],
   ['answers other questions', encodeSessionAnswers([])],
-])('an id is derived at once while the owner %s, and its word counts again afterwards', async (_, answer) => {
-  owner.stop();
-  const partition = partitionOf('s', 'd', PARTITIONS);
-  const stop = bus.answer(sessionLookupSubjectOf(partition), {
-    reply: () => answer,
-    unavailable: encodeSessionsUnavailable,
-  });
-  expect(await seek({})).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS) });
-  stop();
-  owner = startOwner(bus, PARTITIONS);
-  owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
-  await expect
-    .poll(() => seek({}), { timeout: 10_000 })
-    .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
-});
+])(
+  'an id is derived at once while the owner %s, and the owner decides again afterwards',
+  async (_, answer) => {
+    owner.stop();
+    const partition = partitionOf('s', 'd', PARTITIONS);
+    const stop = bus.answer(sessionLookupSubjectOf(partition), {
+      reply: () => answer,
+      unavailable: encodeSessionsUnavailable,
+    });
+    expect(await findSession({})).toMatchObject({
+      kind: 'derived',
+      sessionId: sessionIdOf('s', 'd', NOW_MS, NOW_MS),
+    });
+    stop();
+    owner = startOwner(bus, PARTITIONS);
+    owner.answer = () => ({ kind: 'open', sessionId: 'ab'.repeat(16), firstMs: NOW_MS, lastMs: NOW_MS });
+    await expect
+      .poll(() => findSession({}), { timeout: 10_000 })
+      .toMatchObject({ kind: 'open', sessionId: 'ab'.repeat(16) });
+  },
+);
 
-test('an id is derived from when the event came, however long the owner was waited for', async () => {
+test('an id is derived from the arrival of the event, however long the owner was waited for', async () => {
   owner.stop();
   clock.advance(SESSION_GAP_MS - 1);
   const atMs = clock.nowMs();
-  const found = seek({ atMs });
+  const found = findSession({ atMs });
   clock.advance(1);
   expect(await found).toMatchObject({ kind: 'derived', sessionId: sessionIdOf('s', 'd', atMs, atMs) });
 });
 
-test('a session whose event was not stored is unlearned', async () => {
-  const found = await seek({});
-  sessions.forget('s', found);
-  expect((await seek({})).kind).toBe('granted');
+test('a session whose event was not stored is evicted', async () => {
+  const found = await findSession({});
+  sessions.evict('s', found);
+  expect((await findSession({})).kind).toBe('granted');
 });

@@ -4,11 +4,11 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
-import type { Inquirer, SessionQuestions } from './session-questions.ts';
+import type { AnswerListener, SessionQuestions } from './session-questions.ts';
 
 /**
- * How a session was found; `derived` is the only one that may turn out not to be the stored one. `ended`: no session
- * reaches the event, and this is the device's latest; only a seeker who asks for credit hears it.
+ * How a session was found. Only a `derived` id may differ from the stored one. `ended`: no session reaches the event,
+ * and this is the device's latest; only a request for credit gets it.
  */
 export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
 
@@ -19,21 +19,21 @@ export interface FoundSession {
   readonly sessionId: string;
 }
 
-/** Somebody who needs a session. */
-export interface SessionSeeker {
+/** Asks for the session of an event, or of a visitor. */
+export interface SessionRequest {
   readonly siteId: string;
-  /** The device under today's salt, or the one that was named. Empty: none. */
+  /** The device under today's salt, or the one that the request names; empty when there is none. */
   readonly deviceId: string;
-  /** The same visitor under yesterday's salt; empty when there is no such candidate. */
+  /** The same visitor under yesterday's salt; empty when that cannot apply. */
   readonly earlierDeviceId: string;
   readonly occurredAtMs: number;
   /** Empty when the event has none. */
   readonly eventId: string;
-  /** True for what is paid late: a session that has ended will do, where none reaches the event. */
+  /** True for revenue: when no session reaches the event, one that has ended will do. */
   readonly credit: boolean;
-  /** True when no event follows: nothing is noted down. */
-  readonly onlyAsks: boolean;
-  /** Called once, unless `seek` returned the session. */
+  /** True when no event follows, so that nothing is remembered. */
+  readonly readOnly: boolean;
+  /** Called once, unless `find` returned the session. */
   found(session: FoundSession): void;
 }
 
@@ -41,22 +41,22 @@ interface KnownSession {
   readonly sessionId: string;
   firstMs: number;
   lastMs: number;
-  /** When an event of it passed here, by our clock. */
+  /** When an event of it last passed this node, by this node's clock. */
   touchedMs: number;
-  /** False for a derived id: it serves only while the owner cannot be asked. */
+  /** False for a derived id, which is used only while the owner cannot be asked. */
   readonly certain: boolean;
 }
 
 /**
- * Finds the session of an event, exactly as it will be stored.
+ * Finds the session of an event exactly as it will be stored.
  *
  *        firstMs        lastMs        lastMs + gap
  *     ─────┼──────────────┼────────────────┼─────▶ event time
  *          └─ certain: no look-up ─────────┘
  *
- * What lies outside of that, and every event with an id that may have been recorded before, is asked of the owner of
- * the device's partition. Just after midnight a visitor has two devices; the one of yesterday is kept while its
- * session is open, and is credited with what is paid late when its session is the latest.
+ * Everything outside that range, and every event whose id may have been recorded before, is asked of the owner of the
+ * device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
+ * it is credited with late revenue when its session is the latest.
  */
 export class Sessions {
   readonly #known: LRUCache<string, KnownSession>;
@@ -78,108 +78,110 @@ export class Sessions {
     this.#clock = options.clock;
     this.#found = options.metrics.reasons(
       'ingest_sessions_found_total',
-      'sessions by how they were found',
+      'sessions found, by kind',
       FOUND_KINDS,
     );
   }
 
-  /** The session, if it can be told at once; otherwise undefined, and `seeker.found` is called later. */
-  seek(seeker: SessionSeeker): FoundSession | undefined {
-    if (seeker.eventId === '') {
-      const known = this.#certain(seeker, this.#clock.nowMs());
+  /** The session if it is known at once; otherwise undefined, and `request.found` is called later. */
+  find(request: SessionRequest): FoundSession | undefined {
+    if (request.eventId === '') {
+      const known = this.#certain(request, this.#clock.nowMs());
       if (known !== undefined) return this.#count(known);
-      if (seeker.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
+      if (request.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
-    const inquiry = new Inquiry(seeker, this.#clock.nowMs(), (done) => seeker.found(this.#resolve(done)));
-    const asked = this.#ask(inquiry, seeker.deviceId, 'current') + this.#askEarlier(inquiry);
-    if (asked === 0) return this.#resolve(inquiry);
-    inquiry.outstanding = asked;
+    const pending = new PendingRequest(request, this.#clock.nowMs(), (done) =>
+      request.found(this.#resolve(done)),
+    );
+    const questionCount = this.#ask(pending, request.deviceId, 'current') + this.#askEarlier(pending);
+    if (questionCount === 0) return this.#resolve(pending);
+    pending.outstanding = questionCount;
     return undefined;
   }
 
-  /** Unlearns a session whose event was not stored after all. */
-  forget(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
+  /** Evicts a session whose event was not stored. */
+  evict(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
     const key = keyOf(siteId, deviceId);
     if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
   }
 
-  /** Knows nothing of a site any more. */
+  /** Evicts a site's sessions. */
   evictSite(siteId: string): void {
     deleteKeys(this.#known, keyOf(siteId, ''));
   }
 
-  /** Asks nobody any more. */
+  /** Stops asking owners. */
   stop(): void {
     this.#questions.stop();
   }
 
-  #askEarlier(inquiry: Inquiry): number {
-    const { earlierDeviceId } = inquiry.seeker;
-    return earlierDeviceId === '' ? 0 : this.#ask(inquiry, earlierDeviceId, 'earlier');
+  #askEarlier(pending: PendingRequest): number {
+    const { earlierDeviceId } = pending.request;
+    return earlierDeviceId === '' ? 0 : this.#ask(pending, earlierDeviceId, 'earlier');
   }
 
-  #ask(inquiry: Inquiry, deviceId: string, candidate: Candidate): number {
-    const { siteId, eventId, occurredAtMs, credit } = inquiry.seeker;
+  #ask(pending: PendingRequest, deviceId: string, candidate: Candidate): number {
+    const { siteId, eventId, occurredAtMs, credit } = pending.request;
     const partition = partitionOf(siteId, deviceId || eventId, this.#partitions);
     const question = { projectId: siteId, deviceId, occurredAtMs, eventId, credit };
-    return this.#questions.ask(partition, question, inquiry, candidate) ? 1 : 0;
+    return this.#questions.ask(partition, question, pending, candidate) ? 1 : 0;
   }
 
-  #resolve({ seeker, askedAtMs, current, earlier }: Inquiry): FoundSession {
-    const { deviceId, earlierDeviceId } = seeker;
+  #resolve({ request, askedAtMs, current, earlier }: PendingRequest): FoundSession {
+    const { deviceId, earlierDeviceId } = request;
     if (current?.kind === 'repeat')
       return this.#count({ kind: 'repeat', deviceId, sessionId: current.sessionId });
     if (earlier?.kind === 'repeat')
       return this.#count({ kind: 'repeat', deviceId: earlierDeviceId, sessionId: earlier.sessionId });
     if (deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     const nowMs = this.#clock.nowMs();
-    // What passed here since the question was asked is newer than the answer.
-    const known = this.#certain(seeker, nowMs);
+    // An event that passed here after the question was sent is newer than the answer.
+    const known = this.#certain(request, nowMs);
     if (known !== undefined) return this.#count(known);
-    if (earlier?.kind === 'open') return this.#count(this.#join(seeker, earlierDeviceId, earlier, nowMs));
-    if (current?.kind === 'open') return this.#count(this.#join(seeker, deviceId, current, nowMs));
-    const ended = latestEnded(seeker, current, earlier);
-    if (ended !== undefined && this.#joinable(seeker, current, nowMs) === undefined)
+    if (earlier?.kind === 'open') return this.#count(this.#join(request, earlierDeviceId, earlier, nowMs));
+    if (current?.kind === 'open') return this.#count(this.#join(request, deviceId, current, nowMs));
+    const ended = latestEnded(request, current, earlier);
+    if (ended !== undefined && this.#joinable(request, current, nowMs) === undefined)
       return this.#count(ended);
-    return this.#count(this.#begin(seeker, current, { askedAtMs, nowMs }));
+    return this.#count(this.#begin(request, current, { askedAtMs, nowMs }));
   }
 
-  /** A session that this node is sure of, extended by the seeker's event. */
-  #certain(seeker: SessionSeeker, nowMs: number): FoundSession | undefined {
+  /** A session that this node is certain of, extended by the request's event. */
+  #certain(request: SessionRequest, nowMs: number): FoundSession | undefined {
     return (
-      this.#extend(seeker, seeker.deviceId, nowMs) ??
-      (seeker.earlierDeviceId === '' ? undefined : this.#extend(seeker, seeker.earlierDeviceId, nowMs))
+      this.#extend(request, request.deviceId, nowMs) ??
+      (request.earlierDeviceId === '' ? undefined : this.#extend(request, request.earlierDeviceId, nowMs))
     );
   }
 
-  #extend(seeker: SessionSeeker, deviceId: string, nowMs: number): FoundSession | undefined {
-    const known = this.#known.get(keyOf(seeker.siteId, deviceId));
+  #extend(request: SessionRequest, deviceId: string, nowMs: number): FoundSession | undefined {
+    const known = this.#known.get(keyOf(request.siteId, deviceId));
     if (known === undefined || !known.certain || nowMs - known.touchedMs >= SESSION_GAP_MS) return undefined;
-    const { occurredAtMs } = seeker;
+    const { occurredAtMs } = request;
     if (occurredAtMs < known.firstMs || occurredAtMs > known.lastMs + SESSION_GAP_MS) return undefined;
-    if (!seeker.onlyAsks) {
+    if (!request.readOnly) {
       if (occurredAtMs > known.lastMs) known.lastMs = occurredAtMs;
       known.touchedMs = nowMs;
     }
     return { kind: 'known', deviceId, sessionId: known.sessionId };
   }
 
-  /** Joins a session that the owner says is open. */
-  #join(seeker: SessionSeeker, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
+  /** Joins a session that the owner reports as open. */
+  #join(request: SessionRequest, deviceId: string, answer: SessionAnswer, nowMs: number): FoundSession {
     const { sessionId } = answer;
-    this.#note(seeker, deviceId, {
+    this.#note(request, deviceId, {
       sessionId,
-      firstMs: Math.min(answer.firstMs, seeker.occurredAtMs),
-      lastMs: Math.max(answer.lastMs, seeker.occurredAtMs),
+      firstMs: Math.min(answer.firstMs, request.occurredAtMs),
+      lastMs: Math.max(answer.lastMs, request.occurredAtMs),
       touchedMs: nowMs,
       certain: true,
     });
     return { kind: 'open', deviceId, sessionId };
   }
 
-  /** A session of this node that the event joins, though the owner does not say so. */
+  /** A session of this node that the event joins although the owner does not report it. */
   #joinable(
-    { siteId, deviceId, occurredAtMs }: SessionSeeker,
+    { siteId, deviceId, occurredAtMs }: SessionRequest,
     answer: SessionAnswer | undefined,
     nowMs: number,
   ): KnownSession | undefined {
@@ -188,17 +190,17 @@ export class Sessions {
     return isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined }) ? known : undefined;
   }
 
-  /** Opens a session with the id that the owner grants, or with the one that every node derives without it. */
+  /** Opens a session with the id that the owner grants, or with the derived id when the owner is silent. */
   #begin(
-    seeker: SessionSeeker,
+    request: SessionRequest,
     answer: SessionAnswer | undefined,
     { askedAtMs, nowMs }: { readonly askedAtMs: number; readonly nowMs: number },
   ): FoundSession {
-    const { siteId, deviceId, occurredAtMs } = seeker;
-    const known = this.#joinable(seeker, answer, nowMs);
+    const { siteId, deviceId, occurredAtMs } = request;
+    const known = this.#joinable(request, answer, nowMs);
     if (known !== undefined) {
-      // An event that came late belongs to the session that begins soon after it and is on its way to the owner.
-      if (!seeker.onlyAsks) {
+      // A late event belongs to the session that begins soon after it and is still on its way to the owner.
+      if (!request.readOnly) {
         known.firstMs = Math.min(known.firstMs, occurredAtMs);
         known.lastMs = Math.max(known.lastMs, occurredAtMs);
         known.touchedMs = nowMs;
@@ -208,15 +210,15 @@ export class Sessions {
     const sessionId = answer?.sessionId ?? sessionIdOf(siteId, deviceId, occurredAtMs, askedAtMs);
     const certain = answer !== undefined;
     const times = { firstMs: occurredAtMs, lastMs: occurredAtMs, touchedMs: nowMs };
-    this.#note(seeker, deviceId, { sessionId, ...times, certain });
+    this.#note(request, deviceId, { sessionId, ...times, certain });
     return { kind: certain ? 'granted' : 'derived', deviceId, sessionId };
   }
 
-  #note({ siteId, onlyAsks }: SessionSeeker, deviceId: string, session: KnownSession): void {
-    if (onlyAsks) return;
+  #note({ siteId, readOnly }: SessionRequest, deviceId: string, session: KnownSession): void {
+    if (readOnly) return;
     const key = keyOf(siteId, deviceId);
     const current = this.#known.peek(key);
-    // An old session that a late event joined must not hide the one that goes on.
+    // An old session that a late event joined must not replace the current one.
     if (current === undefined || !current.certain || current.lastMs <= session.lastMs)
       this.#known.set(key, session);
   }
@@ -229,21 +231,24 @@ export class Sessions {
 
 type Candidate = 'current' | 'earlier';
 
-/** The one or two questions of one seeker; done when every answer is there. An answer of undefined is a silence. */
-class Inquiry implements Inquirer<Candidate> {
-  readonly seeker: SessionSeeker;
+/**
+ * The one or two questions of a request; done when both are answered. An answer of undefined means that the owner was
+ * silent.
+ */
+class PendingRequest implements AnswerListener<Candidate> {
+  readonly request: SessionRequest;
   /**
-   * When the event came, by our clock. What is derived goes by it and not by when the owner was given up, so that nodes
-   * which waited for it and those which knew better derive the same.
+   * When the event arrived, by this node's clock. A derived id depends on it and not on when the owner was given up, so
+   * that every node derives the same id however long it waited.
    */
   readonly askedAtMs: number;
-  readonly #done: (inquiry: Inquiry) => void;
+  readonly #done: (pending: PendingRequest) => void;
   current: SessionAnswer | undefined;
   earlier: SessionAnswer | undefined;
   outstanding = 0;
 
-  constructor(seeker: SessionSeeker, askedAtMs: number, done: (inquiry: Inquiry) => void) {
-    this.seeker = seeker;
+  constructor(request: SessionRequest, askedAtMs: number, done: (pending: PendingRequest) => void) {
+    this.request = request;
     this.askedAtMs = askedAtMs;
     this.#done = done;
   }
@@ -255,17 +260,17 @@ class Inquiry implements Inquirer<Candidate> {
   }
 }
 
-/** The latest session of the visitor's one or two devices, when it has ended: nothing of it is remembered here. */
+/** The latest session of the visitor's one or two devices when it has ended. Nothing of it is remembered here. */
 function latestEnded(
-  seeker: SessionSeeker,
+  request: SessionRequest,
   current: SessionAnswer | undefined,
   earlier: SessionAnswer | undefined,
 ): FoundSession | undefined {
   const ofCurrent = current?.kind === 'ended' ? current : undefined;
   const ofEarlier = earlier?.kind === 'ended' ? earlier : undefined;
-  const latest = latestOf(ofCurrent, ofEarlier, seeker.occurredAtMs);
+  const latest = latestOf(ofCurrent, ofEarlier, request.occurredAtMs);
   if (latest === undefined) return undefined;
-  const deviceId = latest === ofCurrent ? seeker.deviceId : seeker.earlierDeviceId;
+  const deviceId = latest === ofCurrent ? request.deviceId : request.earlierDeviceId;
   return { kind: 'ended', deviceId, sessionId: latest.sessionId };
 }
 
@@ -273,12 +278,15 @@ function keyOf(siteId: string, deviceId: string): string {
   return `${siteId}\n${deviceId}`;
 }
 
-/** Whether an event that lies just before or in a session of this node joins it, though the owner does not say so. */
+/**
+ * Whether an event shortly before or within a session of this node joins it although the owner does not report that
+ * session.
+ */
 function isJoinable(
   known: KnownSession,
   event: { readonly occurredAtMs: number; readonly nowMs: number; readonly ownerSilent: boolean },
 ): boolean {
-  // A derived session counts only while there is no better word, an old one not at all.
+  // A derived session counts only while the owner is silent, an expired one not at all.
   if (!known.certain && !event.ownerSilent) return false;
   if (event.nowMs - known.touchedMs >= SESSION_GAP_MS) return false;
   const fromMs = known.firstMs - SESSION_GAP_MS;

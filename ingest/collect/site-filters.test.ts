@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
-import { type Filtered, SiteFilters } from './site-filters.ts';
+import { type FilterSubject, SiteFilters } from './site-filters.ts';
 
 const CREATED = '2024-01-01T00:00:00.000Z';
 
@@ -17,11 +17,11 @@ function siteWith(filters: Partial<Site['filters']>): Site {
   return siteSchema.parse(fields);
 }
 
-const nobody: Filtered = { address: '', profileId: '', name: '', path: '' };
-const excluded = (filters: Partial<Site['filters']>, filtered: Partial<Filtered>) =>
-  new SiteFilters().excluded(siteWith(filters), { ...nobody, ...filtered });
+const empty: FilterSubject = { address: '', profileId: '', name: '', path: '' };
+const excludedBy = (filters: Partial<Site['filters']>, subject: Partial<FilterSubject>) =>
+  new SiteFilters().excludedBy(siteWith(filters), { ...empty, ...subject });
 
-describe('what a site filters', () => {
+describe('a filter', () => {
   test.each([
     [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.7' }, 'address'],
     [{ addresses: ['203.0.113.7'] }, { address: '203.0.113.8' }, undefined],
@@ -42,21 +42,21 @@ describe('what a site filters', () => {
     [{ paths: ['*'] }, { path: '/' }, 'path'],
     [{ paths: ['/a*a'] }, { path: '/a' }, undefined],
     [{ paths: ['/(a+)+$'] }, { path: '/aaaaaaaa' }, undefined],
-  ] as const)('%j holds %j: %s', (filters, filtered, kind) => {
-    expect(excluded(filters as unknown as Partial<Site['filters']>, filtered)).toBe(kind);
+  ] as const)('%j excludes %j by %s', (filters, subject, kind) => {
+    expect(excludedBy(filters as unknown as Partial<Site['filters']>, subject)).toBe(kind);
   });
 
   test('a site without filters excludes nothing', () => {
-    expect(excluded({}, { address: '203.0.113.7', profileId: 'a', name: 'b', path: '/' })).toBeUndefined();
+    expect(excludedBy({}, { address: '203.0.113.7', profileId: 'a', name: 'b', path: '/' })).toBeUndefined();
   });
 
-  test('a changed record counts at once', () => {
+  test('a changed site is filtered by its new filters at once', () => {
     const filters = new SiteFilters();
-    expect(filters.excluded(siteWith({ names: ['a'] }), { ...nobody, name: 'b' })).toBeUndefined();
-    expect(filters.excluded(siteWith({ names: ['b'] }), { ...nobody, name: 'b' })).toBe('name');
+    expect(filters.excludedBy(siteWith({ names: ['a'] }), { ...empty, name: 'b' })).toBeUndefined();
+    expect(filters.excludedBy(siteWith({ names: ['b'] }), { ...empty, name: 'b' })).toBe('name');
   });
 
-  test('a pattern matches as a regular expression with the same meaning does', () => {
+  test('a path pattern matches exactly as its regular expression does', () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'b', '/', '*'), maxLength: 8 });
     fc.assert(
       fc.property(
@@ -64,7 +64,7 @@ describe('what a site filters', () => {
         fc.string({ unit: fc.constantFrom('a', 'b', '/'), minLength: 1, maxLength: 10 }),
         (pattern, path) => {
           const same = new RegExp(`^${pattern.split('*').join('.*')}$`);
-          expect(excluded({ paths: [pattern] }, { path })).toBe(same.test(path) ? 'path' : undefined);
+          expect(excludedBy({ paths: [pattern] }, { path })).toBe(same.test(path) ? 'path' : undefined);
         },
       ),
     );

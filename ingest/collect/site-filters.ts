@@ -2,12 +2,12 @@ import { BlockList } from 'node:net';
 import type { Site } from '../../infra/accounts/accounts.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 
-/** What a site may want to be left out. Each is a kind of tally. */
+/** What a site's filters look at. Each is a reason in the tallies. */
 export const FILTER_KINDS = ['address', 'profile', 'name', 'path'] as const;
 export type FilterKind = (typeof FILTER_KINDS)[number];
 
-/** What a filter looks at. Texts; empty when a request says nothing of it. */
-export interface Filtered {
+/** The values that filters are compared with; empty when the request does not give one. */
+export interface FilterSubject {
   readonly address: string;
   readonly profileId: string;
   readonly name: string;
@@ -15,29 +15,29 @@ export interface Filtered {
 }
 
 /**
- * The filters of sites, made ready once for each version of a site's settings. Addresses: single ones and CIDR ranges;
- * paths: as they are, or with `*` for any run of characters; names and profile ids: as they are.
+ * The filters of sites, compiled once per version of a site's settings. Addresses are single ones or CIDR ranges; in
+ * paths `*` stands for any run of characters; names and profile ids match as they are.
  */
 export class SiteFilters {
-  readonly #ready = new WeakMap<Site['filters'], ReadyFilter>();
+  readonly #compiled = new WeakMap<Site['filters'], CompiledFilters>();
 
-  /** Whether the site filters anything. */
-  filters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
+  /** Whether the site has any filter. */
+  hasFilters({ filters: { addresses, profileIds, names, paths } }: Site): boolean {
     return addresses.length + profileIds.length + names.length + paths.length > 0;
   }
 
-  /** Why the site does not want this; undefined when it does. */
-  excluded({ filters }: Site, filtered: Filtered): FilterKind | undefined {
-    let ready = this.#ready.get(filters);
-    if (ready === undefined) {
-      ready = new ReadyFilter(filters);
-      this.#ready.set(filters, ready);
+  /** Which kind of filter excludes this; undefined when none does. */
+  excludedBy({ filters }: Site, subject: FilterSubject): FilterKind | undefined {
+    let compiled = this.#compiled.get(filters);
+    if (compiled === undefined) {
+      compiled = new CompiledFilters(filters);
+      this.#compiled.set(filters, compiled);
     }
-    return ready.excluded(filtered);
+    return compiled.excludedBy(subject);
   }
 }
 
-class ReadyFilter {
+class CompiledFilters {
   readonly #addresses = new BlockList();
   readonly #profileIds: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;
@@ -50,7 +50,7 @@ class ReadyFilter {
     this.#paths = filters.paths.map((path) => new PathPattern(path));
   }
 
-  excluded({ address, profileId, name, path }: Filtered): FilterKind | undefined {
+  excludedBy({ address, profileId, name, path }: FilterSubject): FilterKind | undefined {
     if (address !== '' && this.#addresses.check(address, address.includes(':') ? 'ipv6' : 'ipv4'))
       return 'address';
     if (profileId !== '' && this.#profileIds.has(profileId)) return 'profile';
@@ -58,14 +58,16 @@ class ReadyFilter {
     return path !== '' && this.#paths.some((pattern) => pattern.matches(path)) ? 'path' : undefined;
   }
 
-  /** An entry that is no address filters nothing: it must not stop the site's events. */
+  /** An entry that is not an address filters nothing: it must not stop the site's events. */
   #addAddress(entry: string): void {
     const range = readAddressRange(entry);
     if (range !== undefined) this.#addresses.addSubnet(range.network, range.prefix, range.family);
   }
 }
 
-/** A path with `*` for any run of characters, matched piece by piece: its time grows with the path, never beyond. */
+/**
+ * A path in which `*` stands for any run of characters. It is matched piece by piece, in time proportional to the path.
+ */
 class PathPattern {
   readonly #pieces: readonly string[];
 

@@ -5,11 +5,11 @@ import { partitionOf } from '../event.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 
 const HOUR_MS = 3_600_000;
-/** Distinct counts between two turns; what is beyond counts without its name. */
-const COUNTS_MAX = 10_000;
+/** Distinct tallies between two publishes; beyond it a tally is counted without its name. */
+const TALLIES_MAX = 10_000;
 const NAME_MAX = 80;
 
-interface Count {
+interface Tally {
   readonly projectId: string;
   readonly hourMs: number;
   readonly reason: string;
@@ -18,14 +18,14 @@ interface Count {
 }
 
 /**
- * Counts what was understood and not recorded, by site, hour, reason and name, and sends the counts on in `turn`. What
- * was counted since the last turn is lost with the process: nobody was told that it is recorded.
+ * Counts excluded bodies by site, hour, reason and name, and publishes the counts in `publish`. Counts since the last
+ * publish are lost with the process: no response promised that they are stored.
  */
 export class Tallies implements PublishWaiter {
   readonly #publisher: Publisher<EntityUpdate>;
   readonly #clock: Clock;
   readonly #partitions: number;
-  #counts = new Map<string, Count>();
+  #tallies = new Map<string, Tally>();
 
   constructor(publisher: Publisher<EntityUpdate>, clock: Clock, partitions: number) {
     this.#publisher = publisher;
@@ -33,29 +33,29 @@ export class Tallies implements PublishWaiter {
     this.#partitions = partitions;
   }
 
-  /** `reason` is from a closed set; `name` says more, and may be what a stranger sent. */
+  /** `reason` comes from a closed set. `name` is a detail and may be text from the request. */
   count(projectId: string, reason: string, name: string): void {
     const hourMs = Math.floor(this.#clock.nowMs() / HOUR_MS) * HOUR_MS;
-    const shown = this.#counts.size >= COUNTS_MAX ? '' : name.slice(0, NAME_MAX);
+    const shown = this.#tallies.size >= TALLIES_MAX ? '' : name.slice(0, NAME_MAX);
     const key = `${hourMs}:${reason}:${shown}:${projectId}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { projectId, hourMs, reason, name: shown, count: 1 });
+    const known = this.#tallies.get(key);
+    if (known === undefined) this.#tallies.set(key, { projectId, hourMs, reason, name: shown, count: 1 });
     else known.count += 1;
   }
 
-  /** Sends what was counted since the last turn, unless the bus takes nothing now. */
-  turn(): void {
-    if (this.#counts.size === 0 || this.#publisher.reject() !== undefined) return;
-    const counts = this.#counts;
-    this.#counts = new Map();
-    for (const count of counts.values()) {
-      const id = `${count.hourMs}:${count.reason}:${count.name}`;
-      const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...count };
-      const partition = partitionOf(count.projectId, entityKeyOf('tally', id), this.#partitions);
+  /** Publishes the counts since the last call, unless the bus accepts nothing now. */
+  publish(): void {
+    if (this.#tallies.size === 0 || this.#publisher.rejectReason() !== undefined) return;
+    const tallies = this.#tallies;
+    this.#tallies = new Map();
+    for (const tally of tallies.values()) {
+      const id = `${tally.hourMs}:${tally.reason}:${tally.name}`;
+      const update: TallyUpdate = { kind: 'tally', id, updateId: '', atMs: this.#clock.nowMs(), ...tally };
+      const partition = partitionOf(tally.projectId, entityKeyOf('tally', id), this.#partitions);
       this.#publisher.add(partition, update, this);
     }
   }
 
-  /** A tally that was not confirmed may have been stored: it is not sent again, since it would count twice. */
+  /** A tally that was not confirmed may have been stored. It is not sent again, because it would count twice. */
   published(): void {}
 }

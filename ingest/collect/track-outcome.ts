@@ -1,19 +1,19 @@
 import type { Bot } from '../enrich/bot.ts';
 import type { Reject } from '../request/reject.ts';
-import type { Answer } from './recent-answers.ts';
+import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
-/** Who is told what became of a body. One of the three is called, once. */
+/** Receives the outcome of a body. One of its methods is called, once. */
 export interface TrackOutcome {
-  /** It is durable. */
-  stored(answer: Answer): void;
-  /** Understood, and not to be recorded. `bot` is undefined where the site's filters exclude it. */
+  /** The body is durable. */
+  stored(answer: TrackAnswer): void;
+  /** The body is understood and excluded. `bot` is undefined when a filter of the site matched. */
   excluded(bot: Bot | undefined): void;
   rejected(reject: Reject): void;
 }
 
-/** Who is told which device and session are the visitor's. Called once. */
+/** Receives the visitor's device and session. Called once. */
 export interface IdentityOutcome {
-  /** `earlier`: the device is the one of yesterday's salt, kept because its session is open. */
+  /** `earlier`: the device is the one under yesterday's salt, used because its session is open. */
   identified(session: FoundSession, earlier: boolean): void;
 }

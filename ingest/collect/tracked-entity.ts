@@ -1,88 +1,100 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
+import type { Clock } from '../../infra/clock.ts';
 import { decimalOf } from '../../infra/money.ts';
-import { entityKeyOf } from '../entity-lookup.ts';
+import { type EntityQuestions, entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate } from '../entity-update.ts';
 import { partitionOf } from '../event.ts';
+import type { Aliases } from '../identity/aliases.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
 import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { EntityBody, StepBody } from '../request/track-request.ts';
-import type { CollectorDeps } from './collector-deps.ts';
-import type { Answer, Follower } from './recent-answers.ts';
-import type { FoundSession } from './sessions.ts';
+import type { Publisher } from './publisher.ts';
+import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
+import type { FoundSession, Sessions } from './sessions.ts';
 import type { TrackOutcome } from './track-outcome.ts';
 
-/** A body about a profile, a group or an alias, and whose it is. */
+export interface TrackedEntityDeps {
+  readonly recentAnswers: RecentAnswers;
+  readonly sessions: Sessions;
+  readonly aliases: Aliases;
+  readonly entityQuestions: EntityQuestions;
+  readonly entityPublisher: Publisher<EntityUpdate>;
+  readonly clock: Clock;
+  readonly partitions: number;
+}
+
+/** A body about a profile, a group or an alias, with its caller and devices. */
 export interface TrackedEntityOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: EntityBody;
   readonly devices: Devices;
   readonly nowMs: number;
-  /** Whether the answer names the visitor's device and session; nobody reads them in a batch's. */
+  /** Whether the answer names the visitor's device and session. A batch's answer does not. */
   readonly namesSession: boolean;
-  readonly receipt: TrackOutcome;
+  readonly outcome: TrackOutcome;
 }
 
 /**
- * One update of a record on its way. It is checked first, which may ask the record's owner, and then published; in a
- * batch all are checked before the first is published, so that they keep their order.
+ * One update of an entity. It is checked first, which may ask the entity's owner, and then published. In a batch all
+ * updates are checked before the first is published, so that they keep their order.
  */
-export class TrackedEntity implements Follower {
-  readonly #parts: CollectorDeps;
+export class TrackedEntity implements AnswerWaiter {
+  readonly #deps: TrackedEntityDeps;
   readonly #options: TrackedEntityOptions;
   readonly #siteId: string;
   readonly #updateId: string;
 
-  constructor(parts: CollectorDeps, options: TrackedEntityOptions) {
-    this.#parts = parts;
+  constructor(deps: TrackedEntityDeps, options: TrackedEntityOptions) {
+    this.#deps = deps;
     this.#options = options;
     this.#siteId = options.caller.site.storedId;
     this.#updateId = options.body.eventId || options.facts.idempotencyKey;
   }
 
-  /** What is wrong with it, as far as that can be told before it is applied. */
+  /** Why the update is rejected, as far as that is known before it is applied. */
   async check(): Promise<Reject | undefined> {
     const { body } = this.#options;
     if (body.kind === 'assign_group' && this.#profileOf(body.profileId) === '') return NO_PROFILE;
     return body.kind === 'step' ? this.#checkStep(body) : undefined;
   }
 
-  /** Makes it durable and answers; call it once `check` found nothing. Resolves when the answer is out. */
+  /** Makes the update durable and answers. Call it after `check` found nothing; it resolves when the answer is out. */
   async publish(): Promise<void> {
     if (this.#updateId === '') {
-      this.#settle(await this.#store());
+      this.#finish(await this.#store());
       return;
     }
-    const known = this.#parts.recent.begin(this.#siteId, this.#updateId, this.#options.nowMs, this);
+    const known = this.#deps.recentAnswers.begin(this.#siteId, this.#updateId, this.#options.nowMs, this);
     if (known === 'waits') return;
     if (known !== 'first') {
-      this.#options.receipt.stored(known);
+      this.#options.outcome.stored(known);
       return;
     }
-    const outcome = await this.#store();
-    this.#settle(outcome);
-    const answer = 'reason' in outcome ? undefined : outcome;
-    this.#parts.recent.end(this.#siteId, this.#updateId, this.#parts.clock.nowMs(), answer);
+    const result = await this.#store();
+    this.#finish(result);
+    const answer = 'reason' in result ? undefined : result;
+    this.#deps.recentAnswers.end(this.#siteId, this.#updateId, this.#deps.clock.nowMs(), answer);
   }
 
-  /** The request that had this id first came to its end. */
-  answered(answer: Answer | undefined): void {
-    this.#settle(answer ?? busy('bus-away'));
+  /** The request that had this id first has ended. */
+  answered(answer: TrackAnswer | undefined): void {
+    this.#finish(answer ?? busy('bus-away'));
   }
 
-  #settle(outcome: Answer | Reject): void {
-    const { receipt } = this.#options;
-    if ('reason' in outcome) receipt.rejected(outcome);
-    else receipt.stored(outcome);
+  #finish(result: TrackAnswer | Reject): void {
+    const { outcome } = this.#options;
+    if ('reason' in result) outcome.rejected(result);
+    else outcome.stored(result);
   }
 
-  async #store(): Promise<Answer | Reject> {
+  async #store(): Promise<TrackAnswer | Reject> {
     const { body } = this.#options;
-    const rejection =
+    const reject =
       body.kind === 'alias' ? await this.#storeAlias(body) : await this.#storeUpdate(this.#update());
-    return rejection ?? this.#identity();
+    return reject ?? this.#identity();
   }
 
   async #storeAlias(body: {
@@ -91,9 +103,9 @@ export class TrackedEntity implements Follower {
   }): Promise<Reject | undefined> {
     const { profileId, alias } = body;
     try {
-      const outcome = await this.#parts.aliases.put({ projectId: this.#siteId, profileId, alias });
-      if (outcome === 'circle') return CIRCLE;
-      return outcome === 'full' ? busy('aliases-full') : undefined;
+      const result = await this.#deps.aliases.put({ projectId: this.#siteId, profileId, alias });
+      if (result === 'circle') return CIRCLE;
+      return result === 'full' ? busy('aliases-full') : undefined;
     } catch (error) {
       if (error instanceof BusError) return busy('bus-away');
       throw error;
@@ -101,11 +113,11 @@ export class TrackedEntity implements Follower {
   }
 
   async #storeUpdate(update: EntityUpdate): Promise<Reject | undefined> {
-    const { records, partitions } = this.#parts;
+    const { entityPublisher, partitions } = this.#deps;
     const kind = update.kind === 'group' ? 'group' : 'profile';
     const partition = partitionOf(this.#siteId, entityKeyOf(kind, update.id), partitions);
     const reject = await new Promise<PublishReject | undefined>((published) => {
-      records.add(partition, update, { published });
+      entityPublisher.add(partition, update, { published });
     });
     return reject === undefined ? undefined : busy(reject);
   }
@@ -142,19 +154,22 @@ export class TrackedEntity implements Follower {
           properties: body.properties,
         };
       case 'alias':
-        throw new Error('an alias is no update of a record');
+        throw new Error('an alias is not an update of an entity');
     }
   }
 
-  /** The profile that is meant; without one the device stands for itself. */
+  /** The profile that the update is about; without one, the device stands for it. */
   #profileOf(profileId: string): string {
-    return this.#parts.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
+    return this.#deps.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
   }
 
-  /** The owner knows whether the property holds a number. When it does not answer, the record's lane decides alone. */
+  /**
+   * The owner knows whether the property holds a number. While it is silent the update is accepted, and the entity's
+   * lane skips what is not a number.
+   */
   async #checkStep(body: StepBody): Promise<Reject | undefined> {
     const id = this.#profileOf(body.profileId);
-    const answer = await this.#parts.questions.ask({ kind: 'profile', projectId: this.#siteId, id });
+    const answer = await this.#deps.entityQuestions.ask({ kind: 'profile', projectId: this.#siteId, id });
     if (answer.kind !== 'found' || answer.record.kind !== 'profile') return undefined;
     const { property } = body;
     const { properties } = answer.record;
@@ -167,21 +182,21 @@ export class TrackedEntity implements Follower {
   }
 
   /** Device and session as the visitor's next event will have them. */
-  #identity(): Promise<Answer> | Answer {
+  #identity(): Promise<TrackAnswer> | TrackAnswer {
     const { devices, namesSession, nowMs } = this.#options;
     if (!namesSession || devices.deviceId === '') return { deviceId: devices.deviceId, sessionId: '' };
     return new Promise((resolve) => {
       const found = ({ deviceId, sessionId }: FoundSession) => resolve({ deviceId, sessionId });
-      const seeker = {
+      const request = {
         siteId: this.#siteId,
         ...devices,
         occurredAtMs: nowMs,
         eventId: '',
-        onlyAsks: true,
+        readOnly: true,
         credit: false,
         found,
       };
-      const session = this.#parts.sessions.seek(seeker);
+      const session = this.#deps.sessions.find(request);
       if (session !== undefined) found(session);
     });
   }
@@ -190,15 +205,15 @@ export class TrackedEntity implements Follower {
 const NO_PROFILE: Reject = {
   reason: 'schema',
   status: 400,
-  message: 'payload.profileId: missing; it stands for the visitor only where the request has a device',
+  message: 'payload.profileId: expected an id, because the request has no device to use instead',
 };
 const NOT_A_NUMBER: Reject = {
   reason: 'not-a-number',
   status: 400,
-  message: 'payload.property: the profile has something there that is not a number',
+  message: 'payload.property: expected a property whose value is a number or absent',
 };
 const CIRCLE: Reject = {
   reason: 'schema',
   status: 400,
-  message: 'payload.alias: payload.profileId is an alias of it already',
+  message: 'payload.alias: expected an id that payload.profileId is not already an alias of',
 };

@@ -1,8 +1,10 @@
+import type { Clock } from '../../infra/clock.ts';
 import { minorUnitsOf } from '../../infra/money.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
+import type { Enrichment } from '../enrich/enrichment.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
 import { entityKeyOf } from '../entity-lookup.ts';
-import type { OrderUpdate } from '../entity-update.ts';
+import type { EntityUpdate, OrderUpdate } from '../entity-update.ts';
 import {
   type Environment,
   EVENT_MAX_BYTES,
@@ -17,44 +19,56 @@ import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
-import type { CollectorDeps } from './collector-deps.ts';
-import type { PublishWaiter } from './publisher.ts';
-import type { Answer, Follower } from './recent-answers.ts';
-import type { FoundSession, SessionSeeker } from './sessions.ts';
+import type { Publisher, PublishWaiter } from './publisher.ts';
+import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
+import type { FoundSession, SessionRequest, Sessions } from './sessions.ts';
 import type { TrackOutcome } from './track-outcome.ts';
 
 const SDK_TEXT_MAX = 64;
 
-/** An event that may be recorded, and everything that is known of it. */
+export interface TrackedEventDeps {
+  readonly recentAnswers: RecentAnswers;
+  readonly sessions: Sessions;
+  readonly enrichment: Enrichment;
+  readonly eventPublisher: Publisher<Event>;
+  /** Takes events with an order number, inside an update of the order. */
+  readonly entityPublisher: Publisher<EntityUpdate>;
+  readonly clock: Clock;
+  readonly partitions: number;
+}
+
+/** An accepted event, with everything that is known about it. */
 export interface TrackedEventOptions {
   readonly caller: Caller;
   readonly facts: RequestFacts;
   readonly body: TrackBody;
-  /** The body's profile, or the one that it stands for. */
+  /** The body's profile, or the one that it is an alias of. */
   readonly profileId: string;
   readonly devices: Devices;
-  readonly setting: Environment;
+  readonly environment: Environment;
   readonly occurredAtMs: number;
   readonly nowMs: number;
-  readonly receipt: TrackOutcome;
+  readonly outcome: TrackOutcome;
 }
 
-/** One event on its way. It is its own callback at every step, so that a step costs no closure. */
-export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
-  readonly #parts: CollectorDeps;
+/**
+ * One event from acceptance to its answer. It is its own callback at every step, so that no step allocates a closure.
+ */
+export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter {
+  readonly #deps: TrackedEventDeps;
   readonly #options: TrackedEventOptions;
   readonly siteId: string;
   readonly deviceId: string;
   readonly earlierDeviceId: string;
   readonly occurredAtMs: number;
   readonly eventId: string;
-  readonly onlyAsks = false;
-  /** Revenue goes to the device's latest session, though that may have ended. */
+  readonly readOnly = false;
+  /** Revenue is credited to the device's latest session even when that has ended. */
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
-  constructor(parts: CollectorDeps, options: TrackedEventOptions) {
-    this.#parts = parts;
+  constructor(deps: TrackedEventDeps, options: TrackedEventOptions) {
+    this.#deps = deps;
     this.#options = options;
     this.siteId = options.caller.site.storedId;
     this.deviceId = options.devices.deviceId;
@@ -66,29 +80,29 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
 
   begin(): void {
     if (this.eventId !== '') {
-      const known = this.#parts.recent.begin(this.siteId, this.eventId, this.#options.nowMs, this);
+      const known = this.#deps.recentAnswers.begin(this.siteId, this.eventId, this.#options.nowMs, this);
       if (known === 'waits') return;
       if (known !== 'first') {
-        this.#options.receipt.stored(known);
+        this.#options.outcome.stored(known);
         return;
       }
     }
-    const session = this.#parts.sessions.seek(this);
+    const session = this.#deps.sessions.find(this);
     if (session !== undefined) this.found(session);
   }
 
   found(session: FoundSession): void {
     this.#session = session;
-    // Recorded before: the answer is the first one's, and nothing is published.
+    // Recorded before: answer as the first time and publish nothing.
     if (session.kind === 'repeat') {
       this.#end(session, undefined);
       return;
     }
-    const { partitions, publisher } = this.#parts;
+    const { partitions, eventPublisher } = this.#deps;
     const event = this.#event(session);
     const partition = partitionOf(this.siteId, partitionKeyOf(event), partitions);
     const { revenue } = this.#options.body;
-    if (revenue === undefined || revenue.orderId === '') publisher.add(partition, event, this);
+    if (revenue === undefined || revenue.orderId === '') eventPublisher.add(partition, event, this);
     else this.#order(revenue, event, partition);
   }
 
@@ -99,32 +113,34 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       this.#end(session, undefined);
       return;
     }
-    this.#parts.sessions.forget(this.siteId, session);
+    this.#deps.sessions.evict(this.siteId, session);
     this.#end(undefined, busy(reject));
   }
 
-  /** The event that had this id first came to its end. */
-  answered(answer: Answer | undefined): void {
-    const { receipt } = this.#options;
-    if (answer === undefined) receipt.rejected(busy('bus-away'));
-    else receipt.stored(answer);
+  /** The event that had this id first has ended. */
+  answered(answer: TrackAnswer | undefined): void {
+    const { outcome } = this.#options;
+    if (answer === undefined) outcome.rejected(busy('bus-away'));
+    else outcome.stored(answer);
   }
 
-  #end(answer: Answer | undefined, rejection: Reject | undefined): void {
-    const { receipt } = this.#options;
-    if (answer !== undefined) receipt.stored(answer);
-    else if (rejection !== undefined) receipt.rejected(rejection);
+  #end(answer: TrackAnswer | undefined, reject: Reject | undefined): void {
+    const { outcome } = this.#options;
+    if (answer !== undefined) outcome.stored(answer);
+    else if (reject !== undefined) outcome.rejected(reject);
     if (this.eventId !== '')
-      this.#parts.recent.end(this.siteId, this.eventId, this.#parts.clock.nowMs(), answer);
+      this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), answer);
   }
 
-  /** An order counts once for ever, and a refund never exceeds it: its record decides what the event is worth. */
+  /**
+   * An order counts once for ever and a refund never exceeds it, so the order's entity decides what the event is worth.
+   */
   #order(revenue: RevenueClaim, event: Event, partition: number): void {
-    const { partitions, records } = this.#parts;
+    const { partitions, entityPublisher } = this.#deps;
     const { isRefund, orderId } = revenue;
     const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
     encodeEvent(writer, event);
-    // The currency of a refund that names none is its order's, and so is the size of its minor units.
+    // A refund without a currency takes its order's, and with it the size of the minor unit.
     const isOpen = isRefund && revenue.currency === '';
     const minorUnits = isOpen ? revenue.minorUnits : amountOf(revenue, event.currency);
     const update: OrderUpdate = {
@@ -140,12 +156,12 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       partition,
       event: writer.take(),
     };
-    records.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
+    entityPublisher.add(partitionOf(this.siteId, entityKeyOf('order', orderId), partitions), update, this);
   }
 
   #event({ kind, deviceId, sessionId }: FoundSession): Event {
-    const { caller, facts, body, nowMs, profileId, setting } = this.#options;
-    const { enrichment } = this.#parts;
+    const { caller, facts, body, nowMs, profileId, environment } = this.#options;
+    const { enrichment } = this.#deps;
     const { revenue } = body;
     const page = enrichment.page(body.path);
     const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
@@ -158,9 +174,9 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       occurredAtMs: this.occurredAtMs,
       receivedAtMs: nowMs,
       sessionId,
-      // An order may wait for its record until after the end of a session that is open now.
+      // An order may wait for its entity until after a session that is open now has ended.
       credit: sessionId !== '' && (kind === 'ended' || (revenue !== undefined && revenue.orderId !== '')),
-      // A refund without an amount is worth what its order's record says.
+      // For a refund without an amount, the order's entity fills it in.
       revenue: revenue === undefined ? undefined : BigInt(amountOf(revenue, currency) || '0'),
       currency,
       orderId: revenue?.orderId ?? '',
@@ -170,7 +186,7 @@ export class TrackedEvent implements SessionSeeker, PublishWaiter, Follower {
       hash: page.hash,
       title: cut(body.title, PAGE_LIMITS.title),
       source: enrichment.source(body.referrer, page, facts.origin),
-      setting,
+      environment,
       groups: body.groups,
       properties: body.properties,
       sdkName: cut(facts.client.sdkName, SDK_TEXT_MAX),

@@ -6,20 +6,20 @@ import { SeededRandom } from '../testing/random.ts';
 import { HAS_SAMPLE_LOG, READ_AGENTS, READ_BOTS } from '../testing/user-agents.ts';
 import { BOT_TYPES, botOf } from './bot.ts';
 
-// Devices and texts of no browser, which may pass for a bot's.
-const NOBODY = ['AppleTV11,1/11.1', 'SomethingElse', ''];
+// Texts of devices and of no browser at all, which may count as bots.
+const AMBIGUOUS = ['AppleTV11,1/11.1', 'SomethingElse', ''];
 
-describe('what people browse with', () => {
+describe('a browser that people use', () => {
   test('is never a bot', () => {
     const browsers = READ_AGENTS.filter(
-      ({ userAgent, expected }) => expected.device !== 'server' && !NOBODY.includes(userAgent),
+      ({ userAgent, expected }) => expected.device !== 'server' && !AMBIGUOUS.includes(userAgent),
     );
     expect(browsers.length).toBeGreaterThan(HAS_SAMPLE_LOG ? 640 : 380);
-    const wronged = browsers.filter(({ userAgent }) => botOf(userAgent) !== undefined);
-    expect(wronged.map(({ userAgent }) => userAgent)).toEqual([]);
+    const mistaken = browsers.filter(({ userAgent }) => botOf(userAgent) !== undefined);
+    expect(mistaken.map(({ userAgent }) => userAgent)).toEqual([]);
   });
 
-  test('is never a bot in a whole collection of recent visits', () => {
+  test('is never a bot, over a collection of recent user agents', () => {
     const visits = JSON.parse(
       readFileSync(new URL('../../node_modules/user-agents/dist/user-agents.json', import.meta.url), 'utf8'),
     ) as { userAgent: string }[];
@@ -28,21 +28,21 @@ describe('what people browse with', () => {
     expect(distinct.filter((userAgent) => botOf(userAgent) !== undefined)).toEqual([]);
   });
 
-  test.each(['', ' '])('is not a bot for sending no user agent (%j)', (userAgent) => {
+  test.each(['', ' '])('with the empty user agent %j is not a bot', (userAgent) => {
     expect(botOf(userAgent)).toBeUndefined();
   });
 });
 
-test.skipIf(!HAS_SAMPLE_LOG)(
-  'bots of a real log are recognised, named and sorted as people read them',
-  () => {
-    expect(READ_BOTS.length).toBeGreaterThan(70);
-    expect(READ_BOTS.map(({ userAgent }) => ({ userAgent, ...botOf(userAgent) }))).toEqual(READ_BOTS);
-  },
-);
+test.skipIf(!HAS_SAMPLE_LOG)('bots of a real log are recognized, named and classified as labelled', () => {
+  expect(READ_BOTS.length).toBeGreaterThan(70);
+  expect(READ_BOTS.map(({ userAgent }) => ({ userAgent, ...botOf(userAgent) }))).toEqual(READ_BOTS);
+});
 
-/** On the list of crawlers, yet what people use: two pages shown inside apps, two editors, and a browser for one site. */
-const PEOPLE_ON_THE_LIST = [
+/**
+ * User agents on the list of crawlers that people use: two pages shown inside apps, two editors, and a browser for a
+ * single site.
+ */
+const BROWSERS_ON_THE_LIST = [
   /Instagram 406\.0\.0\.58\.159 Android/,
   /MetaIAB Facebook$/,
   / Code\/1\.115\.0 .* Electron\//,
@@ -50,12 +50,12 @@ const PEOPLE_ON_THE_LIST = [
   / Fluid\/0\.9\.6 Safari\//,
 ];
 
-test('every example on the list of crawlers is a bot, but for five that are people', () => {
+test('every example on the list of crawlers is a bot, except five that people use', () => {
   const examples = crawlers.flatMap(({ instances }) => instances);
   expect(examples.length).toBeGreaterThanOrEqual(2_118);
   const people = examples.filter((userAgent) => botOf(userAgent) === undefined);
-  expect(people).toHaveLength(PEOPLE_ON_THE_LIST.length);
-  for (const pattern of PEOPLE_ON_THE_LIST) expect(people).toContainEqual(expect.stringMatching(pattern));
+  expect(people).toHaveLength(BROWSERS_ON_THE_LIST.length);
+  for (const pattern of BROWSERS_ON_THE_LIST) expect(people).toContainEqual(expect.stringMatching(pattern));
 });
 
 test.each<[type: string, name: string, userAgent: string]>([
@@ -140,19 +140,19 @@ test.each<[type: string, name: string, userAgent: string]>([
     'Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.22621.2506',
   ],
   ['other', 'LumiBot', 'LumiBot 2.0'],
-  ['other', 'unheard-of-bot', 'unheard-of-bot/0.1 (somebody@example.com)'],
-])('a bot is known as %s: %s', (type, name, userAgent) => {
+  ['other', 'unheard-of-bot', 'unheard-of-bot/0.1 (admin@example.com)'],
+])('%s bot: %s', (type, name, userAgent) => {
   expect(botOf(userAgent)).toEqual({ name, type });
 });
 
-test.each(['Googlebot/2.1', '360Spider'])('%s is a bot in whatever browser it says to be', (bot) => {
+test.each(['Googlebot/2.1', '360Spider'])('%s is a bot whatever browser it imitates', (bot) => {
   const browser =
     'Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; WOW64; Trident/5.0; chromeframe/19.0.1084.52)';
   expect(botOf(browser)).toBeUndefined();
   expect(botOf(`${browser} ${bot}`)).toMatchObject({ type: 'search' });
 });
 
-test('whatever is sent, a bot has a short name and a type of the list', () => {
+test('for any text, a bot has a short printable name and a listed type', () => {
   const pieces = fc.constantFrom('bot', 'crawler/', 'Mozilla/5.0 (compatible; ', '+http://', '@a.', '.com');
   const texts = fc.array(fc.oneof(pieces, fc.string({ unit: 'binary' })), { maxLength: 40 });
   fc.assert(
@@ -166,7 +166,7 @@ test('whatever is sent, a bot has a short name and a type of the list', () => {
   );
 });
 
-test('2,000 texts of 1,024 characters that are made to be slow are read', () => {
+test('2,000 texts of 1,024 characters made to be slow are classified', () => {
   const random = new SeededRandom(20_260_402);
   const pieces = [
     'bot',

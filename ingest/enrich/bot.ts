@@ -4,16 +4,15 @@ import { cut } from './page.ts';
 import { isServerProgram } from './user-agent-device.ts';
 import { USER_AGENT_MAX } from './user-agent-version.ts';
 
-/** A program that reads pages on nobody's behalf, by the name that it gives itself; empty when it gives none. */
+/** A program that reads pages without a person behind it. `name` is what it calls itself; empty when it gives none. */
 export interface Bot {
   readonly name: string;
   readonly type: BotType;
 }
 
 /**
- * What bots are for. `ai`: collects or fetches for language models; `preview`: shows a link that somebody shared;
- * `tool`: libraries, command lines and remote-controlled browsers; `other`: advertising, scanners, and whoever does
- * not say.
+ * What bots are for. `ai`: collects or fetches for language models; `preview`: shows a shared link; `tool`: libraries,
+ * command lines and remote-controlled browsers; `other`: advertising, scanners and everything unknown.
  */
 export const BOT_TYPES = [
   'search',
@@ -31,11 +30,14 @@ export type BotType = (typeof BOT_TYPES)[number];
 const NAME_MAX = 64;
 
 /**
- * Whether a user agent is a bot's, and whose. Two libraries answer: `isbot` whether, in one search; the list
- * `crawler-user-agents` which, in some 1,500 searches, made for bots alone.
+ * Whether a user agent is a bot's, and which. Two libraries are used: `isbot` decides in one search whether it is a
+ * bot; `crawler-user-agents`, some 1,500 patterns searched for bots only, says which.
  *
- * No user agent at all is no bot: browsers that guard their users' privacy and libraries in telephones' own programs
- * send none, and a bot that hides would rather send a browser's.
+ * The code below only picks name and purpose out of both. ua-parser-js was rejected here: version 1 recognizes no bots,
+ * and version 2 is AGPL.
+ *
+ * An empty user agent is not a bot: privacy-minded browsers and libraries in mobile apps send none, and a bot that
+ * hides sends a browser's.
  */
 export function botOf(userAgent: string): Bot | undefined {
   const text = userAgent.slice(0, USER_AGENT_MAX);
@@ -47,11 +49,14 @@ export function botOf(userAgent: string): Bot | undefined {
   return { name: nameIn(bare, entry?.found ?? ''), type: typeOf(bare, entry?.crawler) };
 }
 
-/** Bots that the first library takes for browsers. */
+/** Bots that `isbot` takes for browsers. */
 const UNNOTICED =
   /\bWindowsPowerShell\/|^Dart\/|\bGTmetrix\b|\bYLT Chrome\/|\bMiniature\.io\/|\bTSM-turingos\b/;
 
-/** Words of browsers that people use, and that the first library takes for bots': Sogou's browser, an addition to Internet Explorer, and Samsung's old telephones. */
+/**
+ * Words in browsers that people use and `isbot` takes for bots: Sogou's browser, a plug-in of Internet Explorer, and
+ * Samsung's old phones.
+ */
 const OF_PEOPLE = /\bSogouMobileBrowser\/[\d.]{0,20}|\bchromeframe\b\/?[\d.]{0,20}|\bBada\/[\d.]{1,20}/g;
 
 interface Crawler {
@@ -61,27 +66,27 @@ interface Crawler {
   readonly tags?: readonly string[];
 }
 
-/** How an entry is looked for: nearly all are plain text, and a search for text needs nothing prepared. */
+/** How an entry is searched for. Nearly all are plain text, which needs no compiled pattern. */
 interface Known {
   readonly crawler: Crawler;
   readonly text: string;
   readonly pattern: RegExp | undefined;
 }
 
-// As patterns, all entries together take 40 ms to prepare, in the middle of some request, and again after the engine
-// has thrown away what it did not need for a while.
+// Compiling all entries as patterns takes 40 ms, in the middle of a request, and again after the engine dropped the
+// compiled code.
 const KNOWN: readonly Known[] = crawlers.map((crawler: Crawler) => {
   const text = plainTextOf(crawler.pattern);
   return { crawler, text, pattern: text === '' ? new RegExp(crawler.pattern) : undefined };
 });
 
-/** The text that a pattern stands for; empty when it stands for several. */
+/** The text that a pattern matches; empty when it matches several. */
 function plainTextOf(pattern: string): string {
   const isPlain = /^(?:[^\\^$.*+?()[\]{}|]|\\[^\w])+$/.test(pattern);
   return isPlain ? pattern.replace(/\\(.)/g, '$1') : '';
 }
 
-/** Of all entries that fit, the one that fits with the longest text: `Googlebot-Image` rather than `Googlebot`. */
+/** The entry with the longest match: `Googlebot-Image` rather than `Googlebot`. */
 function entryOf(text: string): { crawler: Crawler; found: string } | undefined {
   let best: { crawler: Crawler; found: string } | undefined;
   for (const known of KNOWN) {
@@ -96,13 +101,13 @@ function foundOf(known: Known, text: string): string {
   return text.includes(known.text) ? known.text : '';
 }
 
-/** A word that bots, and no browsers, are made of; and words that browsers are made of. */
+/** Words that only bots' names contain, and words that browsers' user agents consist of. */
 const BOT_WORD = /[\w-]{0,40}(?:bot|spider|crawl|slurp|fetch|preview|monitor|favicon|archiver)[\w-]{0,40}/i;
 const OF_BROWSERS =
   /^(?:Mozilla|AppleWebKit|KHTML|Chrome|Safari|Version|Mobile|Gecko|Firefox|Opera|Edg|Trident|MSIE|Windows|Linux|X11|U)\b/;
 const ADDRESS = /https?:|@|www\.|\.(?:com|net|org|io|ru|de|fr|cz|co)\b/;
 
-/** The name as the text writes it: what the list's pattern found, grown to a whole word; else the likeliest words. */
+/** The name as the text writes it: the list's match extended to a whole word, else the likeliest words. */
 function nameIn(text: string, found: string): string {
   const listed = /^[^/;()]{0,80}/.exec(found.trim())?.[0].trim() ?? '';
   const name =
@@ -113,7 +118,7 @@ function nameIn(text: string, found: string): string {
   return storable(name);
 }
 
-// The first place is the best one: later ones are addresses of pages about the bot. Behind a slash all are.
+// The first occurrence is the best one: later ones are URLs about the bot, as is everything behind a slash.
 function wholeWord(text: string, name: string): string {
   const at = text.toLowerCase().indexOf(name.toLowerCase());
   if (at < 0) return name;
@@ -124,13 +129,13 @@ function wholeWord(text: string, name: string): string {
   return /[/@]/.test(text.charAt(start - 1)) ? '' : text.slice(start, end).replace(/[-_]v?\d{1,4}$/, '');
 }
 
-/** `Chef Client` of `Chef Client/10.18.2 (ruby)`; empty where the text begins as a browser's. */
+/** `Chef Client` of `Chef Client/10.18.2 (ruby)`; empty when the text begins like a browser's. */
 function firstWords(text: string): string {
   const words = /^[A-Za-z][\w .!-]{1,60}/.exec(text)?.[0] ?? '';
   return OF_BROWSERS.test(words) ? '' : words.replace(/[\s-]+(?:v?\d[\w.]*)?[\s-]*$/, '');
 }
 
-/** What a text that begins as a browser's says of itself. */
+/** The name inside a text that begins like a browser's. */
 function ownWords(text: string): string {
   const compatible = /\bcompatible; ?([A-Za-z][\w .!-]{1,60})/.exec(text)?.[1]?.trim() ?? '';
   if (compatible !== '' && !OF_BROWSERS.test(compatible) && !ADDRESS.test(compatible)) return compatible;
@@ -145,7 +150,7 @@ function storable(name: string): string {
   return cut(name.replace(/[\p{Cc}\p{Cs}]/gu, ''), NAME_MAX);
 }
 
-/** Where the list's words for purposes go, the more telling ones first; it gives some entries two. */
+/** Types of the list's tags, the more specific tags first; some entries have two. */
 const TYPE_BY_TAG: readonly (readonly [tag: string, type: BotType])[] = [
   ['ai-crawler', 'ai'],
   ['social-preview', 'preview'],
@@ -157,10 +162,10 @@ const TYPE_BY_TAG: readonly (readonly [tag: string, type: BotType])[] = [
   ['browser-automation', 'tool'],
 ];
 
-/** The list calls `seo` whatever it has no word for, so its description has to agree. */
+/** The list also uses `seo` for bots that fit no other tag, so the description has to agree. */
 const SEO = /\bseo|seo\b|backlink|\brank|\bkeyword|link analysis|site audit|search engine optimi/i;
 
-/** What the list does not say, or says otherwise than those who run the bot. */
+/** Bots whose purpose the list omits, or states otherwise than their operators do. */
 const TYPE_BY_WORD: readonly (readonly [type: BotType, pattern: RegExp])[] = [
   ['seo', /\b(?:MJ12bot|BLEXBot|Barkrowler|rogerbot|Ezooms|SiteCheckerBot)/i],
   ['ai', /\b(?:Diffbot|Google-CloudVertexBot|MistralAI|YouBot)/],
@@ -169,7 +174,7 @@ const TYPE_BY_WORD: readonly (readonly [type: BotType, pattern: RegExp])[] = [
   ['preview', /\bGoogle (?:Web Preview|favicon)|\bLivelap/],
 ];
 
-/** For bots that nobody listed. */
+/** For bots that are not on the list. */
 const TYPE_BY_HINT: readonly (readonly [type: BotType, pattern: RegExp])[] = [
   ['feed', /feed|\brss\b|newsify|aggregator|subscribers|\breaders?\b/i],
   ['preview', /preview|unfurl|embed/i],

@@ -5,44 +5,44 @@
 // - matomo/: search engines and social networks as Matomo collects them
 //   (github.com/matomo-org/searchengine-and-social-list), CC0-1.0, version 3.14.0: the two files of Debian's package
 //   matomo-searchengine-and-social-list, unchanged.
-// - referrers-overlay.json: ours. `services` is what Matomo does not list, and what goes before it; `matomoNames` says what
-//   we call a service of Matomo's; `notTaken` holds Matomo's hosts that we leave out: names of apps, and portals of
-//   providers, where mail and news are read as well.
+// - referrers-overlay.json: ours. `services` are those that Matomo does not list, and those that override it;
+//   `matomoNames` renames services of Matomo's; `omittedHosts` are hosts of Matomo's that are left out: names of apps, and
+//   providers' portals, which also show mail and news.
 //
-// A host below another of either source is left out too: it belongs to the wider one, as Google's images to Google. That
-// forums, messengers and TikTok are social, and YouTube is video, is how Google Analytics has it.
+// A host below another host of either source is left out as well: it belongs to the wider one, as Google's images to
+// Google. As in Google Analytics, forums, messengers and TikTok are social, and YouTube is video.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-/** @typedef {Record<string, Record<string, string>>} Services names of services with their places, by type */
+/** @typedef {Record<string, Record<string, string>>} Services names of services with their host patterns, by type */
 
-/** The text of referrers.json, as its sources are now. */
+/** The text of referrers.json as its sources make it now. */
 export function referrersText() {
-  /** @type {{ services: Services, apps: object, sourceWords: object, matomoNames: Record<string, string>, notTaken: string }} */
+  /** @type {{ services: Services, apps: object, sourceWords: object, matomoNames: Record<string, string>, omittedHosts: string }} */
   const overlay = JSON.parse(read('referrers-overlay.json'));
   const { services, apps, sourceWords } = overlay;
-  const left = new Set([...placesIn(services), ...overlay.notTaken.split(' ')]);
-  const listed = matomoPlaces();
+  const taken = new Set([...hostPatternsIn(services), ...overlay.omittedHosts.split(' ')]);
+  const listed = matomoServices();
   const stale = Object.keys(overlay.matomoNames).filter(
     (theirs) => !listed.some(({ name }) => name === theirs),
   );
   if (stale.length > 0) throw new Error(`Matomo lists no service of these names: ${stale.join(', ')}`);
-  const found = listed.filter(({ place }) => !left.has(place));
-  const known = new Set([...placesIn(services), ...found.map(({ place }) => place)]);
-  for (const { type, name, place } of found) {
+  const found = listed.filter(({ hostPattern }) => !taken.has(hostPattern));
+  const known = new Set([...hostPatternsIn(services), ...found.map(({ hostPattern }) => hostPattern)]);
+  for (const { type, name, hostPattern } of found) {
     const named = services[type];
     if (named === undefined) throw new Error(`the overlay has no type ${type}`);
-    if (left.has(place) || parentsOf(place).some((parent) => known.has(parent))) continue;
-    left.add(place);
+    if (taken.has(hostPattern) || parentsOf(hostPattern).some((parent) => known.has(parent))) continue;
+    taken.add(hostPattern);
     const ourName = overlay.matomoNames[name] ?? name;
-    named[ourName] = named[ourName] === undefined ? place : `${named[ourName]} ${place}`;
+    named[ourName] = named[ourName] === undefined ? hostPattern : `${named[ourName]} ${hostPattern}`;
   }
   return `${JSON.stringify({ services, apps, sourceWords }, null, 2)}\n`;
 }
 
-function matomoPlaces() {
+function matomoServices() {
   /** @type {Record<string, string[]>} */
   const networks = parse(read('matomo/Socials.yml'));
   /** @type {Record<string, { urls: string[] }[]>} */
@@ -54,14 +54,15 @@ function matomoPlaces() {
       name,
       urls: pages.flatMap(({ urls }) => urls),
     })),
-  ].flatMap(({ type, name, urls }) => urls.map((url) => ({ type, name, place: placeOf(url) })));
+  ].flatMap(({ type, name, urls }) => urls.map((url) => ({ type, name, hostPattern: hostPatternOf(url) })));
 }
 
 /**
- * Matomo writes `{}` for a country. `www.` and a country in front are left off: what lies below a place belongs to it.
+ * Matomo writes `{}` for a country. `www.` and a country in front are removed, because a pattern covers the hosts below
+ * it.
  * @param {string} url
  */
-function placeOf(url) {
+function hostPatternOf(url) {
   return url
     .replace(/^(www|\{\})\./, '')
     .replace('.{}', '.*')
@@ -69,11 +70,11 @@ function placeOf(url) {
 }
 
 /**
- * The places that a place lies below, as referrer-list.ts looks them up.
- * @param {string} place
+ * The host patterns that cover a host pattern, as referrer-list.ts looks them up.
+ * @param {string} hostPattern
  */
-function parentsOf(place) {
-  const [host = ''] = place.split('/');
+function parentsOf(hostPattern) {
+  const [host = ''] = hostPattern.split('/');
   const labels = host.split('.');
   return labels
     .flatMap((_, start) => {
@@ -81,13 +82,13 @@ function parentsOf(place) {
       return [parent, [...parent.slice(0, -1), '*'], [...parent.slice(0, -2), '*']];
     })
     .map((parent) => parent.join('.'))
-    .filter((parent) => parent !== place);
+    .filter((parent) => parent !== hostPattern);
 }
 
 /** @param {Services} services */
-function placesIn(services) {
+function hostPatternsIn(services) {
   return Object.values(services).flatMap((named) =>
-    Object.values(named).flatMap((places) => places.split(' ')),
+    Object.values(named).flatMap((hostPatterns) => hostPatterns.split(' ')),
   );
 }
 

@@ -154,7 +154,7 @@ test('every channel has a case', () => {
   expect(CHANNELS.filter((channel) => !reached.has(channel))).toEqual([]);
 });
 
-test('whatever arrives has one of the channels, the same in upper case', () => {
+test('every arrival has one channel, the same one in upper case', () => {
   const text = fc.oneof(fc.string(), fc.constantFrom('google', 'email', 'cpc', 'Push', 'shop', 'direct'));
   fc.assert(
     fc.property(
@@ -172,7 +172,7 @@ test('whatever arrives has one of the channels, the same in upper case', () => {
       (arrival) => {
         const channel = channelOf(arrival);
         expect(CHANNELS).toContain(channel);
-        // Letters whose upper case is another text, as of ß, are other words.
+        // Letters whose upper case is a different text, such as ß, are left alone.
         const ascii = (value: string) => value.replaceAll(/[a-z]/g, (letter) => letter.toUpperCase());
         const upper = { utmSource: ascii(arrival.utmSource), utmMedium: ascii(arrival.utmMedium) };
         expect(channelOf({ ...arrival, ...upper, utmCampaign: ascii(arrival.utmCampaign) })).toBe(channel);

@@ -1,6 +1,6 @@
 import type { ReferrerType } from './referrer-list.ts';
 
-/** The channels, in the order in which their rules are asked; the last is what none of them took. */
+/** The channels in the order of their rules; the last takes what no rule matched. */
 export const CHANNELS = [
   'Direct',
   'Cross-network',
@@ -26,20 +26,20 @@ export const CHANNELS = [
 
 export type Channel = (typeof CHANNELS)[number];
 
-/** All that decides a channel. Texts as they were sent; empty when absent. */
+/** Everything that decides a channel. Texts as they were sent; empty when absent. */
 export interface Arrival {
-  /** What the source is: the campaign's source, or else the referrer. Empty when it is not known by name. */
+  /** The type of the campaign's source, or else of the referrer; empty when it is unknown. */
   readonly referrerType: ReferrerType | '';
   /** There is a referrer, and it is not the site itself. */
   readonly hasReferrer: boolean;
   readonly utmSource: string;
   readonly utmMedium: string;
   readonly utmCampaign: string;
-  /** The page's query with its `?`, in which advertisers leave the number of a click. */
+  /** The page's query with its `?`. Advertisers add click ids to it. */
   readonly query: string;
 }
 
-/** What the rules ask about. Texts are in lower case. */
+/** What the rules look at. Texts are in lower case. */
 interface Traffic {
   readonly type: ReferrerType | '';
   readonly source: string;
@@ -47,14 +47,14 @@ interface Traffic {
   readonly campaign: string;
 }
 
-/** What the number of a click says when the campaign's medium says nothing. */
+/** What a click id says when the campaign names no medium. */
 interface Click {
   readonly type: ReferrerType | '';
   readonly medium: string;
 }
 
-// From the help pages of those who write them. The numbers without a medium are on every link out of a network, paid or
-// not, and are copied along with it: they count only where there is no referrer.
+// As the advertisers' help pages say. Ids without a medium are on every link out of a network, paid or not, and get
+// copied along with it, so they count only without a referrer.
 const CLICKS: ReadonlyMap<string, Click> = new Map([
   ['gclid', { type: 'search', medium: 'cpc' }],
   ['gbraid', { type: 'search', medium: 'cpc' }],
@@ -93,7 +93,7 @@ const EMAIL: ReadonlySet<string> = new Set(['email', 'e-mail', 'e_mail', 'e mail
 const REFERRAL: ReadonlySet<string> = new Set(['referral', 'app', 'link']);
 const NO_MEDIUM: ReadonlySet<string> = new Set(['', '(none)', '(not set)']);
 
-/** One rule a channel: whether the traffic is of it. */
+/** One rule per channel. */
 const RULES: readonly (readonly [Channel, (traffic: Traffic) => boolean])[] = [
   ['Direct', ({ source, medium }) => source === '(direct)' && NO_MEDIUM.has(medium)],
   ['Cross-network', ({ campaign }) => campaign.includes('cross-network')],
@@ -117,8 +117,8 @@ const RULES: readonly (readonly [Channel, (traffic: Traffic) => boolean])[] = [
 ];
 
 /**
- * The channel of an arrival: the first rule that it fits. The rules, their names and their order are those of Google
- * Analytics 4 for manual traffic (Analytics Help, "Default channel group", answer 9756891), upper and lower case alike:
+ * The channel of an arrival: that of the first matching rule. Rules, names and order are those of Google Analytics 4
+ * for manual traffic (Analytics Help, "Default channel group", answer 9756891), case-insensitive:
  *
  *     Direct                      source is (direct), and medium is (none) or (not set)
  *     Cross-network               campaign contains cross-network
@@ -138,9 +138,9 @@ const RULES: readonly (readonly [Channel, (traffic: Traffic) => boolean])[] = [
  *     Audio, SMS                  medium is audio; source or medium is sms
  *     Mobile Push Notifications   medium ends in push or contains mobile or notification, or source is firebase
  *
- * Where Google knows more than an address says, this is the nearest: without source, medium, referrer and click the
- * source is (direct); without a medium, the number of a click says it, or else a referrer is one; and what comes from a
- * mail host, an advertising or an affiliate network is Email, Paid Other and Affiliates without a medium that says so.
+ * Where Google uses data that a URL does not hold, this is the nearest rule: without source, medium, referrer and click
+ * id the source is (direct); without a medium the click id gives it, else a referrer makes it a referral; and mail
+ * hosts, advertising and affiliate networks count as Email, Paid Other and Affiliates without a medium.
  */
 export function channelOf(arrival: Arrival): Channel {
   const traffic = trafficOf(arrival);
@@ -169,9 +169,9 @@ function trafficOf({
   };
 }
 
-/** The first click of the query that has a number. */
+/** The first click id in the query that has a value. */
 function clickIn(query: string): Click | undefined {
-  // Start is behind the `?` or a `&`; PAGE_LIMITS bounds the length of the query.
+  // Starts behind the `?` or a `&`; PAGE_LIMITS bounds the length of the query.
   let start = 1;
   while (start < query.length) {
     const next = query.indexOf('&', start);

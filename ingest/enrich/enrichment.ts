@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import { type Environment, NO_SETTING, type Source } from '../event.ts';
+import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
+import type { LocationLookup } from './location-lookup.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
-import type { Places } from './places.ts';
 import { sourceOf } from './referrer.ts';
 import { type Software, softwareOf } from './user-agent.ts';
 import type { ClientHints } from './user-agent-hints.ts';
 
 const CACHED_MAX = 5_000;
-/** Longer texts are worked out each time, so that the caches stay small in bytes too. */
+/** Longer texts are never cached, so that the caches are bounded in bytes, too. */
 const CACHED_TEXT_MAX = 1_024;
 
 /** What a user agent and its hints say. */
@@ -23,17 +23,19 @@ interface LastSource {
   readonly source: Source;
 }
 
-/** Derives what an event says about its page, its source and its setting; the same texts are worked out once. */
+/**
+ * Derives an event's page, source and environment from the texts of a request; the results of recent texts are cached.
+ */
 export class Enrichment {
-  readonly #places: Places;
+  readonly #locations: LocationLookup;
   readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
   readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
-  /** Of each page the source that was asked for last: a page is mostly reached in one way. */
+  /** The last source of each page: most pages are reached in one way. */
   readonly #sources = new WeakMap<Page, LastSource>();
   readonly #agents = new LRUCache<string, Agent>({ max: CACHED_MAX });
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(locations: LocationLookup) {
+    this.#locations = locations;
   }
 
   page(text: string): Page {
@@ -44,7 +46,7 @@ export class Enrichment {
     return page;
   }
 
-  /** `origin` is the browser's word for the page's origin, used when the page was named by its path alone. */
+  /** `origin` is the page's origin as the browser sends it, for pages that are named by their path alone. */
   source(referrer: string, page: Page, origin: string): Source {
     if (referrer === '' && page.query === '')
       return sourceOf({ referrer, referrerHost: '', ownHost: '' }, page);
@@ -56,15 +58,15 @@ export class Enrichment {
     return source;
   }
 
-  /** What calls itself a bot, or is known to be one. */
+  /** The bot behind a user agent; undefined when it is not a bot's. */
   bot(userAgent: string, hints: ClientHints): Bot | undefined {
     return this.#agent(userAgent, hints).bot;
   }
 
-  /** With what and from where somebody visits. An address that is not known is the empty text. */
-  setting(userAgent: string, hints: ClientHints, address: string): Environment {
+  /** The visitor's environment; an unknown address is the empty text. */
+  environment(userAgent: string, hints: ClientHints, address: string): Environment {
     const { software } = this.#agent(userAgent, hints);
-    const { country, region, city, longitude, latitude } = this.#places.of(address);
+    const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
     return {
       country,
@@ -82,9 +84,9 @@ export class Enrichment {
     };
   }
 
-  /** The same for a program of the site's own; the address is that of whom it speaks for. */
-  serverSetting(address: string): Environment {
-    return { ...NO_SETTING, ...this.#places.of(address), device: 'server' };
+  /** The environment of a server-side program; the address is the visitor's that it speaks for. */
+  serverEnvironment(address: string): Environment {
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: 'server' };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {
@@ -94,7 +96,7 @@ export class Enrichment {
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
     const agent = { software: softwareOf(userAgent, hints), bot: botOf(userAgent) };
-    // A user agent is cut to what a real one may have; with its hints it stays below some kilobytes.
+    // User agents are cut to a real one's length, so that one entry with its hints takes a few kilobytes at most.
     this.#agents.set(key, agent);
     return agent;
   }

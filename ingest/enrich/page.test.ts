@@ -15,7 +15,7 @@ test.each([
   expect(pageOf(text)).toMatchObject({ origin, path, query, hash });
 });
 
-test('the campaign is read from the query; ref and source stand in for its source', () => {
+test('the campaign is read from the query; ref and source are fallbacks for its source', () => {
   expect(pageOf('/?utm_source=a&utm_medium=b&utm_campaign=c+d&utm_term=e%20f&utm_content=g')).toMatchObject({
     utmSource: 'a',
     utmMedium: 'b',
@@ -27,7 +27,7 @@ test('the campaign is read from the query; ref and source stand in for its sourc
   expect(pageOf('/?source=s').utmSource).toBe('s');
 });
 
-test('no text breaks the split, and all of its parts keep their limits', () => {
+test('any text is split within the limits', () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string()),
@@ -41,7 +41,7 @@ test('no text breaks the split, and all of its parts keep their limits', () => {
   );
 });
 
-test('a cut never leaves half a pair', () => {
+test('a cut never splits a surrogate pair', () => {
   expect(cut('ab😀', 3)).toBe('ab');
   expect(cut('ab😀', 4)).toBe('ab😀');
 });

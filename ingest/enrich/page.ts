@@ -1,9 +1,9 @@
-/** Longest texts of a page that are stored, in characters; what is longer is cut. */
+/** Maximum characters of a page's texts; longer ones are cut. */
 export const PAGE_LIMITS = { origin: 256, path: 2048, query: 2048, hash: 512, title: 512, utm: 256 } as const;
 
-/** What a screen view's path says. Texts; empty when absent. */
+/** What the path of an event says. Texts; empty when absent. */
 export interface Page {
-  /** Scheme, host and port; empty when only a path was given. */
+  /** Scheme, host and port; empty when only a path was sent. */
   readonly origin: string;
   /** The host without `www.`, in lower case. */
   readonly host: string;
@@ -34,10 +34,7 @@ const NO_PAGE: Page = {
 
 const NO_CAMPAIGN = new URLSearchParams();
 
-/**
- * Splits a full address or a path. Nothing is decoded but the campaign values; an address that no browser would take
- * is a path as it stands.
- */
+/** Splits a URL or a path. Only campaign values are decoded; a URL that no browser accepts is used as a path. */
 export function pageOf(text: string): Page {
   if (text === '') return NO_PAGE;
   const absolute = /^https?:\/\//i.test(text) ? urlOf(text) : null;
@@ -58,13 +55,13 @@ export function pageOf(text: string): Page {
   };
 }
 
-/** The host of a web address without `www.`; empty when `text` is none. */
+/** The host of a web URL without `www.`; empty when `text` is none. */
 export function hostOf(text: string): string {
   const url = /^https?:\/\//i.test(text) ? urlOf(text) : null;
   return url === null ? '' : bareHost(url.hostname);
 }
 
-/** The first `max` characters, none of them half a surrogate pair. */
+/** The first `max` characters, without splitting a surrogate pair. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
@@ -92,6 +89,6 @@ function split(text: string): { path: string; query: string; hash: string } {
   const queryAt = before.indexOf('?');
   const query = queryAt < 0 ? '' : before.slice(queryAt);
   const path = queryAt < 0 ? before : before.slice(0, queryAt);
-  // A path always starts with a slash, so that `pricing` and `/pricing` are one page.
+  // Paths start with a slash, so that `pricing` and `/pricing` are one page.
   return { path: path.startsWith('/') ? path : `/${path}`, query, hash };
 }

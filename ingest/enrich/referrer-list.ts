@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import { projectRoot } from '../../infra/root.ts';
 
-/** What a service that is known by name can be. The type of an unknown one is empty. */
+/** Types of known services. An unknown one has the empty type. */
 export const REFERRER_TYPES = [
   'search',
   'social',
@@ -26,12 +26,12 @@ export interface ReferrerService {
   readonly type: ReferrerType;
 }
 
-/** A service with where it lives: hosts, `name.*` for a name under every country's domain, and `host/section`. */
+/** A service with its host patterns: hosts, `name.*` for a name under any country's domain, and `host/section`. */
 export interface ListedService extends ReferrerService {
-  readonly places: readonly string[];
+  readonly hostPatterns: readonly string[];
 }
 
-/** Texts by the name of their service, several of them with spaces between. */
+/** Texts by the name of their service, separated by spaces. */
 const BY_SERVICE = z.record(z.string(), z.string());
 const LISTS = z
   .strictObject({
@@ -41,51 +41,55 @@ const LISTS = z
   })
   .parse(JSON.parse(readFileSync(join(projectRoot, 'ingest/enrich/referrers.json'), 'utf8')));
 
-/** Every service that is known. No place occurs twice, no name either; of two places that fit, the narrower counts. */
+/** Every known service. Patterns and names are unique; the more specific of two matching patterns counts. */
 export const REFERRER_SERVICES: readonly ListedService[] = REFERRER_TYPES.flatMap((type) =>
-  Object.entries(LISTS.services[type]).map(([name, places]) => ({ name, type, places: places.split(' ') })),
+  Object.entries(LISTS.services[type]).map(([name, hostPatterns]) => ({
+    name,
+    type,
+    hostPatterns: hostPatterns.split(' '),
+  })),
 );
 
 /**
- * Apps, as Android (`android-app://com.google.android.gm/`) and iOS (`ios-app://422689480/`) name them as a referrer: by
- * package, or by their number in the App Store. A package stands for all that begins with it.
+ * Apps as Android (`android-app://com.google.android.gm/`) and iOS (`ios-app://422689480/`) name them in a referrer: by
+ * package, or by their number in the App Store. A package covers every package below it.
  */
 export const APPS: Readonly<Record<string, string>> = LISTS.apps;
 
 /**
- * What `utm_source` says when it is no host. The service's own name is always understood; these are the other words.
- * Only services whose names are no words of another meaning are here, so that `utm_source=free` stays what it says.
+ * Values of `utm_source` that are not hosts, besides the services' names, which are always recognized. A service whose
+ * name is an ordinary word has none, so that `utm_source=free` stays as it is.
  */
 export const SOURCE_WORDS: Readonly<Record<string, string>> = LISTS.sourceWords;
 
 const BY_NAME: ReadonlyMap<string, ReferrerService> = new Map(
   REFERRER_SERVICES.map(({ name, type }) => [name, { name, type }]),
 );
-const BY_PLACE: ReadonlyMap<string, ReferrerService> = byPlace();
+const BY_HOST_PATTERN: ReadonlyMap<string, ReferrerService> = byHostPattern();
 const BY_APP: ReadonlyMap<string, ReferrerService> = byWord(APPS, (word) => word.toLowerCase());
 const BY_WORD: ReadonlyMap<string, ReferrerService> = new Map([
   ...byWord(Object.fromEntries(Object.keys(SOURCE_WORDS).map((name) => [name, condensed(name)])), condensed),
   ...byWord(SOURCE_WORDS, condensed),
 ]);
 
-/** Longer names belong to no host that could be reached; the limit bounds the walk over the labels. */
+/** DNS allows no longer names; the limit bounds the walk over the labels. */
 const HOST_MAX = 253;
 const SECOND_LEVELS: ReadonlySet<string> = new Set(['com', 'co', 'net', 'ne', 'org', 'or']);
 
-/** The service at a host or, where one is listed, in a section of it. `host` is in lower case, without a port. */
+/** The service at a host or, where listed, in a section of it. `host` is in lower case, without a port. */
 export function serviceAt(host: string, path: string): ReferrerService | undefined {
   if (path.length > 1) {
     const first = path.indexOf('/', 1);
     const second = first < 0 ? -1 : path.indexOf('/', first + 1);
     const section =
-      BY_PLACE.get(host + (second < 0 ? path : path.slice(0, second))) ??
-      BY_PLACE.get(host + (first < 0 ? path : path.slice(0, first)));
+      BY_HOST_PATTERN.get(host + (second < 0 ? path : path.slice(0, second))) ??
+      BY_HOST_PATTERN.get(host + (first < 0 ? path : path.slice(0, first)));
     if (section !== undefined) return section;
   }
   return serviceOfHost(host);
 }
 
-/** The service of an app, by its package or its number, in any case. */
+/** The service of an app, by package or number, in any case. */
 export function serviceOfApp(app: string): ReferrerService | undefined {
   if (app.length > HOST_MAX) return undefined;
   const name = app.toLowerCase();
@@ -96,7 +100,7 @@ export function serviceOfApp(app: string): ReferrerService | undefined {
   return undefined;
 }
 
-/** The service that a campaign's source means: a host, an address, a name or a usual word for it, in any case. */
+/** The service that a campaign's source means: a host, a URL, a name or a usual word for it, in any case. */
 export function serviceOfSource(source: string): ReferrerService | undefined {
   const text = source.toLowerCase();
   const word = condensed(text);
@@ -107,21 +111,21 @@ export function serviceOfSource(source: string): ReferrerService | undefined {
   return slash < 0 ? serviceAt(address, '') : serviceAt(address.slice(0, slash), address.slice(slash));
 }
 
-/** Whole labels only, from the narrowest host outwards: one or two look-ups a label. */
+/** Compares whole labels, from the full host upwards, in one or two look-ups per label. */
 function serviceOfHost(host: string): ReferrerService | undefined {
   if (host.length > HOST_MAX) return undefined;
   const name = host.endsWith('.') ? host.slice(0, -1) : host;
   const stemEnd = name.length - countryDomainLength(name);
   for (let start = 0; start >= 0; start = name.indexOf('.', start) + 1 || -1) {
     const service =
-      BY_PLACE.get(start === 0 ? name : name.slice(start)) ??
-      (start < stemEnd ? BY_PLACE.get(`${name.slice(start, stemEnd)}.*`) : undefined);
+      BY_HOST_PATTERN.get(start === 0 ? name : name.slice(start)) ??
+      (start < stemEnd ? BY_HOST_PATTERN.get(`${name.slice(start, stemEnd)}.*`) : undefined);
     if (service !== undefined) return service;
   }
   return undefined;
 }
 
-/** How much of a host's end a `.*` stands for: `.com`, `.de`, `.co.uk`; the whole host when it ends otherwise. */
+/** The length of the suffix that `.*` stands for: `.com`, `.de`, `.co.uk`; the whole host when it ends otherwise. */
 function countryDomainLength(host: string): number {
   const last = host.lastIndexOf('.');
   if (last <= 0) return host.length;
@@ -133,15 +137,15 @@ function countryDomainLength(host: string): number {
   return isSecondLevel ? host.length - before : host.length - last;
 }
 
-/** How names and words are compared: `Hacker News`, `hacker_news` and `hackernews` are one. */
+/** Normalizes names for comparison: `Hacker News`, `hacker_news` and `hackernews` are equal. */
 function condensed(word: string): string {
   return word.toLowerCase().replaceAll(/[\s_-]+/g, '');
 }
 
-function byPlace(): Map<string, ReferrerService> {
+function byHostPattern(): Map<string, ReferrerService> {
   const services = new Map<string, ReferrerService>();
-  for (const { name, places } of REFERRER_SERVICES)
-    for (const place of places) services.set(place, must(BY_NAME.get(name), name));
+  for (const { name, hostPatterns } of REFERRER_SERVICES)
+    for (const hostPattern of hostPatterns) services.set(hostPattern, must(BY_NAME.get(name), name));
   return services;
 }
 

@@ -12,7 +12,9 @@ import {
   serviceOfSource,
 } from './referrer-list.ts';
 
-const PLACES = REFERRER_SERVICES.flatMap(({ name, places }) => places.map((place) => ({ name, place })));
+const HOST_PATTERNS = REFERRER_SERVICES.flatMap(({ name, hostPatterns }) =>
+  hostPatterns.map((hostPattern) => ({ name, hostPattern })),
+);
 
 function arrive(referrer: string, path = 'https://shop.example/') {
   const page = pageOf(path);
@@ -20,9 +22,9 @@ function arrive(referrer: string, path = 'https://shop.example/') {
 }
 
 describe('the list', () => {
-  test('holds no place, name, app or word twice', () => {
+  test('has no host pattern, name, app or word twice', () => {
     const lists = [
-      PLACES.map(({ place }) => place),
+      HOST_PATTERNS.map(({ hostPattern }) => hostPattern),
       REFERRER_SERVICES.map(({ name }) => name.toLowerCase()),
       Object.values(APPS).flatMap((apps) => apps.toLowerCase().split(' ')),
       Object.values(SOURCE_WORDS).flatMap((words) => words.split(' ').filter((word) => word !== '')),
@@ -30,35 +32,35 @@ describe('the list', () => {
     for (const list of lists) expect(list.filter((entry, at) => list.indexOf(entry) !== at)).toEqual([]);
   });
 
-  test('holds hosts as a browser names them', () => {
-    for (const { place } of PLACES) {
-      const address = new URL(`https://${place.replace('.*', '.de')}`);
-      expect(address.host + address.pathname.replace(/^\/$/, '')).toBe(place.replace('.*', '.de'));
-      expect(place).not.toMatch(/^www\./);
+  test('has hosts in the form that browsers send', () => {
+    for (const { hostPattern } of HOST_PATTERNS) {
+      const address = new URL(`https://${hostPattern.replace('.*', '.de')}`);
+      expect(address.host + address.pathname.replace(/^\/$/, '')).toBe(hostPattern.replace('.*', '.de'));
+      expect(hostPattern).not.toMatch(/^www\./);
     }
   });
 
-  test('holds no host that stands below another of the same service', () => {
-    const below = ({ name, place }: { name: string; place: string }) =>
-      PLACES.some((other) => other.name === name && place.endsWith(`.${other.place}`));
-    expect(PLACES.filter(below)).toEqual([]);
+  test('has no host below another host of the same service', () => {
+    const below = ({ name, hostPattern }: { name: string; hostPattern: string }) =>
+      HOST_PATTERNS.some((other) => other.name === name && hostPattern.endsWith(`.${other.hostPattern}`));
+    expect(HOST_PATTERNS.filter(below)).toEqual([]);
   });
 
-  test('is broad: each type has services, 250 at least, with 600 places', () => {
+  test('is broad: every type has services, at least 250 in all, with 600 host patterns', () => {
     expect(
       REFERRER_TYPES.filter((type) => !REFERRER_SERVICES.some((service) => service.type === type)),
     ).toEqual([]);
     expect(REFERRER_SERVICES.length).toBeGreaterThanOrEqual(250);
-    expect(PLACES.length).toBeGreaterThanOrEqual(600);
+    expect(HOST_PATTERNS.length).toBeGreaterThanOrEqual(600);
   });
 
-  test('finds every place, and what lies below it, to be of its own service', () => {
-    const strays = PLACES.filter(({ name, place }) => {
-      const slash = place.indexOf('/');
-      const path = slash < 0 ? '' : place.slice(slash);
-      const hosts = (slash < 0 ? place : place.slice(0, slash)).replace('.*', '.com.br');
+  test('finds the service of every host pattern and of what lies below it', () => {
+    const strays = HOST_PATTERNS.filter(({ name, hostPattern }) => {
+      const slash = hostPattern.indexOf('/');
+      const path = slash < 0 ? '' : hostPattern.slice(slash);
+      const hosts = (slash < 0 ? hostPattern : hostPattern.slice(0, slash)).replace('.*', '.com.br');
       const names = [serviceAt(hosts, path), path === '' ? serviceAt(`${hosts}.`, '') : undefined];
-      // Below a section's host its path means nothing, and below some hosts another service has its own.
+      // A path means nothing on a host below a section's host, and some hosts have another service below them.
       if (path === '') names.push(serviceAt(`www.${hosts}`, '/'), serviceAt(`a.b-c.${hosts}`, '/some/page'));
       return (
         names.some((service) => service !== undefined && service.name !== name) || names[0] === undefined
@@ -67,7 +69,7 @@ describe('the list', () => {
     expect(strays).toEqual([]);
   });
 
-  test('finds every app, and what its package contains', () => {
+  test('finds every app and every package below its own', () => {
     for (const [name, apps] of Object.entries(APPS))
       for (const app of apps.split(' ')) {
         expect(serviceOfApp(app)?.name).toBe(name);
@@ -76,19 +78,23 @@ describe('the list', () => {
       }
   });
 
-  test('matches whole labels only: a name that merely ends or begins alike is unknown', () => {
+  test('matches whole labels only: a host that merely starts or ends with a known one is unknown', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...PLACES), fc.stringMatching(/^[a-z0-9]{3,8}$/), ({ place }, letters) => {
-        const host = place.split('/')[0]?.replace('.*', '.com') ?? '';
-        expect(serviceAt(`${host}.${letters}.example`, '')).toBeUndefined();
-        const longer = serviceAt(`zq${letters}-${host}`, '');
-        const parent = serviceAt(host.slice(host.indexOf('.') + 1), '');
-        expect(longer).toEqual(parent);
-      }),
+      fc.property(
+        fc.constantFrom(...HOST_PATTERNS),
+        fc.stringMatching(/^[a-z0-9]{3,8}$/),
+        ({ hostPattern }, letters) => {
+          const host = hostPattern.split('/')[0]?.replace('.*', '.com') ?? '';
+          expect(serviceAt(`${host}.${letters}.example`, '')).toBeUndefined();
+          const longer = serviceAt(`zq${letters}-${host}`, '');
+          const parent = serviceAt(host.slice(host.indexOf('.') + 1), '');
+          expect(longer).toEqual(parent);
+        },
+      ),
     );
   });
 
-  test('takes any text for a host, an app or a word', () => {
+  test('accepts any text as a host, an app or a word', () => {
     const odd = fc.constantFrom(
       '.',
       '..',
@@ -199,7 +205,7 @@ describe('a referrer', () => {
     expect(arrive('https://blog.shop.example/').referrerName).toBe('blog.shop.example');
   });
 
-  test('is stored as it came, cut to its limit', () => {
+  test('is stored as sent, cut to its limit', () => {
     const referrer = `https://blog.example/${'a'.repeat(3000)}`;
     expect(arrive(referrer)).toMatchObject({
       referrer: referrer.slice(0, 2048),
@@ -239,7 +245,7 @@ describe('the source of a campaign', () => {
     expect(arrive('', path)).toMatchObject({ referrerName, referrerType, utmSource: written });
   });
 
-  test('goes before the referrer, which stays', () => {
+  test('overrides the referrer, which is still stored', () => {
     expect(
       arrive('https://www.google.com/', 'https://shop.example/?utm_source=fb&utm_medium=cpc'),
     ).toMatchObject({
@@ -257,7 +263,7 @@ describe('the source of a campaign', () => {
     });
   });
 
-  test('counts on a page that was come to from the same host', () => {
+  test('counts on a page reached from the same host', () => {
     const source = arrive(
       'https://shop.example/a',
       'https://shop.example/b?utm_source=google&utm_medium=cpc',
@@ -265,13 +271,13 @@ describe('the source of a campaign', () => {
     expect(source).toMatchObject({ referrer: '', referrerName: 'Google', channel: 'Paid Search' });
   });
 
-  test('is understood under each of the words, and by each name', () => {
+  test('is recognized by every listed word and by every name', () => {
     for (const [name, words] of Object.entries(SOURCE_WORDS))
       for (const word of words.split(' '))
         expect(serviceOfSource(word === '' ? name.toUpperCase() : word)?.name).toBe(name);
   });
 
-  test('leaves medium and click of the page to decide the channel of a referrer', () => {
+  test('is optional: without it, medium and click id decide the channel', () => {
     expect(arrive('https://www.google.com/', 'https://shop.example/?gclid=1').channel).toBe('Paid Search');
     expect(arrive('https://www.google.com/', 'https://shop.example/?utm_medium=cpc').channel).toBe(
       'Paid Search',
@@ -279,7 +285,7 @@ describe('the source of a campaign', () => {
   });
 });
 
-test('the same arguments give the same source, and every text of it keeps its limit', () => {
+test('the same arguments give the same source, within the limits of its texts', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -8,7 +8,7 @@ const NAME_MAX = 256;
 
 const DIRECT: Source = { ...NO_SOURCE, channel: 'Direct' };
 
-/** A referrer and the hosts of both sides; a host is empty when it is not known, and has no `www.` */
+/** A referrer and the hosts of both sides; a host is empty when unknown, and has no `www.` */
 export interface Referral {
   readonly referrer: string;
   readonly referrerHost: string;
@@ -16,16 +16,16 @@ export interface Referral {
 }
 
 /**
- * Where a visit came from; depends on its arguments alone. A page of the same host is no source, nor is a bare path.
- * Name and type are those of the service that the referring host or app belongs to, and the host itself where none is
- * known. The campaign's source, which somebody wrote on purpose, goes before the referrer.
+ * Where a visit came from; a pure function. A page of the same host is no source, nor is a bare path. Name and type are
+ * those of the service that the referring host or app belongs to, or else the host itself. The campaign's source was
+ * set on purpose, so it overrides the referrer.
  */
 export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Page): Source {
   const outside =
     referrer !== '' && !referrer.startsWith('/') && (referrerHost === '' || referrerHost !== ownHost);
   if (!outside && page.query === '') return DIRECT;
-  const sender = outside ? senderOf(referrer, referrerHost) : NOBODY;
-  const { name, type } = page.utmSource === '' ? sender : campaignSender(page.utmSource);
+  const named = outside ? referrerOf(referrer, referrerHost) : NO_REFERRER;
+  const { name, type } = page.utmSource === '' ? named : campaignReferrer(page.utmSource);
   return {
     referrer: outside ? cut(referrer, REFERRER_MAX) : '',
     referrerName: name,
@@ -46,27 +46,27 @@ export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Pa
   };
 }
 
-interface Sender {
+interface NamedReferrer {
   readonly name: string;
   readonly type: ReferrerType | '';
 }
 
-const NOBODY: Sender = { name: '', type: '' };
+const NO_REFERRER: NamedReferrer = { name: '', type: '' };
 const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
 
-/** Who a referrer from outside is. */
-function senderOf(referrer: string, host: string): Sender {
+/** The service, host or app that a referrer names. */
+function referrerOf(referrer: string, host: string): NamedReferrer {
   if (host !== '') return serviceAt(host, pathOf(referrer)) ?? { name: cut(host, NAME_MAX), type: '' };
   const app = APP.exec(referrer)?.[1];
-  if (app === undefined) return NOBODY;
+  if (app === undefined) return NO_REFERRER;
   return serviceOfApp(app) ?? { name: cut(app, NAME_MAX), type: '' };
 }
 
-function campaignSender(source: string): Sender {
+function campaignReferrer(source: string): NamedReferrer {
   return serviceOfSource(source) ?? { name: source, type: '' };
 }
 
-/** The path of a web address, without query and hash; empty when there is none. */
+/** The path of a web URL, without query and hash; empty when there is none. */
 function pathOf(address: string): string {
   const start = address.indexOf('/', address.indexOf('://') + 3);
   if (start < 0) return '';

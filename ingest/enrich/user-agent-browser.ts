@@ -1,28 +1,31 @@
 import { leadingNumbers } from './user-agent-version.ts';
 
 /**
- * Which program shows the page. A user agent names nearly all of its ancestors, so the order of the table is its
- * meaning: the more a name says, the earlier it stands: apps that show pages inside themselves, then browsers made of
- * another one, then the large ones, then bare engines.
+ * Recognizes browsers. A user agent names nearly all of a browser's ancestors, so the order of the tables matters: the
+ * more specific a name, the earlier it stands: apps with a built-in browser, then browsers built on another one, then
+ * the large ones, then bare engines.
  *
- * Every pattern is a fixed text with at most one run of a version behind it, so that a search takes time in
- * proportion to the length of the text, whatever somebody sends.
+ * ua-parser-js was rejected here: it takes some in-app browsers, such as Pinterest's and TikTok's, for the engine below
+ * them, and its names differ from the ones that analytics users know (`IE`, `GSA`).
+ *
+ * Every pattern is a fixed text with at most one run of a version behind it, so that a search takes time proportional
+ * to the text, whatever a client sends.
  */
 export interface Browser {
-  /** One name per product, on every device: `Safari` and `Chrome` on telephones too. Empty when unknown. */
+  /** One name per product on every device: `Safari` and `Chrome` on phones, too. Empty when unknown. */
   readonly name: string;
-  /** Two numbers where there are two. */
+  /** The first two numbers, if there are two. */
   readonly version: string;
 }
 
-/** A name, what its texts look like, and where the version stands when not behind the name itself. */
+/** A name, the pattern of its user agents, and the pattern of the version when it does not follow the name. */
 type Signature = readonly [name: string, pattern: RegExp, version?: RegExp];
 
 const NO_BROWSER: Browser = { name: '', version: '' };
 const VERSION = /\bVersion\/([\d.]+)/;
 const FACEBOOK_VERSION = /\bFBAV\/([\d.]+)/;
 
-/** What only consoles, televisions and headsets have; their texts pretend to be many others. */
+/** Browsers of consoles, televisions and headsets, whose user agents imitate many others. */
 const DEVICE_BROWSERS: readonly Signature[] = [
   ['PlayStation Browser', /\bPlayStation\b/i, /$^/],
   ['Nintendo Browser', /\bNintendoBrowser\/([\d.]+)/],
@@ -163,12 +166,12 @@ function signed(userAgent: string, signatures: readonly Signature[]): Browser | 
   return undefined;
 }
 
-/** What is left when nobody gives a name: Apple's own, Android's old one, a web view, or a shell around WebKit. */
+/** The fallback by engine: Safari, Android's old browser, a web view, or a shell around WebKit. */
 function ofEngine(userAgent: string): Browser {
   if (!userAgent.includes('AppleWebKit')) return NO_BROWSER;
   const version = leadingNumbers(VERSION.exec(userAgent)?.[1] ?? '', 2);
   if (userAgent.includes('Android')) return { name: 'Android Browser', version };
-  // Safari says `Version/`; the oldest ones said `Safari/` alone, as shells on other systems still do.
+  // Safari sends `Version/`. The oldest versions sent `Safari/` alone, as shells on other systems still do.
   if (APPLE_OR_WINDOWS.test(userAgent)) {
     if (version !== '' || userAgent.includes('Safari/')) return { name: 'Safari', version };
     return { name: 'Safari WebView', version: '' };

@@ -1,7 +1,7 @@
 import type { RequestHead } from '../../infra/http/http.ts';
 import { leadingNumbers } from './user-agent-version.ts';
 
-/** What a browser of the Chromium family says of itself in headers. Texts as sent; empty when absent. */
+/** The client hints of Chromium-based browsers, as sent; empty when absent. */
 export interface ClientHints {
   /** Names and versions: `sec-ch-ua-full-version-list` where sent, else `sec-ch-ua`. */
   readonly ua: string;
@@ -11,7 +11,9 @@ export interface ClientHints {
   readonly model: string;
 }
 
-/** Which header tells what. Browsers send `ua`, `mobile` and `platform` unasked, the rest where a site asks for it. */
+/**
+ * The headers of each hint. Browsers send `ua`, `mobile` and `platform` unasked, the others when a site asks for them.
+ */
 export const CLIENT_HINT_HEADERS = {
   ua: ['sec-ch-ua-full-version-list', 'sec-ch-ua'],
   mobile: ['sec-ch-ua-mobile'],
@@ -39,7 +41,7 @@ export function readClientHints(head: Pick<RequestHead, 'header'>): ClientHints 
     }
     return '';
   };
-  // Who sends hints sends this one, and most requests are of others.
+  // Every browser that sends hints sends this one, and most requests have none.
   if (head.header('sec-ch-ua') === '') return NO_CLIENT_HINTS;
   return {
     ua: first(CLIENT_HINT_HEADERS.ua),
@@ -50,7 +52,7 @@ export function readClientHints(head: Pick<RequestHead, 'header'>): ClientHints 
   };
 }
 
-/** Whether two requests hint at the same. */
+/** Whether two requests send the same hints. */
 export function areSame(one: ClientHints, other: ClientHints): boolean {
   if (one === other) return true;
   return (
@@ -62,7 +64,7 @@ export function areSame(one: ClientHints, other: ClientHints): boolean {
   );
 }
 
-/** The hints, understood. A part is empty, or undefined, when it is not told or not a value that browsers send. */
+/** The parsed hints. A field is empty, or undefined, when it is absent or has a value that no browser sends. */
 export interface HintedSoftware {
   readonly browser: string;
   readonly browserVersion: string;
@@ -72,7 +74,7 @@ export interface HintedSoftware {
   readonly model: string;
 }
 
-/** Brands as browsers write them, the more telling ones first: most lists hold `Chromium` too, and an invented name. */
+/** Brands as browsers write them, the more specific first: most lists also hold `Chromium` and an invented brand. */
 const BROWSERS: readonly (readonly [brand: string, browser: string])[] = [
   ['Opera GX', 'Opera GX'],
   ['Opera', 'Opera'],
@@ -105,7 +107,10 @@ const SYSTEMS: ReadonlyMap<string, string> = new Map([
   ['Chromium OS', 'Chrome OS'],
 ]);
 
-/** Browsers report the version of Windows' universal contracts: 13 came with Windows 11, 0 stands for what was before 10. */
+/**
+ * The platform version on Windows is that of its universal API contracts: Windows 11 begins at 13, and 0 stands for
+ * versions before 10.
+ */
 const WINDOWS_11_FROM = 13;
 const WINDOWS_BEFORE_10: ReadonlyMap<string, string> = new Map([
   ['0.1', '7'],
@@ -113,7 +118,7 @@ const WINDOWS_BEFORE_10: ReadonlyMap<string, string> = new Map([
   ['0.3', '8.1'],
 ]);
 
-export function understand(hints: ClientHints): HintedSoftware {
+export function parseClientHints(hints: ClientHints): HintedSoftware {
   const { browser, version } = browserIn(hints.ua);
   const os = SYSTEMS.get(textIn(hints.platform)) ?? '';
   return {
@@ -130,7 +135,7 @@ function browserIn(list: string): { browser: string; version: string } {
   const versions = brandsIn(list);
   for (const [brand, browser] of BROWSERS) {
     const version = versions.get(brand);
-    // The short list gives one number; the user agent of the same browser calls it `124.0`.
+    // The short list gives one number, which the user agent writes as `124.0`.
     if (version !== undefined) {
       return { browser, version: leadingNumbers(/^\d+$/.test(version) ? `${version}.0` : version, 2) };
     }
@@ -140,7 +145,7 @@ function browserIn(list: string): { browser: string; version: string } {
 
 function brandsIn(list: string): ReadonlyMap<string, string> {
   const versions = new Map<string, string>();
-  // A brand may hold commas, semicolons and escaped quotes: browsers put such into the invented one on purpose.
+  // A brand may contain commas, semicolons and escaped quotes; browsers put some into the invented brand on purpose.
   for (const match of list.slice(0, HINT_MAX).matchAll(/"((?:[^"\\]|\\.)*)"\s{0,4};\s{0,4}v="([\d.]*)"/g)) {
     versions.set(match[1] ?? '', match[2] ?? '');
     if (versions.size >= BRANDS_MAX) break;
@@ -154,10 +159,10 @@ function osVersionOf(os: string, version: string): string {
     if (contracts >= WINDOWS_11_FROM) return '11';
     return contracts > 0 ? '10' : (WINDOWS_BEFORE_10.get(leadingNumbers(version, 2)) ?? '');
   }
-  // The hint of Linux is its kernel's version, which is no version of what people run.
+  // On Linux the hint is the kernel's version, which does not identify a distribution.
   if (os === 'Linux') return '';
   const numbers = leadingNumbers(version, 3);
-  // Written as the user agent writes it: `14`, not `14.0.0`; `14.4`, not `14.4.0`.
+  // Written as in user agents: `14`, not `14.0.0`; `14.4`, not `14.4.0`.
   return os === 'Android'
     ? numbers.replace(/^(\d+)\.0(?:\.0)?$/, '$1')
     : numbers.replace(/^(\d+\.\d+)\.0$/, '$1');

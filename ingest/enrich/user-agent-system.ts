@@ -1,6 +1,9 @@
 import { leadingNumbers } from './user-agent-version.ts';
 
-/** The operating system. Every distribution of Linux is `Linux`, every iPad is `iOS`; a version is as the text gives it. */
+/**
+ * The operating system. Every Linux distribution is `Linux`, every iPad `iOS`; the version is as the user agent gives
+ * it.
+ */
 export interface System {
   readonly name: string;
   readonly version: string;
@@ -12,8 +15,11 @@ const NO_SYSTEM: System = { name: '', version: '' };
 const NO_VERSION = /$^/;
 const APPLE_VERSION = /\bOS (\d[\d_.]*) like Mac OS X/;
 
-// What is later in the list is claimed by what is earlier: consoles say Windows, Windows Phone says Android and
-// iPhone, HarmonyOS says Android, Android says Linux, iOS says Mac OS X.
+// Order matters, because later systems are named by earlier ones: consoles name Windows, Windows Phone names Android
+// and iPhone, HarmonyOS names Android, Android names Linux, and iOS names Mac OS X.
+//
+// ua-parser-js was rejected here: it takes Android TVs, tvOS and Xbox for other systems, and names distributions of Linux
+// and old names (`Mac OS`) that would split one system into several.
 const SIGNATURES: readonly Signature[] = [
   ['Xbox', /\bXbox\b|\bXBOX_ONE/, NO_VERSION],
   ['PlayStation', /\bPlayStation\b/i, /\bPlayStation (?:\d|Vita|Portable)[ /]([\d.]+)/i],
@@ -37,12 +43,12 @@ const SIGNATURES: readonly Signature[] = [
   ['Sailfish', /\bSailfish\b/, NO_VERSION],
   ['iOS', APPLE_VERSION],
   ['iOS', /\biP(?:hone|ad|od)\b/, /\b(?:i?OS |FBSV\/)(\d[\d_.]*)/],
-  // Facebook's own program sends its own list of facts, and neither system nor model where they are elsewhere.
+  // Facebook's app sends its own list of facts, with neither system nor model in the usual position.
   ['Android', /\bFBAN\/(?:FB4A|Orca-Android|EMA)\b/, /\bFBSV\/([\d.]+)/],
-  // Instagram alone names the level of the API before the version.
+  // Only Instagram puts the API level before the version.
   ['Android', /\bAndroid \(\d+\/([\d.]+)/],
   ['Android', /\bAndroid[ /-]?([\d.]*)/],
-  // Amazon's tablets and Meta's headsets leave Android out when they ask for the pages of desktops.
+  // Amazon's tablets and Meta's headsets omit Android when they request desktop pages.
   ['Android', /\bKF[A-Z]{2,6} Build\b|\bOculusBrowser\b/, NO_VERSION],
   ['Firefox OS', /^Mozilla\/5\.0 \((?:Mobile|Tablet|TV);/, NO_VERSION],
 ];
@@ -82,7 +88,7 @@ export function systemOf(userAgent: string): System {
   return signed(userAgent, SIGNATURES) ?? windowsOf(userAgent) ?? signed(userAgent, DESKTOPS) ?? NO_SYSTEM;
 }
 
-/** Whether a system runs on desks and laps. */
+/** Whether a system is a desktop's or a laptop's. */
 export function isDesktopSystem(name: string): boolean {
   return DESKTOP_NAMES.has(name);
 }
@@ -97,7 +103,7 @@ function signed(userAgent: string, signatures: readonly Signature[]): System | u
   return undefined;
 }
 
-/** Windows tells the version of its kernel, which nobody calls it by; a kernel that never was gives no version. */
+/** Windows sends its kernel's version, which is mapped to the product's; an unknown kernel gives no version. */
 function windowsOf(userAgent: string): System | undefined {
   const kernel = /\bWindows NT ([\d.]+)/.exec(userAgent)?.[1];
   if (kernel !== undefined) return { name: 'Windows', version: WINDOWS_BY_KERNEL.get(kernel) ?? '' };

@@ -1,8 +1,11 @@
-/** The first numbers of a version, at most `parts` of them: `124.0.6367.82` with two parts is `124.0`. Empty when there is none. */
+/**
+ * The first numbers of a version, at most `parts` of them: `124.0.6367.82` with two parts is `124.0`. Empty when there
+ * is none.
+ */
 export function leadingNumbers(version: string, parts: number): string {
   const numbers = /^\d+(?:\.\d+)*/.exec(version.replaceAll('_', '.'))?.[0] ?? '';
   return numbers.split('.', parts).join('.');
 }
 
-/** Texts are cut to this before anything looks at them; no real user agent is longer. */
+/** User agents are cut to this length first; no real one is longer. */
 export const USER_AGENT_MAX = 1024;

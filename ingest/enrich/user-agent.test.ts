@@ -22,15 +22,14 @@ const MACINTOSH =
 const LINUX =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36';
 
-describe('user agents that people have read', () => {
+describe('labelled user agents', () => {
   test('are many', () => {
-    if (!HAS_SAMPLE_LOG) process.stderr.write('without the sample log its user agents are not judged\n');
+    if (!HAS_SAMPLE_LOG) process.stderr.write('The sample log is missing: its user agents are not tested.\n');
     expect(READ_AGENTS.length).toBeGreaterThanOrEqual(HAS_SAMPLE_LOG ? 680 : 410);
     expect(new Set(READ_AGENTS.map(({ userAgent }) => userAgent)).size).toBe(READ_AGENTS.length);
   });
 
-  // What is wrong and known: two browsers that hardly anybody uses (Babya Discoverer, dwb), and a OnePlus whose model
-  // looks like OPPO's.
+  // Known misses: two rare browsers (Babya Discoverer, dwb), and a OnePlus whose model looks like one of OPPO's.
   const known: [field: keyof Software, missesMax: number][] = [
     ['browser', 2],
     ['browserVersion', 2],
@@ -40,27 +39,28 @@ describe('user agents that people have read', () => {
     ['brand', 1],
     ['model', 0],
   ];
-  test.each(known)('have the %s that was read, but for %d', (field, missesMax) => {
+  test.each(known)('have the labelled %s, with at most %d misses', (field, missesMax) => {
     const judged = READ_AGENTS.filter(({ expected }) => expected[field] !== '?');
     const misses = judged.flatMap(({ userAgent, expected }) => {
       const answer = softwareOf(userAgent, NO_CLIENT_HINTS)[field];
-      return answer === expected[field] ? [] : [`${expected[field]} was answered as ${answer}: ${userAgent}`];
+      return answer === expected[field] ? [] : [`${expected[field]} was read as ${answer}: ${userAgent}`];
     });
     expect(judged.length).toBeGreaterThan(HAS_SAMPLE_LOG ? 650 : 380);
     expect(misses.length, misses.join('\n')).toBeLessThanOrEqual(missesMax);
   });
 });
 
-describe('the whole collection of recent user agents', () => {
-  interface Visit {
+describe('a collection of recent user agents', () => {
+  interface UserAgentCase {
     readonly userAgent: string;
     readonly platform: string;
     readonly deviceCategory: string;
   }
   const visits = JSON.parse(
     readFileSync(new URL('../../node_modules/user-agents/dist/user-agents.json', import.meta.url), 'utf8'),
-  ) as Visit[];
-  // What the script of the page saw is another witness than the text. Where both disagree, somebody plays another device.
+  ) as UserAgentCase[];
+  // The page's script saw the platform independently of the user agent. Where both disagree, the browser imitates
+  // another device.
   const systems: [platform: string, os: string, word: string][] = [
     ['iPhone', 'iOS', 'iPhone;'],
     ['iPad', 'iOS', 'iPad;'],
@@ -95,7 +95,7 @@ describe('client hints', () => {
     ['""', '10'],
     ['', '10'],
     ['nonsense', '10'],
-  ])('tell Windows by its contracts: %s is %s', (platformVersion, osVersion) => {
+  ])('map the contracts version of Windows: %s is %s', (platformVersion, osVersion) => {
     const software = hinted(WINDOWS, { platform: '"Windows"', platformVersion });
     expect([software.os, software.osVersion]).toEqual(['Windows', osVersion]);
   });
@@ -107,7 +107,7 @@ describe('client hints', () => {
     [ANDROID, '"Android"', '"14.0.0"', '14'],
     [ANDROID, '"Android"', '"8.1.0"', '8.1.0'],
     [LINUX, '"Linux"', '"6.5.0"', ''],
-  ])('thaw a frozen version: %s %s %s is %s', (userAgent, platform, platformVersion, osVersion) => {
+  ])('replace a frozen version: %s %s %s is %s', (userAgent, platform, platformVersion, osVersion) => {
     expect(hinted(userAgent, { platform, platformVersion }).osVersion).toBe(osVersion);
   });
 
@@ -122,27 +122,27 @@ describe('client hints', () => {
     ['"Nobody";v="1"', WINDOWS, 'Chrome', '124.0'],
     ['"Android WebView";v="124"', `${ANDROID} [FB_IAB/FB4A;FBAV/407.0.0.30.97;]`, 'Facebook', '407.0'],
     ['"a\\"b;v=";v="1", "Brave";v="1"', WINDOWS, 'Brave', '1.0'],
-  ])('name the browser that hides: %s', (ua, userAgent, browser, version) => {
+  ])('reveal a hidden browser: %s', (ua, userAgent, browser, version) => {
     const software = hinted(userAgent, { ua });
     expect([software.browser, software.browserVersion]).toEqual([browser, version]);
   });
 
-  test('give the model that a reduced user agent hides, and its maker', () => {
+  test('give the model that a reduced user agent omits, and its maker', () => {
     const software = hinted(ANDROID, { platform: '"Android"', mobile: '?1', model: '"SM-S918B"' });
     expect([software.brand, software.model, software.device]).toEqual(['Samsung', 'SM-S918B', 'mobile']);
     expect(hinted(ANDROID, { model: '""' })).toMatchObject({ brand: '', model: '' });
     expect(hinted(WINDOWS, { model: '"SM-S918B"' })).toMatchObject({ brand: '', model: '' });
   });
 
-  test('tell a telephone from a tablet where the user agent asks for the pages of desktops', () => {
+  test('tell a phone from a tablet when the user agent requests desktop pages', () => {
     const platform = '"Android"';
-    const asked = { os: 'Android', osVersion: '', brand: '', model: '' };
-    expect(hinted(LINUX, { platform, mobile: '?1' })).toMatchObject({ ...asked, device: 'mobile' });
-    expect(hinted(LINUX, { platform, mobile: '?0' })).toMatchObject({ ...asked, device: 'tablet' });
+    const expected = { os: 'Android', osVersion: '', brand: '', model: '' };
+    expect(hinted(LINUX, { platform, mobile: '?1' })).toMatchObject({ ...expected, device: 'mobile' });
+    expect(hinted(LINUX, { platform, mobile: '?0' })).toMatchObject({ ...expected, device: 'tablet' });
     expect(hinted(WINDOWS, { mobile: '?1' }).device).toBe('desktop');
   });
 
-  test('say nothing next to a browser that sends none', () => {
+  test('are ignored for a browser that sends none', () => {
     const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:125.0) Gecko/20100101 Firefox/125.0';
     const hints = {
       ua: '"Brave";v="1"',
@@ -154,13 +154,13 @@ describe('client hints', () => {
     expect(hinted(firefox, hints)).toEqual(softwareOf(firefox, NO_CLIENT_HINTS));
   });
 
-  test('never change a system that only the user agent names', () => {
+  test('never change a system that only user agents name', () => {
     const harmony =
       'Mozilla/5.0 (Linux; Android 12; HarmonyOS; NOH-AL10; HMSCore 6.8.0.332) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/99.0.4844.88 HuaweiBrowser/13.0.0.310 Mobile Safari/537.36';
     expect(hinted(harmony, { platform: '"Android"', platformVersion: '"12"' }).os).toBe('HarmonyOS');
   });
 
-  test('are read from their headers, the full list of versions before the short one', () => {
+  test('are read from their headers, with the full version list before the short one', () => {
     const headers = new Map([
       ['sec-ch-ua', 'short'],
       ['sec-ch-ua-full-version-list', 'full'],
@@ -186,7 +186,7 @@ describe('client hints', () => {
 const anyText = fc.string({ unit: 'binary', maxLength: 1024 });
 const devices: readonly string[] = [...DEVICES, ''];
 
-test('whatever is sent, every field is short and can be stored', () => {
+test('for any text, every field is short and can be stored', () => {
   const pieces = fc.constantFrom(
     'Mozilla/5.0 (',
     'Linux; Android 14; ',
@@ -210,7 +210,7 @@ test('whatever is sent, every field is short and can be stored', () => {
   );
 });
 
-test('2,000 texts of 1,024 characters that are made to be slow are read', () => {
+test('2,000 texts of 1,024 characters made to be slow are parsed', () => {
   const random = new SeededRandom(20_260_401);
   const pieces = [
     'Mozilla/5.0 (Linux; Android 14; ',
@@ -250,6 +250,6 @@ test('2,000 texts of 1,024 characters that are made to be slow are read', () => 
     const hints = { ua: text, mobile: text, platform: text, platformVersion: text, model: `"${text}"` };
     if (softwareOf(`${text} Chrome/1`, hints).device !== '') named++;
   }
-  // Some are like enough to a browser; that is not what is asked here, but shows that they were looked at.
+  // Not the subject of this test, but proof that the texts were parsed: some are similar enough to a browser's.
   expect(named).toBeGreaterThan(100);
 });

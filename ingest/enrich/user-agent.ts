@@ -1,11 +1,11 @@
 import { cut } from './page.ts';
 import { browserOf } from './user-agent-browser.ts';
 import { brandOfModel, type Device, hardwareOf } from './user-agent-device.ts';
-import { type ClientHints, type HintedSoftware, understand } from './user-agent-hints.ts';
+import { type ClientHints, type HintedSoftware, parseClientHints } from './user-agent-hints.ts';
 import { isDesktopSystem, systemOf } from './user-agent-system.ts';
 import { USER_AGENT_MAX } from './user-agent-version.ts';
 
-/** What a visitor reads a page with. Texts of at most 64 characters; empty when not known. */
+/** The software and device that a visitor uses. Texts of at most 64 characters; empty when unknown. */
 export interface Software {
   readonly browser: string;
   readonly browserVersion: string;
@@ -20,13 +20,13 @@ const FIELD_MAX = 64;
 const CONTROLS_AND_LONE_SURROGATES = /[\p{Cc}\p{Cs}]/gu;
 
 /**
- * Names what sent a request. Same texts, same result; takes time in proportion to the length of the texts, of which
- * 1024 characters are read. Whoever calls it often keeps the results.
+ * Parses a user agent and its hints; a pure function that reads 1024 characters, in time proportional to their number.
+ * Enrichment caches the results.
  *
- * What the texts cannot tell: an iPad that asks for the pages of desktops is a Macintosh, Brave and Tor on a desktop
- * are Chrome and Firefox, Windows 11 is 10 and every macOS from 11 on is 10.15.7 unless client hints say more, and
- * Android with a reduced user agent (`Android 10; K`) has no model. An Android device that says neither `Mobile` nor
- * its kind is a tablet. A server has no browser and no system: what it runs on says nothing of a visitor.
+ * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and
+ * Firefox; Windows 11 is 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced
+ * user agent (`Android 10; K`) has no model. An Android device that sends neither `Mobile` nor its kind is a tablet. A
+ * server has no browser and no system, because these do not describe a visitor.
  */
 export function softwareOf(userAgent: string, hints: ClientHints): Software {
   const text = userAgent.slice(0, USER_AGENT_MAX);
@@ -41,8 +41,8 @@ export function softwareOf(userAgent: string, hints: ClientHints): Software {
     osVersion: system.version,
     ...hardware,
   };
-  // Only the Chromium family sends hints; next to any other user agent they are somebody's invention.
-  return storable(text.includes('Chrome/') ? corrected(software, understand(hints)) : software);
+  // Only Chromium-based browsers send hints; with any other user agent they are made up.
+  return storable(text.includes('Chrome/') ? corrected(software, parseClientHints(hints)) : software);
 }
 
 const NO_SOFTWARE: Software = {
@@ -55,10 +55,10 @@ const NO_SOFTWARE: Software = {
   model: '',
 };
 
-/** Names that a derived browser may hide behind; a hint may replace these and no other. */
+/** Names that a derived browser may hide behind. A hint may replace only these. */
 const HIDING: ReadonlySet<string> = new Set(['Chrome', 'Chromium', 'Opera']);
 
-/** What the user agent says, with what the hints know better. */
+/** The user agent's values, corrected by the hints. */
 function corrected(software: Software, hinted: HintedSoftware): Software {
   return withDevice(withSystem(withBrowser(software, hinted), hinted), hinted);
 }
@@ -70,7 +70,7 @@ function withBrowser(software: Software, { browser, browserVersion }: HintedSoft
 }
 
 function withSystem(software: Software, { os, osVersion }: HintedSoftware): Software {
-  // Systems built on these (HarmonyOS, Tizen, a console) are named by the user agent alone.
+  // Systems built on these (HarmonyOS, Tizen, consoles) are named by the user agent alone.
   const mayChange = software.os === '' || software.os === 'Android' || isDesktopSystem(software.os);
   if (os === '' || !mayChange) return software;
   if (os === software.os) return osVersion === '' ? software : { ...software, osVersion };
@@ -92,7 +92,7 @@ function softwareDevice(os: string): Device {
 function withDevice(software: Software, { isMobile, model }: HintedSoftware): Software {
   if (software.os !== 'Android') return software;
   const device = isMobile === true && software.device === 'tablet' ? 'mobile' : software.device;
-  // A model of old standing in the user agent is as good, and the same that the hint would give.
+  // A model in the user agent is the same as the hint's.
   if (model === '' || software.model !== '') return { ...software, device };
   return { ...software, device, model, brand: brandOfModel(cut(model, FIELD_MAX)) };
 }

@@ -49,24 +49,24 @@ async function takeBatch(
 ): Promise<BatchResult | Reject> {
   const rejectedClient = await rejectClient(deps, facts);
   if (rejectedClient !== undefined) return rejectedClient;
-  const receipts = batch.bodies.map(() => new BodyReceipt(deps));
-  const updates: { readonly entity: TrackedEntity; readonly receipt: BodyReceipt }[] = [];
+  const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
+  const updates: { readonly entity: TrackedEntity; readonly outcome: BodyOutcome }[] = [];
   for (const [index, body] of batch.bodies.entries()) {
-    const receipt = receipts[index];
-    if (receipt === undefined) continue;
-    const entity = await takeBody(deps, facts, body, receipt);
-    if (entity !== undefined) updates.push({ entity, receipt });
+    const outcome = outcomes[index];
+    if (outcome === undefined) continue;
+    const entity = await takeBody(deps, facts, body, outcome);
+    if (entity !== undefined) updates.push({ entity, outcome });
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
   const rejects = await Promise.all(updates.map(({ entity }) => entity.check()));
-  const published = updates.map(({ entity, receipt }, index) => {
+  const published = updates.map(({ entity, outcome }, index) => {
     const reject = rejects[index];
     if (reject === undefined) return entity.publish();
-    receipt.rejected(reject);
+    outcome.rejected(reject);
     return undefined;
   });
-  await Promise.all([...published, ...receipts.map((receipt) => receipt.settled)]);
-  return resultOf(receipts);
+  await Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]);
+  return resultOf(outcomes);
 }
 
 /** Takes an event at once. Returns an update of an entity, which the caller checks and publishes. */
@@ -74,10 +74,10 @@ async function takeBody(
   deps: RouteDeps,
   facts: RequestFacts,
   body: ParsedBody,
-  receipt: BodyReceipt,
+  outcome: BodyOutcome,
 ): Promise<TrackedEntity | undefined> {
   if (body.kind === 'reject') {
-    receipt.rejected({
+    outcome.rejected({
       reason: body.reason,
       status: body.reason === 'too-large' ? 413 : 400,
       message: body.message,
@@ -86,11 +86,11 @@ async function takeBody(
   }
   const caller = await deps.collector.caller(credentialsOf(facts, body));
   if (isReject(caller)) {
-    receipt.rejected(caller);
+    outcome.rejected(caller);
     return undefined;
   }
-  if (body.kind !== 'track') return deps.collector.record({ caller, facts, body, receipt }, false);
-  deps.collector.track({ caller, facts, body, receipt });
+  if (body.kind !== 'track') return deps.collector.trackEntity({ caller, facts, body, outcome }, false);
+  deps.collector.trackEvent({ caller, facts, body, outcome });
   return undefined;
 }
 
@@ -102,11 +102,11 @@ async function rejectClient(deps: RouteDeps, facts: RequestFacts): Promise<Rejec
   return isReject(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
 }
 
-function resultOf(receipts: readonly BodyReceipt[]): BatchResult | Reject {
+function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
   const rejected: RejectedBody[] = [];
   let firstBusy: Reject | undefined;
   let busyBodies = 0;
-  for (const [index, { outcome }] of receipts.entries()) {
+  for (const [index, { outcome }] of outcomes.entries()) {
     if (outcome === undefined) continue;
     rejected.push({ index, status: outcome.status, message: outcome.message });
     if (outcome.status !== 503) continue;
@@ -114,22 +114,22 @@ function resultOf(receipts: readonly BodyReceipt[]): BatchResult | Reject {
     firstBusy ??= { reason: 'in-flight', status: 503, message: outcome.message };
   }
   // Nothing was recorded and nothing is wrong with the batch: the sender may repeat all of it.
-  if (firstBusy !== undefined && busyBodies === receipts.length) return firstBusy;
-  return { accepted: receipts.length - rejected.length, rejected };
+  if (firstBusy !== undefined && busyBodies === outcomes.length) return firstBusy;
+  return { accepted: outcomes.length - rejected.length, rejected };
 }
 
 /** Remembers what became of one body of a batch. */
-class BodyReceipt implements TrackOutcome {
+class BodyOutcome implements TrackOutcome {
   readonly #deps: RouteDeps;
   #settle: () => void = () => {};
   /** Resolves when the outcome is known. */
-  readonly settled: Promise<void>;
+  readonly done: Promise<void>;
   /** Undefined when the body was recorded. */
   outcome: { readonly status: number; readonly message: string } | undefined;
 
   constructor(deps: RouteDeps) {
     this.#deps = deps;
-    this.settled = new Promise((resolve) => {
+    this.done = new Promise((resolve) => {
       this.#settle = resolve;
     });
   }

@@ -71,7 +71,7 @@ function track(
     return undefined;
   }
   const verdict = deps.collector.caller(credentialsOf(facts, body));
-  const take = (caller: Caller) => deps.collector.take({ caller, facts, body, receipt: responder });
+  const take = (caller: Caller) => deps.collector.take({ caller, facts, body, outcome: responder });
   // The common case is decided without a promise.
   if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
   return withCaller(verdict, responder, take);
@@ -116,7 +116,7 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
       if (responder.isLimited(facts, deps.clock.nowMs())) return undefined;
       const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(deps.collector.caller(credentials), responder, (caller) => {
-        const reject = deps.collector.identify(caller, facts, responder);
+        const reject = deps.collector.findVisitor(caller, facts, responder);
         if (reject !== undefined) responder.rejected(reject);
         return undefined;
       });

@@ -3,7 +3,7 @@ import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
-import type { Answer } from '../collect/recent-answers.ts';
+import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
 import type { IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
 import type { Bot } from '../enrich/bot.ts';
@@ -58,7 +58,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     return true;
   }
 
-  stored({ deviceId, sessionId }: Answer): void {
+  stored({ deviceId, sessionId }: TrackAnswer): void {
     const device = JSON.stringify(deviceId); // The caller may have named it, so it can hold any characters.
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }

@@ -50,7 +50,7 @@ export class RequestVisitor {
   }
 
   /**
-   * The devices that the request may belong to; see `SessionSeeker`. Undefined while the salt of the day is not
+   * The devices that the request may belong to; see `SessionRequest`. Undefined while the salt of the day is not
    * available.
    */
   devices(nowMs: number): Devices | undefined {
@@ -66,18 +66,18 @@ export class RequestVisitor {
   }
 
   /** Location and device of the request. */
-  setting(): Environment {
+  environment(): Environment {
     const { enrichment } = this.#deps;
-    if (this.isServerSide) return enrichment.serverSetting(this.address);
+    if (this.isServerSide) return enrichment.serverEnvironment(this.address);
     const { userAgent, hints } = this.#facts;
     const recent = this.#recent;
-    if (recent?.setting !== undefined && areSame(recent.hints, hints)) return recent.setting;
-    const setting = enrichment.setting(userAgent, hints, this.address);
+    if (recent?.environment !== undefined && areSame(recent.hints, hints)) return recent.environment;
+    const environment = enrichment.environment(userAgent, hints, this.address);
     if (recent !== undefined) {
-      recent.setting = setting;
+      recent.environment = environment;
       recent.hints = hints;
     }
-    return setting;
+    return environment;
   }
 }
 

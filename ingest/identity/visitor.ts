@@ -22,7 +22,7 @@ export interface Devices {
 /** A visitor of the last minutes, with the environment that was derived for its last request. */
 export interface RecentVisitor extends Devices {
   /** Location and device, as derived from `hints`. */
-  setting: Environment | undefined;
+  environment: Environment | undefined;
   hints: ClientHints;
 }
 
@@ -37,7 +37,7 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
 
 /**
  * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
- * minute, so an address is forgotten within two minutes after its last request. Only this and `Places` remember addresses.
+ * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
  */
 export class DeviceIds {
   #young = new Map<string, RecentVisitor>();
@@ -47,7 +47,7 @@ export class DeviceIds {
 
   /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
-    if (salts.day !== this.#day) this.#forgetAll(salts.day);
+    if (salts.day !== this.#day) this.#evictAll(salts.day);
     if (nowMs >= this.#rotateAtMs || this.#young.size >= DEVICES_MAX) this.rotate(nowMs);
     const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
     const known = this.#young.get(key);
@@ -55,7 +55,7 @@ export class DeviceIds {
     const visitor = this.#old.get(key) ?? {
       deviceId: deviceIdOf(salts.today, trace),
       earlierDeviceId: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
-      setting: undefined,
+      environment: undefined,
       hints: NO_CLIENT_HINTS,
     };
     this.#young.set(key, visitor);
@@ -69,7 +69,7 @@ export class DeviceIds {
     this.#rotateAtMs = nowMs + EVICT_MS;
   }
 
-  #forgetAll(day: number): void {
+  #evictAll(day: number): void {
     this.#young = new Map();
     this.#old = new Map();
     this.#day = day;

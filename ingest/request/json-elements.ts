@@ -1,7 +1,7 @@
 /**
- * The size in bytes of each element of a JSON array, as it was sent, without the space around it. `json` is UTF-8 that
- * has been parsed already and is an array. Goes through the bytes instead of writing the elements again: that would
- * cost as much and fail on elements that are nested too deeply.
+ * The size in bytes of each element of a JSON array as it was sent, without surrounding white space. `json` is UTF-8
+ * that has already been parsed and is an array. Scanning the bytes costs no more than serializing the elements again,
+ * and works for elements that are nested too deeply for that.
  */
 export function elementSizes(json: Uint8Array): readonly number[] {
   const sizes: number[] = [];
@@ -21,11 +21,11 @@ export function elementSizes(json: Uint8Array): readonly number[] {
       start = at + 1;
     }
   }
-  // Nothing but space between the brackets is no element.
+  // White space alone between the brackets is no element.
   return sizes.length === 1 && sizes[0] === 0 ? [] : sizes;
 }
 
-/** The index of the quote that closes the text which begins at `from`. */
+/** The index of the quote that closes the text beginning at `from`. */
 function endOfText(json: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;

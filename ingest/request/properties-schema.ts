@@ -5,12 +5,12 @@ import { AMOUNT_MAX, type RevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import { parseInstant } from './timestamp.ts';
 
-/** Text that the store and every reader can hold. */
+/** Text without NUL and lone surrogates, which the store or readers cannot hold. */
 export const wholeText = z
   .string()
   .refine((text) => !/[\0\p{Cs}]/u.test(text), 'holds NUL or a lone surrogate');
 
-/** A text or a number as text; it has a character at least. */
+/** Non-empty text, or a number as text. */
 export const identity = z.union([wholeText.min(1).max(IDENTITY_MAX), z.number().transform(String)]);
 
 const reserved = {
@@ -28,7 +28,7 @@ const reserved = {
     })
     .nullish(),
 };
-// Anything, but on an event that is one of revenue.
+// Unchecked, except on an event named `revenue`.
 const money = {
   __amount: z.unknown().optional(),
   __currency: z.unknown().optional(),
@@ -45,7 +45,7 @@ const leaf = z.union([
   z.boolean().transform(String),
 ]);
 
-/** `properties` of a payload, taken apart into the reserved ones and the flat list of the others. */
+/** `properties` of a payload, split into the reserved ones and a flat list of the others. */
 export const propertiesSchema = z
   .custom<Record<string, unknown>>((value) => z.record(z.string(), z.unknown()).safeParse(value).success)
   .transform((properties, context) => {
@@ -97,7 +97,7 @@ export const revenueSchema = z
   .refine(({ isRefund, orderId }) => !isRefund || orderId !== '')
   .refine((claim) => claim.isRefund || claim.amount !== '' || claim.minorUnits !== '');
 
-/** Every leaf below the free properties, and every object that lies too deep, which no leaf schema takes. */
+/** Every leaf below the free properties, and every object nested too deeply, which no leaf schema accepts. */
 function* leavesOf(properties: Readonly<Record<string, unknown>>): Generator<[string[], unknown]> {
   for (const [key, value] of Object.entries(properties)) {
     if (!RESERVED_NAMES.includes(key)) yield* below([key], value);

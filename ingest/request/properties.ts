@@ -3,15 +3,15 @@ import { parseInstant } from './timestamp.ts';
 
 export const KEYS_MAX = 256;
 export const VALUE_MAX_BYTES = 4096;
-/** A path of keys repeats its upper part in each leaf; the cap keeps the event within `EVENT_MAX_BYTES`. */
+/** A nested key repeats its parents in each leaf; the limit keeps the event within `EVENT_MAX_BYTES`. */
 export const KEY_MAX = 200;
 export const DEPTH_MAX = 32;
 
-/** Title, path and referrer may be any text of a body; page.ts and referrer.ts cut them. */
+/** Title, path and referrer may have any length a body allows; page.ts and referrer.ts cut them. */
 export const PAGE_TEXT_MAX = Number.POSITIVE_INFINITY;
 export const DEVICE_ID_MAX = 64;
 
-/** What reserved properties say; they are not stored as properties. Texts are empty when absent. */
+/** The values of reserved properties, which are not stored as properties. Texts are empty when absent. */
 export interface ReservedProperties {
   readonly path: string;
   readonly referrer: string;
@@ -21,7 +21,7 @@ export interface ReservedProperties {
   readonly address: string;
 }
 
-/** Revenue arrives in these (revenue-claim.ts); on whatever they stand, they are not stored as properties. */
+/** The properties of revenue (revenue-claim.ts). They are not stored as properties on any event. */
 const REVENUE_PROPERTIES: readonly string[] = [
   '__amount',
   '__currency',
@@ -48,7 +48,7 @@ const NOTHING: Flattened = { reserved: NOTHING_RESERVED, flat: [] };
 
 /**
  * Separates the reserved properties from the free ones, which become dotted keys (an array's by index) with text
- * values; null is as good as absent. Keys are data: none of them ever becomes a property of an object of ours.
+ * values. Null counts as absent. Keys are data: none becomes a property of an object of ours.
  */
 export function flattenProperties(value: unknown, rules: TextRules): Flattened {
   if (value === undefined || value === null) return NOTHING;
@@ -80,7 +80,7 @@ class Flattening {
     this.#rules = rules;
   }
 
-  /** Takes a reserved property; false when `key` is not one. */
+  /** Reads a reserved property; false when `key` is not one. */
   reserve(key: string, value: unknown): boolean {
     const { reserved } = this;
     if (key === '__path') reserved.path = this.#text(key, value);
@@ -102,7 +102,7 @@ class Flattening {
     else this.#addLeaf(key, value);
   }
 
-  /** The flat list; of two ways to the same dotted key the later one counts. */
+  /** The flat list. When two paths give the same dotted key, the later one counts. */
   finish(): readonly string[] {
     if (!this.#nested || !this.#dotted) return this.#flat;
     const values = new Map<string, string>();
@@ -135,7 +135,7 @@ class Flattening {
       rules.fail(whereOf(key), 'expected a finite number');
     else if (isLong(text)) rules.fail(whereOf(key), `expected at most ${VALUE_MAX_BYTES} bytes`);
     else if (!rules.isWhole(key) || !rules.isWhole(text))
-      rules.fail(whereOf(key), 'expected text without NUL and lone surrogates');
+      rules.fail(whereOf(key), 'expected text without NUL or lone surrogates');
     else this.#flat.push(key, text);
   }
 
@@ -152,13 +152,13 @@ class Flattening {
   }
 }
 
-/** A character is at least one byte and at most three. */
+/** A character takes one to three bytes. */
 function isLong(text: string): boolean {
   if (text.length * 3 <= VALUE_MAX_BYTES) return false;
   return text.length > VALUE_MAX_BYTES || Buffer.byteLength(text) > VALUE_MAX_BYTES;
 }
 
-/** A key in a message is cut, so that an answer stays short and can be printed. */
+/** Keys are cut and cleaned for messages, so that an answer stays short and printable. */
 function whereOf(key: string): string {
   const shown = key.length > 100 ? `${key.slice(0, 100)}…` : key;
   return `payload.properties.${shown.replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd')}`;

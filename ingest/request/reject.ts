@@ -1,10 +1,10 @@
 import type { HeaderList } from '../../infra/http/http.ts';
 
-/** Why the bus did not take an event that was fine. */
+/** Why the bus did not take a valid event. */
 export const PUBLISH_REJECTS = ['in-flight', 'bus-away', 'bus-full', 'draining'] as const;
 export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 
-/** Why a request is not taken. Each is a counter that starts at zero. */
+/** Why a request is rejected. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
   'limited',
   'content-type',
@@ -29,26 +29,26 @@ export const REJECT_REASONS = [
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
-/** A refusal as it goes to the caller; `message` names the field. */
+/** A rejection as the caller gets it; `message` names the field. */
 export interface Reject {
   readonly reason: RejectReason;
   readonly status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 503;
   readonly message: string;
-  /** Sent with it, besides what goes out with every answer. */
+  /** Headers of this response, besides those of every response. */
   readonly headers?: HeaderList;
 }
 
 const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
-  'in-flight': 'too many events wait to be stored; try again',
+  'in-flight': 'too many events are waiting to be stored; try again',
   'bus-away': 'the event could not be stored; try again',
-  'bus-full': 'there is no room for events until the store has caught up; try again later',
-  draining: 'this node is stopping; try again',
-  'aliases-full': 'there is no room for more aliases',
-  'no-salt': 'the salt of the day is not there yet; try again',
-  'verifier-full': 'too many secrets wait to be verified; try again',
+  'bus-full': 'storage for events is full until the store has caught up; try again later',
+  draining: 'this node is shutting down; try again',
+  'aliases-full': 'the maximum number of aliases is reached',
+  'no-salt': 'the salt of the day is not available yet; try again',
+  'verifier-full': 'too many secrets are waiting to be verified; try again',
 };
 
-/** A 503: nothing is wrong with the request. */
+/** A 503: the request is fine, and the sender may retry. */
 export function busy(reason: RejectReason): Reject {
   return { reason, status: 503, message: BUSY_MESSAGES[reason] ?? 'try again' };
 }

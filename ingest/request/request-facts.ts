@@ -7,7 +7,7 @@ import {
 } from '../../infra/network/client-address.ts';
 import { type ClientHints, readClientHints } from '../enrich/user-agent-hints.ts';
 
-/** All that the head of a collection request says. Texts; empty when absent. */
+/** Everything that the head of a collection request says. Texts; empty when absent. */
 export interface RequestFacts {
   readonly contentType: string;
   readonly origin: string;
@@ -18,7 +18,7 @@ export interface RequestFacts {
   readonly hints: ClientHints;
 }
 
-/** Nobody's real one is longer. */
+/** No real browser's is longer. */
 const USER_AGENT_MAX = 1024;
 
 export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): RequestFacts {

@@ -3,13 +3,13 @@ import { deep, parseFields } from '../testing/field-cases.ts';
 
 const NOTHING = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
 const AMOUNT =
-  'payload.properties.__amount: expected a number of at least 0, or one as text, of at most 40 characters';
-const LARGE = 'payload.properties.__amount: expected an amount that is not so large';
-const NO_AMOUNT = 'payload.properties.__amount: expected an amount, here or as __revenue';
-const MINOR = 'payload.properties.__revenue: expected a whole number of minor units';
-const CURRENCY = 'payload.properties.__currency: expected an ISO 4217 code of a currency';
+  'payload.properties.__amount: expected a number of at least 0, as a number or a string of at most 40 characters';
+const LARGE = 'payload.properties.__amount: expected at most 9007199254740991 minor units';
+const NO_AMOUNT = 'payload.properties.__amount: expected an amount, here or in minor units as __revenue';
+const MINOR = 'payload.properties.__revenue: expected a whole number of minor units, at least 0';
+const CURRENCY = 'payload.properties.__currency: expected an ISO 4217 currency code';
 const REFUND = 'payload.properties.__refund: expected true or false';
-const NO_ORDER = 'payload.properties.__orderId: expected the order that is refunded';
+const NO_ORDER = 'payload.properties.__orderId: expected the id of the refunded order';
 
 function revenueOf(properties: string | undefined) {
   return parseFields('track', { name: '"revenue"', properties });
@@ -45,7 +45,7 @@ test.each([
   ['"__refund":true,"__orderId":"o"', { isRefund: true, orderId: 'o' }],
   ['"__refund":true,"__orderId":"o","__amount":5', { isRefund: true, orderId: 'o', amount: '5' }],
   ['"__refund":true,"__orderId":7,"__revenue":500', { isRefund: true, orderId: '7', minorUnits: '500' }],
-])('{%s} is a claim', (members, claim) => {
+])('{%s} is accepted', (members, claim) => {
   expect(revenueOf(`{${members}}`)).toMatchObject({ kind: 'track', revenue: { ...NOTHING, ...claim } });
 });
 
@@ -82,7 +82,10 @@ test.each([
   ['"__revenue":9007199254740992', MINOR],
   ['"__revenue":1e999', MINOR],
   ['"__revenue":false', MINOR],
-  ['"__amount":1,"__revenue":100', 'payload.properties.__revenue: expected either __amount or __revenue'],
+  [
+    '"__amount":1,"__revenue":100',
+    'payload.properties.__revenue: expected only one of __amount and __revenue',
+  ],
   ['"__amount":1,"__currency":"XXX"', CURRENCY],
   ['"__amount":1,"__currency":"EURO"', CURRENCY],
   ['"__amount":1,"__currency":""', CURRENCY],
@@ -106,24 +109,24 @@ test.each([
   ['"__orderId":"o","__refund":false', NO_AMOUNT],
   ['"__amount":null,"__revenue":null', NO_AMOUNT],
   ['"__proto__":{"__amount":1}', NO_AMOUNT],
-])('{%s} is refused', (members, message) => {
+])('{%s} is rejected', (members, message) => {
   expect(revenueOf(`{${members}}`)).toEqual({ kind: 'reject', reason: 'schema', message });
 });
 
 test.each([undefined, 'null', '{}'])(
-  'an event named revenue with properties %s lacks its amount',
+  'an event named revenue with properties %s is rejected for its missing amount',
   (properties) => {
     expect(revenueOf(properties)).toMatchObject({ kind: 'reject', message: NO_AMOUNT });
   },
 );
 
-test('the reserved names of revenue are not stored, and the others of the event are', () => {
+test('the reserved properties of revenue are not stored, the other properties are', () => {
   const body = revenueOf('{"__amount":1,"__currency":"EUR","__orderId":"o","plan":"pro","__deviceId":"d"}');
   expect(body).toMatchObject({ properties: ['plan', 'pro'], deviceId: 'd' });
 });
 
 test.each(['purchase', 'Revenue', 'revenue '])(
-  'on an event named %j they are read over, whatever they hold',
+  'on an event named %j they are ignored, whatever they hold',
   (name) => {
     const properties = '{"__amount":-1,"__revenue":"x","__currency":7,"__refund":"y","__orderId":{},"a":1}';
     const body = parseFields('track', { name: JSON.stringify(name), properties });

@@ -2,27 +2,27 @@ import { decimalText, isCurrency, isWithinMinorUnits } from '../../infra/money.t
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
-/** An amount has at most so many characters as decimal text. */
+/** Maximum characters of an amount as decimal text. */
 export const AMOUNT_MAX = 40;
 
-/** What the reserved properties of an event named `revenue` say, before the site and the order are looked at. */
+/** What the reserved properties of an event named `revenue` say, before site and order are looked at. */
 export interface RevenueClaim {
   readonly isRefund: boolean;
-  /** Major units as plain decimal text without a sign; empty when not given. */
+  /** Major units as decimal text without a sign; empty when absent. */
   readonly amount: string;
-  /** From `__revenue`: minor units as decimal text; empty when not given. */
+  /** `__revenue`: minor units as decimal text; empty when absent. */
   readonly minorUnits: string;
-  /** ISO 4217 in upper case; empty when not given. */
+  /** ISO 4217 in upper case; empty when absent. */
   readonly currency: string;
-  /** Empty when not given; a refund has one. */
+  /** Empty when absent; always given for a refund. */
   readonly orderId: string;
 }
 
 const NO_CLAIM: RevenueClaim = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
 
 /**
- * Reads the reserved properties of a revenue event. Money is the one thing where a doubtful value is refused rather than
- * read kindly: a wrong sum is found late.
+ * Reads the reserved properties of a revenue event. A doubtful value is rejected and never guessed, because a wrong
+ * amount is noticed late.
  */
 export function readRevenueClaim(
   properties: Readonly<Record<string, unknown>>,
@@ -39,11 +39,11 @@ export function readRevenueClaim(
   };
   if (rules.problem !== '') return NO_CLAIM;
   if (claim.amount !== '' && claim.minorUnits !== '')
-    rules.fail('payload.properties.__revenue', 'expected either __amount or __revenue');
+    rules.fail('payload.properties.__revenue', 'expected only one of __amount and __revenue');
   if (isRefund && claim.orderId === '')
-    rules.fail('payload.properties.__orderId', 'expected the order that is refunded');
+    rules.fail('payload.properties.__orderId', 'expected the id of the refunded order');
   if (!isRefund && claim.amount === '' && claim.minorUnits === '')
-    rules.fail('payload.properties.__amount', 'expected an amount, here or as __revenue');
+    rules.fail('payload.properties.__amount', 'expected an amount, here or in minor units as __revenue');
   return claim;
 }
 
@@ -55,10 +55,9 @@ function readIsRefund(value: unknown, rules: TextRules): boolean {
 
 function readCurrency(value: unknown, rules: TextRules): string {
   if (value === undefined || value === null) return '';
-  // Three letters of ASCII first: there are others that become one of them in upper case.
+  // ASCII letters only: some other letters become one of them in upper case.
   const code = typeof value === 'string' && /^[a-z]{3}$/i.test(value) ? value.toUpperCase() : '';
-  if (!isCurrency(code))
-    rules.fail('payload.properties.__currency', 'expected an ISO 4217 code of a currency');
+  if (!isCurrency(code)) rules.fail('payload.properties.__currency', 'expected an ISO 4217 currency code');
   return code;
 }
 
@@ -69,17 +68,21 @@ function readAmount(value: unknown, currency: string, rules: TextRules): string 
   const where = 'payload.properties.__amount';
   const text = typeof value === 'number' && Number.isFinite(value) ? decimalText(value) : value;
   if (typeof text !== 'string' || text.length > AMOUNT_MAX || !PLAIN_DECIMAL.test(text)) {
-    rules.fail(where, `expected a number of at least 0, or one as text, of at most ${AMOUNT_MAX} characters`);
+    rules.fail(
+      where,
+      `expected a number of at least 0, as a number or a string of at most ${AMOUNT_MAX} characters`,
+    );
     return '';
   }
-  if (!isWithinMinorUnits(text, currency)) rules.fail(where, 'expected an amount that is not so large');
+  if (!isWithinMinorUnits(text, currency)) rules.fail(where, 'expected at most 9007199254740991 minor units');
   return text;
 }
 
 function readMinorUnits(value: unknown, rules: TextRules): string {
   if (value === undefined || value === null) return '';
   const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-  if (!isWhole) rules.fail('payload.properties.__revenue', 'expected a whole number of minor units');
+  if (!isWhole)
+    rules.fail('payload.properties.__revenue', 'expected a whole number of minor units, at least 0');
   return isWhole ? String(value) : '';
 }
 

@@ -1,9 +1,9 @@
 import type { TextRules } from './text-rules.ts';
 
-/** Identities are refused rather than cut: two long ones must not become one. */
+/** Ids are rejected when too long, never cut: two long ids must not become one. */
 export const IDENTITY_MAX = 256;
 
-/** Who a body says that it comes from. Texts are empty when absent. */
+/** The client that a body names. Texts are empty when absent. */
 export interface SenderClaims {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -11,7 +11,7 @@ export interface SenderClaims {
   readonly projectId: string;
 }
 
-/** Reads what stands at the top of a body beside its type. */
+/** Reads the client's fields at the top level of a body. */
 export function readSenderClaims(body: Readonly<Record<string, unknown>>, rules: TextRules): SenderClaims {
   return {
     clientId: rules.optional(body.clientId, 'clientId', IDENTITY_MAX),

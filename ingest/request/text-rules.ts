@@ -1,7 +1,7 @@
-/** Half a surrogate pair or a NUL: the store cannot hold the one, and few readers the other. */
+/** A lone surrogate or a NUL: the store cannot hold the one, and few readers handle the other. */
 const BROKEN_TEXT = /[\0\p{Cs}]/u;
 
-/** The rules of single values, and the first problem that was found with them. */
+/** Checks single values and keeps the first problem. */
 export class TextRules {
   readonly #mayBeBroken: boolean;
   problem = '';
@@ -10,7 +10,7 @@ export class TextRules {
     this.#mayBeBroken = mayBeBroken;
   }
 
-  /** Keeps the first problem. */
+  /** Records a problem; only the first one counts. */
   fail(where: string, expected: string): void {
     if (this.problem === '') this.problem = `${where}: ${expected}`;
   }
@@ -19,30 +19,30 @@ export class TextRules {
     return !this.#mayBeBroken || !BROKEN_TEXT.test(text);
   }
 
-  /** A text of at most `max` characters; absent and null are the empty text. */
+  /** Text of at most `max` characters; absent and null become the empty text. */
   optional(value: unknown, where: string, max: number): string {
     if (value === undefined || value === null) return '';
     if (typeof value !== 'string') this.fail(where, 'expected a string');
     else if (value.length > max) this.fail(where, `expected at most ${max} characters`);
-    else if (!this.isWhole(value)) this.fail(where, 'expected text without NUL and lone surrogates');
+    else if (!this.isWhole(value)) this.fail(where, 'expected text without NUL or lone surrogates');
     else return value;
     return '';
   }
 
-  /** The same, and when it is there it has at least one character. */
+  /** Like `optional`, but not empty when given. */
   optionalId(value: unknown, where: string, max: number): string {
     if (value === '') this.fail(where, `expected 1 to ${max} characters`);
     return this.optional(value, where, max);
   }
 
-  /** A text that must be there and has 1 to `max` characters. */
+  /** Required text of 1 to `max` characters. */
   required(value: unknown, where: string, max: number): string {
     if (typeof value !== 'string' || value === '')
       this.fail(where, `expected a non-empty string of at most ${max} characters`);
     return this.optional(value, where, max);
   }
 
-  /** A text or a number, which becomes text; absent and null are the empty text. */
+  /** Text, or a number as text; absent and null become the empty text. */
   optionalIdentity(value: unknown, where: string, max: number): string {
     if (typeof value === 'number') {
       if (!Number.isFinite(value)) this.fail(where, 'expected a finite number');
@@ -53,7 +53,7 @@ export class TextRules {
     return this.optional(value, where, max);
   }
 
-  /** The same, and it must be there, with at least one character. */
+  /** Like `optionalIdentity`, but required and not empty. */
   identity(value: unknown, where: string, max: number): string {
     if (value === undefined || value === null) this.fail(where, 'expected a string or a number');
     if (value === '') this.fail(where, `expected 1 to ${max} characters`);
@@ -61,7 +61,7 @@ export class TextRules {
   }
 }
 
-/** An object of JSON that is neither null nor an array. */
+/** A JSON object: neither null nor an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

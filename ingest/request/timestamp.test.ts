@@ -28,7 +28,7 @@ test.each<[unknown, number | undefined]>([
   expect(parseInstant(value)).toBe(ms);
 });
 
-test('what a Date writes is read back', () => {
+test('a time written by Date reads back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 7_258_118_399_999 }), (ms) => {
       expect(parseInstant(new Date(ms).toISOString())).toBe(ms);

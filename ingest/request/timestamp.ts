@@ -1,5 +1,5 @@
 const DAY_MS = 86_400_000;
-/** 2200-01-01: beyond it the store's times end, and no event happens there. */
+/** 2200-01-01, where the store's range of times ends. */
 const LATEST_MS = 7_258_118_400_000;
 
 const ISO =
@@ -7,7 +7,7 @@ const ISO =
 
 /**
  * Milliseconds since 1970 of an ISO 8601 text (UTC when it names no zone) or of epoch milliseconds as a number or as
- * digits. Undefined for anything else, for days that no calendar has, and outside of 1970 to 2200.
+ * digits. Undefined for anything else, for dates that do not exist, and outside 1970 to 2200.
  */
 export function parseInstant(value: unknown): number | undefined {
   if (typeof value === 'number') return withinRange(value);
@@ -20,7 +20,7 @@ export function parseInstant(value: unknown): number | undefined {
 function msOf(parts: RegExpExecArray): number {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = parts;
   const midnightMs = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  // A month or day that the calendar does not have rolls over to another one.
+  // Date.UTC turns a day that does not exist into another one.
   if (new Date(midnightMs).toISOString().slice(5, 10) !== `${month}-${day}`) return Number.NaN;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return Number.NaN;
   const milliseconds = Number(`${fraction}000`.slice(0, 3));

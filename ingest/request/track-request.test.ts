@@ -11,7 +11,7 @@ const TYPES =
   'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias"';
 const PAYLOAD = 'payload: expected an object';
 const BODY = 'body: expected an object with type and payload';
-const BROKEN = 'expected text without NUL and lone surrogates';
+const BROKEN = 'expected text without NUL or lone surrogates';
 const long = (length: number) => JSON.stringify('n'.repeat(length));
 const list = (count: number) => JSON.stringify(Array.from({ length: count }, () => 'g'));
 
@@ -43,15 +43,15 @@ test.each([
   ],
   ['{"type":"alias","payload":{"profileId":"p","alias":"a"},"clientId":7}', 'clientId: expected a string'],
   ['{"type":"track","payload":{"name":"a"},"projectId":"\\ud800"}', `projectId: ${BROKEN}`],
-])('%s is refused', (json, message) => {
+])('%s is rejected', (json, message) => {
   expect(parseTrackBody(Buffer.from(json))).toEqual({ kind: 'reject', reason: 'schema', message });
 });
 
-const NAME = 'refused: payload.name: expected a non-empty string of at most 80 characters';
+const NAME = 'rejected: payload.name: expected a non-empty string of at most 80 characters';
 const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['name', '"größe"', 'größe'],
   ['name', long(80), 'n'.repeat(80)],
-  ['name', long(81), 'refused: payload.name: expected at most 80 characters'],
+  ['name', long(81), 'rejected: payload.name: expected at most 80 characters'],
   ['name', '""', NAME],
   ['name', undefined, NAME],
   ['name', 'null', NAME],
@@ -60,67 +60,67 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   [
     'name',
     '"session_start"',
-    'refused: payload.name: expected a name other than session_start, which the service records by itself',
+    'rejected: payload.name: expected a name other than session_start, which is reserved',
   ],
   [
     'name',
     '"session\\u005fend"',
-    'refused: payload.name: expected a name other than session_end, which the service records by itself',
+    'rejected: payload.name: expected a name other than session_end, which is reserved',
   ],
-  ['name', '"a\\u0000"', `refused: payload.name: ${BROKEN}`],
+  ['name', '"a\\u0000"', `rejected: payload.name: ${BROKEN}`],
   ['profileId', '"p"', 'p'],
   ['profileId', '12', '12'],
   ['profileId', '-0', '0'],
   ['profileId', undefined, ''],
   ['profileId', 'null', ''],
   ['profileId', '""', ''],
-  ['profileId', long(257), 'refused: payload.profileId: expected at most 256 characters'],
-  ['profileId', '{}', 'refused: payload.profileId: expected a string or a number'],
-  ['profileId', 'true', 'refused: payload.profileId: expected a string or a number'],
-  ['profileId', deep(100), 'refused: payload.profileId: expected a string or a number'],
-  ['profileId', '1e999', 'refused: payload.profileId: expected a finite number'],
+  ['profileId', long(257), 'rejected: payload.profileId: expected at most 256 characters'],
+  ['profileId', '{}', 'rejected: payload.profileId: expected a string or a number'],
+  ['profileId', 'true', 'rejected: payload.profileId: expected a string or a number'],
+  ['profileId', deep(100), 'rejected: payload.profileId: expected a string or a number'],
+  ['profileId', '1e999', 'rejected: payload.profileId: expected a finite number'],
   ['groups', '["a",""]', ['a', '']],
   ['groups', '[]', []],
   ['groups', 'null', []],
   ['groups', undefined, []],
   ['groups', list(256), JSON.parse(list(256))],
-  ['groups', list(257), 'refused: payload.groups: expected at most 256 groups'],
-  ['groups', '"a"', 'refused: payload.groups: expected an array of strings'],
-  ['groups', '{"0":"a"}', 'refused: payload.groups: expected an array of strings'],
-  ['groups', '["a",1]', 'refused: payload.groups.1: expected a string'],
-  ['groups', '[null]', 'refused: payload.groups.0: expected a string'],
-  ['groups', `[${long(257)}]`, 'refused: payload.groups.0: expected at most 256 characters'],
-  ['groups', '["\\udc00"]', `refused: payload.groups.0: ${BROKEN}`],
+  ['groups', list(257), 'rejected: payload.groups: expected at most 256 groups'],
+  ['groups', '"a"', 'rejected: payload.groups: expected an array of strings'],
+  ['groups', '{"0":"a"}', 'rejected: payload.groups: expected an array of strings'],
+  ['groups', '["a",1]', 'rejected: payload.groups.1: expected a string'],
+  ['groups', '[null]', 'rejected: payload.groups.0: expected a string'],
+  ['groups', `[${long(257)}]`, 'rejected: payload.groups.0: expected at most 256 characters'],
+  ['groups', '["\\udc00"]', `rejected: payload.groups.0: ${BROKEN}`],
   ['eventId', '"e"', 'e'],
   ['eventId', undefined, ''],
   ['eventId', 'null', ''],
   ['eventId', long(64), 'n'.repeat(64)],
-  ['eventId', long(65), 'refused: payload.eventId: expected at most 64 characters'],
-  ['eventId', '""', 'refused: payload.eventId: expected 1 to 64 characters'],
-  ['eventId', '5', 'refused: payload.eventId: expected a string'],
+  ['eventId', long(65), 'rejected: payload.eventId: expected at most 64 characters'],
+  ['eventId', '""', 'rejected: payload.eventId: expected 1 to 64 characters'],
+  ['eventId', '5', 'rejected: payload.eventId: expected a string'],
   [
     'properties',
     '{"a":"","b":0,"c":false,"d":null,"e":1e21}',
     ['a', '', 'b', '0', 'c', 'false', 'e', '1e+21'],
   ],
-  ['properties', '[]', 'refused: payload.properties: expected an object'],
-  ['properties', 'false', 'refused: payload.properties: expected an object'],
-  ['properties', '{"a":{"b":"\\u0000"}}', `refused: payload.properties.a.b: ${BROKEN}`],
-  ['properties', '{"a":{"b":"\\ud800"}}', `refused: payload.properties.a.b: ${BROKEN}`],
-  ['properties', '{"a":-1e999}', 'refused: payload.properties.a: expected a finite number'],
-  ['properties', `{"a":${long(4097)}}`, 'refused: payload.properties.a: expected at most 4096 bytes'],
+  ['properties', '[]', 'rejected: payload.properties: expected an object'],
+  ['properties', 'false', 'rejected: payload.properties: expected an object'],
+  ['properties', '{"a":{"b":"\\u0000"}}', `rejected: payload.properties.a.b: ${BROKEN}`],
+  ['properties', '{"a":{"b":"\\ud800"}}', `rejected: payload.properties.a.b: ${BROKEN}`],
+  ['properties', '{"a":-1e999}', 'rejected: payload.properties.a: expected a finite number'],
+  ['properties', `{"a":${long(4097)}}`, 'rejected: payload.properties.a: expected at most 4096 bytes'],
   ['properties', deep(32), ['d'.concat('.d'.repeat(31)), '1']],
-  ['properties', deep(33), `refused: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
-  ['properties', deep(100), `refused: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
-  ['properties', '{"__path":1}', 'refused: payload.properties.__path: expected a string'],
-  ['properties', '{"__referrer":[]}', 'refused: payload.properties.__referrer: expected a string'],
-  ['properties', '{"__title":{}}', 'refused: payload.properties.__title: expected a string'],
-  ['properties', '{"__ip":7}', 'refused: payload.properties.__ip: expected a string'],
-  ['properties', '{"__deviceId":""}', 'refused: payload.properties.__deviceId: expected 1 to 64 characters'],
+  ['properties', deep(33), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
+  ['properties', deep(100), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
+  ['properties', '{"__path":1}', 'rejected: payload.properties.__path: expected a string'],
+  ['properties', '{"__referrer":[]}', 'rejected: payload.properties.__referrer: expected a string'],
+  ['properties', '{"__title":{}}', 'rejected: payload.properties.__title: expected a string'],
+  ['properties', '{"__ip":7}', 'rejected: payload.properties.__ip: expected a string'],
+  ['properties', '{"__deviceId":""}', 'rejected: payload.properties.__deviceId: expected 1 to 64 characters'],
   [
     'properties',
     '{"__timestamp":"2023-02-30T00:00:00Z"}',
-    'refused: payload.properties.__timestamp: expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200',
+    'rejected: payload.properties.__timestamp: expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200',
   ],
 ];
 
@@ -128,7 +128,7 @@ test.each(FIELDS)('track: %s: %s', (field, json, expected) => {
   expect(fieldOf(parseFields('track', { name: '"a"', [field]: json }), field)).toEqual(expected);
 });
 
-test('refuses what is not JSON, and broken UTF-8, each by its own reason', () => {
+test('invalid JSON and broken UTF-8 are rejected, each with its own reason', () => {
   expect(parseTrackBody(Buffer.from('{"type":'))).toMatchObject({ reason: 'not-json' });
   expect(parseTrackBody(Buffer.alloc(0))).toMatchObject({ reason: 'not-json' });
   expect(parseTrackBody(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).toMatchObject({ reason: 'not-utf8' });
@@ -136,12 +136,12 @@ test('refuses what is not JSON, and broken UTF-8, each by its own reason', () =>
   expect(withProperties('{"a":1e999}')).toMatchObject({ message: expect.stringContaining('finite') });
 });
 
-test('of two equal keys the later one counts, also when they are spelled differently', () => {
+test('the last of two equal keys counts, also when one is dotted and the other nested', () => {
   expect(withProperties('{"a":1,"a":2}')).toMatchObject({ properties: ['a', '2'] });
   expect(withProperties('{"a.b":1,"a":{"b":2}}')).toMatchObject({ properties: ['a.b', '2'] });
 });
 
-test('keys that name inherited things are data and change nothing', () => {
+test('keys named like inherited properties are data and change nothing', () => {
   const parsed = withProperties('{"__proto__":{"polluted":1},"constructor":"c","a":{"__proto__":2}}');
   expect(parsed).toMatchObject({
     properties: ['__proto__.polluted', '1', 'constructor', 'c', 'a.__proto__', '2'],
@@ -149,7 +149,7 @@ test('keys that name inherited things are data and change nothing', () => {
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
 });
 
-test('reads the whole of a good body', () => {
+test('a valid body is read completely', () => {
   const parsed = track(
     {
       name: 'screen_view',
@@ -198,26 +198,26 @@ describe('a batch', () => {
   };
   const LIMITS = 'body: expected an array of 1 to 2000 bodies';
   const TOO_LARGE = { kind: 'reject', reason: 'too-large', message: 'body: expected at most 65536 bytes' };
-  /** A body of exactly so many bytes. */
+  /** A body of exactly this many bytes. */
   const sized = (bytes: number) => {
     const empty = { ...event('a'), note: '' };
     return { ...empty, note: 'n'.repeat(bytes - JSON.stringify(empty).length) };
   };
 
-  test('is read body by body, and a bad one does not fail the others', () => {
+  test('is read body by body, and an invalid one does not fail the others', () => {
     const alias = { type: 'alias', payload: { profileId: 'p', alias: 'p' } };
     const step = { type: 'decrement', payload: { profileId: 1, property: 'seats', value: 2 } };
     expect(bodiesOf([event('a'), alias, null, [event('x')], event(''), step])).toMatchObject([
       { kind: 'track', name: 'a' },
-      { reason: 'schema', message: 'payload.alias: expected another id than payload.profileId' },
+      { reason: 'schema', message: 'payload.alias: expected an id other than payload.profileId' },
       { reason: 'schema', message: BODY },
       { reason: 'schema', message: BODY },
-      { reason: 'schema', message: NAME.replace('refused: ', '') },
+      { reason: 'schema', message: NAME.replace('rejected: ', '') },
       { kind: 'step', step: '-2' },
     ]);
   });
 
-  test('takes half a surrogate pair in one body for the matter of that one', () => {
+  test('with a lone surrogate in one body rejects that body alone', () => {
     expect(bodiesOf([event('\ud800'), event('b')])).toMatchObject([
       { message: `payload.name: ${BROKEN}` },
       { kind: 'track', name: 'b' },
@@ -231,7 +231,7 @@ describe('a batch', () => {
     ['null', null],
     ['a text', '[]'],
     ['2001 bodies', Array.from({ length: 2001 }, () => event('a'))],
-  ])('of %s is refused as a whole', (_name, value) => {
+  ])('of %s is rejected as a whole', (_name, value) => {
     expect(parseBatch(value)).toEqual({ kind: 'reject', reason: 'schema', message: LIMITS });
   });
 
@@ -241,12 +241,12 @@ describe('a batch', () => {
     });
   });
 
-  test('that is no JSON or no UTF-8 is refused by its own reason', () => {
+  test('that is invalid JSON or UTF-8 is rejected with its own reason', () => {
     expect(parseBatchBody(Buffer.from('[{},'))).toMatchObject({ reason: 'not-json' });
     expect(parseBatchBody(Buffer.from([0x5b, 0x22, 0xc3, 0x22, 0x5d]))).toMatchObject({ reason: 'not-utf8' });
   });
 
-  test('may be larger than one body may, but none of its bodies', () => {
+  test('may exceed the limit of one body, but none of its bodies may', () => {
     expect(
       bodiesOf([event('a'), sized(BODY_MAX_BYTES), sized(BODY_MAX_BYTES + 1), event('b')]),
     ).toMatchObject([
@@ -258,7 +258,7 @@ describe('a batch', () => {
     expect(bodiesOf([sized(BODY_MAX_BYTES + 1)])).toEqual([TOO_LARGE]);
   });
 
-  test('counts bytes, not characters, and no space between its bodies', () => {
+  test('measures bodies in bytes without the white space between them', () => {
     const wide = JSON.stringify({ ...event('a'), note: 'é'.repeat(BODY_MAX_BYTES / 2) });
     const batch = parseBatchBody(
       Buffer.from(`[${wide},${' '.repeat(BODY_MAX_BYTES)}${JSON.stringify(event('b'))}]`),
@@ -266,7 +266,7 @@ describe('a batch', () => {
     expect(batch).toMatchObject({ bodies: [TOO_LARGE, { kind: 'track', name: 'b' }] });
   });
 
-  test('with a body nested a million deep is read, and that body refused', () => {
+  test('with a body nested a million levels deep is read, and that body rejected', () => {
     const depth = 1_000_000;
     const json = `[${'['.repeat(depth)}${']'.repeat(depth)},${JSON.stringify(event('b'))}]`;
     expect(parseBatchBody(Buffer.from(json))).toMatchObject({

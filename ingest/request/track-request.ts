@@ -1,7 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { REVENUE, SESSION_END, SESSION_START } from '../event.ts';
-import { elementSizes } from './json-elements.ts';
-import { flattenProperties, type ReservedProperties } from './properties.ts';
 import {
   type AliasPayload,
   type AssignGroupPayload,
@@ -10,12 +8,14 @@ import {
   type IdentifyPayload,
   readEntityPayload,
   type StepPayload,
-} from './record-payload.ts';
+} from './entity-payload.ts';
+import { elementSizes } from './json-elements.ts';
+import { flattenProperties, type ReservedProperties } from './properties.ts';
 import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
 import { isRecord, TextRules } from './text-rules.ts';
 
-/** Every `type` that the contract of `POST /track` names. */
+/** Every `type` that `POST /track` accepts. */
 export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES] as const;
 
 export const BODY_MAX_BYTES = 65_536;
@@ -25,13 +25,13 @@ export const NAME_MAX = 80;
 export const EVENT_ID_MAX = 64;
 export const GROUPS_MAX = 256;
 
-/** What every body says besides its payload. Texts are empty when absent. */
+/** The fields of every body besides its payload. Texts are empty when absent. */
 interface BodyHead extends SenderClaims {
   /** Idempotency key. */
   readonly eventId: string;
 }
 
-/** A `track` body that obeys the contract. Texts are empty when absent. */
+/** A valid `track` body. Texts are empty when absent. */
 export interface TrackBody extends BodyHead, ReservedProperties {
   readonly kind: 'track';
   readonly name: string;
@@ -39,7 +39,7 @@ export interface TrackBody extends BodyHead, ReservedProperties {
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
-  /** Of an event named `revenue`, and of no other. */
+  /** Given for events named `revenue`, and only for those. */
   readonly revenue: RevenueClaim | undefined;
 }
 
@@ -49,43 +49,46 @@ export interface GroupBody extends BodyHead, GroupPayload {}
 export interface AssignGroupBody extends BodyHead, AssignGroupPayload {}
 export interface AliasBody extends BodyHead, AliasPayload {}
 
-/** A body that changes a record and is no event. */
+/** A body that updates an entity and records no event. */
 export type EntityBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
 export type AcceptedBody = TrackBody | EntityBody;
 
-/** A body that is refused. `message` names the field. */
+/** A rejected body. `message` names the field. */
 export interface BodyReject {
   readonly kind: 'reject';
   readonly reason: 'not-utf8' | 'not-json' | 'schema' | 'too-large';
   readonly message: string;
 }
 
-/** What one body turned out to be. */
+/** The result of reading one body. */
 export type ParsedBody = AcceptedBody | BodyReject;
 
-/** A batch, body by body in its order: one that is refused does not fail the others. */
+/** A batch, body by body in its order: a rejected one does not fail the others. */
 export interface BatchBody {
   readonly kind: 'batch';
   readonly bodies: readonly ParsedBody[];
 }
 
 /**
- * Reads one body in one pass. The first broken rule is named; unknown keys are ignored, and of two equal keys the last
- * one counts. `track-schema.ts` says the same in zod, and a test holds the two equal.
+ * Reads one body in one pass. The first problem is reported; unknown keys are ignored, and the last of two equal keys
+ * counts. `track-schema.ts` describes the same in zod, and a test compares the two.
  */
 export function parseTrackBody(body: Uint8Array): ParsedBody {
   const json = readJson(body);
   return json.kind === 'json' ? readBody(json.value, new TextRules(json.mayBeBroken)) : json;
 }
 
-/** Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` takes them, no larger each. */
+/**
+ * Reads the body of `POST /track/batch`: an array of bodies as `parseTrackBody` reads them, each within the same size
+ * limit.
+ */
 export function parseBatchBody(body: Uint8Array): BatchBody | BodyReject {
   const json = readJson(body);
   if (json.kind === 'reject') return json;
   const { value, mayBeBroken } = json;
   if (!Array.isArray(value) || value.length === 0 || value.length > BATCH_MAX)
     return reject('schema', `body: expected an array of 1 to ${BATCH_MAX} bodies`);
-  // Within a batch that is no larger than one body may be, none is too large.
+  // In a batch within the limit of one body, no body is too large.
   const sizes = body.length > BODY_MAX_BYTES ? elementSizes(body) : undefined;
   const bodies = value.map((each: unknown, index) =>
     (sizes?.[index] ?? 0) > BODY_MAX_BYTES
@@ -95,11 +98,11 @@ export function parseBatchBody(body: Uint8Array): BatchBody | BodyReject {
   return { kind: 'batch', bodies };
 }
 
-/** JSON that was understood. */
+/** Parsed JSON. */
 interface Json {
   readonly kind: 'json';
   readonly value: unknown;
-  /** Whether a text in it may hold NUL or half a surrogate pair. */
+  /** Whether a text in it may hold NUL or a lone surrogate. */
   readonly mayBeBroken: boolean;
 }
 
@@ -108,7 +111,7 @@ function readJson(body: Uint8Array): Json | BodyReject {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const text = bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
   try {
-    // Valid UTF-8 holds no half surrogates and JSON no bare NUL, so that only an escape can bring one in.
+    // Valid UTF-8 holds no lone surrogates and JSON no raw NUL, so that only an escape can produce one.
     return { kind: 'json', value: JSON.parse(text), mayBeBroken: text.includes('\\u') };
   } catch {
     return reject('not-json', 'body: expected JSON');
@@ -169,11 +172,11 @@ function readTrack(
 
 function readName(value: unknown, rules: TextRules): string {
   if (value === SESSION_START || value === SESSION_END)
-    rules.fail('payload.name', `expected a name other than ${value}, which the service records by itself`);
+    rules.fail('payload.name', `expected a name other than ${value}, which is reserved`);
   return rules.required(value, 'payload.name', NAME_MAX);
 }
 
-/** Properties that are no object have been refused where they were flattened. */
+/** Properties that are not an object were rejected in `flattenProperties`. */
 function readRevenue(properties: unknown, rules: TextRules): RevenueClaim {
   return readRevenueClaim(isRecord(properties) ? properties : {}, rules);
 }

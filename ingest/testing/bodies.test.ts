@@ -6,7 +6,7 @@ import { verdictOf, verdictsOf } from './schema-verdict.ts';
 const SEED = 20_240_229;
 const BODIES = 200_000;
 const COMPARED = 5_000;
-/** Of kinds of bodies and reasons to refuse them. */
+/** Kinds of bodies and reasons to reject them. */
 const VERDICTS = [
   'alias',
   'assign_group',
@@ -36,7 +36,7 @@ test('the same seed gives the same bodies, another seed others', () => {
   expect(bodies(1, 200)).not.toEqual(bodies(2, 200));
 });
 
-test(`${BODIES} bodies get an answer each, and every kind of answer is among them`, {
+test(`${BODIES} bodies are all accepted or rejected, each way and for each reason`, {
   timeout: 240_000,
 }, () => {
   const alone = new Map<string, number>();
@@ -46,7 +46,7 @@ test(`${BODIES} bodies get an answer each, and every kind of answer is among the
   const from = bodiesFrom(SEED);
   for (let index = 0; index < BODIES; index += 1) {
     const bytes = from.next().value;
-    // Some go to the endpoint that they are not for.
+    // Some bodies go to the wrong endpoint.
     const isBatch = (bytes[0] === 0x5b) !== (index % 16 === 0);
     const parsed = isBatch ? parseBatchBody(bytes) : parseTrackBody(bytes);
     if (parsed.kind === 'batch') for (const body of parsed.bodies) countIn(inBatch, verdict(body));
@@ -63,7 +63,7 @@ test(`${BODIES} bodies get an answer each, and every kind of answer is among the
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
 });
 
-test(`of ${COMPARED} bodies the schema says the same`, { timeout: 120_000 }, () => {
+test(`parser and schema agree on ${COMPARED} bodies`, { timeout: 120_000 }, () => {
   for (const bytes of bodies(SEED + 1, COMPARED)) {
     const json = bytes.toString('latin1', 0, 2_000);
     const byHand = parseTrackBody(bytes);

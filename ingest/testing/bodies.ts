@@ -3,9 +3,9 @@ import { array, type JsonNode, object, plain, raw, textOf } from './json-text.ts
 import { SeededRandom } from './random.ts';
 
 /**
- * Request bodies without end, the same ones for the same seed: good ones of every type, batches, and such as nobody
- * should send. Some are broken in what they say (a type with another's payload, equal keys, prototype keys, numbers
- * that no double holds, texts too long or too deep), some in their bytes. A body of a batch begins with `[`.
+ * An endless sequence of request bodies, the same for the same seed: valid ones of every type, batches, and invalid
+ * ones. Some are invalid in content (a type with another's payload, equal keys, prototype keys, numbers that no double
+ * holds, texts too long or too deep), some in their bytes. A batch begins with `[`.
  */
 export function* bodiesFrom(seed: number): Generator<Buffer, never> {
   const random = new SeededRandom(seed);
@@ -24,7 +24,7 @@ function batch(random: SeededRandom): JsonNode {
   if (random.chance(0.0005))
     return array(Array.from({ length: random.integer(1999, 2002) }, () => body(random)));
   const bodies = Array.from({ length: random.integer(1, 8) }, () => body(random));
-  // One that is too large for itself, or several that are so only together.
+  // One body above the size limit, or several that exceed it only together.
   if (random.chance(0.02)) bodies.push(object({ type: plain('track'), note: plain('n'.repeat(70_000)) }));
   if (random.chance(0.02)) bodies.push(...Array.from({ length: 3 }, () => bodyWithNote(random, 30_000)));
   return array(bodies);
@@ -36,7 +36,7 @@ function bodyWithNote(random: SeededRandom, length: number): JsonNode {
   return node;
 }
 
-/** A body that obeys the contract. */
+/** A valid body. */
 function body(random: SeededRandom): JsonNode {
   const type = random.one(TYPES);
   return object({

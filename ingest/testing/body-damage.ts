@@ -1,7 +1,7 @@
 import { type JsonNode, nested, object, plain, raw, textOf } from './json-text.ts';
 import type { SeededRandom } from './random.ts';
 
-/** Changes one object or array somewhere in the tree, in place. */
+/** Mutates one object or array somewhere in the tree, in place. */
 export function changeSomething(random: SeededRandom, root: JsonNode): void {
   const chosen = random.one(containersOf(root));
   if (chosen.kind === 'object') changeObject(random, chosen);
@@ -29,7 +29,7 @@ function changeObject(random: SeededRandom, { members }: Extract<JsonNode, { kin
       members.splice(at, 1);
       break;
     case 1:
-      // Of two equal keys the last one counts, so that the odd one counts half the time.
+      // The last of two equal keys counts, so that the odd one counts half the time.
       members.splice(at, 0, [key, oddValue(random)]);
       break;
     case 2:
@@ -52,7 +52,7 @@ function changeObject(random: SeededRandom, { members }: Extract<JsonNode, { kin
 function changeArray(random: SeededRandom, { elements }: Extract<JsonNode, { kind: 'array' }>): void {
   const at = random.below(elements.length + 1);
   const element = elements[at] ?? oddValue(random);
-  // A long list of something long would make the body larger than any server takes.
+  // A long list of long elements would exceed the size that the server accepts.
   const isShort = textOf(element).length < 50;
   if (random.chance(0.3)) elements.splice(at, 1);
   else if (random.chance(0.1) && isShort)
@@ -94,7 +94,7 @@ const ODD_VALUES = words(
   ['" "', '"1 "'],
 );
 
-// No JSON at all.
+// Not JSON.
 const NO_VALUES = words(String.raw`NaN Infinity undefined 01 .5 1. 'a' 1, /**/1 "\x41" "\u12"`, ['"\n"', '']);
 
 function words(spaced: string, others: readonly string[]): readonly [string, ...string[]] {
@@ -102,7 +102,7 @@ function words(spaced: string, others: readonly string[]): readonly [string, ...
   return [first, ...rest, ...others];
 }
 
-/** The text as bytes, nearly always as UTF-8. */
+/** The text as bytes, nearly always in UTF-8. */
 export function encoded(random: SeededRandom, json: string): Buffer {
   if (random.chance(0.97)) return Buffer.from(json);
   const encoding = random.one(['utf16le', 'latin1', 'bom', 'spaces'] as const);
@@ -111,7 +111,7 @@ export function encoded(random: SeededRandom, json: string): Buffer {
   return Buffer.from(json, encoding);
 }
 
-/** Bytes flipped, cut out, put in or torn off. */
+/** Flips, removes, inserts or truncates bytes. */
 export function damaged(random: SeededRandom, bytes: Buffer): Buffer {
   const at = random.below(bytes.length + 1);
   const put = () => Buffer.from(random.one(ODD_BYTES), 'latin1');
@@ -130,13 +130,13 @@ export function damaged(random: SeededRandom, bytes: Buffer): Buffer {
   }
 }
 
-// Cut, overlong and impossible UTF-8, half a pair in UTF-8, NUL, and signs that JSON gives a meaning.
+// Truncated, overlong and impossible UTF-8, an encoded surrogate, NUL, and characters with a meaning in JSON.
 const ODD_BYTES = words(
   '\xc3 \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xff\xfe \x80 \0 \x01 \x7f " \\ { } [ ] , : \\u \\ud800',
   [' ', '\n'],
 );
 
-/** A body that nobody composed. */
+/** A body that is not composed of parts. */
 export function oddBody(random: SeededRandom): Buffer {
   if (random.chance(0.3))
     return Buffer.from(Array.from({ length: random.below(40) }, () => random.below(256)));

@@ -8,15 +8,15 @@ const run = promisify(execFile);
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const INSTALL_MAX_MS = 600_000;
-/** Waits for another test file or another user of apt instead of failing. */
+/** Waits for another test file or process that uses apt instead of failing. */
 const INSTALL = [
   'apt-get update -qq',
   'apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=300 chromium',
 ].join(' && ');
 
 /**
- * The path of a Chromium: CHROMIUM, one of the usual names on the PATH, or what root can install with apt. Undefined at
- * a desk without one, which is said aloud; in CI that is a failure.
+ * The path of a Chromium: CHROMIUM, a usual name on the PATH, or one that root installs with apt. Undefined when a
+ * developer's machine has none, which is printed; in CI that is an error.
  */
 export async function findChromium(): Promise<string | undefined> {
   const found = installedChromium();
@@ -26,27 +26,27 @@ export async function findChromium(): Promise<string | undefined> {
     const installed = installedChromium();
     if (installed !== undefined) return installed;
   }
-  const problem = 'There is no Chromium: set CHROMIUM to one, or install the package chromium.';
+  const problem = 'No Chromium found: set CHROMIUM to its path or install the package chromium.';
   if ((process.env.CI ?? '') !== '') throw new Error(problem);
-  process.stderr.write(`${problem} The tests in a browser are skipped.\n`);
+  process.stderr.write(`${problem} Browser tests are skipped.\n`);
   return undefined;
 }
 
 function installedChromium(): string | undefined {
   const named = process.env.CHROMIUM ?? '';
   if (named !== '') {
-    if (!existsSync(named)) throw new Error(`CHROMIUM: there is no ${named}`);
+    if (!existsSync(named)) throw new Error(`CHROMIUM: ${named} does not exist`);
     return named;
   }
   return NAMES.map(onPath).find((path) => path !== undefined);
 }
 
-/** One test file at a time installs; the lock goes with the process that holds it, and who waited looks again. */
+/** One test file installs at a time. The lock ends with its process, and those that waited look again. */
 async function install(): Promise<void> {
   const folder = join(projectRoot, '.cache');
   mkdirSync(folder, { recursive: true });
   const unlessThere = `command -v chromium > /dev/null || { ${INSTALL}; }`;
-  process.stderr.write('Installing chromium for the tests in a browser.\n');
+  process.stderr.write('Installing chromium for the browser tests.\n');
   await run('flock', [join(folder, 'chromium.lock'), 'sh', '-c', unlessThere], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     timeout: INSTALL_MAX_MS,

@@ -59,10 +59,10 @@ export async function startCollector(
   };
 }
 
-/** Adds the collector's routes to a server that the test has, beside those of others. */
+/** Adds the collector's routes to a server of the test, beside other routes. */
 export const mountCollector = mount;
 
-/** Connects as another program would. */
+/** A connection of its own, like another program's. */
 export function connectBus(natsUrl: string): Promise<Bus> {
   return Bus.connect({ url: natsUrl, name: 'test' }, log);
 }
@@ -81,7 +81,7 @@ export async function createSite(bus: Bus, id: string, fields: Partial<Site> = {
   return site;
 }
 
-/** Stores a client with a fresh secret. */
+/** Stores a client with a new secret. */
 export async function createClient(
   bus: Bus,
   type: ClientType,

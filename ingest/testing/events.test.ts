@@ -17,7 +17,7 @@ test('every arbitrary event can be encoded', () => {
   );
 });
 
-test('the lists hold what they promise: repeats, lateness and steps at the edge of the gap', () => {
+test('the lists contain repeats, late events and steps exactly at and beyond the gap', () => {
   const seen = { repeats: 0, late: 0, atGap: 0, overGap: 0, withoutSession: 0 };
   for (const events of fc.sample(eventLists({ maxLength: 60 }), { numRuns: 200, seed: 1 })) {
     const lastMs = new Map<string, number>();

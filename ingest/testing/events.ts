@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import {
   type Environment,
   type Event,
-  NO_SETTING,
+  NO_ENVIRONMENT,
   NO_SOURCE,
   REVENUE,
   SCREEN_VIEW,
@@ -10,7 +10,7 @@ import {
   type Source,
 } from '../event.ts';
 
-/** A screen view of nobody in particular; tests say what differs. */
+/** A screen view with defaults; a test overrides what matters to it. */
 export function plainEvent(overrides: Partial<Event> = {}): Event {
   return {
     projectId: 'demo',
@@ -31,7 +31,7 @@ export function plainEvent(overrides: Partial<Event> = {}): Event {
     hash: '',
     title: '',
     source: NO_SOURCE,
-    setting: NO_SETTING,
+    environment: NO_ENVIRONMENT,
     groups: [],
     properties: [],
     sdkName: '',
@@ -46,7 +46,7 @@ export const START_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 const SITES = ['demo', 'shop', 'größe'] as const;
 const DEVICES = ['a', 'b', 'c'] as const;
 
-/** Texts that break things: empty, non-Latin, emoji, right to left, NUL, long; always well-formed. */
+/** Difficult texts: empty, non-Latin, emoji, right to left, NUL, long; always well-formed. */
 export const oddText: fc.Arbitrary<string> = fc.oneof(
   {
     weight: 4,
@@ -66,7 +66,7 @@ export const oddText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 100, max: 400 }).map((length) => 'é'.repeat(length)) },
 );
 
-/** How far an event lies from the one before it on its device: mostly forward, often at the edge of the gap, sometimes back. */
+/** Time since the device's previous event: mostly forward, often at the edge of the gap, sometimes back. */
 const stepMs: fc.Arbitrary<number> = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 300_000 }) },
   { weight: 4, arbitrary: fc.integer({ min: -2, max: 2 }).map((off) => SESSION_GAP_MS + off) },
@@ -75,13 +75,13 @@ const stepMs: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(0) },
 );
 
-/** How long after the arrival before it an event is received: mostly at once, sometimes past any hold. */
+/** Time between two arrivals: mostly short, sometimes longer than any session is held open. */
 const waitMs: fc.Arbitrary<number> = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: 0, max: 20_000 }) },
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 2 * SESSION_GAP_MS }) },
   { weight: 1, arbitrary: fc.constantFrom(2 * SESSION_GAP_MS, 2 * SESSION_GAP_MS + 1) },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 90_000_000 }) },
-  // A collector's clock may be behind another's.
+  // Another collector's clock may be behind.
   { weight: 1, arbitrary: fc.integer({ min: -5_000, max: 0 }) },
 );
 
@@ -89,13 +89,13 @@ const source: fc.Arbitrary<Source> = fc
   .record({ referrer: oddText, utmSource: oddText })
   .map(({ referrer, utmSource }) => ({ ...NO_SOURCE, referrer, referrerName: referrer, utmSource }));
 
-const setting: fc.Arbitrary<Environment> = fc
+const environment: fc.Arbitrary<Environment> = fc
   .record({
     country: fc.constantFrom('', 'DE', 'JP'),
     city: oddText,
     longitude: fc.constantFrom(0, 13.5, -179.5),
   })
-  .map((drawn) => ({ ...NO_SETTING, ...drawn }));
+  .map((drawn) => ({ ...NO_ENVIRONMENT, ...drawn }));
 
 const revenue = fc.record({
   revenue: fc.bigInt({ min: -1_000_000_000_000n, max: 1_000_000_000_000n }),
@@ -116,7 +116,7 @@ const texts = fc.record({
   sdkVersion: fc.constantFrom('', '1.0.0'),
 });
 
-interface Draft {
+interface EventDraft {
   readonly site: string;
   readonly device: string;
   readonly stepMs: number;
@@ -125,18 +125,18 @@ interface Draft {
   readonly withEventId: boolean;
   readonly earlierSession: number;
   readonly what: Partial<Event>;
-  /** The whole event is an earlier one again, chosen by this number. */
+  /** Repeats the earlier event that this number chooses. */
   readonly repeatOf: number | undefined;
 }
 
-const draft: fc.Arbitrary<Draft> = fc.record({
+const draft: fc.Arbitrary<EventDraft> = fc.record({
   site: fc.constantFrom(...SITES),
   device: fc.constantFrom(...DEVICES),
   stepMs,
   waitMs,
   withoutSession: fc.integer({ min: 0, max: 19 }).map((drawn) => drawn === 0),
   withEventId: fc.boolean(),
-  /** The answer names the session that the device's event this many before was answered, if that is near enough. */
+  /** The answer names the session of the device's event this many before, if that is near enough. */
   earlierSession: fc.integer({ min: 0, max: 3 }),
   what: fc.oneof(
     { weight: 6, arbitrary: fc.constant({ name: SCREEN_VIEW }) },
@@ -147,12 +147,12 @@ const draft: fc.Arbitrary<Draft> = fc.record({
 });
 
 /**
- * Events of a few sites and devices in the order of their arrival, with everything that goes wrong with time: late,
- * out of order, repeated, at the very edge of the gap, silent for longer than any hold. `sessionId` is a hint that no
- * two events share by chance; a collector's answer would often name a session that is already open.
+ * Events of a few sites and devices in order of arrival, with every problem that time has: late, out of order,
+ * repeated, exactly at the gap, silent for longer than any session is held open. `sessionId` is a hint that no two
+ * events share by chance; a collector's answer would often name an open session.
  */
 export function eventLists(size: { readonly maxLength: number } = { maxLength: 60 }): fc.Arbitrary<Event[]> {
-  return fc.array(fc.tuple(draft, texts, source, setting), size).map((drafts) => {
+  return fc.array(fc.tuple(draft, texts, source, environment), size).map((drafts) => {
     const events: Event[] = [];
     const lastMs = new Map<string, number>();
     let receivedAtMs = START_MS;
@@ -176,7 +176,7 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
       const isNear = earlier !== undefined && Math.abs(earlier.occurredAtMs - occurredAtMs) <= SESSION_GAP_MS;
       const answered = isNear ? earlier.sessionId : own;
       events.push({
-        ...plainEvent({ ...words, source: from, setting: where, ...drawn.what }),
+        ...plainEvent({ ...words, source: from, environment: where, ...drawn.what }),
         projectId: drawn.site,
         deviceId: drawn.withoutSession ? '' : drawn.device.repeat(32),
         eventId: drawn.withEventId ? `event-${index}` : '',

@@ -1,10 +1,10 @@
 import { type ParsedBody, parseTrackBody } from '../request/track-request.ts';
 import { object, plain, raw, textOf } from './json-text.ts';
 
-/** JSON of each field of a payload. */
+/** The JSON of each field of a payload. */
 export type FieldTexts = Readonly<Record<string, string | undefined>>;
 
-/** Parses a body whose payload has these fields; each is JSON as it stands in the text, or undefined to leave it out. */
+/** Parses a body whose payload has these fields, each given as raw JSON; an undefined field is left out. */
 export function parseFields(type: string, fields: FieldTexts): ParsedBody {
   const payload = object(
     Object.fromEntries(
@@ -14,12 +14,12 @@ export function parseFields(type: string, fields: FieldTexts): ParsedBody {
   return parseTrackBody(Buffer.from(textOf(object({ type: plain(type), payload }))));
 }
 
-/** What one field of a parsed body is; of a refused one, why. */
+/** A field of the parsed body, or why the body was rejected. */
 export function fieldOf(body: ParsedBody, field: string): unknown {
-  return body.kind === 'reject' ? `refused: ${body.message}` : new Map(Object.entries(body)).get(field);
+  return body.kind === 'reject' ? `rejected: ${body.message}` : new Map(Object.entries(body)).get(field);
 }
 
-/** JSON of `inner` below so many objects. */
+/** JSON of an object nested this many levels deep. */
 export function deep(depth: number): string {
   return '{"d":'.repeat(depth) + 1 + '}'.repeat(depth);
 }

@@ -1,4 +1,4 @@
-/** What a record may be made of. Whole numbers from 0 become unsigned integers, all others doubles. */
+/** A value in a record. Whole numbers from 0 become unsigned integers, all others doubles. */
 export type MmdbValue =
   | string
   | number
@@ -7,7 +7,7 @@ export type MmdbValue =
   | { readonly [key: string]: MmdbValue };
 
 export interface MmdbOptions {
-  /** Networks as `192.0.2.0/24` or `2001:db8::/32` and their records. */
+  /** Networks, as `192.0.2.0/24` or `2001:db8::/32`, with their records. */
   readonly networks: readonly (readonly [cidr: string, record: MmdbValue])[];
   /** A tree of version 6 holds networks of both families. */
   readonly ipVersion: 4 | 6;
@@ -19,10 +19,10 @@ const ENTITY_BITS = 24;
 const SEPARATOR_BYTES = 16;
 const MARK = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
 
-/** A node's two sides: another node's index, the index of a record as `~index`, or nothing. */
+/** A node's two sides: another node's index, a record's index as `~index`, or nothing. */
 type Node = [left: number | undefined, right: number | undefined];
 
-/** A database in the format MaxMind DB 2.0 (github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md): the least that is valid. */
+/** A minimal database in the format MaxMind DB 2.0 (github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md). */
 export function mmdb({ networks, ipVersion, type, builtAtMs }: MmdbOptions): Buffer {
   const nodes: Node[] = [[undefined, undefined]];
   networks.forEach(([cidr], index) => {
@@ -113,7 +113,7 @@ function encodeNumber(value: number): Buffer {
   return Buffer.concat([control(whole ? 6 : 3, bytes.length), bytes]);
 }
 
-/** A type and a size; types above 7 take a second byte, sizes from 29 one or two more. */
+/** A type and a size. Types above 7 take a second byte, sizes from 29 one or two more. */
 function control(type: number, size: number): Buffer {
   const [code, rest] =
     size < 29 ? [size, []] : size < 285 ? [29, [size - 29]] : [30, [(size - 285) >> 8, (size - 285) & 0xff]];

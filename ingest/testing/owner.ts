@@ -10,13 +10,13 @@ import {
   sessionLookupVersionOf,
 } from '../session-lookup.ts';
 
-/** The other side of the session look-up, as small as can be: it answers what a test tells it to. */
+/** A minimal owner of partitions, which answers session look-ups as a test tells it to. */
 export interface TestOwner {
   /** Every question so far, in order. */
   readonly questions: SessionQuestion[];
   /** Questions per message so far. */
   readonly groups: number[];
-  /** Instead of granting. */
+  /** The answer to each question; by default a granted session. */
   answer: (question: SessionQuestion) => SessionAnswer;
   stop(): void;
 }

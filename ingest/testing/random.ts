@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). Not for secrets. */
+/** Reproducible pseudo-random numbers (mulberry32): the same for the same seed. Not for secrets. */
 export class SeededRandom {
   #state: number;
 
@@ -30,17 +30,17 @@ export class SeededRandom {
     return this.next() < share;
   }
 
-  /** One of `values`, the front ones far more often, as it is with pages and countries. */
+  /** One of `values`, the first ones far more often, as with pages and countries. */
   favourite<Value>(values: readonly [Value, ...Value[]]): Value {
     return values[Math.floor(this.next() ** 2.5 * values.length)] ?? values[0];
   }
 
-  /** One of `values`, all alike. */
+  /** One of `values`, all equally likely. */
   one<Value>(values: readonly [Value, ...Value[]]): Value {
     return values[Math.floor(this.next() * values.length)] ?? values[0];
   }
 
-  /** Waiting times between things that happen independently, `meanMs` on average. */
+  /** Waiting time between independent events, `meanMs` on average. */
   waitMs(meanMs: number): number {
     return -Math.log(1 - this.next()) * meanMs;
   }

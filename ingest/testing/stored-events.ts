@@ -8,7 +8,7 @@ import {
   streamOf,
 } from '../event.ts';
 
-/** One event as it lies on the bus: its session hint and its row, column by column. */
+/** One event on the bus: its session hint and its row, column by column. */
 export interface StoredEvent {
   readonly partition: number;
   readonly message: MessageHead;
@@ -25,7 +25,7 @@ const NUMBERS: Readonly<Record<string, { bytes: number; read: (bytes: Buffer, of
     latitude: { bytes: 4, read: (bytes, offset) => bytes.readFloatLE(offset) },
   };
 
-/** Everything that the streams hold, partition by partition. */
+/** All events in the streams, partition by partition. */
 export async function storedEvents(bus: Bus, partitions: number): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for (let partition = 0; partition < partitions; partition += 1) {

@@ -7,7 +7,7 @@ import chosen from './user-agents.json' with { type: 'json' };
 import logged from './user-agents-log.json' with { type: 'json' };
 import recent from './user-agents-recent.json' with { type: 'json' };
 
-/** What a reader sees in a user agent; `?` where the reader does not judge. */
+/** A user agent with its labels; `?` where it is not labelled. */
 export interface ReadAgent {
   readonly userAgent: string;
   readonly expected: Readonly<Record<keyof Software, string>>;
@@ -19,17 +19,17 @@ export interface ReadBot {
   readonly name: string;
 }
 
-/** The sample log lies beside the project and is never copied into it; without it, its user agents are left out. */
+/** The sample log lies beside the project and is never copied into it. Without it, its user agents are left out. */
 const SAMPLE_LOG = join(projectRoot, '../shared/data/access-log-sample.log');
 export const HAS_SAMPLE_LOG: boolean = existsSync(SAMPLE_LOG);
 
-/** Every user agent of the collections that is no bot's; the log's are in it where the log is. */
+/** All labelled user agents except bots; those of the log when the log exists. */
 export const READ_AGENTS: readonly ReadAgent[] = [
   ...[chosen, recent].flatMap(({ agents }) => agents.map(agentIn)),
   ...fromLog(logged.agents.map(agentIn)),
 ];
 
-/** The bots of the log; none where it is not. */
+/** The labelled bots of the log; none without the log. */
 export const READ_BOTS: readonly ReadBot[] = fromLog(
   logged.bots.map((line) => {
     const [type = '', name = '', userAgent = ''] = fieldsOf(line, 3);
@@ -37,7 +37,7 @@ export const READ_BOTS: readonly ReadBot[] = fromLog(
   }),
 );
 
-/** Puts the log's own text in the place of its digest. */
+/** Replaces each digest by the log's own text. */
 function fromLog<Read extends { readonly userAgent: string }>(read: readonly Read[]): Read[] {
   if (!HAS_SAMPLE_LOG) return [];
   const byDigest = new Map<string, string>();
@@ -66,7 +66,7 @@ function agentIn(line: string): ReadAgent {
   return { userAgent, expected: { browser, browserVersion, os, osVersion, device, brand, model } };
 }
 
-/** The last field, the user agent, may hold the separator itself. */
+/** The last field, the user agent, may contain the separator. */
 function fieldsOf(line: string, count: number): string[] {
   const parts = line.split(' | ');
   return [...parts.slice(0, count - 1), parts.slice(count - 1).join(' | ')];

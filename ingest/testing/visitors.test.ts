@@ -12,7 +12,7 @@ test('the same seed gives the same visits, another seed others', () => {
   expect(visits(1, 50)).not.toEqual(visits(2, 50));
 });
 
-test('traffic looks like traffic: one page often, several sometimes, a favourite page, visitors who return', () => {
+test('traffic is realistic: single-page visits, longer visits, a favourite page and returning visitors', () => {
   const all = visits(7, 5_000);
   const single = all.filter(({ steps }) => steps.length === 1).length / all.length;
   const paths = new Map<string, number>();
@@ -23,7 +23,7 @@ test('traffic looks like traffic: one page often, several sometimes, a favourite
   expect(new Set(all.map(({ address }) => address)).size).toBeLessThan(1_001);
 });
 
-test('a visitor keeps its browser and its name', () => {
+test('a visitor has the same browser and profile on every visit', () => {
   const traits = new Map<string, string>();
   for (const { address, userAgent, profileId } of visits(3, 5_000)) {
     const known = traits.get(address);
@@ -32,7 +32,7 @@ test('a visitor keeps its browser and its name', () => {
   }
 });
 
-test('seeded numbers are spread evenly', () => {
+test('seeded numbers are evenly distributed', () => {
   const random = new SeededRandom(5);
   const counts = new Array<number>(10).fill(0);
   for (let drawn = 0; drawn < 100_000; drawn += 1) {

@@ -1,7 +1,7 @@
 import { SeededRandom } from './random.ts';
 
-/** One thing that a visitor does, `afterMs` after the one before it. */
-export interface Step {
+/** One action of a visitor, `afterMs` after the previous one. */
+export interface ModelStep {
   readonly afterMs: number;
   readonly name: string;
   /** Path with query. */
@@ -11,15 +11,15 @@ export interface Step {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** One visit to a site, as a browser would report it. */
-export interface Visit {
+/** One visit to a site, as a browser would send it. */
+export interface ModelVisit {
   readonly address: string;
   readonly userAgent: string;
-  /** Empty for most: they are not logged in. */
+  /** Empty for most visits: they are not logged in. */
   readonly profileId: string;
-  /** What the first step came from; empty for a direct visit. */
+  /** The referrer of the first step; empty for a direct visit. */
   readonly referrer: string;
-  readonly steps: readonly [Step, ...Step[]];
+  readonly steps: readonly [ModelStep, ...ModelStep[]];
 }
 
 const CHROME = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome';
@@ -71,26 +71,26 @@ const CAMPAIGNS: readonly [string, ...string[]] = [
 const CUSTOM_EVENTS: readonly [string, ...string[]] = ['link_out', 'signup', 'video_play', 'search'];
 
 /**
- * Believable visits, the same for the same seed: a few pages get most of the views, half the visits see one page,
- * some come from campaigns, few are logged in, and a visitor may come back.
+ * Realistic visits, the same for the same seed: a few pages get most of the views, half the visits see one page, some
+ * come from campaigns, few are logged in, and visitors may return.
  */
 export class VisitorModel {
   readonly #random: SeededRandom;
   readonly #visitors: number;
 
-  /** `visitors` is how many different ones there are in the world. */
+  /** `visitors` is the number of different visitors. */
   constructor(seed: number, visitors: number) {
     this.#random = new SeededRandom(seed);
     this.#visitors = visitors;
   }
 
   /** The next visit; `dwellMs` is the mean time on a page. */
-  nextVisit(dwellMs = 40_000): Visit {
+  nextVisit(dwellMs = 40_000): ModelVisit {
     const random = this.#random;
     const visitor = Math.floor(random.next() ** 1.5 * this.#visitors);
-    // What a visitor is does not depend on when it comes: its traits have a generator of their own.
+    // A visitor's traits do not depend on when it comes, so they have a generator of their own.
     const traits = new SeededRandom(visitor * 2_654_435_761);
-    const steps: [Step, ...Step[]] = [this.#landing()];
+    const steps: [ModelStep, ...ModelStep[]] = [this.#landing()];
     while (steps.length < 40 && random.chance(steps.length === 1 ? 0.55 : 0.72))
       steps.push(this.#next(dwellMs));
     return {
@@ -102,13 +102,13 @@ export class VisitorModel {
     };
   }
 
-  #landing(): Step {
+  #landing(): ModelStep {
     const [path, title] = this.#random.favourite(PAGES);
     const query = this.#random.chance(0.15) ? `?${this.#random.favourite(CAMPAIGNS)}` : '';
     return { afterMs: 0, name: 'screen_view', path: path + query, title, properties: {} };
   }
 
-  #next(dwellMs: number): Step {
+  #next(dwellMs: number): ModelStep {
     const random = this.#random;
     const [path, title] = random.favourite(PAGES);
     const afterMs = Math.round(random.waitMs(dwellMs));

@@ -1,15 +1,15 @@
 /**
- * What the script uses of a browser, and nothing more. Each file declares for itself which of these globals it touches,
- * so that no other code of the project takes a name such as `location` for its own.
+ * The part of a browser that the script uses. Each file declares the globals that it touches, so that no other code of
+ * the project sees names such as `location`.
  */
 export interface Browser {
   readonly window: { op?: { q?: [name: string, ...rest: unknown[]][] } };
   readonly document: {
     readonly title: string;
     readonly referrer: string;
-    /** The script element that is running; null in a module. */
+    /** The running script element; null in a module. */
     readonly currentScript: { readonly src: string; readonly dataset: Dataset } | null;
-    /** The page is rendered ahead of a visit that may never come. Unknown to some browsers. */
+    /** The page is prerendered for a visit that may never come. Unknown to some browsers. */
     readonly prerendering?: boolean;
     addEventListener(type: 'prerenderingchange', listener: () => void): void;
   };
@@ -32,7 +32,7 @@ interface BrowserEvents {
   readonly auxclick: Click;
   readonly online: unknown;
   readonly pagehide: unknown;
-  /** `persisted`: the page comes back from the back-forward cache. */
+  /** `persisted`: the page is restored from the back-forward cache. */
   readonly pageshow: { readonly persisted: boolean };
   readonly popstate: unknown;
   readonly visibilitychange: unknown;
@@ -40,11 +40,11 @@ interface BrowserEvents {
 
 export interface Click {
   readonly button: number;
-  /** What was clicked and everything around it, the innermost first. */
+  /** The clicked target and everything around it, the innermost first. */
   composedPath(): readonly ClickTarget[];
 }
 
-/** An element, the document or the window, with what the one or other of them has. */
+/** An element, the document or the window; not every field exists on each. */
 export interface ClickTarget {
   readonly href?: string;
   readonly protocol?: string;
@@ -55,5 +55,5 @@ export interface ClickTarget {
   readonly dataset?: Dataset;
 }
 
-/** The `data-` attributes of an element, named in camel case. */
+/** An element's `data-` attributes, named in camel case. */
 export type Dataset = Readonly<Record<string, string | undefined>>;

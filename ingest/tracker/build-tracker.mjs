@@ -1,18 +1,18 @@
-// Builds the browser script into dist/ and fails when it is larger than it may be. Run by `npm run build`.
+// Builds the browser script into dist/ and fails when it exceeds its size limit. Run by `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 
-/** What the script may weigh on its way to a visitor, in bytes of gzip at level 9. */
+/** The maximum size of the script, in bytes of gzip at level 9. */
 export const GZIP_MAX_BYTES = 2560;
 
-// Properties of objects that neither the page nor the service ever sees; the build gives them names of one letter.
+// Properties of objects that neither the page nor the service sees; the build shortens them to one letter.
 const INTERNAL_NAMES = [
-  'isFlying',
+  'isSending',
   'leave',
-  'onSettled',
+  'onCompleted',
   'resume',
   'send',
   'sender',
@@ -26,7 +26,7 @@ const projectRoot = resolve(import.meta.dirname, '../..');
 /** @typedef {{ readonly rawBytes: number, readonly gzipBytes: number }} ScriptSize */
 
 /**
- * Builds the script into `outFile`, whatever its size.
+ * Builds the script into `outFile` and reports its size, without checking it.
  * @param {string} outFile
  * @returns {ScriptSize}
  */
@@ -38,7 +38,7 @@ export function buildTracker(outFile) {
     minify: true,
     format: 'iife',
     target: 'es2018',
-    // Our settings are those of node; a browser needs none.
+    // The project's tsconfig is for node; the browser script needs none.
     tsconfigRaw: '{}',
     define: { TRACKER_VERSION: JSON.stringify(version) },
     mangleProps: new RegExp(`^(${INTERNAL_NAMES.join('|')})$`),

@@ -1,7 +1,7 @@
 import type { Browser, Click } from './browser.ts';
-import { type Answer, createDelivery, newEventId } from './delivery.ts';
+import { createDelivery, newEventId, type VisitorIds } from './delivery.ts';
 import { load } from './load.ts';
-import { type Collection, chosenCollection, DEFAULT_COLLECTION, type Options } from './options.ts';
+import { type Collection, chosenCollection, DEFAULT_COLLECTION, type TrackerOptions } from './options.ts';
 import { readClick, watchAddress } from './page-watch.ts';
 import { type PendingRevenue, readPendingRevenue, writePendingRevenue } from './pending-revenue.ts';
 
@@ -10,19 +10,24 @@ declare const document: Browser['document'];
 declare const location: Browser['location'];
 
 declare global {
-  /** The release; the build puts it in. */
+  /** The release, inserted by the build. */
   const TRACKER_VERSION: string;
 }
 
-type Properties = Readonly<Record<string, unknown>>;
+type EventProperties = Readonly<Record<string, unknown>>;
 
 /**
- * Starts to work for one client: collects by itself what may be collected, and returns what the page can call.
+ * Starts tracking for one client: collects automatically what the settings allow, and returns the methods that a page
+ * can call.
  *
- * One closure holds what is known of the visitor and of the page. Each further one, with what they would have to show
- * one another, costs 20 to 45 bytes of the 2,560 that the script may have.
+ * One closure holds all state of visitor and page. Each further closure would cost 20 to 45 of the script's 2,560 bytes
+ * for what they share.
  */
-export function startTracker(options: Options, apiUrl: string, attempt: (act: () => unknown) => unknown) {
+export function startTracker(
+  options: TrackerOptions,
+  apiUrl: string,
+  attempt: (act: () => unknown) => unknown,
+) {
   const { clientId, trackPath = '/track', filter } = options;
   const url = apiUrl + trackPath;
   const headers = {
@@ -32,8 +37,8 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
   };
   let { disabled, waitForProfile } = options;
   let profileId: unknown;
-  let globalProperties: Properties = {};
-  let identity: Answer = {};
+  let globalProperties: EventProperties = {};
+  let identity: VisitorIds = {};
   let pending = readPendingRevenue();
   let viewedPath: string | undefined;
   let viewedAddress = '';
@@ -51,22 +56,22 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
     url,
     headers,
     sender,
-    onSettled: (eventId, answer) => {
-      if (pending[0]) setPending(pending.filter((kept) => kept[2] !== eventId));
+    onCompleted: (eventId, answer) => {
+      if (pending[0]) setPending(pending.filter((revenueEntry) => revenueEntry[2] !== eventId));
       identity = { ...identity, ...answer };
     },
   });
 
-  const send = (type: string, payload: Properties) => {
-    // A copy, since the page may change its objects while the call waits. Also takes out what is undefined.
+  const send = (type: string, payload: EventProperties) => {
+    // A copy, because the page may change its objects while the call waits. It also drops undefined values.
     const copy = JSON.parse(JSON.stringify(payload));
     const call = { type, payload: { eventId: newEventId(), profileId, ...copy } };
     if (!filter || filter(call)) delivery.send(call);
   };
 
-  const track = (name: string, properties?: Properties, eventId?: string) => {
+  const track = (name: string, properties?: EventProperties, eventId?: string) => {
     const { profileId: ownProfileId, groups, ...free } = { ...properties };
-    // The path of a view holds until the address changes, also one that the page made up.
+    // The path of a view, which the page may have made up, stays valid until the address changes.
     const __path = location.href === viewedAddress ? viewedPath : location.href;
     send('track', {
       name,
@@ -77,7 +82,11 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
     });
   };
 
-  const screenView = (path?: string | Properties, properties?: Properties, address = location.href) => {
+  const screenView = (
+    path?: string | EventProperties,
+    properties?: EventProperties,
+    address = location.href,
+  ) => {
     if (typeof path !== 'string') screenView(address, path);
     else if (path !== viewedPath) {
       viewedPath = path;
@@ -86,20 +95,20 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
     }
   };
 
-  const revenue = (amount: number, properties?: Properties, eventId?: string) =>
+  const revenue = (amount: number, properties?: EventProperties, eventId?: string) =>
     track('revenue', { __revenue: amount, ...properties }, eventId);
 
   const setGroups = (groupIds: readonly string[]) => send('assign_group', { groupIds });
 
-  /** What the service calls the visitor; asks it when no answer has said so yet. */
-  const ask = (name: keyof Answer) => async () => {
+  /** The service's id of the visitor's device or session; requested when no answer has named it yet. */
+  const ask = (name: keyof VisitorIds) => async () => {
     if (sender() && !identity[name]) identity = await load(`${url}/device-id`, identity, headers);
     return identity[name] || '';
   };
 
   // Collecting.
 
-  // What happens before it is known what may be collected is kept until then. An unload decides at once.
+  // What happens before the settings are known waits for them. Leaving the page decides at once.
   const decided = new Promise<Collection>((decide) => {
     addEventListener('pagehide', () => decide(DEFAULT_COLLECTION));
     const settings = () => load(`${apiUrl}/config/tracking?clientId=${clientId}`, DEFAULT_COLLECTION);
@@ -127,12 +136,12 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
   const onLeave = () => {
     look();
     delivery.leave();
-    // What was just seen is sent after the decision.
+    // A view that was just seen is sent after that decision.
     void decided.then(delivery.leave);
   };
 
   watchAddress(look);
-  // Before the page's own listeners, which may stop an event or remove its target.
+  // In the capture phase, because the page's own listeners may stop an event or remove its target.
   addEventListener('click', onClick, true);
   addEventListener('auxclick', onClick, true);
   addEventListener('pageshow', ({ persisted }) => {
@@ -150,26 +159,26 @@ export function startTracker(options: Options, apiUrl: string, attempt: (act: ()
     revenue,
     setGroups,
     setGroup: (...groupIds: string[]) => setGroups(groupIds),
-    upsertGroup: (group: Properties) => send('group', group),
-    increment: (change: Properties) => send('increment', change),
-    decrement: (change: Properties) => send('decrement', change),
-    identify: (profile: Properties) => {
+    upsertGroup: (group: EventProperties) => send('group', group),
+    increment: (change: EventProperties) => send('increment', change),
+    decrement: (change: EventProperties) => send('decrement', change),
+    identify: (profile: EventProperties) => {
       profileId = profile.profileId;
       delivery.resume();
-      // With an id alone there is nothing to say of the profile.
+      // An id alone does not update the profile.
       if (Object.keys(profile).length > 1)
         send('identify', {
           ...profile,
           properties: { ...globalProperties, ...(profile.properties as object) },
         });
     },
-    setGlobalProperties: (properties: Properties) => {
+    setGlobalProperties: (properties: EventProperties) => {
       globalProperties = { ...globalProperties, ...properties };
     },
-    pendingRevenue: (amount: number, properties?: Properties) =>
+    pendingRevenue: (amount: number, properties?: EventProperties) =>
       setPending([...pending, [amount, properties, newEventId()]]),
     flushRevenue: () => {
-      for (const kept of pending) revenue(...kept);
+      for (const revenueEntry of pending) revenue(...revenueEntry);
     },
     clearRevenue: () => setPending([]),
     getDeviceId: ask('deviceId'),

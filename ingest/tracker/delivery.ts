@@ -1,10 +1,10 @@
 import type { Browser } from './browser.ts';
-import { KEEPALIVE_MAX, QUEUE_MAX, RETRY_MAX_MS, TRIES_MAX, WAITED_MS } from './limits.ts';
+import { KEEPALIVE_MAX, QUEUE_MAX, RETRY_MAX_MS, TIMESTAMP_AFTER_MS, TRIES_MAX } from './limits.ts';
 
 declare const navigator: Browser['navigator'];
 
 /** One body of `POST /track`. */
-export interface Call {
+export interface TrackCall {
   readonly type: string;
   readonly payload: Payload;
 }
@@ -15,65 +15,65 @@ interface Payload {
   properties?: object;
 }
 
-/** What the service says of the visitor. */
-export interface Answer {
+/** The service's ids of the visitor. */
+export interface VisitorIds {
   readonly deviceId?: string;
   readonly sessionId?: string;
 }
 
-/** Where calls go, and when. */
-export interface Route {
+/** Where and how calls are sent. */
+export interface DeliveryOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What is said of its sender in a call that does not say it itself; false while calls are kept back. */
+  /** The profile to add to calls without one; false while calls must wait. */
   readonly sender: () => object | false;
-  /** Told of each call that was taken, refused or given up, and what the service answered. */
-  readonly onSettled: (eventId: string, answer: Answer | false | undefined) => void;
+  /** Called for each call that was accepted, rejected or given up, with the service's answer. */
+  readonly onCompleted: (eventId: string, answer: VisitorIds | false | undefined) => void;
 }
 
 export interface Delivery {
-  /** Takes a call that nobody changes any more. */
-  send(call: Call): void;
-  /** Goes on with what was held back or waits for the network. */
+  /** Takes a call. Nothing may change it afterwards. */
+  send(call: TrackCall): void;
+  /** Continues after calls had to wait, or after the network was away. */
   resume(): void;
-  /** Sends all that is left at once, since the page may not come back. */
+  /** Sends all waiting calls at once, because the page may not come back. */
   leave(): void;
 }
 
-/** A call on its way. */
-interface Parcel {
+/** A call in the queue. */
+interface QueuedCall {
   readonly type: string;
   readonly payload: Payload;
-  /** When it was made, for an event that leaves it to the service to say so. */
+  /** When the call was made; false for an event that already has a timestamp, and for calls that are not events. */
   takenAtMs: number | false;
-  isFlying?: boolean;
+  isSending?: boolean;
   tries: number;
 }
 
-/** How long to wait before the next try: never less than the server asks for, up to a limit. */
+/** The delay before the next try: at least what the server asks for, up to a limit. */
 export function retryDelayMs(tries: number, retryAfterS: number, random: number): number {
   return Math.min(retryAfterS * 1000 || 500 * 2 ** tries, RETRY_MAX_MS) * (1 + random / 2);
 }
 
 /**
- * Under one id a call counts once, however often it is sent. `randomUUID` is missing on plain http pages; and every byte
- * is stored with the event, so there is nothing in it but chance: 52 bits, for the calls of a site in a day.
+ * A call with the same id counts once, however often it is sent. `randomUUID` is missing on plain http pages, and every
+ * byte is stored with the event, so the id is random and short: 52 bits, for a site's calls of one day.
  */
 export function newEventId(): string {
   return Math.random().toString(36).slice(2);
 }
 
 /**
- * Sends calls one after the other, so that they arrive in the order in which they were made, and again until they are
- * taken or refused. Only when the page is left, all that is there goes out side by side.
+ * Sends calls one after the other, so that they arrive in order, and repeats each until it is accepted or rejected.
+ * Only when the page is left are all waiting calls sent in parallel.
  */
-export function createDelivery({ url, headers, sender, onSettled }: Route): Delivery {
-  let queue: readonly Parcel[] = [];
+export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOptions): Delivery {
+  let queue: readonly QueuedCall[] = [];
   let lastAtMs = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const next = () => {
-    if (queue[0] && !timer && sender() && !queue.some((parcel) => parcel.isFlying)) void transmit(queue[0]);
+    if (queue[0] && !timer && sender() && !queue.some((queued) => queued.isSending)) void transmit(queue[0]);
   };
 
   const resume = () => {
@@ -81,22 +81,22 @@ export function createDelivery({ url, headers, sender, onSettled }: Route): Deli
     next();
   };
 
-  const settle = (parcel: Parcel, answer?: Answer | false) => {
-    queue = queue.filter((other) => other !== parcel);
-    onSettled(parcel.payload.eventId, answer);
+  const complete = (queued: QueuedCall, answer?: VisitorIds | false) => {
+    queue = queue.filter((other) => other !== queued);
+    onCompleted(queued.payload.eventId, answer);
     next();
   };
 
-  const transmit = async (parcel: Parcel) => {
-    const { type, payload, takenAtMs } = parcel;
-    // The service knows best what time it is, unless the event had to wait. Then ours counts, but it is always behind
-    // that of the event before, which may have got its time on its arrival: their order must not turn round.
-    if (takenAtMs && Date.now() - takenAtMs > WAITED_MS) {
+  const transmit = async (queued: QueuedCall) => {
+    const { type, payload, takenAtMs } = queued;
+    // The service stamps events on arrival. An event that had to wait carries its own time, which is always after the
+    // previous event's, because that may have been stamped on arrival: their order must not change.
+    if (takenAtMs && Date.now() - takenAtMs > TIMESTAMP_AFTER_MS) {
       lastAtMs = Math.max(takenAtMs, lastAtMs + 1);
       payload.properties = { __timestamp: lastAtMs, ...payload.properties };
-      parcel.takenAtMs = false;
+      queued.takenAtMs = false;
     }
-    parcel.isFlying = true;
+    queued.isSending = true;
     let retryAfterS = 0;
     try {
       const body = JSON.stringify({ type, payload: { ...payload, ...(!payload.profileId && sender()) } });
@@ -108,20 +108,20 @@ export function createDelivery({ url, headers, sender, onSettled }: Route): Deli
         keepalive: body.length < KEEPALIVE_MAX,
       });
       if (response.status !== 429 && response.status < 500) {
-        if (parcel.takenAtMs) lastAtMs = Date.now();
+        if (queued.takenAtMs) lastAtMs = Date.now();
         const answer = response.ok && (await response.json().catch(() => false));
-        return settle(parcel, answer as Answer | false);
+        return complete(queued, answer as VisitorIds | false);
       }
       retryAfterS = Number(response.headers.get('retry-after'));
     } catch {
       // The network is away.
     }
-    parcel.isFlying = false;
-    // Offline is nobody's fault, and its end is told.
+    queued.isSending = false;
+    // Being offline does not count as a try; the `online` event resumes.
     if (!navigator.onLine) return;
-    parcel.tries += 1;
-    timer = timer || setTimeout(resume, retryDelayMs(parcel.tries, retryAfterS, Math.random()));
-    if (parcel.tries > TRIES_MAX) settle(parcel);
+    queued.tries += 1;
+    timer = timer || setTimeout(resume, retryDelayMs(queued.tries, retryAfterS, Math.random()));
+    if (queued.tries > TRIES_MAX) complete(queued);
   };
 
   return {
@@ -132,7 +132,7 @@ export function createDelivery({ url, headers, sender, onSettled }: Route): Deli
       next();
     },
     leave: () => {
-      if (sender()) for (const parcel of queue) if (!parcel.isFlying) void transmit(parcel);
+      if (sender()) for (const queued of queue) if (!queued.isSending) void transmit(queued);
     },
   };
 }

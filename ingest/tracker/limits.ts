@@ -1,18 +1,21 @@
-// The numbers of the script, in a file without imports: the bundler then writes them where they are used.
+// The script's numbers, in a file without imports, so that the bundler inlines them.
 
-/** Calls that are kept before `init`. */
-export const KEPT_MAX = 100;
-/** Calls on their way; of more, the oldest are given up. */
+/** Calls that wait for `init` at most. */
+export const EARLY_COMMANDS_MAX = 100;
+/** Calls in the queue at most; beyond it the oldest are dropped. */
 export const QUEUE_MAX = 100;
-/** Tries of one call, not counting those while the browser is offline. */
+/** Retries of one call, not counting tries while the browser is offline. */
 export const TRIES_MAX = 10;
-/** A wait after which an event says itself when it happened. */
-export const WAITED_MS = 1000;
-/** The longest wait between two tries, however long the server asks for. */
+/** An event that waited longer than this carries its own timestamp. */
+export const TIMESTAMP_AFTER_MS = 1000;
+/** The maximum delay between two tries, whatever the server asks for. */
 export const RETRY_MAX_MS = 3_600_000;
-/** Characters of a body that may outlive its page: the browser lets 64 KiB at a time, and a character has three bytes at the most. */
+/**
+ * Maximum characters of a body sent with `keepalive`: browsers allow 64 KiB at a time, and a character has three bytes
+ * at most.
+ */
 export const KEEPALIVE_MAX = 20_000;
-/** The moment that a router has to correct an address and to set the title. */
-export const SETTLE_MS = 50;
-/** Characters of a link's text. */
+/** The delay in which a router may correct an address and set the title. */
+export const ROUTER_DELAY_MS = 50;
+/** Maximum characters of a link's text. */
 export const LINK_TEXT_MAX = 200;

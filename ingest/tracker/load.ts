@@ -1,10 +1,10 @@
-/** What the service answers to a GET, `fallback` when it cannot be had. Never rejects. */
+/** The JSON of a GET request, or `fallback` when it fails. Never rejects. */
 export function load<Answer>(
   url: string,
   fallback: Answer,
   headers?: Readonly<Record<string, string>>,
 ): Promise<Answer> {
-  // An absent `headers` is as good as none, but the type does not say so.
+  // Undefined headers are allowed at run time, but not by the type.
   return fetch(url, { headers: headers as Record<string, string>, credentials: 'omit' })
     .then((response) => (response.ok ? (response.json() as Promise<Answer>) : fallback))
     .catch(() => fallback);

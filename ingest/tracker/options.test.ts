@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { chosenCollection, type Options, optionsOf } from './options.ts';
+import { chosenCollection, optionsOf, type TrackerOptions } from './options.ts';
 
 describe('data attributes', () => {
-  test('are options of the same names; one without a value is on', () => {
+  test('become options of the same names; one without a value is on', () => {
     const attributes = {
       clientId: 'c',
       apiUrl: 'https://stats.example/x',
@@ -19,8 +19,8 @@ describe('data attributes', () => {
   });
 });
 
-describe('what a page chose to collect', () => {
-  const cases: [options: Options, collection: object | undefined][] = [
+describe('the collection that options choose', () => {
+  const cases: [options: TrackerOptions, collection: object | undefined][] = [
     [{}, undefined],
     [{ clientId: 'c', trackPath: '/t', debug: true }, undefined],
     [{ trackScreenViews: true }, { screenViews: true }],

@@ -1,12 +1,12 @@
 import type { Dataset } from './browser.ts';
-import type { Call } from './delivery.ts';
+import type { TrackCall } from './delivery.ts';
 
-/** What a page says to `init`, or in the data attributes of the script element. */
-export interface Options {
+/** The options of `init`, or of the script element's data attributes. */
+export interface TrackerOptions {
   readonly clientId?: string;
-  /** Where the service answers; by default where the script came from. */
+  /** The URL of the service; by default the script's. */
   readonly apiUrl?: string;
-  /** Where below `apiUrl` calls go, `/track` by default. */
+  /** The path of calls below `apiUrl`; `/track` by default. */
   readonly trackPath?: string;
   readonly trackScreenViews?: boolean;
   readonly trackOutgoingLinks?: boolean;
@@ -16,34 +16,37 @@ export interface Options {
   readonly disabled?: boolean;
   /** Sends nothing before `identify()` or `ready()`. */
   readonly waitForProfile?: boolean;
-  /** A call for which this is false is not sent. */
-  readonly filter?: (call: Call) => unknown;
-  /** Writes calls and failures to the console. */
+  /** A call for which this returns false is not sent. */
+  readonly filter?: (call: TrackCall) => unknown;
+  /** Writes calls and errors to the console. */
   readonly debug?: boolean;
 }
 
-/** What the script collects by itself: the part of `GET /config/tracking` that it obeys. */
+/** What the script collects automatically: the part of `GET /config/tracking` that it uses. */
 export type Collection = Readonly<Partial<Record<Feature, unknown>>>;
 export type Feature = 'screenViews' | 'outgoingLinks' | 'attributes' | 'hashChanges';
 
-/** What a site collects that says nothing else. */
+/** What a site without settings collects. */
 export const DEFAULT_COLLECTION: Collection = { screenViews: true };
 
 /** Data attributes as options: `data-track-screen-views` is `trackScreenViews: true`. */
-export function optionsOf(attributes: Dataset): Options {
+export function optionsOf(attributes: Dataset): TrackerOptions {
   const options: Record<string, unknown> = {};
   for (const name in attributes) options[name] = attributes[name] !== 'false' && (attributes[name] || true);
   return options;
 }
 
-/** What the page chose, `trackScreenViews` being `screenViews`; undefined when it leaves that to its site. */
-export function chosenCollection(options: Options): Collection | undefined {
+/**
+ * What the page's options choose, with `screenViews` for `trackScreenViews`; undefined when they leave it to the site's
+ * settings.
+ */
+export function chosenCollection(options: TrackerOptions): Collection | undefined {
   let chosen: Collection | undefined;
   for (const name in options)
     if (/^track[^P]/.test(name))
       chosen = {
         ...chosen,
-        [(name[5] as string).toLowerCase() + name.slice(6)]: options[name as keyof Options],
+        [(name[5] as string).toLowerCase() + name.slice(6)]: options[name as keyof TrackerOptions],
       };
   return chosen;
 }

@@ -6,7 +6,7 @@ type Read = [feature: string, name: string, properties: object];
 
 function read(button: number, ...targets: ClickTarget[]): Read[] {
   const all: Read[] = [];
-  readClick({ button, composedPath: () => targets }, 'shop.example', (...said) => void all.push(said));
+  readClick({ button, composedPath: () => targets }, 'shop.example', (...event) => void all.push(event));
   return all;
 }
 
@@ -22,21 +22,21 @@ const outside = {
 
 describe('a click on a link', () => {
   test('to another host is an outgoing link, with the left and the middle button', () => {
-    const said: Read = ['outgoingLinks', 'link_out', { href: outside.href, text: 'Other' }];
-    expect(read(0, text, outside, ...page)).toEqual([said]);
-    expect(read(1, text, outside, ...page)).toEqual([said]);
+    const event: Read = ['outgoingLinks', 'link_out', { href: outside.href, text: 'Other' }];
+    expect(read(0, text, outside, ...page)).toEqual([event]);
+    expect(read(1, text, outside, ...page)).toEqual([event]);
     expect(read(2, text, outside, ...page)).toEqual([]);
   });
 
   test.each([
     ['to the same host', { ...outside, hostname: 'shop.example' }],
     ['of another scheme', { ...outside, protocol: 'ftp:', href: 'ftp://other.example' }],
-    ['to an address of mail', { href: 'mailto:a@other.example', protocol: 'mailto:', hostname: '' }],
-  ])('%s is none', (_name, link) => {
+    ['to a mail address', { href: 'mailto:a@other.example', protocol: 'mailto:', hostname: '' }],
+  ])('%s is not an outgoing link', (_name, link) => {
     expect(read(0, link, ...page)).toEqual([]);
   });
 
-  test('without a text is named by its title, then by the picture in it', () => {
+  test('without text is named by its title, or else by the alternative text of its image', () => {
     const bare = { ...outside, innerText: '' };
     const textIn = (...targets: ClickTarget[]) => read(0, ...targets)[0]?.[2];
     expect(textIn({ alt: 'Picture' }, { ...bare, title: 'Title' })).toMatchObject({ text: 'Title' });
@@ -45,25 +45,25 @@ describe('a click on a link', () => {
   });
 
   test('with a long text is cut between characters', () => {
-    const [said] = read(0, { ...outside, innerText: '😀'.repeat(300) });
-    expect(said?.[2]).toMatchObject({ text: '😀'.repeat(200) });
+    const [event] = read(0, { ...outside, innerText: '😀'.repeat(300) });
+    expect(event?.[2]).toMatchObject({ text: '😀'.repeat(200) });
   });
 });
 
-describe('a click on something with data-track', () => {
+describe('a click on an element with data-track', () => {
   const button = { dataset: { track: 'sign_up', plan: 'pro', priceList: '7' } };
-  const said: Read = ['attributes', 'sign_up', { plan: 'pro', priceList: '7' }];
+  const event: Read = ['attributes', 'sign_up', { plan: 'pro', priceList: '7' }];
 
-  test('is the event that it names, with the other data attributes', () => {
-    expect(read(0, text, button, ...page)).toEqual([said]);
+  test('is an event of that name, with the other data attributes as properties', () => {
+    expect(read(0, text, button, ...page)).toEqual([event]);
   });
 
-  test('means nothing with the middle button, unless it is a link', () => {
+  test('with the middle button counts only on a link', () => {
     expect(read(1, button, ...page)).toEqual([]);
-    expect(read(1, button, { ...outside, hostname: 'shop.example' }, ...page)).toEqual([said]);
+    expect(read(1, button, { ...outside, hostname: 'shop.example' }, ...page)).toEqual([event]);
   });
 
-  test('counts the innermost, and both when it is an outgoing link', () => {
+  test('counts the innermost element, and the link as well when it is outgoing', () => {
     const inner = { dataset: { track: 'inner' } };
     expect(read(0, inner, button, outside)).toEqual([
       ['outgoingLinks', 'link_out', { href: outside.href, text: 'Other' }],

@@ -1,13 +1,13 @@
 import type { Browser, Click, ClickTarget } from './browser.ts';
-import { LINK_TEXT_MAX, SETTLE_MS } from './limits.ts';
+import { LINK_TEXT_MAX, ROUTER_DELAY_MS } from './limits.ts';
 
 declare const addEventListener: Browser['addEventListener'];
 declare const history: Browser['history'];
 
-/** Calls `look` when the page is loaded and when its address may have changed. */
+/** Calls `look` when the page is loaded and whenever its address may have changed. */
 export function watchAddress(look: () => void): void {
-  // A router that corrects the address at once, or sets the title a moment later, is given that moment.
-  const lookSoon = () => void setTimeout(look, SETTLE_MS);
+  // A delay in which a router may correct the address or set the title.
+  const lookSoon = () => void setTimeout(look, ROUTER_DELAY_MS);
   for (const name of ['pushState', 'replaceState'] as const) {
     const original = history[name];
     history[name] = function (...rest) {
@@ -15,25 +15,25 @@ export function watchAddress(look: () => void): void {
       lookSoon();
     };
   }
-  // Comes with changes of the hash, too.
+  // Also fires when the hash changes.
   addEventListener('popstate', lookSoon);
   lookSoon();
 }
 
-/** What a click says: the name and the properties of an event, and what of a site's settings lets it be collected. */
+/** Receives an event found in a click: its name, its properties, and the setting that allows it. */
 export type ClickReader = (
   feature: 'outgoingLinks' | 'attributes',
   name: string,
   properties: Readonly<Record<string, string | undefined>>,
 ) => void;
 
-/** Reads a click on a page of `hostname`, also a middle one, one that Enter makes, or one inside a shadow tree. */
+/** Reads a click on a page of `hostname`, including middle clicks, the Enter key and clicks in a shadow tree. */
 export function readClick(event: Click, hostname: string, read: ClickReader): void {
   const targets = event.composedPath();
   const link = targets.find((target) => target.hostname);
   // biome-ignore lint/complexity/useOptionalChain: what es2018 makes of it is longer
   const tagged = targets.find((target) => target.dataset && target.dataset.track);
-  // The middle button opens links and does nothing elsewhere; the right one does nothing.
+  // The middle button opens links and does nothing elsewhere; the right button does nothing.
   if (event.button > (link ? 1 : 0)) return;
   if (link && link.hostname !== hostname && /^http/.test(link.protocol as string))
     read('outgoingLinks', 'link_out', { href: link.href, text: textOf(link, targets[0]) });
@@ -43,7 +43,7 @@ export function readClick(event: Click, hostname: string, read: ClickReader): vo
   }
 }
 
-/** What can be read on a link. Cut by characters, not by halves of them: half a pair would be refused. */
+/** The visible text of a link, cut between characters: the service rejects a lone surrogate. */
 function textOf(link: ClickTarget, target: ClickTarget = {}): string {
   // biome-ignore lint/performance/useDomNodeTextContent: what a visitor cannot see is not what was clicked
   return [...(link.innerText || link.title || target.alt || '')].slice(0, LINK_TEXT_MAX).join('');

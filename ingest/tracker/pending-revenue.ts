@@ -2,7 +2,7 @@ import type { Browser } from './browser.ts';
 
 declare const sessionStorage: Browser['sessionStorage'];
 
-/** A purchase that has begun. Its event id stays the same until it is delivered, so that it counts once. */
+/** A purchase in progress. Its event id stays the same until delivery, so that it counts once. */
 export type PendingRevenue = readonly [
   amount: number,
   properties: Readonly<Record<string, unknown>> | undefined,
@@ -11,7 +11,7 @@ export type PendingRevenue = readonly [
 
 const KEY = 'op-pending-revenue';
 
-/** What is pending in this tab, from whatever page of the site. */
+/** The pending revenue of this tab, over all pages of the site. */
 export function readPendingRevenue(): readonly PendingRevenue[] {
   try {
     return JSON.parse(sessionStorage.getItem(KEY) || '[]');
@@ -20,11 +20,11 @@ export function readPendingRevenue(): readonly PendingRevenue[] {
   }
 }
 
-/** Keeps what is pending for the next page of this tab, where the browser lets us. */
+/** Stores pending revenue for the next page of this tab, when the browser allows it. */
 export function writePendingRevenue(pending: readonly PendingRevenue[]): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(pending));
   } catch {
-    // Blocked or full: then it lasts as long as the page.
+    // Blocked or full: it lasts as long as the page.
   }
 }

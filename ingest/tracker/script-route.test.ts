@@ -32,14 +32,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-interface Got {
+interface Received {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** Unlike `fetch`, it sends exactly these headers and leaves the body as it came. */
-function get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Got> {
+/** Unlike `fetch`, sends exactly these headers and does not decompress the body. */
+function get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Received> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ host: '127.0.0.1', port, path, headers }, (incoming) => {
       const chunks: Buffer[] = [];
@@ -73,7 +73,7 @@ describe('the script', () => {
     expect(headers).not.toHaveProperty('content-encoding');
   });
 
-  test('comes compressed to who can read that, each encoding under a tag of its own', async () => {
+  test('is compressed as the client accepts, each encoding with its own ETag', async () => {
     const plain = await get('/script.js');
     const gzip = await get('/script.js', { 'accept-encoding': 'gzip' });
     const brotli = await get('/script.js', { 'accept-encoding': 'gzip, deflate, br, zstd' });
@@ -84,7 +84,7 @@ describe('the script', () => {
     expect(new Set([plain, gzip, brotli].map(({ headers }) => headers.etag)).size).toBe(3);
   });
 
-  test('is not sent again to who has it', async () => {
+  test('is revalidated by ETag with a 304', async () => {
     const accept = { 'accept-encoding': 'br' };
     const first = await get('/script.js', accept);
     const etag = String(first.headers.etag);
@@ -102,12 +102,12 @@ describe('the script', () => {
   });
 });
 
-test.each(['/:name', '/*', 'script.js', '/a?b', '/'])('%s is not a path for it', (path) => {
+test.each(['/:name', '/*', 'script.js', '/a?b', '/'])('the path %s is rejected', (path) => {
   const options = { paths: [path], headers: [], scriptFile: join(folder, 'script.js') };
   expect(() => addScriptRoutes(new HttpServer(() => {}), options)).toThrow(path);
 });
 
-test('without the file there are no routes', () => {
+test('a missing script file fails at startup', () => {
   const options = { paths: [], headers: [], scriptFile: join(folder, 'missing.js') };
   expect(() => addScriptRoutes(new HttpServer(() => {}), options)).toThrow('ENOENT');
 });

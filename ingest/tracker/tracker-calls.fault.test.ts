@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
-import { WAITED_MS } from './limits.ts';
+import { TIMESTAMP_AFTER_MS } from './limits.ts';
 import {
   CLIENT_ID,
   namesOf,
@@ -9,9 +9,9 @@ import {
   useRecordedVisit,
   WAIT,
 } from './testing/recorded-visit.ts';
-import { ASKED_IDENTITY } from './testing/test-site.ts';
+import { LOOKED_UP_IDENTITY } from './testing/test-site.ts';
 
-// What a page can call, in a real browser, against a server that records what the built script sends.
+// The methods that a page can call, in a real browser, against a server that records what the built script sends.
 
 const chromium = await findChromium();
 const visit = useRecordedVisit(chromium);
@@ -35,7 +35,7 @@ inBrowser('the stub', () => {
       `op('track', 'first'); op('init', OFF); op('track', 'second', { a: 1 });`,
     ],
     ['with methods', PROXY_STUB, `op.track('first'); op.init(OFF); op('track', 'second', { a: 1 });`],
-  ])('%s is replayed in order, also what came before init', async (_name, stub, calls) => {
+  ])('%s is replayed in order, including calls before init', async (_name, stub, calls) => {
     await visit.open(calls, { stub });
     const [first, second] = await visit.calls(2);
     expect(first?.payload.name).toBe('first');
@@ -55,16 +55,16 @@ inBrowser('the stub', () => {
   });
 
   test.each([
-    ['of one function', PLAIN_STUB, `kept('track', 'kept')`],
-    ['with methods', PROXY_STUB, `kept.track('kept')`],
-  ])('%s that somebody kept goes on to work', async (_name, stub, call) => {
-    await visit.open(`op('init', OFF); op('track', 'first'); window.kept = window.op;`, { stub });
+    ['of one function', PLAIN_STUB, `saved('track', 'saved')`],
+    ['with methods', PROXY_STUB, `saved.track('saved')`],
+  ])('%s that the page saved still works', async (_name, stub, call) => {
+    await visit.open(`op('init', OFF); op('track', 'first'); window.saved = window.op;`, { stub });
     await visit.calls(1);
     await visit.run(call);
-    expect(namesOf(await visit.calls(1))).toEqual(['kept']);
+    expect(namesOf(await visit.calls(1))).toEqual(['saved']);
   });
 
-  test('is waited on until init, however late that comes, and a second init changes nothing', async () => {
+  test('collects calls until init, however late, and a second init changes nothing', async () => {
     await visit.open(`op('track', 'early');`, { script: '<script src="/script.js"></script>' });
     await visit.run(`op('track', 'later'); op.setGlobalProperties({ plan: 'pro' });`);
     expect(visit.site.calls).toEqual([]);
@@ -75,7 +75,7 @@ inBrowser('the stub', () => {
     expect(calls[2]?.headers['service-client-id']).toBe(CLIENT_ID);
   });
 
-  test('is not needed', async () => {
+  test('is optional', async () => {
     await visit.open('', { stub: '', script: '<script src="/script.js"></script><p id="op">' });
     await visit.run(`op.init(OFF); op.track('alone');`);
     expect(namesOf(await visit.calls(1))).toEqual(['alone']);
@@ -94,7 +94,7 @@ inBrowser('the script', () => {
     expect(namesOf(await visit.calls(2)).toSorted()).toEqual(['screen_view', 'third load']);
   });
 
-  test('takes mistakes in silence', async () => {
+  test('ignores wrong calls silently', async () => {
     await visit.open(`op('init', OFF);`);
     await visit.run(`
       op(); op('unheardOf', 1); op.unheardOf(); op('constructor'); op('identify'); op('track', 'no number', { n: 1n });
@@ -104,30 +104,32 @@ inBrowser('the script', () => {
     await expect.poll(() => namesOf(visit.site.calls), WAIT).toContain('applied');
   });
 
-  test('writes to the console only when it is asked to', async () => {
-    await visit.open(`op('init', Object.assign({ debug: true }, OFF)); op('track', 'told'); op('identify');`);
-    await expect.poll(() => visit.visitor.troubles.length, WAIT).toBeGreaterThanOrEqual(2);
-    expect(visit.visitor.troubles.join()).toMatch(/track.*TypeError/);
-    visit.visitor.troubles.length = 0;
+  test('writes to the console only with the debug option', async () => {
+    await visit.open(
+      `op('init', Object.assign({ debug: true }, OFF)); op('track', 'logged'); op('identify');`,
+    );
+    await expect.poll(() => visit.visitor.errors.length, WAIT).toBeGreaterThanOrEqual(2);
+    expect(visit.visitor.errors.join()).toMatch(/track.*TypeError/);
+    visit.visitor.errors.length = 0;
   });
 
-  test('finds its service beside itself, and needs no inline script', async () => {
+  test('uses the service that it was loaded from, and needs no inline script', async () => {
     const script = `<script src="${visit.site.apiUrl}/script.js?v=1/2" data-client-id="${CLIENT_ID}"
       data-track-screen-views data-track-attributes="false" async></script>`;
     await visit.open('', { stub: '', script });
     const [view] = await visit.calls(1);
     expect(view?.payload).toMatchObject({ name: 'screen_view', properties: { __title: 'Page' } });
-    expect(visit.site.settings.asked).toBe(0);
+    expect(visit.site.settings.requestCount).toBe(0);
   });
 
-  test('takes another path below its service', async () => {
+  test('sends to another path with trackPath', async () => {
     await visit.open(
       `op('init', Object.assign({}, OFF, { apiUrl: API + '/', trackPath: '/t' })); op('track', 'a');`,
     );
     expect(await visit.calls(1)).toMatchObject([{ headers: { host: expect.stringContaining('localhost') } }]);
   });
 
-  test('works in the head of a page that has no body yet, and where storage is forbidden', async () => {
+  test('works in a page without a body yet, and without storage', async () => {
     await visit.visitor.context.addInitScript(`Object.defineProperty(window, 'sessionStorage', {
       get() { throw new DOMException('The operation is insecure.', 'SecurityError'); } });`);
     await visit.open(`op('init', OFF); op('track', 'a'); op('pendingRevenue', 100);`, {
@@ -139,15 +141,15 @@ inBrowser('the script', () => {
     expect(namesOf(await visit.calls(1))).toEqual(['revenue']);
   });
 
-  test('does nothing on a page that is rendered ahead until it is shown', async () => {
+  test('does nothing on a prerendered page until it is shown', async () => {
     await visit.visitor.context.addInitScript(`window.ahead = true;
       Object.defineProperty(Document.prototype, 'prerendering', { get: () => window.ahead });`);
     await visit.open(`op('init', { clientId: OFF.clientId, apiUrl: API }); op('track', 'a');`, {
       script: '<script src="/script.js"></script>',
     });
-    await visit.pass(100);
+    await visit.advance(100);
     expect(visit.site.calls).toEqual([]);
-    expect(visit.site.settings.asked).toBe(0);
+    expect(visit.site.settings.requestCount).toBe(0);
     await visit.run(`ahead = false; document.dispatchEvent(new Event('prerenderingchange'))`);
     await expect.poll(() => namesOf(visit.site.calls), WAIT).toEqual(['a', 'screen_view']);
   });
@@ -156,7 +158,7 @@ inBrowser('the script', () => {
 inBrowser('a method', () => {
   const cases: [fact: string, calls: string, sent: object[]][] = [
     [
-      'track passes on what it is given',
+      'track sends the given properties, groups and profile',
       `op('track', 'a', { b: { c: [1] }, groups: ['g'], profileId: 7, __path: '/x' })`,
       [
         {
@@ -166,7 +168,7 @@ inBrowser('a method', () => {
       ],
     ],
     [
-      'screenView counts a page once, and its path holds for what happens there',
+      'screenView counts a page once, and later events have its path',
       `op('screenView'); op('screenView'); op('screenView', '/virtual', { tab: 2 }); op('track', 'there')`,
       [
         {
@@ -180,7 +182,7 @@ inBrowser('a method', () => {
       ],
     ],
     [
-      'increment and decrement are of the known profile, unless they name one',
+      'increment and decrement update the identified profile unless they name one',
       `op('identify', { profileId: 'p1' }); op('track', 'a'); op('increment', { property: 'visits' });
       op('decrement', { profileId: 'p2', property: 'credit', value: 5 })`,
       [
@@ -202,7 +204,7 @@ inBrowser('a method', () => {
       ],
     ],
     [
-      'groups are linked and described, and never added to events',
+      'groups are assigned and updated, and never added to events',
       `op('identify', { profileId: 'p1' }); op('setGroup', 'g1'); op('setGroups', ['g2', 'g3']);
       op('upsertGroup', { id: 'g1', type: 'team', name: 'One', properties: { size: 3 } }); op('clear'); op('track', 'a')`,
       [
@@ -213,7 +215,7 @@ inBrowser('a method', () => {
       ],
     ],
     [
-      'revenue is an event in minor units',
+      'revenue sends an event in minor units',
       `op('revenue', 1999, { __currency: 'EUR', __orderId: 'o1' })`,
       [
         {
@@ -223,7 +225,7 @@ inBrowser('a method', () => {
       ],
     ],
     [
-      'track may be given an event id',
+      'track takes an event id',
       `op('track', 'a', {}, 'my-id')`,
       [{ payload: { eventId: 'my-id' }, headers: { 'idempotency-key': 'my-id' } }],
     ],
@@ -234,7 +236,7 @@ inBrowser('a method', () => {
     const made = await visit.calls(sent.length);
     expect(made).toMatchObject(sent);
     expect(new Set(made.map(({ payload }) => payload.eventId)).size).toBe(sent.length);
-    // Groups are never added by themselves, and nobody is remembered who was cleared.
+    // The script adds no groups by itself, and no profile after `clear`.
     const last = made.at(-1);
     if (calls.includes('setGroup')) expect(last?.payload).not.toHaveProperty('groups');
     if (calls.includes('clear')) expect(last?.payload).not.toHaveProperty('profileId');
@@ -242,20 +244,20 @@ inBrowser('a method', () => {
 });
 
 inBrowser('sending', () => {
-  test('waits for ready where it is disabled, and what was kept has its own time and path', async () => {
-    await visit.open(`op('init', Object.assign({ disabled: true }, OFF)); op('track', 'kept');`);
-    await visit.pass(WAITED_MS + 100);
+  test('waits for ready when disabled, and waiting events have their own time and path', async () => {
+    await visit.open(`op('init', Object.assign({ disabled: true }, OFF)); op('track', 'waiting');`);
+    await visit.advance(TIMESTAMP_AFTER_MS + 100);
     await visit.run(`history.pushState(null, '', '/next')`);
     expect(await visit.run(`return op('getDeviceId')`)).toBe('');
     expect(visit.site.calls).toEqual([]);
     const readyAtMs = await visit.run<number>(`op('ready'); return Date.now()`);
-    const [kept] = await visit.calls(1);
-    expect(propertiesOf(kept)).toMatchObject({ __path: `${visit.site.url}/page` });
-    expect(propertiesOf(kept).__timestamp).toBeLessThan(readyAtMs - WAITED_MS);
+    const [waiting] = await visit.calls(1);
+    expect(propertiesOf(waiting)).toMatchObject({ __path: `${visit.site.url}/page` });
+    expect(propertiesOf(waiting).__timestamp).toBeLessThan(readyAtMs - TIMESTAMP_AFTER_MS);
   });
 
-  test('waits for a profile where that is wanted, and what was kept gets it', async () => {
-    await visit.open(`op('init', Object.assign({ waitForProfile: true }, OFF)); op('track', 'kept');`);
+  test('waits for a profile with waitForProfile, and waiting events get it', async () => {
+    await visit.open(`op('init', Object.assign({ waitForProfile: true }, OFF)); op('track', 'waiting');`);
     await visit.run(`op('track', 'own', { profileId: 'p0' })`);
     expect(visit.site.calls).toEqual([]);
     await visit.run(`op('identify', { profileId: 'p1' })`);
@@ -265,7 +267,7 @@ inBrowser('sending', () => {
     ]);
   });
 
-  test('leaves out what the filter of the page does not let through', async () => {
+  test('skips calls that the filter option rejects or fails on', async () => {
     await visit.open(`op('init', Object.assign({}, OFF, { filter: function (call) {
       if (call.payload.name === 'broken') throw new Error('broken');
       return call.payload.name !== 'secret'; } }));
@@ -273,7 +275,7 @@ inBrowser('sending', () => {
     expect(namesOf(await visit.calls(1))).toEqual(['open']);
   });
 
-  test('copies what it is given', async () => {
+  test('copies its arguments', async () => {
     await visit.open(`op('init', Object.assign({ disabled: true }, OFF));`);
     await visit.run(`var cart = { lines: [1] }; op('track', 'a', cart); cart.lines.push(2); op('ready');`);
     expect(propertiesOf((await visit.calls(1))[0])).toMatchObject({ lines: [1] });
@@ -281,27 +283,27 @@ inBrowser('sending', () => {
 });
 
 inBrowser('the device and the session', () => {
-  test('are asked for while nothing was answered yet', async () => {
+  test('are requested before the first answer', async () => {
     await visit.open(`op('init', OFF);`, { script: '<script src="/script.js"></script>' });
     expect(await visit.run(`return [await op('getDeviceId'), await op.getSessionId()]`)).toEqual([
-      ASKED_IDENTITY.deviceId,
-      ASKED_IDENTITY.sessionId,
+      LOOKED_UP_IDENTITY.deviceId,
+      LOOKED_UP_IDENTITY.sessionId,
     ]);
   });
 
-  test('are those of the last answer', async () => {
+  test('are those of the last answer until clear', async () => {
     await visit.open(`op('init', OFF); op('track', 'a');`);
     await visit.calls(1);
     expect(await visit.run(`return [await op('getDeviceId'), await op.getSessionId()]`)).toEqual([
       'device-1',
       'session-1',
     ]);
-    expect(await visit.run(`op('clear'); return op('getDeviceId')`)).toBe(ASKED_IDENTITY.deviceId);
+    expect(await visit.run(`op('clear'); return op('getDeviceId')`)).toBe(LOOKED_UP_IDENTITY.deviceId);
   });
 });
 
 inBrowser('pending revenue', () => {
-  test('outlives its page, is sent when it is flushed, and then forgotten', async () => {
+  test('survives its page, is sent when flushed, and is then removed', async () => {
     await visit.open(
       `op('init', OFF); op('pendingRevenue', 500, { __orderId: 'o1' }); op('pendingRevenue', 700);`,
     );
@@ -315,7 +317,7 @@ inBrowser('pending revenue', () => {
     await visit.calls(0);
   });
 
-  test('can be cleared, and without any nothing is stored', async () => {
+  test('can be cleared, and nothing is stored without any', async () => {
     await visit.open(`op('init', OFF); op('track', 'a');`);
     await visit.calls(1);
     const stored = `return [sessionStorage.length, localStorage.length, document.cookie]`;

@@ -2,31 +2,30 @@ import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
 import { PREFIX, useServedVisit, WAIT } from './testing/served-visit.ts';
 
-// The script as it is served, on pages in a real browser, and what the real service says was recorded: each event
-// exactly once.
+// The served script on pages in a real browser, and the events that the real service recorded: each exactly once.
 
 const chromium = await findChromium();
 const visit = useServedVisit(chromium);
 const inBrowser = describe.skipIf(chromium === undefined);
 
-/** The names of what was recorded, in alphabetical order: for what is sent side by side. */
+/** The recorded names in alphabetical order, for calls sent in parallel. */
 async function sortedNames(): Promise<string[]> {
   return (await visit.recorded()).map(({ name }) => name).sort();
 }
 
 inBrowser('a site of several pages', () => {
-  test('has a view of each, with the referrer of the first, and one more of a page restored from the cache', async () => {
+  test('records a view of each page, the first referrer, and another view of a page restored from the cache', async () => {
     const { pages, visitor } = visit;
-    const tellRestored = `<script>
+    const reportRestored = `<script>
       addEventListener('pageshow', (event) => event.persisted && op('track', 'restored'));
     </script>`;
-    pages.show('/a', visit.html('A', `${tellRestored}<a id="next" href="/b?x=1#y">next</a>`));
+    pages.show('/a', visit.html('A', `${reportRestored}<a id="next" href="/b?x=1#y">next</a>`));
     pages.show('/b', visit.html('B'));
     pages.show('/outside', `<a id="in" href="${pages.url}/a">in</a>`, { 'referrer-policy': 'unsafe-url' });
     await visitor.page.goto(`${pages.otherUrl}/outside`);
     for (const id of ['in', 'next'])
       await Promise.all([visit.answered('screen_view'), visitor.page.click(`#${id}`)]);
-    // A page that comes out of the cache has no load event to wait for.
+    // A restored page has no load event to wait for.
     await visit.run('setTimeout(() => history.back())');
     const events = await visit.recordedAs([
       'screen_view /a',
@@ -40,7 +39,7 @@ inBrowser('a site of several pages', () => {
     expect(new Set(events.map(({ sessionId }) => sessionId)).size).toBe(1);
   });
 
-  test('has what was called in the moment in which a page is left', async () => {
+  test('records calls made while a page is left', async () => {
     visit.pages.show('/b', visit.html('B'));
     await visit.openViewed('/a', visit.html('A'));
     await Promise.all([
@@ -50,7 +49,7 @@ inBrowser('a site of several pages', () => {
     await expect.poll(sortedNames, WAIT).toEqual(['one', 'screen_view', 'screen_view', 'three', 'two']);
   });
 
-  test('has the clicks on links that lead away, however they are made', async () => {
+  test('records clicks on outgoing links, however they are made', async () => {
     const { pages, visitor } = visit;
     await visit.useSite({ outgoingLinks: true });
     const away = (path: string) => `id="${path}" href="${pages.otherUrl}/${path}"`;
@@ -87,8 +86,8 @@ inBrowser('a site of several pages', () => {
   });
 });
 
-inBrowser('a site of one page', () => {
-  // Longer than an address has to stay to be seen.
+inBrowser('a single-page application', () => {
+  // Longer than an address has to stay to count as a view.
   const stay = 'await new Promise((resolve) => setTimeout(resolve, 100));';
   const walk = `
     history.pushState(null, '', '/guess'); history.replaceState(null, '', '/one'); document.title = 'One'; ${stay}
@@ -99,7 +98,7 @@ inBrowser('a site of one page', () => {
     history.replaceState(null, '', '/three'); ${stay}
     op('track', 'end');`;
 
-  test('has a view for each address that stays, and none for a part of a page', async () => {
+  test('records a view of each lasting address, and none of a hash', async () => {
     await visit.openViewed('/app', visit.html('App'));
     await visit.run(walk);
     const events = await visit.recordedAs([
@@ -114,7 +113,7 @@ inBrowser('a site of one page', () => {
     expect(events[1]).toMatchObject({ title: 'One' });
   });
 
-  test('has one for each part, too, where its settings say so', async () => {
+  test('records a view of each hash when the settings say so', async () => {
     await visit.useSite({ hashChanges: true });
     await visit.openViewed('/app', visit.html('App'));
     await visit.run(walk);
@@ -131,7 +130,7 @@ inBrowser('a site of one page', () => {
   });
 });
 
-inBrowser('what is collected', () => {
+inBrowser('automatic collection', () => {
   const body = `<button data-track="sign_up" data-plan="pro" data-price-list="7"><i>Sign up</i></button>
     <a href="//localhost:1/away" onclick="return false">Away</a>`;
 
@@ -140,14 +139,14 @@ inBrowser('what is collected', () => {
     await visit.visitor.page.click('a');
   }
 
-  test('by default is views alone', async () => {
+  test('is views only by default', async () => {
     await visit.openViewed('/a', visit.html('A', body));
     await clickAround();
     await visit.run(`op('track', 'end')`);
     await visit.recordedAs(['screen_view /a', 'end /a']);
   });
 
-  test('can be clicks alone, as the settings of the site say', async () => {
+  test('is clicks only when the site’s settings say so', async () => {
     await visit.useSite({ screenViews: false, attributes: true, outgoingLinks: true });
     await visit.open('/a', visit.html('A', body));
     await clickAround();
@@ -157,7 +156,7 @@ inBrowser('what is collected', () => {
     await visit.recordedAs(['sign_up /a', 'link_out /a', 'end /a']);
   });
 
-  test('is what the page says, if it says anything', async () => {
+  test('follows the page’s options when there are any', async () => {
     await visit.useSite({ outgoingLinks: true });
     await visit.open('/a', visit.html('A', body, { attributes: 'data-track-attributes' }));
     await clickAround();
@@ -165,7 +164,7 @@ inBrowser('what is collected', () => {
     await visit.recordedAs(['sign_up /a', 'end /a']);
   });
 
-  test('is views alone where the settings cannot be had', async () => {
+  test('is views only when the settings cannot be loaded', async () => {
     await visit.useSite({ screenViews: false, attributes: true });
     await visit.visitor.page.route('**/config/tracking*', (route) => route.abort());
     await visit.openViewed('/a', visit.html('A', body));
@@ -176,7 +175,7 @@ inBrowser('what is collected', () => {
 });
 
 inBrowser('each event is recorded once', () => {
-  test('when the answer to it was lost', async () => {
+  test('when its answer was lost', async () => {
     let lostCount = 0;
     await visit.visitor.page.route('**/track', async (route) => {
       if (!(route.request().postData() ?? '').includes('"bought"') || lostCount > 0) return route.continue();
@@ -190,7 +189,7 @@ inBrowser('each event is recorded once', () => {
     expect(lostCount).toBe(1);
   });
 
-  test('over a slow network, and after an offline spell', async () => {
+  test('over a slow network and after being offline', async () => {
     await visit.visitor.page.route('**/track', async (route) => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       await route.continue();
@@ -219,7 +218,7 @@ inBrowser('each event is recorded once', () => {
 });
 
 inBrowser('the service', () => {
-  test('takes a call of every type', async () => {
+  test('accepts a call of every type', async () => {
     const statuses: number[] = [];
     visit.visitor.page.on('response', (response) => {
       if (response.request().method() === 'POST') statuses.push(response.status());
@@ -239,7 +238,7 @@ inBrowser('the service', () => {
     await visit.recordedAs(['screen_view /a', 'end /a']);
   });
 
-  test('says who the visitor is, before the first event and after', async () => {
+  test('returns the same device and session before and after the first event', async () => {
     const ask = `return [await op('getDeviceId'), await op('getSessionId')]`;
     await visit.open('/a', visit.html('A', '', { attributes: 'data-track-screen-views="false"' }));
     const before = await visit.run(ask);
@@ -258,7 +257,7 @@ inBrowser('the service', () => {
     await visit.recordedAs(['screen_view /a', 'revenue /a', 'end /a']);
   });
 
-  test('has the script and its endpoints under further paths, too', async () => {
+  test('serves the script and its endpoints below COLLECT_PREFIXES', async () => {
     const paths = new Set<string>();
     visit.visitor.page.on('request', (request) => paths.add(new URL(request.url()).pathname));
     await visit.openViewed('/a', visit.html('A', '', { prefix: PREFIX }));
@@ -274,7 +273,7 @@ inBrowser('the service', () => {
 });
 
 test.skipIf(chromium === undefined)(
-  'a strict content security policy allows the script and its service, and needs nothing else',
+  'a content security policy that allows only the service is enough for the script',
   async () => {
     const { pages, serviceUrl, visitor } = visit;
     const policy = `default-src 'none'; script-src ${serviceUrl}; connect-src ${serviceUrl}`;
@@ -285,9 +284,9 @@ test.skipIf(chromium === undefined)(
     await Promise.all([visit.answered('screen_view'), visitor.page.goto(`${pages.url}/a`)]);
     await visitor.page.click('button');
     await visit.recordedAs(['screen_view /a', 'pressed /a']);
-    // A breach would have been seen.
+    // Proof that a violation would be noticed.
     await visitor.page.evaluate(`document.body.append(Object.assign(new Image(), { src: '/x.png' }))`);
-    await expect.poll(() => visitor.troubles.join(), WAIT).toMatch(/policy: img-src/);
-    visitor.troubles.length = 0;
+    await expect.poll(() => visitor.errors.join(), WAIT).toMatch(/policy: img-src/);
+    visitor.errors.length = 0;
   },
 );

@@ -7,7 +7,7 @@ import { buildTracker, GZIP_MAX_BYTES } from './build-tracker.mjs';
 const folder = mkdtempSync(join(tmpdir(), 'footfall-tracker-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the browser script is within its budget, and nothing of it is evaluated, written to the page or stored for long', () => {
+test('the browser script is within its size limit, and uses no eval, document writes or lasting storage', () => {
   const file = join(folder, 'script.js');
   const { rawBytes, gzipBytes } = buildTracker(file);
   const script = readFileSync(file, 'utf8');

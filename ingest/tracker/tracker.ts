@@ -1,14 +1,14 @@
 import type { Browser } from './browser.ts';
 import { startTracker } from './commands.ts';
-import { KEPT_MAX } from './limits.ts';
-import { type Options, optionsOf } from './options.ts';
+import { EARLY_COMMANDS_MAX } from './limits.ts';
+import { optionsOf, type TrackerOptions } from './options.ts';
 
 declare const document: Browser['document'];
 declare const window: Browser['window'];
 
-type Call = [name: string, ...rest: unknown[]];
+type Command = [name: string, ...rest: unknown[]];
 
-/** Puts the script in the place of the stub and does what the stub was asked for. On a page that has it, nothing. */
+/** Replaces the stub and runs the commands that it collected. Does nothing on a page that has the script already. */
 function install(): void {
   // biome-ignore lint/complexity/useOptionalChain: what es2018 makes of it is longer
   const queue = (window.op && window.op.q) || [];
@@ -17,7 +17,7 @@ function install(): void {
   let commands: Readonly<Record<string, (...rest: never[]) => unknown>>;
   let isDebugging: unknown;
 
-  // Nothing that goes wrong in here reaches the page.
+  // No error of the script reaches the page.
   const attempt = async (act: () => unknown) => {
     try {
       return await act();
@@ -27,31 +27,31 @@ function install(): void {
     }
   };
 
-  const init = (given?: Options): void => {
+  const init = (given?: TrackerOptions): void => {
     const options = { ...(script && optionsOf(script.dataset)), ...given };
     if (!options.clientId) return;
-    // A page that is rendered ahead has no visitor until it is shown.
+    // A prerendered page has no visitor until it is shown.
     if (document.prerendering) {
       document.addEventListener('prerenderingchange', () => void call('init', given));
       return;
     }
     isDebugging = options.debug;
-    // Beside the script, so that a path in front of it stays.
+    // The script's own directory, so that a path prefix applies to the API, too.
     const apiUrl = (options.apiUrl || new URL('.', (script as NonNullable<typeof script>).src).href).replace(
       /\/$/,
       '',
     );
     commands = startTracker(options, apiUrl, attempt);
-    for (const kept of queue.splice(0)) void call(...kept);
+    for (const command of queue.splice(0)) void call(...command);
   };
 
-  const call = (...[name, ...rest]: Call) =>
+  const call = (...[name, ...rest]: Command) =>
     attempt(() => {
       // biome-ignore lint/suspicious/noConsole: the page asked for it
       if (isDebugging) console.log(name, rest);
       const command = commands[name];
       if (command) return command(...(rest as never[]));
-      if (queue.length < KEPT_MAX) queue[queue.length] = [name, ...rest];
+      if (queue.length < EARLY_COMMANDS_MAX) queue[queue.length] = [name, ...rest];
     });
 
   commands = { init };
@@ -60,9 +60,9 @@ function install(): void {
     get: (target, name: 'q') =>
       target[name] || ((name as string) !== 'then' && ((...rest: unknown[]) => call(name, ...rest))),
   });
-  for (const kept of queue) if (kept[0] === 'init') void call(...kept);
+  for (const command of queue) if (command[0] === 'init') void call(...command);
   void call('init');
-  // Who kept the stub goes on to push into its queue.
+  // Code that holds a reference to the stub still pushes into its queue.
   queue.push = (queued) => {
     void call(...queued);
     return 0;

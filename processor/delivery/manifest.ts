@@ -34,7 +34,7 @@ export interface ManifestFile {
   readonly key: string;
   readonly rows: number;
   readonly bytes: number;
-  /** Of its bytes, in hexadecimal. */
+  /** The digest of its bytes, in hexadecimal. */
   readonly sha256: string;
   /** In UTC: `YYYY-MM-DDTHH`. */
   readonly hour: string;

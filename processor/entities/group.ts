@@ -15,14 +15,14 @@ import {
   writeEnd,
   writeFront,
 } from './head.ts';
-import { mergeProperties, PROPERTIES_SELECT, type Properties, propertiesOf } from './properties.ts';
+import { mergeProperties, PROPERTIES_SELECT, type PropertyList, propertiesOf } from './properties.ts';
 
 /** What a site knows of a group: a company, a team. */
 export interface GroupDocument extends EntityHead {
   readonly kind: 'group';
   readonly type: string;
   readonly name: string;
-  readonly properties: Properties;
+  readonly properties: PropertyList;
 }
 
 export type GroupOutcome = 'applied' | 'repeat' | 'over-cap';

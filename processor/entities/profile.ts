@@ -19,7 +19,7 @@ import {
 import {
   mergeProperties,
   PROPERTIES_SELECT,
-  type Properties,
+  type PropertyList,
   propertiesOf,
   stepProperty,
 } from './properties.ts';
@@ -30,7 +30,7 @@ interface ProfileContent {
   readonly lastName: string;
   readonly email: string;
   readonly avatar: string;
-  readonly properties: Properties;
+  readonly properties: PropertyList;
   /** In the order in which the profile first became a member of them. */
   readonly groups: readonly string[];
 }

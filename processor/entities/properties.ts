@@ -5,7 +5,7 @@ import { addDecimals, decimalOf } from '../../infra/money.ts';
  * the keys came. No key is above another one, which is what makes it a tree: setting `a` removes everything below `a.`,
  * and setting `a.b` removes the text at `a`.
  */
-export type Properties = readonly string[];
+export type PropertyList = readonly string[];
 
 /** Properties that an entity may have; a further one is ignored. */
 export const PROPERTIES_MAX = 512;
@@ -15,13 +15,13 @@ export const NUMBER_MAX = 64;
 
 export interface MergedProperties {
   /** The very list that was given, where nothing differs. */
-  readonly properties: Properties;
+  readonly properties: PropertyList;
   /** Some properties were ignored. */
   readonly isOverCap: boolean;
 }
 
 /** Sets the given properties one after the other; the others stay. */
-export function mergeProperties(known: Properties, given: Properties): MergedProperties {
+export function mergeProperties(known: PropertyList, given: PropertyList): MergedProperties {
   const values = new Map<string, string>();
   for (let index = 0; index < known.length; index += 2)
     values.set(known[index] ?? '', known[index + 1] ?? '');
@@ -47,7 +47,7 @@ export function mergeProperties(known: Properties, given: Properties): MergedPro
   return { properties: isOther ? flatOf(values) : known, isOverCap };
 }
 
-function flatOf(values: ReadonlyMap<string, string>): Properties {
+function flatOf(values: ReadonlyMap<string, string>): PropertyList {
   const flat: string[] = [];
   for (const [key, value] of values) flat.push(key, value);
   return flat;
@@ -81,7 +81,7 @@ function makeRoom(values: Map<string, string>, inner: Set<string>, key: string):
 }
 
 export type SteppedProperties =
-  | { readonly kind: 'stepped'; readonly properties: Properties }
+  | { readonly kind: 'stepped'; readonly properties: PropertyList }
   | { readonly kind: 'not-a-number' }
   | { readonly kind: 'over-cap' };
 
@@ -90,7 +90,7 @@ export type SteppedProperties =
  * read as a number; a place in the tree that holds other properties, or is below a text, is none.
  */
 export function stepProperty(
-  known: Properties,
+  known: PropertyList,
   { property, step }: { readonly property: string; readonly step: string },
 ): SteppedProperties {
   const below = `${property}.`;
@@ -118,6 +118,6 @@ export const PROPERTIES_SELECT =
   'mapKeys(properties) AS propertyKeys, mapValues(properties) AS propertyValues';
 
 /** Properties from their keys and values in the same order. */
-export function propertiesOf(keys: readonly string[], values: readonly string[]): Properties {
+export function propertiesOf(keys: readonly string[], values: readonly string[]): PropertyList {
   return keys.flatMap((key, index) => [key, values[index] ?? '']);
 }

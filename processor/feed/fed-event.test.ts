@@ -53,7 +53,7 @@ test('an event in the feed has exactly these fields', () => {
       utmContent: 'n',
       channel: 'Paid Search',
     },
-    setting: {
+    environment: {
       country: 'DE',
       region: 'Berlin',
       city: 'Berlin',
@@ -106,7 +106,7 @@ const source: fc.Arbitrary<Source> = textsOf(
   ...(['utmTerm', 'utmContent', 'channel'] as const),
 );
 const single = fc.float({ min: -180, max: 180, noNaN: true });
-const setting: fc.Arbitrary<Environment> = fc
+const environment: fc.Arbitrary<Environment> = fc
   .tuple(
     textsOf('country', 'region', 'city', 'browser', 'browserVersion', 'os', 'osVersion'),
     textsOf('device', 'brand', 'model'),
@@ -128,7 +128,7 @@ const anyEvent: fc.Arbitrary<Event> = fc
       { nil: undefined },
     ),
     source,
-    setting,
+    environment,
     groups: fc.array(oddText, { maxLength: 3 }),
     properties: fc.uniqueArray(oddText, { maxLength: 4 }).map((keys) => keys.flatMap((key) => [key, key])),
   })

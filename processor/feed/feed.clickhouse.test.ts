@@ -74,8 +74,8 @@ function eventOf(projectId: string, index: number): Event {
     groups: index % 2 === 0 ? ['g 1', ''] : [],
     properties: ['plan.name', `№ ${index}`, 'empty', ''],
     source: { ...plainEvent().source, referrer: 'https://a.example/', utmSource: 'news', channel: 'Email' },
-    setting: {
-      ...plainEvent().setting,
+    environment: {
+      ...plainEvent().environment,
       city: 'Köln',
       longitude: 6.95,
       latitude: index % 2 === 0 ? 50.93 : 0,

@@ -3,7 +3,7 @@ import { release, textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters } from './site-counters.ts';
 
-/** Of the counters, the share that is evicted at the cap: sorting them and looking at every session is worth it then. */
+/** The share of counters that is evicted at the cap: large enough to pay for sorting them and reading every session. */
 const EVICTED_SHARE = 0.1;
 
 /**

@@ -110,9 +110,9 @@ function expected(all: ReferenceResult) {
           session.exit.path,
           entry.source.referrer,
           entry.source.utmSource,
-          entry.setting.country,
-          entry.setting.city,
-          entry.setting.browser,
+          entry.environment.country,
+          entry.environment.city,
+          entry.environment.browser,
           session.reopened ? 1 : 0,
         ].join('|');
       })

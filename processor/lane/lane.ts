@@ -39,7 +39,7 @@ export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
  *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ trim
  *                                     └─▶ the next batch fills meanwhile
  */
-export class Lane {
+export class PartitionLane {
   readonly #options: LaneOptions;
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;

@@ -8,7 +8,7 @@ import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
-import { Lane, type LaneOptions } from './lane.ts';
+import { type LaneOptions, PartitionLane } from './lane.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 1_000;
@@ -27,7 +27,7 @@ export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership
 export class PartitionSupervisor {
   readonly #options: PartitionSupervisorOptions;
   readonly #supervisor: Supervisor;
-  #lane: Lane | undefined;
+  #lane: PartitionLane | undefined;
   #answering = false;
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
@@ -85,7 +85,7 @@ export class PartitionSupervisor {
     });
     if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
     if (this.#supervisor.stopping) return ownership.giveUp();
-    const lane = new Lane({ ...this.#options, ownership });
+    const lane = new PartitionLane({ ...this.#options, ownership });
     this.#lane = lane;
     const entitySupervisor = this.#entitySupervisor();
     entitySupervisor.start();
@@ -115,7 +115,7 @@ export class PartitionSupervisor {
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */
-  async #answerWhenCaughtUp(lane: Lane, startMs: number): Promise<() => void> {
+  async #answerWhenCaughtUp(lane: PartitionLane, startMs: number): Promise<() => void> {
     const { partition, bus, log } = this.#options;
     try {
       if (!(await lane.catchUp(CATCH_UP_MAX_MS))) throw new Error('the lane is behind or stops');
@@ -148,7 +148,7 @@ export class PartitionSupervisor {
   }
 
   /** Moves the clock of a partition without events, so that its silent sessions end and its hours are finalized. */
-  async #tick(lane: Lane): Promise<void> {
+  async #tick(lane: PartitionLane): Promise<void> {
     const { partition, bus, clock, config, log } = this.#options;
     const quiet = lane.foldedSequence === this.#lastTickedSequence;
     this.#lastTickedSequence = lane.foldedSequence;

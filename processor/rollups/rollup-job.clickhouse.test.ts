@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Metrics } from '../../infra/metrics.ts';
-import { type Event, NO_SETTING, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
+import { type Event, NO_ENVIRONMENT, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
@@ -56,7 +56,7 @@ function eventAt(minutes: number, device: number, overrides: Partial<Event> = {}
     receivedAtMs: occurredAtMs,
     path: `/p${(minutes * 7) % 3}`,
     source: { ...NO_SOURCE, referrerName: `r${device % 3}` },
-    setting: { ...NO_SETTING, country: device % 2 === 0 ? 'DE' : '', browser: `b${device}` },
+    environment: { ...NO_ENVIRONMENT, country: device % 2 === 0 ? 'DE' : '', browser: `b${device}` },
     ...overrides,
   });
 }

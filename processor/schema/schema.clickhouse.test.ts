@@ -64,7 +64,7 @@ test('the store reads back what the fold wrote', async () => {
     currency: 'EUR',
     groups: ['g1', ''],
     properties: ['key', 'välue', 'empty', ''],
-    setting: { ...plainEvent().setting, city: 'Köln', longitude: 6.5, latitude: -50.25 },
+    environment: { ...plainEvent().environment, city: 'Köln', longitude: 6.5, latitude: -50.25 },
   });
   run.take(messageOf([event], 1));
   run.take(messageOf([{ ...event, occurredAtMs: START_MS + 5 }], 2));

@@ -21,7 +21,7 @@ function event(minute: number, overrides: Partial<ReferenceEvent> = {}): Referen
     origin: 'https://a.example',
     path: `/${minute}`,
     source: undefined,
-    setting: undefined,
+    environment: undefined,
     ...overrides,
   };
 }

@@ -46,7 +46,7 @@ export interface ReferenceEvent {
   readonly origin: string;
   readonly path: string;
   readonly source: unknown;
-  readonly setting: unknown;
+  readonly environment: unknown;
 }
 
 /** Time passes on every partition and nothing else happens. */

@@ -89,8 +89,8 @@ test.each([
   ['days=367', /^days: /],
   ['days=7&range=7d', /^days: it cannot be combined with range/],
   ['days=7&startDate=2026-01-01&endDate=2026-01-02', /^days: it cannot be combined with range/],
-  ['startDate=2024-01-01&endDate=2025-01-01', /^range: at most 366 days/],
-  ['startDate=1990-01-01&endDate=2025-01-01', /^range: at most 366 days/],
+  ['startDate=2024-01-01&endDate=2025-01-01', /^range: expected at most 366 days/],
+  ['startDate=1990-01-01&endDate=2025-01-01', /^range: expected at most 366 days/],
 ])('active_users?%s is rejected with the reason', async (query, message) => {
   const error = await Promise.resolve()
     .then(() => ask(query, 'UTC', 0))

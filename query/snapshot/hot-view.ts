@@ -4,7 +4,6 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
-import { noteRetry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Histogram, Metrics } from '../../infra/metrics.ts';
 import {
@@ -63,6 +62,8 @@ export class HotView {
   readonly #seconds: Readonly<Record<HotQuestion['kind'], Histogram>>;
   readonly #unreadable: Counter;
   readonly #fetches = new Map<string, SharedFetch<HotAnswers>>();
+  /** Partitions whose owner failed to answer the last request: one log line a change, however many questions wait. */
+  readonly #silent = new Set<number>();
 
   constructor({ bus, partitions, clock, metrics, log }: HotViewOptions) {
     this.#bus = bus;
@@ -163,17 +164,24 @@ export class HotView {
     for (let attempt = 0; ; attempt += 1) {
       const leftMs = AWAY_MAX_MS - (performance.now() - startedAt);
       const answer = await this.#askOnce(partition, kind, bytes, Math.max(1, Math.min(TRY_MAX_MS, leftMs)));
+      if (typeof answer !== 'string') this.#noteAnswer(partition);
       if (typeof answer !== 'string' || FINAL_REASONS.has(answer)) return answer;
       const pauseMs = backoffMs(RETRY, attempt, Math.random());
       if (performance.now() - startedAt + pauseMs >= AWAY_MAX_MS) return answer;
-      this.#noteRetry(partition, attempt, answer);
+      this.#noteRetry(partition, answer);
       await wait(pauseMs);
     }
   }
 
-  #noteRetry(partition: number, attempt: number, reason: string): void {
-    const options = { operation: 'hot fetch', log: this.#log, fields: { partition }, retries: this.#retries };
-    noteRetry(options, attempt, reason);
+  #noteRetry(partition: number, reason: string): void {
+    this.#retries.add();
+    if (this.#silent.has(partition)) return;
+    this.#silent.add(partition);
+    this.#log.warn({ partition, reason }, 'hot fetch failed, retrying');
+  }
+
+  #noteAnswer(partition: number): void {
+    if (this.#silent.delete(partition)) this.#log.info({ partition }, 'hot fetch succeeds again');
   }
 
   async #askOnce(

@@ -23,7 +23,7 @@ async function watchOf(answers: readonly ('yes' | 'no' | 'silence')[]): Promise<
   return StoreWatch.start({ ping }, systemClock);
 }
 
-test('a store that refuses is away at once, and up again at once', async () => {
+test('a store that rejects connections is away at once, and up again at once', async () => {
   const watch = await watchOf(['yes', 'no', 'yes']);
   expect(watch.dependency.up).toBe(true);
   await vi.advanceTimersByTimeAsync(1_000);

@@ -3,7 +3,7 @@ import type { Dependency } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
 
 const INTERVAL_MS = 1_000;
-/** A ping that fails sooner was refused: the store is away. */
+/** A ping that fails sooner was rejected: the store is away. */
 const SLOW_MS = 1_000;
 /** Slow pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
 const SLOW_MAX = 2;
@@ -47,7 +47,7 @@ export class StoreWatch {
     if (this.#isPinging) return;
     this.#isPinging = true;
     const startedAt = performance.now();
-    // An error means the same as a refusal: the store is away.
+    // An error means that the store is away.
     const answered = await this.#store.ping().catch(() => false);
     const isSlow = !answered && performance.now() - startedAt >= SLOW_MS;
     this.#slowPings = isSlow ? this.#slowPings + 1 : 0;

@@ -6,25 +6,27 @@ import { type RecordedCall, startTestSite, type TestSite } from './test-site.ts'
 export const CLIENT_ID = '6b3b7a3c-3f0a-4c8a-9d5e-0d1f5a2b7c11';
 export const WAIT = { timeout: 10_000, interval: 10 };
 
-/** The stub of one function. */
+/** The stub that consists of one function. */
 export const PLAIN_STUB =
   'window.op = window.op || function () { (window.op.q = window.op.q || []).push([].slice.call(arguments)); };';
 
-/** Everything that a test of the script against the recording endpoint needs; fresh for each test. */
+/** What a test of the script against the recording endpoint needs; fresh for each test. */
 export interface RecordedVisit {
   readonly site: TestSite;
   readonly visitor: TestPage;
-  /** Opens a page with these calls to a stub and then the script; `OFF` are options that collect nothing. */
+  /**
+   * Opens a page that makes these calls to a stub and then loads the script; `OFF` are options that collect nothing.
+   */
   open(calls: string, options?: { readonly stub?: string; readonly script?: string }): Promise<void>;
   /** Runs calls on the open page. */
   run<Result>(calls: string): Promise<Result>;
-  /** Lets the clock of the page run ahead by this long. */
-  pass(durationMs: number): Promise<void>;
-  /** The next `count` calls that come in. Fails when there are more, as far as a call behind them shows. */
+  /** Advances the page's clock by this time. */
+  advance(durationMs: number): Promise<void>;
+  /** The next `count` recorded calls. Sends one more behind them and fails when others arrived before it. */
   calls(count: number): Promise<readonly RecordedCall[]>;
 }
 
-/** Sets up browser, site and visitor for the tests of a file. After each test nothing may have gone wrong in a page. */
+/** Sets up browser, site and visitor for the tests of a file. After each test, the page must have no errors. */
 export function useRecordedVisit(chromium: string | undefined): RecordedVisit {
   let browser: Browser;
   let site: TestSite;
@@ -46,9 +48,9 @@ export function useRecordedVisit(chromium: string | undefined): RecordedVisit {
   });
   afterEach(async () => {
     if (chromium === undefined) return;
-    const { troubles } = visitor;
+    const { errors } = visitor;
     await visitor.close();
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
   });
   const run = <Result>(calls: string): Promise<Result> =>
     visitor.page.evaluate(`(async () => { ${calls} })()`);
@@ -60,7 +62,7 @@ export function useRecordedVisit(chromium: string | undefined): RecordedVisit {
       return visitor;
     },
     run,
-    pass: (durationMs) => visitor.page.clock.runFor(durationMs),
+    advance: (durationMs) => visitor.page.clock.runFor(durationMs),
     open: async (calls, { stub = PLAIN_STUB, script = '<script src="/script.js" async></script>' } = {}) => {
       const names = `var API = '${site.apiUrl}', OFF = { clientId: '${CLIENT_ID}', apiUrl: API, trackScreenViews: false };`;
       const html = `<!doctype html><title>Page</title><script>${names}${stub}${calls}</script>${script}`;
@@ -83,7 +85,7 @@ export function propertiesOf(call: RecordedCall | undefined): Readonly<Record<st
   return (call?.payload.properties ?? {}) as Record<string, unknown>;
 }
 
-/** The names of recorded events, in the order in which they came in. */
+/** The names of recorded events, in order of arrival. */
 export function namesOf(calls: readonly RecordedCall[]): unknown[] {
   return calls.map(({ payload }) => payload.name);
 }

@@ -11,9 +11,9 @@ import { connectBus, createClient, createSite } from '../../testing/collector.ts
 import { openPage, startBrowser, type TestPage } from './test-browser.ts';
 import { startTestSite, type TestSite } from './test-site.ts';
 
-// The service answers 100 questions in ten seconds.
+// The service allows 100 queries in ten seconds, so polls must be slow.
 export const WAIT = { timeout: 20_000, interval: 250 };
-/** A path in front of the collection endpoints, besides none. */
+/** An additional path prefix of the collection endpoints. */
 export const PREFIX = '/assets/menu';
 
 /** An event as the service exports it. */
@@ -28,26 +28,26 @@ export interface ExportedEvent {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
-/** Everything that a test of the script against the real service needs; each test has a site and a visitor of its own. */
+/** What a test of the script against the real service needs. Each test has a site and a visitor of its own. */
 export interface ServedVisit {
   readonly pages: TestSite;
   readonly visitor: TestPage;
   readonly serviceUrl: string;
-  /** Goes on with another site, of these settings. */
+  /** Switches to a new site with these settings. */
   useSite(tracking: Partial<Site['tracking']>, fields?: Partial<Site>): Promise<void>;
-  /** HTML with the script as the service serves it, and this body. */
+  /** HTML with the served script and this body. */
   html(title: string, body?: string, script?: { attributes?: string; prefix?: string }): string;
-  /** Opens such a page at a path and waits for its view. */
+  /** Opens this HTML at a path and waits for its screen view. */
   openViewed(path: string, html: string): Promise<void>;
-  /** Opens such a page at a path and waits for the script. */
+  /** Opens this HTML at a path and waits for the script. */
   open(path: string, html: string): Promise<void>;
   /** Runs code on the open page. */
   run(code: string): Promise<unknown>;
-  /** Waits until an answer to a call that has this name comes in. */
+  /** Waits until a call with this name is answered. */
   answered(name: string): Promise<unknown>;
-  /** What the service has of the site, in the order of time. */
+  /** The site's exported events, in order of time. */
   recorded(): Promise<readonly ExportedEvent[]>;
-  /** What the service has of the site once these are the names and paths of it. */
+  /** The site's exported events, once their names and paths are these. */
   recordedAs(expected: readonly string[]): Promise<readonly ExportedEvent[]>;
 }
 
@@ -62,7 +62,10 @@ const TRACKING: Site['tracking'] = {
   paymentProviders: [],
 };
 
-/** Sets up the whole service, a browser and pages for the tests of a file. After each, no page may have a complaint. */
+/**
+ * Sets up the whole service, a browser and pages for the tests of a file. After each test, the page must have no
+ * errors.
+ */
 export function useServedVisit(chromium: string | undefined): ServedVisit {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-tracker-'));
   let nats: NatsServer;
@@ -121,9 +124,9 @@ export function useServedVisit(chromium: string | undefined): ServedVisit {
   });
   afterEach(async () => {
     if (chromium === undefined) return;
-    const { troubles } = visitor;
+    const { errors } = visitor;
     await visitor.close();
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   const answered = (name: string) =>

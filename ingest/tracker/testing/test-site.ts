@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { projectRoot } from '../../../infra/root.ts';
 
-/** A body of `POST /track` as it came in. */
+/** A received body of `POST /track`. */
 export interface RecordedCall {
   readonly type: string;
   readonly payload: Readonly<Record<string, unknown>>;
@@ -18,31 +18,37 @@ export interface RecordedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Answered instead of JSON. */
+  /** Sent instead of JSON. */
   readonly text?: string;
-  /** The answer is given when this resolves. */
+  /** The answer waits for this promise. */
   readonly after?: Promise<unknown>;
-  /** The connection is cut instead, after the call was recorded. */
+  /** Records the call and then cuts the connection instead. */
   readonly isCut?: boolean;
 }
 
 /** Pages for a browser, the built script, and an endpoint that records what the script sends. */
 export interface TestSite {
-  /** Where the pages are. */
+  /** The URL of the pages. */
   readonly url: string;
-  /** The same under another host name. */
+  /** The same pages under another host name. */
   readonly otherUrl: string;
-  /** Where the recording endpoint is, another origin than that of the pages; another path after each `reset`. */
+  /** The URL of the recording endpoint, on another origin than the pages; each `reset` changes its path. */
   readonly apiUrl: string;
-  /** What came in, in order. */
+  /** Recorded calls, in order of arrival. */
   readonly calls: RecordedCall[];
-  /** How often the settings of a site were asked for, what is answered (undefined is a failure), and after what. */
-  readonly settings: { asked: number; answer: object | undefined; after: Promise<unknown> | undefined };
-  /** Shows this HTML at a path. */
+  /**
+   * How often the site's settings were requested, the answer (undefined is a failure), and what the answer waits for.
+   */
+  readonly settings: {
+    requestCount: number;
+    answer: object | undefined;
+    after: Promise<unknown> | undefined;
+  };
+  /** Serves this HTML at a path. */
   show(path: string, html: string, headers?: Readonly<Record<string, string>>): void;
-  /** Answers the next calls so, one after the other; then with 200 again. */
+  /** The answers to the next calls, in order; afterwards calls are answered with 200 again. */
   answerNext(...answers: readonly RecordedAnswer[]): void;
-  /** Forgets what came in and how to answer; what pages from before still send is not recorded. */
+  /** Clears calls and answers. Calls of earlier pages are not recorded any more. */
   reset(): void;
   stop(): Promise<void>;
 }
@@ -62,7 +68,7 @@ export async function startTestSite(): Promise<TestSite> {
   const script = readFileSync(BUILT_SCRIPT);
   const pages = new Map<string, { html: string; headers: Readonly<Record<string, string>> }>();
   const calls: RecordedCall[] = [];
-  const settings: TestSite['settings'] = { asked: 0, answer: undefined, after: undefined };
+  const settings: TestSite['settings'] = { requestCount: 0, answer: undefined, after: undefined };
   let answers: RecordedAnswer[] = [];
   let resetCount = 0;
   const apiPath = () => `/api/${resetCount}`;
@@ -88,9 +94,9 @@ export async function startTestSite(): Promise<TestSite> {
     if (request.method === 'OPTIONS') response.writeHead(204, CORS).end();
     else if ([`${apiPath()}/track`, `${apiPath()}/t`].includes(pathname)) await record(request, response);
     else if (pathname.endsWith('/device-id'))
-      response.writeHead(200, CORS).end(JSON.stringify(ASKED_IDENTITY));
+      response.writeHead(200, CORS).end(JSON.stringify(LOOKED_UP_IDENTITY));
     else if (pathname === `${apiPath()}/config/tracking`) {
-      settings.asked += 1;
+      settings.requestCount += 1;
       await settings.after;
       response.writeHead(settings.answer === undefined ? 503 : 200, CORS);
       response.end(JSON.stringify(settings.answer ?? { error: 'away' }));
@@ -130,7 +136,7 @@ export async function startTestSite(): Promise<TestSite> {
       resetCount += 1;
       calls.length = 0;
       answers = [];
-      settings.asked = 0;
+      settings.requestCount = 0;
       settings.answer = { screenViews: true };
       settings.after = undefined;
     },
@@ -142,8 +148,8 @@ export async function startTestSite(): Promise<TestSite> {
   };
 }
 
-/** What `GET /track/device-id` answers; told apart from what a call is answered. */
-export const ASKED_IDENTITY = {
+/** The answer of `GET /track/device-id`, which differs from the answer to a call. */
+export const LOOKED_UP_IDENTITY = {
   deviceId: 'asked-device',
   sessionId: 'asked-session',
   message: 'new session',

@@ -4,7 +4,7 @@ import { flattenProperties, KEY_MAX } from './properties.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
-/** The types of a body that changes what is known of a person or a group and records no event. */
+/** Types of a body that updates a profile or a group and records no event. */
 export const ENTITY_UPDATE_TYPES = [
   'identify',
   'increment',
@@ -15,20 +15,20 @@ export const ENTITY_UPDATE_TYPES = [
 ] as const;
 export type EntityUpdateType = (typeof ENTITY_UPDATE_TYPES)[number];
 
-/** First name, last name and e-mail address; also a group's type and name. */
-export const RECORD_TEXT_MAX = 256;
+/** Maximum characters of a first name, last name or e-mail address, and of a group's type and name. */
+export const ENTITY_TEXT_MAX = 256;
 export const AVATAR_MAX = 2048;
 export const GROUP_IDS_MAX = 256;
-/** A step has at most so many characters as decimal text, without its sign. */
+/** Maximum characters of a step as decimal text, without its sign. */
 export const STEP_MAX = 40;
 
-/** Whose request it is, by `__deviceId` and `__ip`; empty when absent, as where a payload has no properties. */
+/** The visitor by `__deviceId` and `__ip`; empty when absent, as in payloads without properties. */
 interface Origin {
   readonly deviceId: string;
   readonly address: string;
 }
 
-/** Sets what is given of a profile. Undefined is not given; the empty text is. */
+/** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
   readonly kind: 'identify';
   readonly profileId: string;
@@ -40,13 +40,13 @@ export interface IdentifyPayload extends Origin {
   readonly properties: readonly string[];
 }
 
-/** Adds to a number among a profile's properties: `increment`, and `decrement` with a negative step. */
+/** Adds to a number among a profile's properties: `increment`, or `decrement` with a negative step. */
 export interface StepPayload extends Origin {
   readonly kind: 'step';
   readonly profileId: string;
   /** A dotted key. */
   readonly property: string;
-  /** Decimal text, with a leading `-` when it takes away. */
+  /** Decimal text, with a leading `-` for a decrement. */
   readonly step: string;
 }
 
@@ -56,18 +56,18 @@ export interface GroupPayload extends Origin {
   readonly id: string;
   readonly type: string;
   readonly name: string;
-  /** Flat, as those of a profile. */
+  /** Flat, like a profile's. */
   readonly properties: readonly string[];
 }
 
-/** Makes a profile a member of groups; an empty `profileId` stands for the caller's device. */
+/** Adds a profile to groups; an empty `profileId` stands for the caller's device. */
 export interface AssignGroupPayload extends Origin {
   readonly kind: 'assign_group';
   readonly profileId: string;
   readonly groupIds: readonly string[];
 }
 
-/** What `alias` did and does counts as `profileId` from then on. The two differ. */
+/** From now on, what `alias` does counts as `profileId`. The two differ. */
 export interface AliasPayload extends Origin {
   readonly kind: 'alias';
   readonly profileId: string;
@@ -76,10 +76,14 @@ export interface AliasPayload extends Origin {
 
 export type EntityPayload = IdentifyPayload | StepPayload | GroupPayload | AssignGroupPayload | AliasPayload;
 
-type Fields = Readonly<Record<string, unknown>>;
+type PayloadFields = Readonly<Record<string, unknown>>;
 
-/** Reads the payload of one type. What it returns counts only when `rules` has no problem. */
-export function readEntityPayload(type: EntityUpdateType, fields: Fields, rules: TextRules): EntityPayload {
+/** Reads the payload of one type. The result is valid only when `rules` has no problem. */
+export function readEntityPayload(
+  type: EntityUpdateType,
+  fields: PayloadFields,
+  rules: TextRules,
+): EntityPayload {
   switch (type) {
     case 'identify':
       return readIdentify(fields, rules);
@@ -98,15 +102,15 @@ export function readEntityPayload(type: EntityUpdateType, fields: Fields, rules:
   }
 }
 
-function readIdentify(fields: Fields, rules: TextRules): IdentifyPayload {
+function readIdentify(fields: PayloadFields, rules: TextRules): IdentifyPayload {
   const profileId = readProfileId(fields, rules);
   const given = (field: string, max: number) => {
     const value = fields[field];
     return value === undefined || value === null ? undefined : rules.optional(value, `payload.${field}`, max);
   };
-  const firstName = given('firstName', RECORD_TEXT_MAX);
-  const lastName = given('lastName', RECORD_TEXT_MAX);
-  const email = given('email', RECORD_TEXT_MAX);
+  const firstName = given('firstName', ENTITY_TEXT_MAX);
+  const lastName = given('lastName', ENTITY_TEXT_MAX);
+  const email = given('email', ENTITY_TEXT_MAX);
   const avatar = given('avatar', AVATAR_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
   const { deviceId, address } = reserved;
@@ -114,7 +118,7 @@ function readIdentify(fields: Fields, rules: TextRules): IdentifyPayload {
   return { kind: 'identify', ...texts, properties: flat, deviceId, address };
 }
 
-function readStep(fields: Fields, rules: TextRules, sign: '' | '-'): StepPayload {
+function readStep(fields: PayloadFields, rules: TextRules, sign: '' | '-'): StepPayload {
   const profileId = readProfileId(fields, rules);
   const property = rules.required(fields.property, 'payload.property', KEY_MAX);
   const step = sign + readStepSize(fields.value, rules);
@@ -124,7 +128,7 @@ function readStep(fields: Fields, rules: TextRules, sign: '' | '-'): StepPayload
 function readStepSize(value: unknown, rules: TextRules): string {
   if (value === undefined || value === null) return '1';
   if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) {
-    rules.fail('payload.value', 'expected a number above 0');
+    rules.fail('payload.value', 'expected a number greater than 0');
     return '';
   }
   const text = decimalText(value);
@@ -133,16 +137,16 @@ function readStepSize(value: unknown, rules: TextRules): string {
   return text;
 }
 
-function readGroup(fields: Fields, rules: TextRules): GroupPayload {
+function readGroup(fields: PayloadFields, rules: TextRules): GroupPayload {
   const id = rules.identity(fields.id, 'payload.id', IDENTITY_MAX);
-  const type = rules.required(fields.type, 'payload.type', RECORD_TEXT_MAX);
-  const name = rules.required(fields.name, 'payload.name', RECORD_TEXT_MAX);
+  const type = rules.required(fields.type, 'payload.type', ENTITY_TEXT_MAX);
+  const name = rules.required(fields.name, 'payload.name', ENTITY_TEXT_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
   const { deviceId, address } = reserved;
   return { kind: 'group', id, type, name, properties: flat, deviceId, address };
 }
 
-function readAssignGroup(fields: Fields, rules: TextRules): AssignGroupPayload {
+function readAssignGroup(fields: PayloadFields, rules: TextRules): AssignGroupPayload {
   const profileId = rules.optionalIdentity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
   return { kind: 'assign_group', profileId, groupIds: readGroupIds(fields.groupIds, rules), ...NO_ORIGIN };
 }
@@ -159,14 +163,14 @@ function readGroupIds(value: unknown, rules: TextRules): readonly string[] {
   });
 }
 
-function readAlias(fields: Fields, rules: TextRules): AliasPayload {
+function readAlias(fields: PayloadFields, rules: TextRules): AliasPayload {
   const profileId = readProfileId(fields, rules);
   const alias = rules.identity(fields.alias, 'payload.alias', IDENTITY_MAX);
-  if (alias === profileId) rules.fail('payload.alias', 'expected another id than payload.profileId');
+  if (alias === profileId) rules.fail('payload.alias', 'expected an id other than payload.profileId');
   return { kind: 'alias', profileId, alias, ...NO_ORIGIN };
 }
 
-function readProfileId(fields: Fields, rules: TextRules): string {
+function readProfileId(fields: PayloadFields, rules: TextRules): string {
   return rules.identity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
 }
 

@@ -1,34 +1,34 @@
 import { Reader, type Response } from 'mmdb-lib';
-import { NOWHERE, type Place, placeOf } from './place-record.ts';
+import { type Location, locationOf, NO_LOCATION } from './location-record.ts';
 
-/** Where the description of a database is looked for, from the end; the format allows it no earlier. */
+/** The part at the end of a file in which the format puts its metadata. */
 const DESCRIPTION_MAX_BYTES = 131_072;
 const DESCRIPTION_MARK = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
 const SEPARATOR_BYTES = 16;
-/** Networks that are looked at before a database is taken for one that knows no countries. */
+/** Networks that are tried before a database counts as one without countries. */
 const PROBES_MAX = 4_096;
 
-/** What is read of a database, or why it cannot be: the reason is fit to be logged. */
+/** A database, or why it cannot be used; the reason is fit for logs. */
 export type ParsedDatabase =
-  | { readonly kind: 'database'; readonly database: PlaceDatabase }
+  | { readonly kind: 'database'; readonly database: LocationDatabase }
   | { readonly kind: 'broken'; readonly reason: string }
-  | { readonly kind: 'placeless'; readonly reason: string };
+  | { readonly kind: 'no-countries'; readonly reason: string };
 
-const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'it is half written, broken or no database' };
+const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'not a complete MaxMind DB file' };
 
-/** One file of networks and their places, in memory. */
-export class PlaceDatabase {
+/** One file of networks and their locations, in memory. */
+export class LocationDatabase {
   readonly #reader: Reader<Response>;
   readonly #districts: boolean;
   #unreadable = 0;
 
   private constructor(reader: Reader<Response>) {
     this.#reader = reader;
-    // Only DB-IP writes districts into the names of cities; the flat records are made from its data.
+    // Only DB-IP appends districts to city names; the flat records are made from its data.
     this.#districts = /^(DBIP|city ipv)/i.test(reader.metadata.databaseType);
   }
 
-  /** Reads and tries a database; `bytes` are kept, not copied. */
+  /** Parses and tries a database; `bytes` are retained, not copied. */
   static parse(bytes: Buffer): ParsedDatabase {
     const tail = bytes.subarray(-DESCRIPTION_MAX_BYTES);
     const mark = tail.lastIndexOf(DESCRIPTION_MARK);
@@ -42,56 +42,56 @@ export class PlaceDatabase {
         return BROKEN;
       if (Number.isNaN(buildEpoch.getTime())) return BROKEN;
       if (bytes.subarray(searchTreeSize, treeEnd).some((byte) => byte !== 0)) return BROKEN;
-      const database = new PlaceDatabase(reader);
-      if (!database.#knowsCountries()) return { kind: 'placeless', reason: 'it knows no countries' };
+      const database = new LocationDatabase(reader);
+      if (!database.#knowsCountries()) return { kind: 'no-countries', reason: 'contains no countries' };
       return { kind: 'database', database };
     } catch {
-      // Whatever the package says, it is about bytes that are no database.
+      // Any error of the package means that the bytes are not a database.
       return BROKEN;
     }
   }
 
-  /** When its maker built it. */
+  /** When its publisher built it. */
   get builtAtMs(): number {
     return this.#reader.metadata.buildEpoch.getTime();
   }
 
-  /** What its maker calls it, as `GeoLite2-City`. */
+  /** Its type as the publisher names it, such as `GeoLite2-City`. */
   get type(): string {
     return this.#reader.metadata.databaseType;
   }
 
-  /** By its maker's word; another one may know the countries alone. */
+  /** According to its type; other databases may know countries only. */
   get knowsCities(): boolean {
     return /city|location|enterprise/i.test(this.type);
   }
 
-  /** Records that were met and could not be read. */
+  /** Records that were looked up and could not be read. */
   get unreadable(): number {
     return this.#unreadable;
   }
 
-  /** Whether it says anything of addresses of a family: one of IPv6 holds those of IPv4 as well. */
+  /** Whether it covers a family of addresses. A database of IPv6 also holds those of IPv4. */
   covers(family: 4 | 6): boolean {
     return family === 4 || this.#reader.metadata.ipVersion === 6;
   }
 
-  of(address: string): Place {
+  of(address: string): Location {
     try {
-      return placeOf(this.#reader.get(address), { districts: this.#districts });
+      return locationOf(this.#reader.get(address), { districts: this.#districts });
     } catch {
       this.#unreadable += 1;
-      return NOWHERE;
+      return NO_LOCATION;
     }
   }
 
-  /** Goes through the networks in order until one has a country. Throws when a record cannot be read. */
+  /** Reads networks in order until one has a country. Throws when a record cannot be read. */
   #knowsCountries(): boolean {
     const bits = this.#reader.metadata.ipVersion === 6 ? BITS[6] : BITS[4];
     let address = 0n;
     for (let probe = 0; probe < PROBES_MAX && address >> BigInt(bits) === 0n; probe += 1) {
       const [record, prefix] = this.#reader.getWithPrefixLength(written(address, bits));
-      if (placeOf(record, { districts: false }).country !== '') return true;
+      if (locationOf(record, { districts: false }).country !== '') return true;
       const size = 1n << BigInt(bits - prefix);
       address = (address / size + 1n) * size;
     }

@@ -1,12 +1,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../infra/log.ts';
-import { PlaceDatabase } from './place-database.ts';
+import { LocationDatabase } from './location-database.ts';
 
 const FILES_MAX = 8;
 const FILE_MAX_BYTES = 1_073_741_824;
 
-/** How a file looked when it was read; another look means other content. */
+/** What tells one version of a file from another. */
 interface Stamp {
   readonly size: number;
   readonly changedMs: number;
@@ -15,19 +15,19 @@ interface Stamp {
 
 interface ReadFile {
   readonly stamp: Stamp;
-  /** Undefined when the content could not be used, which is not tried again while the stamp stays. */
+  /** Why the content could not be used; it is not tried again until the stamp changes. */
   readonly reason: string | undefined;
 }
 
 /**
- * The databases at one path: a file, or a folder whose `.mmdb` files are used together. A file that is away, half
- * written or broken leaves what was read of it before in use, until everything that is there can be used again.
+ * The databases at one path: a file, or a folder whose `.mmdb` files are used together. While a file is missing, half
+ * written or broken, what was read before stays in use, until all files can be used again.
  */
-export class PlaceFiles {
+export class LocationFiles {
   readonly #path: string;
   readonly #log: Logger;
   readonly #read = new Map<string, ReadFile>();
-  #loaded = new Map<string, PlaceDatabase>();
+  #loaded = new Map<string, LocationDatabase>();
   #failures = '';
 
   constructor(path: string, log: Logger) {
@@ -35,8 +35,8 @@ export class PlaceFiles {
     this.#log = log;
   }
 
-  /** In the order in which they are to be asked: those that know cities first, of these the latest. */
-  get databases(): readonly PlaceDatabase[] {
+  /** In the order of look-up: databases of cities first, and the latest of these first. */
+  get databases(): readonly LocationDatabase[] {
     return [...this.#loaded.values()].sort(
       (left, right) =>
         Number(right.knowsCities) - Number(left.knowsCities) || right.builtAtMs - left.builtAtMs,
@@ -47,7 +47,7 @@ export class PlaceFiles {
     return this.#failures !== '';
   }
 
-  /** Reads what has changed. True when the databases are others than before. Never throws. */
+  /** Reads changed files. True when the databases have changed. Never throws. */
   async refresh(): Promise<boolean> {
     const failures: string[] = [];
     const found = await this.#list(failures);
@@ -55,7 +55,7 @@ export class PlaceFiles {
     const isAlone = found.length === 1;
     for (const file of found) changed = (await this.#refreshFile(file, isAlone, failures)) || changed;
     if (failures.length === 0 && !found.some((file) => this.#loaded.has(file)))
-      failures.push(`${this.#path}: no database there knows places`);
+      failures.push(`${this.#path}: found no database with countries`);
     if (failures.length === 0) changed = this.#dropAllBut(found) || changed;
     this.#report(failures);
     return changed;
@@ -65,9 +65,11 @@ export class PlaceFiles {
     try {
       if (!(await stat(this.#path)).isDirectory()) return [this.#path];
       const names = (await readdir(this.#path)).filter((name) => name.endsWith('.mmdb')).sort();
-      if (names.length === 0) failures.push(`${this.#path}: holds no .mmdb file`);
+      if (names.length === 0) failures.push(`${this.#path}: contains no .mmdb file`);
       if (names.length > FILES_MAX)
-        failures.push(`${this.#path}: holds more than ${FILES_MAX} .mmdb files; the first are used`);
+        failures.push(
+          `${this.#path}: contains more than ${FILES_MAX} .mmdb files, only the first ${FILES_MAX} are used`,
+        );
       return names.slice(0, FILES_MAX).map((name) => join(this.#path, name));
     } catch (error) {
       failures.push(`${this.#path}: ${codeOf(error)}`);
@@ -83,19 +85,20 @@ export class PlaceFiles {
         if (known.reason !== undefined) failures.push(`${file}: ${known.reason}`);
         return false;
       }
-      if (stamp.size > FILE_MAX_BYTES) return this.#refuse(file, stamp, 'it is too large', failures);
+      if (stamp.size > FILE_MAX_BYTES)
+        return this.#reject(file, stamp, `larger than ${FILE_MAX_BYTES} bytes`, failures);
       const bytes = await readFile(file);
       if (!isSame(stamp, await stampOf(file))) {
-        failures.push(`${file}: it is being written`);
+        failures.push(`${file}: being written`);
         return false;
       }
-      const parsed = PlaceDatabase.parse(bytes);
-      // Beside others a database of something else, as of network operators, is left alone.
-      if (parsed.kind === 'placeless' && !isAlone && !this.#loaded.has(file)) {
+      const parsed = LocationDatabase.parse(bytes);
+      // Beside other databases, one of something else, such as network operators, is ignored.
+      if (parsed.kind === 'no-countries' && !isAlone && !this.#loaded.has(file)) {
         this.#read.set(file, { stamp, reason: undefined });
         return false;
       }
-      if (parsed.kind !== 'database') return this.#refuse(file, stamp, parsed.reason, failures);
+      if (parsed.kind !== 'database') return this.#reject(file, stamp, parsed.reason, failures);
       this.#take(file, stamp, parsed.database);
       return true;
     } catch (error) {
@@ -104,20 +107,20 @@ export class PlaceFiles {
     }
   }
 
-  #refuse(file: string, stamp: Stamp, reason: string, failures: string[]): false {
+  #reject(file: string, stamp: Stamp, reason: string, failures: string[]): false {
     this.#read.set(file, { stamp, reason });
     failures.push(`${file}: ${reason}`);
     return false;
   }
 
-  #take(file: string, stamp: Stamp, database: PlaceDatabase): void {
+  #take(file: string, stamp: Stamp, database: LocationDatabase): void {
     this.#read.set(file, { stamp, reason: undefined });
     this.#loaded.set(file, database);
     const builtAt = new Date(database.builtAtMs).toISOString();
-    this.#log.info({ file, type: database.type, builtAt, sizeBytes: stamp.size }, 'place database read');
+    this.#log.info({ file, type: database.type, builtAt, sizeBytes: stamp.size }, 'location database read');
   }
 
-  /** Forgets files that are gone. */
+  /** Drops files that no longer exist. */
   #dropAllBut(found: readonly string[]): boolean {
     const before = this.#loaded.size;
     for (const file of this.#read.keys()) if (!found.includes(file)) this.#read.delete(file);
@@ -125,15 +128,15 @@ export class PlaceFiles {
     return this.#loaded.size !== before;
   }
 
-  /** One line when what is wrong changes. */
+  /** Logs one line when the problems change. */
   #report(failures: readonly string[]): void {
     const text = failures.join('; ');
     if (text === this.#failures) return;
     this.#failures = text;
-    if (text === '') this.#log.info({ path: this.#path }, 'place databases can be read again');
+    if (text === '') this.#log.info({ path: this.#path }, 'location databases can be read again');
     else if (this.#loaded.size > 0)
-      this.#log.warn({ failures }, 'place databases: what was read before stays in use');
-    else this.#log.error({ failures }, 'place databases: none can be read, places stay empty');
+      this.#log.warn({ failures }, 'a location database cannot be read, the data in use stays');
+    else this.#log.error({ failures }, 'no location database can be read, locations stay empty');
   }
 }
 

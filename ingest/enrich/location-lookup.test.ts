@@ -6,9 +6,9 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../infra/clock.ts';
 import { type MmdbValue, mmdb } from '../testing/mmdb.ts';
-import { PlaceDatabase } from './place-database.ts';
-import { NOWHERE, placeOf } from './place-record.ts';
-import { Places } from './places.ts';
+import { LocationDatabase } from './location-database.ts';
+import { LocationLookup } from './location-lookup.ts';
+import { locationOf, NO_LOCATION } from './location-record.ts';
 
 const NOW_MS = Date.UTC(2026, 5, 1);
 const BUILT_MS = Date.UTC(2026, 4, 1);
@@ -19,7 +19,7 @@ const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line)
 const clock = new ManualClock(NOW_MS);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'places-'));
+  folder = await mkdtemp(join(tmpdir(), 'locations-'));
 });
 afterAll(() => rm(folder, { recursive: true }));
 beforeEach(() => {
@@ -56,20 +56,20 @@ async function freshFolder(): Promise<string> {
   return mkdtemp(join(folder, 'each-'));
 }
 
-function open(path: string): Promise<Places> {
-  return Places.open({ path, clock, log });
+function open(path: string): Promise<LocationLookup> {
+  return LocationLookup.open({ path, clock, log });
 }
 
-/** Messages of the lines that were logged, and whether one has an address in it. */
+/** The logged messages; fails when a line contains the address. */
 function logged(): string[] {
   expect(lines.join('')).not.toContain('8.8.8.8');
   return lines.map((line) => String((JSON.parse(line) as { msg: unknown }).msg));
 }
 
-describe('the data that comes along', () => {
-  let places: Places;
+describe('the bundled data', () => {
+  let locations: LocationLookup;
   beforeAll(async () => {
-    places = await open('');
+    locations = await open('');
   });
 
   test.each([
@@ -86,12 +86,12 @@ describe('the data that comes along', () => {
     ['2804:14d::1', 'BR', 'Sao Paulo', 'Sao Paulo'],
     ['2001:620::1', 'CH', 'Zurich', 'Zurich'],
     ['2c0f:fb50::1', 'KE', 'Nairobi Area', 'Nairobi'],
-  ])('has %s in %s, %s, %s', (address, country, region, city) => {
-    expect(places.of(address)).toMatchObject({ country, region, city });
+  ])('locates %s in %s, %s, %s', (address, country, region, city) => {
+    expect(locations.of(address)).toMatchObject({ country, region, city });
   });
 
   test('has coordinates to four decimals', () => {
-    expect(places.of('8.8.8.8')).toMatchObject({ longitude: -122.085, latitude: 37.422 });
+    expect(locations.of('8.8.8.8')).toMatchObject({ longitude: -122.085, latitude: 37.422 });
   });
 
   test.each([
@@ -115,34 +115,34 @@ describe('the data that comes along', () => {
     'unknown',
     '8.8.8.8/32',
     ':::',
-  ])('has %j nowhere', (address) => {
-    expect(places.of(address)).toBe(NOWHERE);
+  ])('has no location for %j', (address) => {
+    expect(locations.of(address)).toBe(NO_LOCATION);
   });
 
-  test('has every address in a country or nowhere, within the bounds of the earth', () => {
+  test('gives every address a country or nothing, and coordinates on Earth', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (address) => {
-        const { country, longitude, latitude } = places.of(address);
+        const { country, longitude, latitude } = locations.of(address);
         expect(country).toMatch(/^([A-Z]{2})?$/);
         expect(Math.abs(longitude)).toBeLessThanOrEqual(180);
         expect(Math.abs(latitude)).toBeLessThanOrEqual(90);
       }),
     );
-    expect(places.unreadable).toBe(0);
+    expect(locations.unreadable).toBe(0);
   });
 
-  test('is known by its age, and read once', async () => {
-    expect(places.builtAtMs).toBeGreaterThan(Date.UTC(2026, 0, 1));
-    expect(places.loadedAtMs).toBe(NOW_MS);
-    expect(places.isFailing).toBe(false);
-    await places.refresh();
+  test('reports its age and is read once', async () => {
+    expect(locations.builtAtMs).toBeGreaterThan(Date.UTC(2026, 0, 1));
+    expect(locations.loadedAtMs).toBe(NOW_MS);
+    expect(locations.isFailing).toBe(false);
+    await locations.refresh();
     expect(logged()).toEqual([]);
   });
 });
 
 describe('a record', () => {
-  test('nested as MaxMind has it is read; a name with brackets is a name', () => {
-    expect(placeOf(nested('DE'), { districts: false })).toEqual({
+  test('in the nested layout of MaxMind is read; parentheses without districts belong to the name', () => {
+    expect(locationOf(nested('DE'), { districts: false })).toEqual({
       country: 'DE',
       region: 'Brandenburg',
       city: 'Frankfurt (Oder)',
@@ -158,14 +158,14 @@ describe('a record', () => {
     latitude: 33.66,
     longitude: -95.56,
   };
-  test.each<[fact: string, record: unknown, place: object]>([
+  test.each<[fact: string, record: unknown, location: object]>([
     [
       'flat',
       flatRecord,
       { country: 'US', region: 'Texas', city: 'Paris', longitude: -95.56, latitude: 33.66 },
     ],
     ['with a district', { ...flatRecord, city: 'Zurich (Zurich (Kreis 1) / City)' }, { city: 'Zurich' }],
-    ['that is all brackets', { ...flatRecord, city: '(Somewhere)' }, { city: '(Somewhere)' }],
+    ['that is all parentheses', { ...flatRecord, city: '(Somewhere)' }, { city: '(Somewhere)' }],
     [
       'of a country alone',
       { country: { iso_code: 'FR' } },
@@ -179,8 +179,8 @@ describe('a record', () => {
     ['with names of other types', { ...flatRecord, city: 7, state1: null }, { city: '', region: '' }],
     ['with a long name', { ...flatRecord, city: 'x'.repeat(1000) }, { city: 'x'.repeat(128) }],
     ['on the equator', { ...flatRecord, latitude: -0.00001 }, { latitude: 0 }],
-  ])('%s is read', (_fact, record, place) => {
-    expect(placeOf(record, { districts: true })).toMatchObject(place);
+  ])('%s is read', (_fact, record, location) => {
+    expect(locationOf(record, { districts: true })).toMatchObject(location);
   });
 
   test.each<[fact: string, record: unknown]>([
@@ -195,11 +195,11 @@ describe('a record', () => {
     ['too far west', { ...flatRecord, longitude: -180.1 }],
     ['with no number for a latitude', { ...flatRecord, latitude: Number.NaN }],
     ['with a text for a longitude', { ...flatRecord, longitude: '7' }],
-  ])('%s is nowhere', (_fact, record) => {
-    expect(placeOf(record, { districts: true })).toBe(NOWHERE);
+  ])('%s has no location', (_fact, record) => {
+    expect(locationOf(record, { districts: true })).toBe(NO_LOCATION);
   });
 
-  test('of any kind breaks nothing', () => {
+  test('of any shape gives a location or none, and never throws', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (country, location) => {
         const records = [
@@ -207,37 +207,37 @@ describe('a record', () => {
           { country_code: country, ...{ location } },
         ];
         for (const record of records)
-          expect(Object.keys(placeOf(record, { districts: true }))).toHaveLength(5);
+          expect(Object.keys(locationOf(record, { districts: true }))).toHaveLength(5);
       }),
     );
   });
 });
 
-describe('a database of the owner', () => {
-  test('is used instead of the other, in either shape', async () => {
+describe('a configured database', () => {
+  test('replaces the bundled one and may be nested', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(nested('PL')));
-    const places = await open(path);
-    expect(places.of('8.8.8.8')).toMatchObject({ country: 'PL', city: 'Frankfurt (Oder)' });
-    expect(places.of('1.1.1.1')).toBe(NOWHERE);
-    expect(places.of('2001:200::1')).toBe(NOWHERE);
-    expect(places.builtAtMs).toBe(BUILT_MS);
+    const locations = await open(path);
+    expect(locations.of('8.8.8.8')).toMatchObject({ country: 'PL', city: 'Frankfurt (Oder)' });
+    expect(locations.of('1.1.1.1')).toBe(NO_LOCATION);
+    expect(locations.of('2001:200::1')).toBe(NO_LOCATION);
+    expect(locations.builtAtMs).toBe(BUILT_MS);
   });
 
-  test('of both families knows both', async () => {
+  test('of both address families covers both', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     const networks: readonly (readonly [string, MmdbValue])[] = [
       ['8.8.8.0/24', flat('US')],
       ['2001:200::/32', flat('JP')],
     ];
     await writeFile(path, mmdb({ networks, ipVersion: 6, type: 'Some-City', builtAtMs: BUILT_MS }));
-    const places = await open(path);
+    const locations = await open(path);
     expect(
-      ['8.8.8.8', '2001:200::1', '8.8.9.1', '2001:201::1'].map((address) => places.of(address).country),
+      ['8.8.8.8', '2001:200::1', '8.8.9.1', '2001:201::1'].map((address) => locations.of(address).country),
     ).toEqual(['US', 'JP', '', '']);
   });
 
-  test('in a folder: cities before countries, later before earlier, others left alone', async () => {
+  test('in a folder: cities before countries, newer before older, other kinds ignored', async () => {
     const path = await freshFolder();
     await writeFile(
       join(path, 'a.mmdb'),
@@ -247,111 +247,111 @@ describe('a database of the owner', () => {
     await writeFile(join(path, 'c.mmdb'), database(flat('CC'), { builtAtMs: BUILT_MS + 1e6 }));
     await writeFile(join(path, 'd.mmdb'), database({ autonomous_system_number: 15169 }, { type: 'X-ASN' }));
     await writeFile(join(path, 'notes.txt'), 'no database');
-    const places = await open(path);
-    expect(places.of('8.8.8.8').country).toBe('CC');
+    const locations = await open(path);
+    expect(locations.of('8.8.8.8').country).toBe('CC');
     await rm(join(path, 'c.mmdb'));
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('BB');
-    expect(places.isFailing).toBe(false);
-    expect(logged().filter((line) => line !== 'place database read')).toEqual([]);
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('BB');
+    expect(locations.isFailing).toBe(false);
+    expect(logged().filter((line) => line !== 'location database read')).toEqual([]);
   });
 
-  test('that replaces another is read at the next refresh, also for addresses seen before', async () => {
+  test('that replaces another is read at the next refresh, also for cached addresses', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
-    const places = await open(path);
-    expect(places.of('8.8.8.8').country).toBe('DE');
+    const locations = await open(path);
+    expect(locations.of('8.8.8.8').country).toBe('DE');
     await writeFile(`${path}.part`, database(flat('FR'), { builtAtMs: BUILT_MS + 1000 }));
     await rename(`${path}.part`, path);
-    expect(places.of('8.8.8.8').country).toBe('DE');
+    expect(locations.of('8.8.8.8').country).toBe('DE');
     clock.advance(1000);
-    await Promise.all([places.refresh(), places.refresh()]);
-    expect(places.of('8.8.8.8').country).toBe('FR');
-    expect(places.builtAtMs).toBe(BUILT_MS + 1000);
-    expect(places.loadedAtMs).toBe(clock.nowMs());
-    expect(logged()).toEqual(['place database read', 'place database read']);
+    await Promise.all([locations.refresh(), locations.refresh()]);
+    expect(locations.of('8.8.8.8').country).toBe('FR');
+    expect(locations.builtAtMs).toBe(BUILT_MS + 1000);
+    expect(locations.loadedAtMs).toBe(clock.nowMs());
+    expect(logged()).toEqual(['location database read', 'location database read']);
   });
 
-  test('that is half written leaves the earlier one in use, says so once, and is read when it is whole', async () => {
+  test('that is half written leaves the previous one in use, is logged once, and is read when complete', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
-    const places = await open(path);
+    const locations = await open(path);
     const next = database(flat('FR'));
     for (const length of [0, 10, next.length - 20]) {
       await writeFile(path, next.subarray(0, length));
-      await places.refresh();
-      expect(places.of('8.8.8.8').country).toBe('DE');
-      expect(places.isFailing).toBe(true);
+      await locations.refresh();
+      expect(locations.of('8.8.8.8').country).toBe('DE');
+      expect(locations.isFailing).toBe(true);
     }
     await writeFile(path, next);
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('FR');
-    expect(places.isFailing).toBe(false);
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('FR');
+    expect(locations.isFailing).toBe(false);
     expect(logged()).toEqual([
-      'place database read',
-      'place databases: what was read before stays in use',
-      'place database read',
-      'place databases can be read again',
+      'location database read',
+      'a location database cannot be read, the data in use stays',
+      'location database read',
+      'location databases can be read again',
     ]);
   });
 
-  test('that is taken away stays in use until there is one again', async () => {
+  test('that is deleted stays in use until there is one again', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database(flat('DE')));
-    const places = await open(path);
+    const locations = await open(path);
     await rm(path);
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('DE');
-    expect(places.isFailing).toBe(true);
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('DE');
+    expect(locations.isFailing).toBe(true);
     await writeFile(path, database(flat('FR')));
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('FR');
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('FR');
   });
 
-  test('that is missing at the start leaves places empty, says so once, and is picked up', async () => {
+  test('that is missing at startup leaves locations empty, is logged once, and is read when it appears', async () => {
     const path = await freshFolder();
-    const places = await open(path);
-    await places.refresh();
-    expect(places.of('8.8.8.8')).toBe(NOWHERE);
-    expect([places.isFailing, places.loadedAtMs, places.builtAtMs]).toEqual([true, 0, 0]);
-    expect(logged()).toEqual(['place databases: none can be read, places stay empty']);
+    const locations = await open(path);
+    await locations.refresh();
+    expect(locations.of('8.8.8.8')).toBe(NO_LOCATION);
+    expect([locations.isFailing, locations.loadedAtMs, locations.builtAtMs]).toEqual([true, 0, 0]);
+    expect(logged()).toEqual(['no location database can be read, locations stay empty']);
     await writeFile(join(path, 'own.mmdb'), database(flat('DE')));
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('DE');
-    expect(places.isFailing).toBe(false);
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('DE');
+    expect(locations.isFailing).toBe(false);
   });
 
-  test('that has no places is refused when it is the only one', async () => {
+  test('without countries is rejected when it is the only one', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     await writeFile(path, database({ autonomous_system_number: 15169 }));
-    const places = await open(path);
-    expect(places.isFailing).toBe(true);
-    expect(lines.join('')).toContain('it knows no countries');
+    const locations = await open(path);
+    expect(locations.isFailing).toBe(true);
+    expect(lines.join('')).toContain('contains no countries');
   });
 
-  test('is not read again while it looks the same', async () => {
+  test('is not read again while size, time and inode stay the same', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     const bytes = database(flat('DE'));
     await writeFile(path, bytes);
     await utimes(path, 1, 1);
-    const places = await open(path);
+    const locations = await open(path);
     bytes.write('FR', bytes.indexOf('DE'));
     await writeFile(path, bytes);
     await utimes(path, 1, 1);
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('DE');
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('DE');
     await utimes(path, 2, 2);
-    await places.refresh();
-    expect(places.of('8.8.8.8').country).toBe('FR');
+    await locations.refresh();
+    expect(locations.of('8.8.8.8').country).toBe('FR');
   });
 
-  test('cut or changed anywhere is refused or answers, and never throws', () => {
+  test('cut or changed anywhere is rejected or still answers, and never throws', () => {
     const whole = database(nested('DE'));
     fc.assert(
       fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.boolean(), (at, value, cut) => {
         const bytes = cut ? whole.subarray(0, at) : Buffer.from(whole);
         if (!cut) bytes[at] = value;
-        const parsed = PlaceDatabase.parse(bytes);
+        const parsed = LocationDatabase.parse(bytes);
         if (parsed.kind === 'database') expect(Object.keys(parsed.database.of('8.8.8.8'))).toHaveLength(5);
         else expect(parsed.reason).not.toBe('');
         if (cut) expect(parsed.kind).not.toBe('database');
@@ -360,40 +360,40 @@ describe('a database of the owner', () => {
   });
 });
 
-test('a record that cannot be read is nowhere, and counted', async () => {
+test('a record that cannot be read gives no location and is counted', async () => {
   const path = join(await freshFolder(), 'own.mmdb');
   const networks: readonly (readonly [string, MmdbValue])[] = [
     ['1.1.1.0/24', flat('AU')],
     ['8.8.8.0/24', flat('US')],
   ];
   const bytes = mmdb({ networks, ipVersion: 4, type: 'Some-City', builtAtMs: BUILT_MS });
-  // An extended type of 0, which no record may have, in the place of the second record's map.
+  // Overwrites the second record's map with an extended type of 0, which no record may have.
   bytes.fill(0, bytes.lastIndexOf('country_code') - 2, bytes.lastIndexOf('country_code'));
   await writeFile(path, bytes);
-  const places = await open(path);
-  expect(places.of('1.1.1.1').country).toBe('AU');
-  expect(places.of('8.8.8.8')).toBe(NOWHERE);
-  expect(places.unreadable).toBe(1);
+  const locations = await open(path);
+  expect(locations.of('1.1.1.1').country).toBe('AU');
+  expect(locations.of('8.8.8.8')).toBe(NO_LOCATION);
+  expect(locations.unreadable).toBe(1);
   await truncate(path);
-  await places.refresh();
-  expect(places.unreadable).toBe(1);
+  await locations.refresh();
+  expect(locations.unreadable).toBe(1);
 });
 
-test('an address is forgotten by the second minute after its last request, and their number is bounded', async () => {
+test('an address is evicted by the second eviction after its last look-up, and their number is bounded', async () => {
   const path = join(await freshFolder(), 'own.mmdb');
   await writeFile(path, database(flat('DE')));
-  const places = await open(path);
-  places.of('8.8.8.8');
-  places.of('10.0.0.1');
-  places.forget();
-  expect(places.addresses).toBe(1);
-  places.of('8.8.8.8');
-  places.forget();
-  expect(places.of('8.8.8.8').country).toBe('DE');
-  places.forget();
-  places.forget();
-  expect(places.addresses).toBe(0);
+  const locations = await open(path);
+  locations.of('8.8.8.8');
+  locations.of('10.0.0.1');
+  locations.evict();
+  expect(locations.addresses).toBe(1);
+  locations.of('8.8.8.8');
+  locations.evict();
+  expect(locations.of('8.8.8.8').country).toBe('DE');
+  locations.evict();
+  locations.evict();
+  expect(locations.addresses).toBe(0);
   for (let index = 0; index < 120_000; index += 1)
-    places.of(`8.${index >> 16}.${(index >> 8) & 255}.${index & 255}`);
-  expect(places.addresses).toBeLessThanOrEqual(50_000);
+    locations.of(`8.${index >> 16}.${(index >> 8) & 255}.${index & 255}`);
+  expect(locations.addresses).toBeLessThanOrEqual(50_000);
 });
