@@ -87,7 +87,7 @@ test('a request without a subscriber and a message without a stream have no resp
 });
 
 test('a server that hangs is a timeout', async () => {
-  nats.pause();
+  await nats.pause();
   try {
     expect(await failureOf(() => bus.publish('small', Buffer.of(), 200))).toMatchObject({
       reason: 'timeout',

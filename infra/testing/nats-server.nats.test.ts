@@ -27,7 +27,7 @@ test('an acknowledged message survives SIGKILL of the server', async () => {
 test('a frozen server can be stopped', async () => {
   const server = await startNatsServer();
   const { pid } = server;
-  server.pause();
+  await server.pause();
   await server.stop();
   expect(() => process.kill(pid, 0)).toThrow();
 });

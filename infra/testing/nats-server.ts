@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsConfig } from '../launch/bus-config.mjs';
@@ -15,8 +15,8 @@ export interface NatsServer {
   readonly version: string;
   /** Sends SIGKILL; unwritten data is lost. Resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Freezes the process, like a long pause of its machine; `resume` continues it. */
-  pause(): void;
+  /** Freezes the process, like a long pause of its machine; resolves once it is frozen. `resume` continues it. */
+  pause(): Promise<void>;
   resume(): void;
   /** Restarts it on the same port and folder, stopping it first if it runs. Resolves when it answers. */
   restart(): Promise<void>;
@@ -25,6 +25,7 @@ export interface NatsServer {
 }
 
 const READY_MAX_MS = 30_000;
+const FREEZE_MAX_MS = 5_000;
 const FILE_BYTES_MAX = 64 * 1024 ** 3;
 
 /** Starts the same nats-server as `npm start`, with the same sync setting. */
@@ -46,7 +47,7 @@ export async function startNatsServer(
     },
     version: server.version,
     kill: () => end(child, 'SIGKILL'),
-    pause: () => void child.kill('SIGSTOP'),
+    pause: () => freeze(child),
     resume: () => void child.kill('SIGCONT'),
     restart: async () => {
       await end(child, 'SIGTERM');
@@ -91,4 +92,17 @@ async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<
 
 function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
+}
+
+/** A signal arrives some time after it was sent, thread by thread: until the last of them stops, the server answers. */
+async function freeze(child: ChildProcess): Promise<void> {
+  child.kill('SIGSTOP');
+  const deadlineMs = performance.now() + FREEZE_MAX_MS;
+  const threads = `/proc/${child.pid}/task`;
+  // The state stands behind the name, which is in brackets.
+  const isStopped = (thread: string) => /\) [Tt] /.test(readFileSync(join(threads, thread, 'stat'), 'utf8'));
+  while (!readdirSync(threads).every(isStopped)) {
+    if (performance.now() > deadlineMs) throw new Error('nats-server does not stop');
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }
