@@ -34,7 +34,7 @@ test('the demo sends traffic that is accepted, reports every second, and ends on
     demo.kill('SIGINT');
     const [code] = await once(demo, 'exit');
     expect(code).toBe(0);
-    expect(lines.at(-1)).toMatch(/ [1-9]\d* events\/s, \d+ visits under way, [1-9]\d* live visitors$/);
+    expect(lines.at(-1)).toMatch(/ [1-9]\d* events\/s, \d+ visits in progress, [1-9]\d* live visitors$/);
   } finally {
     await cluster.stop();
   }

@@ -1,8 +1,12 @@
-/** The viewer in our colors and the system fonts. `light-mode` and `dark-mode` follow the preference of the system. */
+/**
+ * The viewer in our colors and the system fonts. `light-mode` and `dark-mode` follow the preference of the system. The padding
+ * leaves room for the button that follows a heading, which would otherwise be wider than a phone.
+ */
 export const VIEWER_STYLE = `
 :root { color-scheme: light dark; --scalar-font: system-ui, sans-serif; --scalar-font-code: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; }
 body { margin: 0; }
 .t-doc__header header > span { min-width: 0; overflow: hidden; text-overflow: ellipsis; }
+.operation-title, .section-header { padding-right: 2rem; }
 noscript p { padding: 1rem; font: 1rem/1.55 system-ui, sans-serif; }
 .light-mode {
   --scalar-background-1: #ffffff; --scalar-background-2: #f3f5f7; --scalar-background-3: #e6eaee; --scalar-background-accent: #0a4fa31a;
