@@ -15,3 +15,17 @@ test('evicting a site leaves the answers of other sites alone', () => {
   expect(recent.begin('shop', 'id', 2, waiter)).toBe('first');
   expect(recent.begin('shop-2', 'id', 2, waiter)).toMatchObject(answer);
 });
+
+test('those that wait for the first event get its answer or its reject, and a reject frees the id', () => {
+  const recent = new RecentAnswers();
+  const reject = { reason: 'schema', status: 400, message: 'no' } as const;
+  for (const result of [reject, answer]) {
+    const results: unknown[] = [];
+    expect(recent.begin('shop', 'id', 0, waiter)).toBe('first');
+    for (let count = 0; count < 2; count += 1)
+      expect(recent.begin('shop', 'id', 0, { answered: (given) => results.push(given) })).toBe('waits');
+    recent.end('shop', 'id', 0, result);
+    expect(results).toEqual([result, result]);
+  }
+  expect(recent.begin('shop', 'id', 1, waiter)).toMatchObject(answer);
+});

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { deleteKeys } from '../../infra/cache-keys.ts';
+import type { Reject } from '../request/reject.ts';
 
 const KNOWN_MAX = 100_000;
 const KNOWN_MS = 86_400_000;
@@ -12,8 +13,8 @@ export interface TrackAnswer {
 
 /** Waits for the answer to the event that had the same id first. */
 export interface AnswerWaiter {
-  /** Called once; with undefined when the first event was not stored. */
-  answered(answer: TrackAnswer | undefined): void;
+  /** Called once, with the result of the first event: its answer, or why it was rejected. */
+  answered(result: TrackAnswer | Reject): void;
 }
 
 /**
@@ -52,14 +53,14 @@ export class RecentAnswers {
     deleteKeys(this.#answers, keyOf(siteId, ''));
   }
 
-  /** Ends an event for which `begin` returned `first`. Without an answer, the id is free again. */
-  end(siteId: string, eventId: string, nowMs: number, answer: TrackAnswer | undefined): void {
+  /** Ends an event for which `begin` returned `first`. After a reject the id is free again. */
+  end(siteId: string, eventId: string, nowMs: number, result: TrackAnswer | Reject): void {
     const key = keyOf(siteId, eventId);
     const waiters = this.#pending.get(key) ?? [];
     this.#pending.delete(key);
-    if (answer !== undefined)
-      this.#answers.set(key, { deviceId: answer.deviceId, sessionId: answer.sessionId, atMs: nowMs });
-    for (const waiter of waiters) waiter.answered(answer);
+    if (!('reason' in result))
+      this.#answers.set(key, { deviceId: result.deviceId, sessionId: result.sessionId, atMs: nowMs });
+    for (const waiter of waiters) waiter.answered(result);
   }
 }
 

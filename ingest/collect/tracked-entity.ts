@@ -75,13 +75,12 @@ export class TrackedEntity implements AnswerWaiter {
     }
     const result = await this.#store();
     this.#finish(result);
-    const answer = 'reason' in result ? undefined : result;
-    this.#deps.recentAnswers.end(this.#siteId, this.#updateId, this.#deps.clock.nowMs(), answer);
+    this.#deps.recentAnswers.end(this.#siteId, this.#updateId, this.#deps.clock.nowMs(), result);
   }
 
   /** The request that had this id first has ended. */
-  answered(answer: TrackAnswer | undefined): void {
-    this.#finish(answer ?? busy('bus-away'));
+  answered(result: TrackAnswer | Reject): void {
+    this.#finish(result);
   }
 
   #finish(result: TrackAnswer | Reject): void {

@@ -95,7 +95,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     this.#session = session;
     // Recorded before: answer as the first time and publish nothing.
     if (session.kind === 'repeat') {
-      this.#end(session, undefined);
+      this.#end(session);
       return;
     }
     const { partitions, eventPublisher } = this.#deps;
@@ -110,26 +110,24 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const session = this.#session;
     if (session === undefined) return;
     if (reject === undefined) {
-      this.#end(session, undefined);
+      this.#end(session);
       return;
     }
     this.#deps.sessions.evict(this.siteId, session);
-    this.#end(undefined, busy(reject));
+    this.#end(busy(reject));
   }
 
   /** The event that had this id first has ended. */
-  answered(answer: TrackAnswer | undefined): void {
+  answered(result: TrackAnswer | Reject): void {
     const { outcome } = this.#options;
-    if (answer === undefined) outcome.rejected(busy('bus-away'));
-    else outcome.stored(answer);
+    if ('reason' in result) outcome.rejected(result);
+    else outcome.stored(result);
   }
 
-  #end(answer: TrackAnswer | undefined, reject: Reject | undefined): void {
-    const { outcome } = this.#options;
-    if (answer !== undefined) outcome.stored(answer);
-    else if (reject !== undefined) outcome.rejected(reject);
+  #end(result: TrackAnswer | Reject): void {
+    this.answered(result);
     if (this.eventId !== '')
-      this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), answer);
+      this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), result);
   }
 
   /**

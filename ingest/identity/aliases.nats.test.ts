@@ -79,3 +79,14 @@ test('two nodes that store the same alias agree in the end', async () => {
   here.stop();
   there.stop();
 });
+
+test('many requests for one alias at once are all stored, and the last one counts on every node', async () => {
+  const nodes = await Promise.all([Aliases.open(bus, log), Aliases.open(bus, log)]);
+  const puts = Array.from({ length: 24 }, (_, index) =>
+    nodes[index % 2]?.put({ projectId: 'rush', alias: 'anon', profileId: `p${index % 12}` }),
+  );
+  expect(await Promise.all(puts)).toEqual(puts.map(() => 'stored'));
+  await until('agreement', () => nodes[0]?.resolve('rush', 'anon') === nodes[1]?.resolve('rush', 'anon'));
+  expect(nodes[0]?.resolve('rush', 'anon')).toMatch(/^p\d+$/);
+  for (const aliases of nodes) aliases.stop();
+});

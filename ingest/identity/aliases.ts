@@ -7,7 +7,7 @@ import { ALIASES_BUCKET, type Alias, decodeAlias, encodeAlias } from '../entity-
 /** Every collector has all of them in memory; above this, new ones are rejected. */
 const ALIASES_MAX = 1_000_000;
 const CHAIN_MAX = 32;
-const TRIES_MAX = 5;
+const TRIES_MAX = 20;
 
 /**
  * Which profiles are aliases of others: a mirror of the bucket `aliases`, so that an event gets its profile without
@@ -63,6 +63,11 @@ export class Aliases {
     if (this.#targets.size >= ALIASES_MAX && !this.#targets.has(key)) return 'full';
     for (let attempt = 1; ; attempt += 1) {
       const stored = await this.#bucket.get(key);
+      // Another request was first with the same alias: there is nothing left to write.
+      if (stored?.bytes !== undefined && decodeAlias(stored.bytes)?.profileId === profileId) {
+        this.#targets.set(key, profileId);
+        return 'stored';
+      }
       try {
         await this.#bucket.put(key, encodeAlias(alias), stored?.revision ?? 0);
         this.#targets.set(key, profileId);
