@@ -275,7 +275,7 @@ describe('reports', () => {
       { interval: 'hour' },
       { series: [{ name: '*', segment: 'property_sum', property: 'price' }] },
       { breakdowns: [{ name: 'country' }, { name: 'properties.plan' }] },
-      { formula: 'A / (B + 1.5) * 100' },
+      { formula: 'A / (A + 1.5) * 100' },
     ]);
   });
 
@@ -362,6 +362,56 @@ describe('reports', () => {
     [{ dashboardId: randomUUID() }, 'dashboardId'],
   ])('cannot be created with %j', async (body, field) => {
     expect(await rejected('POST', path, { ...plain, ...body })).toMatchObject(naming(field));
+  });
+
+  const breakdown = { breakdowns: [{ name: 'country' }] };
+  const long = { name: 'path', operator: 'is', value: ['x'.repeat(4_096)] };
+  test.each([
+    ['a property that is no number', series({ segment: 'property_sum', property: 'country' })],
+    ['a breakdown by a profile', { breakdowns: [{ name: 'profile.email' }] }],
+    ['a breakdown twice', { breakdowns: [{ name: 'country' }, { name: 'country' }] }],
+    ['a formula over more series than there are', { formula: 'A / B' }],
+    ['a filter by no number', series({ filters: [{ name: 'revenue', operator: 'gt', value: ['x'] }] })],
+    ['series of more than 64 KiB', series({ filters: Array.from({ length: 17 }, () => long) })],
+    ['an unknown segment', series({ segment: 'mean' })],
+    ['too many buckets', { range: '12m', interval: 'minute' }],
+    ['a range without its end', { startDate: '2026-01-01' }],
+    ['contradicting dates', { range: '7d', startDate: '2026-01-01', endDate: '2026-01-02' }],
+  ])('are rejected with %s, at the field that a chart names', async (_name, definition) => {
+    const { id } = await make({});
+    const chart = new URLSearchParams({ projectId: 'site' });
+    for (const [name, value] of Object.entries({ series: plain.series, ...definition }))
+      chart.set(name, typeof value === 'string' ? value : JSON.stringify(value));
+    const asked = await service.ask(root, 'GET', `/export/charts?${chart}`);
+    expect(asked.status).toBe(400);
+    const created = await rejected('POST', path, { ...plain, ...definition });
+    expect(created).toEqual(asked.json);
+    expect(await rejected('PATCH', `${path}/${id}`, definition)).toEqual(asked.json);
+    const { data } = await service.read(reportAnswer, root, 'GET', `${path}/${id}`);
+    expect(data).toMatchObject({ range: '30d', interval: 'day', series: [{ name: 'screen_view' }] });
+  });
+
+  test('are rejected if a chart of them has too many figures', async () => {
+    const definition = {
+      series: Array.from({ length: 26 }, () => ({ name: '*' })),
+      ...breakdown,
+      range: 'yesterday',
+      interval: 'minute',
+    };
+    expect(await rejected('POST', path, { ...plain, ...definition })).toMatchObject(naming('interval'));
+    const { id } = await make({ ...definition, interval: 'hour' });
+    expect(await rejected('PATCH', `${path}/${id}`, { interval: 'minute' })).toMatchObject(
+      naming('interval'),
+    );
+  });
+
+  test('are checked as a whole when a part of them changes', async () => {
+    const two = { series: [{ name: 'a' }, { name: 'b' }], formula: 'A / B' };
+    const { id } = await make(two);
+    const one = { series: [{ name: 'a' }] };
+    expect(await rejected('PATCH', `${path}/${id}`, one)).toMatchObject(naming('formula'));
+    expect(await change(id, { ...one, formula: null })).toMatchObject({ series: [{ name: 'a' }] });
+    expect(await rejected('PATCH', `${path}/${id}`, { formula: 'A / B' })).toMatchObject(naming('formula'));
   });
 
   test('are limited to 200 per dashboard', async () => {
