@@ -188,6 +188,30 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
 });
 
+test.each(Object.entries(CASES))('%s rejects an unknown parameter', async (endpoint, known) => {
+  const { ids: own } = await makeSiteWithAll(service, root, 'Strict');
+  const query = known.query?.(own) ?? '';
+  const surprised = { ...known, query: () => `${query}${query === '' ? '?' : '&'}surprise=1` };
+  const { answers, bus } = await observed(async () => [await sendTo(endpoint, surprised, root, own)]);
+  expect(answers.map(({ json }) => json)).toEqual([
+    expect.objectContaining({ status: 400, message: expect.stringMatching(/^surprise: /) }),
+  ]);
+  expect(bus).toBe(0);
+  await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
+});
+
+test.each(
+  Object.keys(CASES).filter((endpoint) => /^post .*:integrationId\/(?:test|pause|resume)$/.test(endpoint)),
+)('%s rejects a body with a field', async (endpoint) => {
+  const { ids: own } = await makeSiteWithAll(service, root, 'Bodies');
+  const statusWith = async (body: unknown) =>
+    (await sendTo(endpoint, { body: () => body }, root, own)).status;
+  expect(await statusWith({ paused: true })).toBe(400);
+  expect(await statusWith([])).toBe(400);
+  expect(await statusWith({})).toBe(200);
+  await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
+});
+
 test('no response contained a hash, and each secret was in exactly one', () => {
   const secrets: string[] = [];
   for (const text of service.answers) {

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
 import { projectCreated } from './project-api.ts';
-import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  type Sent,
+  startManageService,
+} from './testing/manage-service.ts';
 
 const ALL = '/manage/clients';
 const SITES = '/manage/projects';
@@ -139,6 +144,46 @@ test('a deleted client is unknown on every server', async () => {
   ] as const) {
     expect((await service.ask(root, method, path, sent)).status).toBe(404);
   }
+});
+
+test.each([
+  ['a field', { body: { secret: 'mine' } }, 400, 'secret: '],
+  ['an array', { body: [] }, 400, 'body: '],
+  ['null', { body: 'null' }, 400, 'body: '],
+  ['no JSON', { body: 'now' }, 400, 'body: '],
+  [
+    'a form',
+    { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    415,
+    'content-type: ',
+  ],
+  ['a parameter', { query: '?secret=mine' }, 400, 'secret: '],
+])(
+  'a rotation with %s is rejected and changes nothing',
+  async (_name, { query = '', ...sent }: Rotation, status, message) => {
+    const { data } = await make({ name: 'Strict', type: 'root' });
+    const { etag } = await service.ask(root, 'GET', one(data.id));
+    const rejected = await service.ask(root, 'POST', `${one(data.id)}/rotate${query}`, sent);
+    expect(rejected.json).toMatchObject({ status, message: expect.stringMatching(`^${message}`) });
+    expect((await service.ask(root, 'GET', one(data.id))).etag).toBe(etag);
+    expect(await statusOf(data)).toBe(200);
+  },
+);
+
+interface Rotation extends Sent {
+  readonly query?: string;
+}
+
+test.each([
+  ['no body', {}],
+  ['an empty object', { body: {} }],
+  ['an empty text', { body: '' }],
+])('a rotation with %s gives a new secret', async (_name, sent: Sent) => {
+  const { data } = await make({ name: 'Rotated', type: 'root' });
+  const path = `${one(data.id)}/rotate`;
+  const { data: rotated } = await service.read(clientWithSecret, root, 'POST', path, sent);
+  expect(await statusOf(data)).toBe(401);
+  expect(await statusOf(rotated)).toBe(200);
 });
 
 test('the write client of a new site belongs to the team and can be deleted', async () => {

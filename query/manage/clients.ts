@@ -13,7 +13,7 @@ import {
   shownClient,
 } from './client-api.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
-import { noParameters } from './parameters.ts';
+import { noFields, noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
 import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
 import { tagged } from './records.ts';
@@ -93,11 +93,12 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Rotate a client secret',
         description:
-          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds.',
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds. The body is empty, or an object without fields.',
         answer: clientWithSecret,
       },
       schema: noParameters,
-      body: undefined,
+      body: noFields,
+      isBodyOptional: true,
       answer: async (call) => {
         entryOf(kind, call); // Check access before the hash, which is expensive.
         const secret = createSecret();

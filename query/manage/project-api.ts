@@ -105,7 +105,7 @@ export const projectChange = z.strictObject({
 export type ProjectChange = z.output<typeof projectChange>;
 
 /** `DELETE /manage/projects/{projectId}` */
-export const projectDeletion = z.object({
+export const projectDeletion = z.strictObject({
   now: flag,
 });
 

@@ -13,7 +13,7 @@ export const TAGS = {
     'Query the analytics of a site. Every event acknowledged at least 0.5 seconds before the request counts exactly once.',
   Export: 'Export raw events, and compute charts from them.',
   Manage:
-    'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body returns 400.',
+    'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body and an unknown parameter return 400.',
   Operations: 'Health checks, metrics and this documentation.',
 } as const;
 export type Tag = keyof typeof TAGS;
@@ -68,6 +68,8 @@ export const IF_NONE_MATCH: RequestHeader = {
 
 /** A request body. */
 export interface OperationBody {
+  /** Whether the body may be left out. */
+  readonly isOptional?: boolean;
   readonly schema: z.ZodType;
   /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
@@ -120,6 +122,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
       body === undefined
         ? undefined
         : {
+            ...(endpoint.isBodyOptional ? { isOptional: true } : {}),
             schema: body,
             shown: shown(jsonSchemaOf(body, 'input')),
             examples: example?.body === undefined ? {} : { example: example.body },

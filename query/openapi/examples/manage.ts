@@ -147,6 +147,7 @@ export const MANAGE_EXAMPLES: Examples = {
   'delete /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
   'post /manage/clients/:clientId/rotate': {
     path: ofClient,
+    body: {},
     answer: { data: { ...client, secret: SECRET } },
   },
   'get /manage/references': { query: { projectId: 'shop' }, answer: { data: [reference] } },
