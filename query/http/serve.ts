@@ -7,7 +7,7 @@ import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { firstProblem, readParameters } from './parameters.ts';
 
-const BODY_MAX_BYTES = 65_536;
+export const BODY_MAX_BYTES = 65_536;
 
 /** An endpoint with any types of parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {

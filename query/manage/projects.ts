@@ -5,6 +5,8 @@ import { newClient } from './clients.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
 import { noParameters } from './parameters.ts';
 import {
+  CHANGE_MAX_BYTES,
+  CREATION_MAX_BYTES,
   type ProjectChange,
   type ProjectCreation,
   projectAnswer,
@@ -55,6 +57,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       },
       schema: noParameters,
       body: projectCreation,
+      bodyMaxBytes: CREATION_MAX_BYTES,
       answer: async ({ client, body }) => {
         const site = await newSite(deps, client.teamId, body);
         const { entry, secret } = await newClient(deps, client.teamId, {
@@ -94,6 +97,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       },
       schema: noParameters,
       body: projectChange,
+      bodyMaxBytes: CHANGE_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body, ifMatch }) => {
         const { id } = ownSite(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {

@@ -4,6 +4,8 @@ import { z } from 'zod';
 
 export const ROWS_MAX = 10_000;
 export const ROWS_BODY_MAX_BYTES = 8_388_608;
+/** The largest connection has a private key of which every character is escaped. */
+export const CONNECTION_MAX_BYTES = 131_072;
 
 const ADDRESS_MAX = 2_048;
 const ACCOUNT_MAX = 320;

@@ -8,6 +8,7 @@ import { tagged } from '../records.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import {
   type Authentication,
+  CONNECTION_MAX_BYTES,
   type Connection,
   type ConnectionShown,
   connectionAnswer,
@@ -58,6 +59,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
         answer: connectionAnswer,
       },
       body: connectionChange,
+      bodyMaxBytes: CONNECTION_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body: { siteUrl, auth }, ifMatch }) => {
         const site = ownSite(deps, client, projectId);
         const entry = await putConnection(deps, ifMatch, {
