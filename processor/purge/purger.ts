@@ -192,9 +192,10 @@ export class Purger {
     const stored = await this.#options.control.get(key);
     if (stored?.bytes === undefined) return false;
     const record: unknown = JSON.parse(Buffer.from(stored.bytes).toString('utf8'));
-    return (
-      typeof record === 'object' && record !== null && 'projectId' in record && record.projectId === siteId
-    );
+    if (typeof record !== 'object' || record === null || !('projectId' in record)) return false;
+    // A root client belongs to the team, even if its record names a site.
+    const isRoot = key.startsWith('client.') && 'type' in record && record.type === 'root';
+    return record.projectId === siteId && !isRoot;
   }
 
   /** Changes the deletion of a site; undefined when the site is no longer being deleted. */

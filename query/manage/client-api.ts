@@ -44,6 +44,6 @@ export const clientsAnswer = z.object({ data: z.array(clientShown) });
 /** With the secret, which is returned only once. */
 export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
 
-export function shownClient({ secretHash: _, ...client }: Client): ClientShown {
+export function shownClient({ secretHash: _, storedId: _stored, ...client }: Client): ClientShown {
   return client;
 }

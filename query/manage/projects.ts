@@ -63,7 +63,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
         const { entry, secret } = await newClient(deps, client.teamId, {
           name: `${site.value.name} write client`.slice(0, 100),
           type: 'write',
-          projectId: site.value.id,
+          site: site.value,
         });
         const first = { id: entry.value.id, type: entry.value.type, secret };
         return tagged(site, { data: { ...projectOf(site.value), client: first } });

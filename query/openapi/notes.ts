@@ -38,7 +38,7 @@ const NOTES: Readonly<Record<string, string>> = {
     '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event. A response has at most 500,000 figures.',
   ].join('\n\n'),
   '/manage/projects': 'Returns the sites of the team, newest first. Deleted sites are not listed.',
-  '/manage/clients': `Returns the clients of the team, or of one site, newest first. ${NO_SECRETS}`,
+  '/manage/clients': `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
   '/manage/clients/:clientId': NO_SECRETS,
   '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',
   '/manage/references':

@@ -186,6 +186,39 @@ test('site list shows the progress of deletions', async () => {
   expect(all[0]).toMatchObject({ id: 'elsewhere', deletion: null });
 });
 
+test('clients of a deleted site are marked, and those of a purged one are gone', async () => {
+  const deletion = { requestedAt: AT, purgeAt: '2026-01-02T00:00:00.000Z' };
+  const ids: string[] = [];
+  for (const status of ['waiting', 'purged'] as const) {
+    const site = `clients-of-${status}`;
+    await makeSite(site, 'team');
+    const made = await output('client', 'create', '--team', 'team', '--type', 'read', '--site', site);
+    ids.push(made.id);
+    const stored = await bucket.get(siteKeyOf(site));
+    const record = JSON.parse(Buffer.from(stored?.bytes ?? '').toString('utf8'));
+    await bucket.put(
+      siteKeyOf(site),
+      encodeRecord({ ...record, deletion: { ...deletion, status } }),
+      stored?.revision ?? 0,
+    );
+  }
+  const [waiting, purged] = ids;
+  const listed = (await output('client', 'list')).map(({ id }: { id: string }) => id);
+  expect(listed).toContain(waiting);
+  expect(listed).not.toContain(purged);
+  const { stdout } = await admin('client', 'list');
+  expect(stdout).toContain('clients-of-waiting (deleted)');
+  expect((await admin('client', 'rotate', purged ?? '')).code).toBe(1);
+  expect((await admin('client', 'delete', waiting ?? '')).code).toBe(0);
+  // The other tests count sites and clients.
+  for (const key of [
+    clientKeyOf(purged ?? ''),
+    siteKeyOf('clients-of-waiting'),
+    siteKeyOf('clients-of-purged'),
+  ])
+    await bucket.remove(key);
+});
+
 test.each([
   [1, ['client', 'create', '--team', 'none', '--type', 'root'], 'unknown team "none"'],
   [

@@ -11,7 +11,9 @@ import { type CommandOutput, counted, table } from './table.ts';
 /** `team list` */
 export function listTeams({ accounts }: ManageDeps): CommandOutput {
   const sites = [...accounts.sites.entries()].map(({ value }) => value);
-  const clients = [...accounts.clients.entries()].map(({ value }) => value);
+  const clients = [...accounts.clients.entries()]
+    .map(({ value }) => value)
+    .filter((client) => !accounts.isLeftOver(client));
   const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
     ...team,
     sites: sites.filter(({ teamId, deletion }) => teamId === team.id && deletion === null).length,
@@ -40,7 +42,7 @@ export async function createTeam(deps: ManageDeps, { value }: CommandLine): Prom
   const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
     type: 'root',
-    projectId: null,
+    site: undefined,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
   return {
