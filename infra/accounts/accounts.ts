@@ -54,8 +54,9 @@ export const SITE_TYPES = ['website', 'app', 'backend'] as const;
 const deletionSchema = z.object({
   status: z.enum(['waiting', 'purging', 'purged']),
   requestedAt: instant,
-  /** When the purge may begin. */
+  /** When the purge may begin. Until it begins the site can be restored, unless the deletion is final. */
   purgeAt: instant,
+  isFinal: z.boolean().optional(),
   startedAt: instant.nullable().default(null),
   finishedAt: instant.nullable().default(null),
   /** The present step of the purge, for people to read; empty between steps. */

@@ -298,21 +298,6 @@ test('a deleted site leaves nothing but its deletion record, and its neighbour l
   expect(after).toEqual(before);
 });
 
-test('a purge removes the clients of its site, and no root client, which belongs to the team', async () => {
-  const projectId = 'of-clients';
-  const clients = (['read', 'write', 'root'] as const).map((type) => ({ type, id: randomUUID() }));
-  const at = new Date(NOW_MS).toISOString();
-  for (const { type, id } of clients) {
-    const client = { id, name: type, type, projectId, teamId: 'team', secretHash: 'none' };
-    await control.put(clientKeyOf(id), encodeJson({ ...client, createdAt: at, updatedAt: at }), 0);
-  }
-  await putSite({ id: projectId, deletion: deleted() });
-  await startPurger();
-  await purged(projectId);
-  const left = await Promise.all(clients.map(({ id }) => control.get(clientKeyOf(id))));
-  expect(left.map((stored) => stored?.bytes !== undefined)).toEqual([false, false, true]);
-});
-
 test.each([2, 17, 45, 90])('a purge interrupted at call %i is finished by the next one', async (call) => {
   const projectId = `cut-${call}`;
   await putSite({ id: projectId });

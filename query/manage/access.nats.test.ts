@@ -28,6 +28,8 @@ interface Case {
   readonly needsStore?: boolean;
   /** The endpoint changes nothing on the bus, although its method is not GET. */
   readonly writesNothing?: boolean;
+  /** The endpoint answers for a deleted site only. */
+  readonly isOfDeleted?: boolean;
 }
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
@@ -45,6 +47,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'get /manage/projects/:projectId': {},
   'patch /manage/projects/:projectId': named,
   'delete /manage/projects/:projectId': {},
+  'post /manage/projects/:projectId/restore': { isOfDeleted: true },
   'get /manage/clients': bySite,
   'post /manage/clients': {
     body: ({ projectId }) => ({ name: 'New', type: 'read', projectId }),
@@ -181,6 +184,7 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   }
   expect(await stored(foreign)).toEqual(before);
 
+  if (known.isOfDeleted) await service.ask(root, 'DELETE', `/manage/projects/${own.projectId}`);
   const { answers, bus } = await observed(async () => [await send(root, own)]);
   expect(answers.map(({ status }) => status)).toEqual([known.needsStore ? 503 : 200]);
   expect(bus > 0).toBe(!known.needsStore && !known.writesNothing && !endpoint.startsWith('get '));

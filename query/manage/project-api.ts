@@ -3,6 +3,7 @@ import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 import { flag } from '../api.ts';
+import { shownDeletion } from './site-deletion.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/projects`. */
 
@@ -130,6 +131,11 @@ export const projectChange = z.strictObject({
 });
 export type ProjectChange = z.output<typeof projectChange>;
 
+/** `GET /manage/projects` */
+export const projectsQuery = z.strictObject({
+  deleted: flag,
+});
+
 /** `DELETE /manage/projects/{projectId}` */
 export const projectDeletion = z.strictObject({
   now: flag,
@@ -167,6 +173,8 @@ export const projectShown = z.object({
       status: z.enum(['waiting', 'purging', 'purged']),
       requestedAt: instant,
       purgeAt: instant,
+      restorable: z.boolean(),
+      remainingSeconds: z.number().int(),
       startedAt: instant.nullable(),
       finishedAt: instant.nullable(),
       step: z.string(),
@@ -178,6 +186,14 @@ export type ProjectShown = z.output<typeof projectShown>;
 
 export const projectAnswer = z.object({ data: projectShown });
 export const projectsAnswer = z.object({ data: z.array(projectShown) });
+/** The site, and the deletion that was undone. */
+const undoneDeletion = z.object({
+  requestedAt: instant,
+  purgeAt: instant,
+  remainingSeconds: z.number().int(),
+});
+export type UndoneDeletion = z.output<typeof undoneDeletion>;
+export const projectRestored = z.object({ data: projectShown.extend({ restored: undoneDeletion }) });
 /** The new site with its first client, whose secret is returned only once. */
 export const projectCreated = z.object({
   data: projectShown.extend({
@@ -185,9 +201,17 @@ export const projectCreated = z.object({
   }),
 });
 
-export function projectOf({ storedId, tracking: settings, ...site }: Site): ProjectShown {
-  const isFed = site.feed && site.deletion === null;
-  return { ...site, ...settings, feedSubject: isFed ? feedSubjectOf(storedId, '>') : null };
+export function projectOf(
+  { storedId, tracking: settings, deletion, ...site }: Site,
+  nowMs: number,
+): ProjectShown {
+  const isFed = site.feed && deletion === null;
+  return {
+    ...site,
+    ...settings,
+    feedSubject: isFed ? feedSubjectOf(storedId, '>') : null,
+    deletion: deletion === null ? null : shownDeletion(deletion, nowMs),
+  };
 }
 
 function isTimezone(name: string): boolean {

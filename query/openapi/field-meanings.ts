@@ -35,7 +35,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   profileDigest:
     'Identifies the erased profile without naming it: the SHA-256 of the receipt id, a line break and the profile id.',
   requestedAt: 'Time of the request, in UTC.',
-  purgeAt: 'Earliest time of the purge, in UTC.',
+  purgeAt: 'Earliest time of the purge, in UTC. The site can be restored until the purge begins.',
+  restorable:
+    'Whether the deletion can be undone: true until the purge begins, false after a deletion with `now=true`.',
+  remainingSeconds:
+    'Whole seconds until `purgeAt`, in which the deletion can be undone for certain. 0 if it cannot be undone, or once `purgeAt` has passed.',
+  restored: 'The deletion that was undone, with the seconds that were left.',
   startedAt: 'Time at which the purge started, in UTC. Null before.',
   finishedAt: 'Time of completion, in UTC. Null before.',
   step: 'The current step of the purge. Empty when no step is running.',

@@ -37,7 +37,6 @@ const NOTES: Readonly<Record<string, string>> = {
     "`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units of each event's own currency; filter by `currency` if there are several.",
     '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event. A response has at most 500,000 figures.',
   ].join('\n\n'),
-  '/manage/projects': 'Returns the sites of the team, newest first. Deleted sites are not listed.',
   '/manage/clients': `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
   '/manage/clients/:clientId': NO_SECRETS,
   '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',

@@ -50,7 +50,7 @@ export interface OperationAnswer {
   readonly example: unknown;
 }
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 412 | 413 | 415 | 429 | 500 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 412 | 413 | 415 | 429 | 500 | 503;
 
 /** The response to a request whose `If-None-Match` names the current `ETag`. */
 export const UNCHANGED: OperationAnswer = {
@@ -159,7 +159,7 @@ const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'repor
 
 /** Whether the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
-  const last = /:(\w+)(?:\/(?:rotate|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
+  const last = /:(\w+)(?:\/(?:rotate|restore|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
@@ -187,6 +187,7 @@ function errorsOf(endpoint: AnyEndpoint, isChange: boolean): ErrorStatus[] {
     401,
     403,
     ...(namesSomething ? ([404] as const) : []),
+    ...(endpoint.kind === 'manage-project-restore' ? ([409] as const) : []),
     ...(isChange ? ([412] as const) : []),
     ...(endpoint.body === undefined ? [] : ([413, 415] as const)),
     429,

@@ -79,7 +79,7 @@ function largestNumber(schema: z.ZodType, at: string): number {
     -Number.MAX_SAFE_INTEGER,
     4_294_967_295,
     36_500,
-    9_999.123456789012,
+    9_999.123456789011,
     0.1234567890123456,
     1,
   ];

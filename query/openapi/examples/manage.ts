@@ -45,6 +45,8 @@ const deleted = {
     status: 'waiting',
     requestedAt: AT,
     purgeAt: '2026-01-06T09:00:00.000Z',
+    restorable: true,
+    remainingSeconds: 86_400,
     startedAt: null,
     finishedAt: null,
     step: '',
@@ -133,6 +135,17 @@ export const MANAGE_EXAMPLES: Examples = {
     answer: { data: { ...project, outgoingLinks: true } },
   },
   'delete /manage/projects/:projectId': { path: inShop, answer: { data: deleted } },
+  'post /manage/projects/:projectId/restore': {
+    path: inShop,
+    body: {},
+    answer: {
+      data: {
+        ...project,
+        updatedAt: '2026-01-05T21:30:00.000Z',
+        restored: { requestedAt: AT, purgeAt: '2026-01-06T09:00:00.000Z', remainingSeconds: 41_400 },
+      },
+    },
+  },
   'get /manage/clients': { query: { projectId: 'shop' }, answer: { data: [client] } },
   'post /manage/clients': {
     body: { name: 'Shop server', type: 'write', projectId: 'shop' },
