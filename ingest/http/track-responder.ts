@@ -1,6 +1,8 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
-import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';

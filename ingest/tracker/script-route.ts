@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
+import type { HttpServer } from '../../infra/http/http.ts';
 import { addStaticAsset } from '../../infra/http/static-asset.ts';
 import { projectRoot } from '../../infra/root.ts';
 
