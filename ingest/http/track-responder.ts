@@ -78,7 +78,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   identified({ kind, deviceId, sessionId }: FoundSession, earlier: boolean): void {
     const current = earlier ? 'previous-day session' : 'current session';
     const message = kind === 'known' || kind === 'open' ? current : 'new session';
-    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
+    // A cache would give one visitor's device to another.
+    const headers: HeaderList = [...this.#headers, ['cache-control', 'no-store']];
+    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), headers);
   }
 
   rejected(reject: Reject): void {

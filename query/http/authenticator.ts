@@ -13,7 +13,8 @@ import type { Directory } from './access.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
 const RETRY_SOON: HeaderList = [['Retry-After', '1']];
-const NO_HEADERS: HeaderList = [];
+/** What a client may see is not for a cache, which knows neither clients nor secrets. */
+const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
 export interface AuthenticatorDeps {
   readonly directory: Directory;
@@ -52,14 +53,14 @@ export class Authenticator {
     reply: Reply,
     answer: (client: Client) => Promise<EndpointAnswer>,
   ): Promise<void> {
-    let headers: HeaderList = NO_HEADERS;
+    let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
       const allowance =
         authentication.kind === 'client'
           ? this.#deps.limiters[area].take(authentication.client.id)
           : authentication.failures;
-      if (allowance !== undefined) headers = limitHeaders(allowance);
+      if (allowance !== undefined) headers = [...NO_STORE, ...limitHeaders(allowance)];
       if (allowance?.allowed === false)
         throw new RejectError('limited', 'too many requests; retry after the time in Retry-After');
       if (authentication.kind !== 'client')
