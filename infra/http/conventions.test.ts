@@ -81,7 +81,7 @@ async function* failing(): AsyncGenerator<Uint8Array> {
   throw new Error('the source is away');
 }
 
-interface Answer {
+interface ServerAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -92,7 +92,7 @@ function ask(
   path: string,
   headers: Readonly<Record<string, string>> = {},
   sent = '',
-): Promise<Answer> {
+): Promise<ServerAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ host: '127.0.0.1', port, method, path, agent, headers }, (incoming) => {
       const parts: Buffer[] = [];
@@ -145,10 +145,10 @@ test('HEAD of a path without GET is 405 and names what is allowed', async () => 
   expect((await ask('OPTIONS', '/short')).headers.allow).toBe('GET, HEAD, OPTIONS');
 });
 
-test.each<[string, number, () => Promise<Answer>]>([
+test.each<[string, number, () => Promise<ServerAnswer>]>([
   ...EVERY_GET.map(
     ([path, status]) =>
-      [`GET ${path}`, status, () => ask('GET', path)] as [string, number, () => Promise<Answer>],
+      [`GET ${path}`, status, () => ask('GET', path)] as [string, number, () => Promise<ServerAnswer>],
   ),
   ['another method', 405, () => ask('DELETE', '/short')],
   ['a preflight', 204, () => ask('OPTIONS', '/taken')],
@@ -232,7 +232,7 @@ describe('compression', () => {
   });
 });
 
-function decoded({ headers, body }: Answer): string {
+function decoded({ headers, body }: ServerAnswer): string {
   switch (headers['content-encoding']) {
     case 'br':
       return brotliDecompressSync(body).toString();

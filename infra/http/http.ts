@@ -35,6 +35,14 @@ export interface Route<Head> {
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
+/** Something to open in a browser, as the page at `/` lists it. */
+export interface Announcement {
+  readonly path: string;
+  readonly title: string;
+  /** One sentence. */
+  readonly about: string;
+}
+
 const EMPTY_BODY = new Uint8Array(0);
 const PATH_SHOWN_MAX = 200;
 /** The longest path, query and headers, together. Longer ones are answered 431. */
@@ -50,6 +58,7 @@ export const HEAD_MAX_BYTES = 65_536;
 export class HttpServer {
   readonly #app = uws.App();
   readonly #methodsByPattern = new Map<string, { methods: string[]; cors: HeaderList | undefined }>();
+  readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
   #socket: ListenSocket | undefined;
   #inFlight = 0;
@@ -71,6 +80,16 @@ export class HttpServer {
     return [...this.#methodsByPattern].flatMap(([pattern, { methods }]) =>
       methods.map((method) => ({ method, pattern })),
     );
+  }
+
+  /** Lists a path on the page at `/`, see `start-page.ts`. */
+  announce(announcement: Announcement): void {
+    this.#announced.push(announcement);
+  }
+
+  /** What was announced, in that order. */
+  get announced(): readonly Announcement[] {
+    return this.#announced;
   }
 
   route<Head>(route: Route<Head>): void {

@@ -92,13 +92,17 @@ async function storeRoot(): Promise<Record<string, string>> {
   return { 'service-client-id': id, 'service-client-secret': secret };
 }
 
-interface Answer {
+interface ServiceAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 
-function ask(method: string, path: string, headers: Record<string, string> = credentials): Promise<Answer> {
+function ask(
+  method: string,
+  path: string,
+  headers: Record<string, string> = credentials,
+): Promise<ServiceAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(baseUrl + path, { method, headers }, (incoming) => {
       let text = '';
@@ -146,7 +150,7 @@ test('HEAD answers as GET does, for every GET of the description', { timeout: 12
   const wrong = await Promise.all(
     described.map(async ({ path }) => {
       const [got, head] = [await ask('GET', path), await ask('HEAD', path)];
-      const headersOf = ({ headers }: Answer) =>
+      const headersOf = ({ headers }: ServiceAnswer) =>
         Object.entries(headers)
           // The metrics count the requests themselves.
           .filter(([name]) => !CHANGING.includes(name) && (name !== 'content-length' || path !== '/metrics'))

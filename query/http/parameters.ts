@@ -12,7 +12,7 @@ const NAME_SHOWN_MAX = 100;
 const NO_FOREIGN: ForeignParameters = {};
 
 /** One value, a list of texts, or a list of JSON values. */
-type ParameterKind = 'one' | 'texts' | 'json';
+export type ParameterKind = 'one' | 'texts' | 'json';
 type Kinds = ReadonlyMap<string, ParameterKind>;
 
 /**
