@@ -84,7 +84,7 @@ export const exportSelection = z.object({
     .union([z.string(), z.array(z.string())])
     .default([])
     .transform((names) => (typeof names === 'string' ? [names] : names))
-    .describe('Only events of this name; repeat it for several names.'),
+    .describe('Only events of these names.'),
   start: z
     .string()
     .optional()
