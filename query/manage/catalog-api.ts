@@ -62,7 +62,7 @@ export const referenceCreation = z.strictObject({
 export const referenceChange = z.strictObject(referenceFields).partial();
 
 /** `GET /manage/references` */
-export const referencesQuery = z.strictObject({ projectId: z.string().optional() });
+export const referencesQuery = z.object({ projectId: z.string().optional() });
 
 /** A collection of reports of a site. */
 export const dashboardShown = z.object({ ...ofSite, name: z.string() });

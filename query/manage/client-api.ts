@@ -25,7 +25,7 @@ export const clientCreation = z
 export const clientChange = z.strictObject({ name: nameField.optional() });
 
 /** `GET /manage/clients` */
-export const clientsQuery = z.strictObject({ projectId: z.string().optional() });
+export const clientsQuery = z.object({ projectId: z.string().optional() });
 
 /** A client as it is returned: without its secret hash. */
 export const clientShown = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-/** The query of endpoints without parameters. */
-export const noParameters = z.strictObject({});
+/** For endpoints without parameters. */
+export const noParameters = z.object({});
 
 /** The body of requests that need none: empty, or an object without fields. */
 export const noFields = z.strictObject({});

@@ -132,12 +132,12 @@ export const projectChange = z.strictObject({
 export type ProjectChange = z.output<typeof projectChange>;
 
 /** `GET /manage/projects` */
-export const projectsQuery = z.strictObject({
+export const projectsQuery = z.object({
   deleted: flag,
 });
 
 /** `DELETE /manage/projects/{projectId}` */
-export const projectDeletion = z.strictObject({
+export const projectDeletion = z.object({
   now: flag,
 });
 

@@ -116,7 +116,7 @@ export const backfillRequest = z
   });
 
 /** `GET /manage/integrations` */
-export const integrationsQuery = z.strictObject({ projectId: z.string().optional() });
+export const integrationsQuery = z.object({ projectId: z.string().optional() });
 
 const BACKFILL_STATES = ['waiting', 'running', 'done'] as const;
 
