@@ -1,4 +1,5 @@
 import { readConfig } from '../../infra/config.ts';
+import { exitWithParent } from '../../infra/process/parent-watch.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { type ModelStep, type ModelVisit, VisitorModel } from '../../ingest/testing/visitors.ts';
 import { Questions } from '../cluster/answers.ts';
@@ -80,6 +81,7 @@ class Demo {
 }
 
 async function main(args: readonly string[]): Promise<void> {
+  exitWithParent();
   const options = readOptions(args, { values: ['--rate', '--url', '--site', '--seed'], flags: ['--help'] });
   if (options.flags.has('--help')) return void process.stdout.write(USAGE);
   if (options.rest.length > 0) throw new UsageError(USAGE);
