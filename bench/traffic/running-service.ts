@@ -22,6 +22,10 @@ export function startedCredentials(dataDir: string): Credentials {
 
 /** Rejects with a StoppedServiceError when no footfall answers at this address. */
 export async function requireService(url: string): Promise<void> {
+  if (!url.startsWith('http:'))
+    throw new StoppedServiceError(
+      `${url} is not an address of footfall itself, which speaks plain HTTP. Name that one with --url, such as --url http://127.0.0.1:3000.`,
+    );
   const problem = await probe(url);
   if (problem === '') return;
   throw new StoppedServiceError(

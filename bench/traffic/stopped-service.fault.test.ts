@@ -94,6 +94,15 @@ describe.each(['demo', 'replay'])('%s', (name) => {
     expect(output).toContain(`footfall does not answer at ${url}: another program does (404).`);
   });
 
+  test('asks for the local address where the known one is that of a proxy with TLS', async () => {
+    writeCredentials('https://stats.example');
+    const { code, output } = await run();
+    expect(code).toBe(1);
+    expect(output).toBe(
+      'https://stats.example is not an address of footfall itself, which speaks plain HTTP. Name that one with --url, such as --url http://127.0.0.1:3000.\n',
+    );
+  });
+
   test('says that there was no start with this data folder', async () => {
     const { code, output } = await run();
     expect(code).toBe(1);
