@@ -19,6 +19,7 @@ const text = fc.oneof(
     'revenue',
     '2024-02-30',
     '1700000000000',
+    '1700000000',
     'é'.repeat(2100),
   ),
   fc.constantFrom(64, 65, 80, 81, 200, 201, 256, 257, 2048, 2049, 4097).map((length) => 'n'.repeat(length)),
@@ -164,6 +165,7 @@ const body = fc.constantFrom(...Object.keys(PAYLOADS)).chain((kind) =>
     clientId: shortText,
     clientSecret: shortText,
     projectId: shortText,
+    eventId: fc.oneof({ weight: 4, arbitrary: eventId }, { weight: 4, arbitrary: fc.constant(plain(null)) }),
   }),
 );
 

@@ -79,6 +79,7 @@ const claims = {
   clientId: optionalText(IDENTITY_MAX),
   clientSecret: optionalText(IDENTITY_MAX),
   projectId: optionalText(IDENTITY_MAX),
+  eventId,
 };
 
 const sentBody = z.discriminatedUnion('type', [
@@ -103,7 +104,7 @@ function acceptedBody(sent: SentBody): AcceptedBody {
     clientId: sent.clientId ?? '',
     clientSecret: sent.clientSecret ?? '',
     projectId: sent.projectId ?? '',
-    eventId: sent.payload.eventId ?? '',
+    eventId: sent.payload.eventId ?? sent.eventId ?? '',
   };
   switch (sent.type) {
     case 'track':

@@ -147,7 +147,10 @@ class Flattening {
     if (value === undefined || value === null) return undefined;
     const ms = parseInstant(value);
     if (ms === undefined)
-      this.#rules.fail(whereOf(key), 'expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200');
+      this.#rules.fail(
+        whereOf(key),
+        'expected an ISO 8601 time, epoch milliseconds or epoch seconds, from 1970 to 2200',
+      );
     return ms;
   }
 }

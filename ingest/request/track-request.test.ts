@@ -120,7 +120,7 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   [
     'properties',
     '{"__timestamp":"2023-02-30T00:00:00Z"}',
-    'rejected: payload.properties.__timestamp: expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200',
+    'rejected: payload.properties.__timestamp: expected an ISO 8601 time, epoch milliseconds or epoch seconds, from 1970 to 2200',
   ],
 ];
 
@@ -186,6 +186,34 @@ test('a valid body is read completely', () => {
     timestampMs: 1_700_000_000_000,
     deviceId: 'd',
     address: '1.2.3.4',
+  });
+});
+
+describe('an eventId beside the type', () => {
+  const named = (eventId: unknown, payload: object = {}) => track({ name: 'a', ...payload }, { eventId });
+
+  test('is the same as one in the payload, for every type', () => {
+    expect(named('e-1')).toStrictEqual(track({ name: 'a', eventId: 'e-1' }));
+    const step = { profileId: 'p', property: 'logins' };
+    expect(parse({ type: 'increment', payload: step, eventId: 'e-1' })).toStrictEqual(
+      parse({ type: 'increment', payload: { ...step, eventId: 'e-1' } }),
+    );
+    expect(named(null)).toStrictEqual(track({ name: 'a' }));
+  });
+
+  test('counts only when the payload has none', () => {
+    expect(named('e-1', { eventId: 'e-2' })).toMatchObject({ eventId: 'e-2' });
+    expect(named('e-1', { eventId: null })).toMatchObject({ eventId: 'e-1' });
+  });
+
+  test.each([
+    ['', 'eventId: expected 1 to 64 characters'],
+    ['n'.repeat(65), 'eventId: expected at most 64 characters'],
+    [7, 'eventId: expected a string'],
+    ['\ud800', `eventId: ${BROKEN}`],
+  ])('%j is rejected', (eventId, message) => {
+    expect(named(eventId)).toMatchObject({ kind: 'reject', message });
+    expect(named(eventId, { eventId: 'e-2' })).toMatchObject({ kind: 'reject', message });
   });
 });
 

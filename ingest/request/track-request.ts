@@ -27,7 +27,7 @@ export const GROUPS_MAX = 256;
 
 /** The fields of every body besides its payload. Texts are empty when absent. */
 interface BodyHead extends SenderClaims {
-  /** Idempotency key. */
+  /** Idempotency key: of the payload, or else the one beside `type`. */
   readonly eventId: string;
 }
 
@@ -137,9 +137,10 @@ function readHead(
   payload: Readonly<Record<string, unknown>>,
   rules: TextRules,
 ): BodyHead {
-  const eventId = rules.optionalId(payload.eventId, 'payload.eventId', EVENT_ID_MAX);
+  const inPayload = rules.optionalId(payload.eventId, 'payload.eventId', EVENT_ID_MAX);
+  const eventId = rules.optionalId(body.eventId, 'eventId', EVENT_ID_MAX);
   const { clientId, clientSecret, projectId } = readSenderClaims(body, rules);
-  return { clientId, clientSecret, projectId, eventId };
+  return { clientId, clientSecret, projectId, eventId: inPayload || eventId };
 }
 
 function readTrack(

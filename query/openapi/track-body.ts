@@ -42,6 +42,7 @@ const HEAD: Readonly<Record<string, string>> = {
   clientId: 'The client id. Used when no header names the client.',
   clientSecret: 'The client secret. Used when no header carries it.',
   projectId: 'The site. Required for root clients, which are not bound to a site.',
+  eventId: 'The same as `payload.eventId`. Used when the payload has none.',
 };
 
 /** Descriptions of fields that mean the same in every type. */
@@ -103,7 +104,7 @@ const eventProperties = z
       .union([z.string(), z.number()])
       .optional()
       .describe(
-        'The time of the event: ISO 8601, or milliseconds since 1970. A time more than 1 minute in the future is replaced by the current time. A time more than 7 days in the past needs a secret.',
+        'The time of the event: ISO 8601 (UTC when it names no zone), or a number since 1970, also as text. A number is read as seconds where that is a time from March 1973 to 2200, and otherwise as milliseconds; a value that is neither is rejected. A time more than 1 minute in the future is replaced by the current time. A time more than 7 days in the past needs a secret.',
       ),
     ...reservedProperties,
     __amount: z
