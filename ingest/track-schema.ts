@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { decimalText } from '../infra/money.ts';
+import { NO_SOFTWARE_CLAIM, softwareClaimOf } from './enrich/software-claim.ts';
+import { USER_AGENT_MAX } from './enrich/user-agent-version.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
 import { AVATAR_MAX, ENTITY_TEXT_MAX, GROUP_IDS_MAX, STEP_MAX } from './request/entity-payload.ts';
 import { KEY_MAX } from './request/properties.ts';
@@ -134,13 +136,24 @@ function acceptedBody(sent: SentBody): AcceptedBody {
   }
 }
 
-const NO_ORIGIN = { deviceId: '', address: '' };
+const NO_ORIGIN = { deviceId: '', address: '', userAgent: '', software: NO_SOFTWARE_CLAIM };
 type ParsedProperties = z.output<typeof propertiesSchema> | null | undefined;
 
 function originAndFree(properties: ParsedProperties) {
+  const named = properties?.reserved;
   return {
-    deviceId: properties?.reserved?.__deviceId ?? '',
-    address: properties?.reserved?.__ip ?? '',
+    deviceId: named?.__deviceId ?? '',
+    address: named?.__ip ?? '',
+    userAgent: (named?.__userAgent ?? '').slice(0, USER_AGENT_MAX),
+    software: softwareClaimOf({
+      os: named?.__os ?? '',
+      osVersion: named?.__osVersion ?? '',
+      browser: named?.__browser ?? '',
+      browserVersion: named?.__browserVersion ?? '',
+      device: named?.__device ?? '',
+      brand: named?.__brand ?? '',
+      model: named?.__model ?? '',
+    }),
     properties: properties?.flat ?? [],
   };
 }

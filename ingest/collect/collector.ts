@@ -6,7 +6,7 @@ import {
   type CallerVerdict,
   identifyCaller,
 } from '../identity/caller.ts';
-import { RequestVisitor, type VisitorClaims, type VisitorDeps } from '../identity/request-visitor.ts';
+import { NO_VISITOR_CLAIMS, RequestVisitor, type VisitorDeps } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { AcceptedBody, EntityBody, TrackBody } from '../request/track-request.ts';
@@ -114,7 +114,7 @@ export class Collector {
   /** Finds a visitor's device and session without recording anything. */
   findVisitor(caller: Caller, facts: RequestFacts, outcome: IdentityOutcome): Reject | undefined {
     const nowMs = this.#deps.clock.nowMs();
-    const devices = new RequestVisitor(this.#deps, caller, facts, NO_CLAIMS).devices(nowMs);
+    const devices = new RequestVisitor(this.#deps, caller, facts, NO_VISITOR_CLAIMS).devices(nowMs);
     if (devices === undefined) return busy('no-salt');
     const { deviceId, earlierDeviceId } = devices;
     const found = (session: FoundSession) =>
@@ -171,7 +171,6 @@ async function publishChecked(tracked: TrackedEntity, outcome: TrackOutcome): Pr
   else outcome.rejected(reject);
 }
 
-const NO_CLAIMS: VisitorClaims = { deviceId: '', address: '' };
 const TOO_OLD: Reject = {
   reason: 'too-old',
   status: 400,

@@ -4,7 +4,8 @@ import { type Bot, botOf } from './bot.ts';
 import type { LocationLookup } from './location-lookup.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
-import { type Software, softwareOf } from './user-agent.ts';
+import { claimedSoftware, type SoftwareClaim } from './software-claim.ts';
+import { isVisitorAgent, type Software, softwareOf } from './user-agent.ts';
 import type { ClientHints } from './user-agent-hints.ts';
 
 const CACHED_MAX = 5_000;
@@ -15,6 +16,14 @@ const CACHED_TEXT_MAX = 1_024;
 interface Agent {
   readonly software: Software;
   readonly bot: Bot | undefined;
+  readonly isVisitors: boolean;
+}
+
+/** Everything that a request says about the software of its visitor. */
+export interface AgentClaims {
+  readonly userAgent: string;
+  readonly hints: ClientHints;
+  readonly claim: SoftwareClaim;
 }
 
 interface LastSource {
@@ -63,9 +72,14 @@ export class Enrichment {
     return this.#agent(userAgent, hints).bot;
   }
 
+  /** Whether the user agent is a browser's or an app's. */
+  isVisitors(userAgent: string, hints: ClientHints): boolean {
+    return this.#agent(userAgent, hints).isVisitors;
+  }
+
   /** The visitor's environment; an unknown address is the empty text. */
-  environment(userAgent: string, hints: ClientHints, address: string): Environment {
-    const { software } = this.#agent(userAgent, hints);
+  environment({ userAgent, hints, claim }: AgentClaims, address: string): Environment {
+    const software = claimedSoftware(this.#agent(userAgent, hints).software, claim);
     const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
     return {
@@ -84,9 +98,12 @@ export class Enrichment {
     };
   }
 
-  /** The environment of a server-side program; the address is the visitor's that it speaks for. */
-  serverEnvironment(address: string): Environment {
-    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: 'server' };
+  /**
+   * The environment of a server-side program; the address is the visitor's that it speaks for. The program says nothing
+   * about the device of a visitor that it names.
+   */
+  serverEnvironment(address: string, namesDevice: boolean): Environment {
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: namesDevice ? '' : 'server' };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {
@@ -95,7 +112,12 @@ export class Enrichment {
       ua === '' ? userAgent : `${userAgent}\n${ua}\n${mobile}\n${platform}\n${platformVersion}\n${model}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent = { software: softwareOf(userAgent, hints), bot: botOf(userAgent) };
+    const software = softwareOf(userAgent, hints);
+    const agent: Agent = {
+      software,
+      bot: botOf(userAgent),
+      isVisitors: isVisitorAgent(userAgent, software),
+    };
     // User agents are cut to a real one's length, so that one entry with its hints takes a few kilobytes at most.
     this.#agents.set(key, agent);
     return agent;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NO_SOFTWARE_CLAIM } from '../enrich/software-claim.ts';
 import { deep, fieldOf, parseFields } from '../testing/field-cases.ts';
 import { BODY_MAX_BYTES, type ParsedBody, parseBatchBody, parseTrackBody } from './track-request.ts';
 
@@ -117,6 +118,15 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['properties', '{"__title":{}}', 'rejected: payload.properties.__title: expected a string'],
   ['properties', '{"__ip":7}', 'rejected: payload.properties.__ip: expected a string'],
   ['properties', '{"__deviceId":""}', 'rejected: payload.properties.__deviceId: expected 1 to 64 characters'],
+  ['properties', '{"__userAgent":7}', 'rejected: payload.properties.__userAgent: expected a string'],
+  ['properties', '{"__os":{}}', 'rejected: payload.properties.__os: expected a string or a number'],
+  ['properties', '{"__model":1e999}', 'rejected: payload.properties.__model: expected a finite number'],
+  [
+    'properties',
+    '{"__device":"fridge"}',
+    'rejected: payload.properties.__device: expected one of desktop, mobile, tablet, tv, console, server',
+  ],
+  ['properties', '{"__device":"","__os":null,"__version":"1.2"}', ['__version', '1.2']],
   [
     'properties',
     '{"__timestamp":"2023-02-30T00:00:00Z"}',
@@ -163,6 +173,11 @@ test('a valid body is read completely', () => {
         __timestamp: 1_700_000_000_000,
         __deviceId: 'd',
         __ip: '1.2.3.4',
+        __userAgent: 'ua',
+        __os: 'android',
+        __osVersion: 14,
+        __device: 'Phone',
+        __model: null,
         __revenue: 5,
         list: [1, { x: true }, null],
       },
@@ -186,6 +201,8 @@ test('a valid body is read completely', () => {
     timestampMs: 1_700_000_000_000,
     deviceId: 'd',
     address: '1.2.3.4',
+    userAgent: 'ua',
+    software: { ...NO_SOFTWARE_CLAIM, os: 'Android', osVersion: '14', device: 'mobile' },
   });
 });
 

@@ -168,6 +168,8 @@ function readTrack(
     timestampMs: reserved.timestampMs,
     deviceId: reserved.deviceId,
     address: reserved.address,
+    userAgent: reserved.userAgent,
+    software: reserved.software,
   };
 }
 

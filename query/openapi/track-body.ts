@@ -80,6 +80,25 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const PROPERTIES_DESCRIPTION =
   'Custom properties, any JSON. Nested keys are joined with dots; values are stored as text. Maximum: 256 keys, 4 KiB per value. The reserved keys listed here are read and not stored as properties.';
 
+const softwareText = z.union([z.string(), z.number()]).optional();
+/** What a sender says of its device. */
+const deviceProperties = {
+  __os: softwareText.describe(
+    'The operating system, such as `iOS` or `Android`. This and the next six override what the user agent says, and make the sender a visitor on a device: an app sends them with its own user agent. Text is cut to 64 characters.',
+  ),
+  __osVersion: softwareText.describe('The version of the operating system.'),
+  __brand: softwareText.describe('The maker of the device. Default: derived from `__os` and `__model`.'),
+  __model: softwareText.describe('The model of the device, such as `iPhone15,2` or `SM-S918B`.'),
+  __device: z
+    .string()
+    .optional()
+    .describe(
+      'The kind of device: `desktop`, `mobile`, `tablet`, `tv`, `console` or `server`, in any case; `phone`, `smartphone`, `wearable`, `smarttv` and `computer` are understood, too, and any other word is rejected. `server`, with a secret: the sender is a program and no visitor, whatever its user agent. Default: derived from `__os` and `__model`.',
+    ),
+  __browser: softwareText.describe('The browser, or the app that shows the page.'),
+  __browserVersion: softwareText.describe('The version of the browser or app.'),
+};
+
 const reservedProperties = {
   __deviceId: z.string().min(1).max(64).optional().describe('Overrides the derived device id.'),
   __ip: z
@@ -88,6 +107,13 @@ const reservedProperties = {
     .describe(
       "The visitor's IP address, used only with a valid secret. Used for location and device id; never stored.",
     ),
+  __userAgent: z
+    .string()
+    .optional()
+    .describe(
+      "The visitor's user agent, used only with a valid secret. It stands in for the header, for browser, operating system, device and device id; send `__ip` with it, because without it the address of the request counts. Without a secret the header decides, also whether the sender is a bot. Never stored.",
+    ),
+  ...deviceProperties,
 };
 
 const properties = z.looseObject(reservedProperties).describe(PROPERTIES_DESCRIPTION);
