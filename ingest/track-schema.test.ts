@@ -157,6 +157,7 @@ const PAYLOADS: Readonly<Record<string, fc.Arbitrary<JsonNode>>> = {
   group: fields({ id, type: name, name, properties, eventId }),
   assign_group: fields({ groupIds: ids, profileId: id, eventId }),
   alias: fields({ profileId: id, alias: id, eventId }),
+  replay: fields({ chunk_index: fc.constant(plain(0)), payload: text.map(plain) }),
   revenue: fields({ name: fc.constant(plain('revenue')), properties: money, eventId }),
 };
 const body = fc.constantFrom(...Object.keys(PAYLOADS)).chain((kind) =>
@@ -186,7 +187,17 @@ test('the hand-written parser and the schema agree on verdict and value', { time
     }),
     { numRuns: runs },
   );
-  const kinds = ['alias', 'assign_group', 'group', 'identify', 'reject', 'revenue', 'step', 'track'];
+  const kinds = [
+    'alias',
+    'assign_group',
+    'group',
+    'identify',
+    'reject',
+    'replay',
+    'revenue',
+    'step',
+    'track',
+  ];
   expect([...taken.keys()].sort()).toEqual(kinds);
   expect(Math.min(...taken.values())).toBeGreaterThan(runs / 200);
 });

@@ -92,6 +92,7 @@ const sentBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('group'), payload: groupPayload, ...claims }),
   z.object({ type: z.literal('assign_group'), payload: assignGroupPayload, ...claims }),
   z.object({ type: z.literal('alias'), payload: aliasPayload, ...claims }),
+  z.object({ type: z.literal('replay'), payload: z.looseObject({}), ...claims }),
 ]);
 type SentBody = z.output<typeof sentBody>;
 
@@ -102,11 +103,12 @@ export const bodySchema = sentBody.transform(acceptedBody);
 export const batchSchema = z.array(z.unknown()).min(1).max(BATCH_MAX);
 
 function acceptedBody(sent: SentBody): AcceptedBody {
+  const inPayload = sent.type === 'replay' ? undefined : sent.payload.eventId;
   const head = {
     clientId: sent.clientId ?? '',
     clientSecret: sent.clientSecret ?? '',
     projectId: sent.projectId ?? '',
-    eventId: sent.payload.eventId ?? sent.eventId ?? '',
+    eventId: inPayload ?? sent.eventId ?? '',
   };
   switch (sent.type) {
     case 'track':
@@ -131,6 +133,8 @@ function acceptedBody(sent: SentBody): AcceptedBody {
       const { profileId, alias } = sent.payload;
       return { kind: 'alias', ...head, ...NO_ORIGIN, profileId, alias };
     }
+    case 'replay':
+      return { kind: 'replay', ...head, ...NO_ORIGIN };
     default:
       return unreachable(sent);
   }

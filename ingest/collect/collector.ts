@@ -9,7 +9,7 @@ import {
 import { NO_VISITOR_CLAIMS, RequestVisitor, type VisitorDeps } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
-import type { AcceptedBody, EntityBody, TrackBody } from '../request/track-request.ts';
+import type { AcceptedBody, EntityBody, ReplayBody, TrackBody } from '../request/track-request.ts';
 import type { FoundSession, SessionRequest } from './sessions.ts';
 import type { SiteFilters } from './site-filters.ts';
 import type { Tallies } from './tallies.ts';
@@ -56,8 +56,9 @@ export class Collector {
   /** Takes one body. A returned promise rejects only for a bug of ours. */
   take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;
-    if (body.kind === 'track') {
-      this.trackEvent(collected as CollectedBody<TrackBody>);
+    if (body.kind === 'track' || body.kind === 'replay') {
+      if (body.kind === 'track') this.trackEvent(collected as CollectedBody<TrackBody>);
+      else this.excludeReplay(collected as CollectedBody<ReplayBody>);
       return undefined;
     }
     const tracked = this.trackEntity(collected as CollectedBody<EntityBody>, true);
@@ -111,6 +112,14 @@ export class Collector {
     return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
   }
 
+  /** Answers a part of a recorded session: it is counted and not stored. */
+  excludeReplay(collected: CollectedBody<ReplayBody>): void {
+    const { caller, facts, body, outcome } = collected;
+    if (this.#isExcluded(collected, new RequestVisitor(this.#deps, caller, facts, body), '')) return;
+    this.#deps.tallies.count(caller.site.storedId, 'replay:not-recorded', '');
+    outcome.excluded({ kind: 'replay' });
+  }
+
   /** Finds a visitor's device and session without recording anything. */
   findVisitor(caller: Caller, facts: RequestFacts, outcome: IdentityOutcome): Reject | undefined {
     const nowMs = this.#deps.clock.nowMs();
@@ -145,7 +154,7 @@ export class Collector {
     const bot = caller.verified ? undefined : enrichment.bot(facts.userAgent, facts.hints);
     if (bot !== undefined) {
       tallies.count(site.storedId, `bot:${bot.type}`, bot.name);
-      outcome.excluded(bot);
+      outcome.excluded({ kind: 'bot', bot });
       return true;
     }
     const isEvent = body.kind === 'track';
@@ -159,7 +168,7 @@ export class Collector {
     if (kind === undefined) return false;
     // An address is never stored, not even one that a filter matched.
     tallies.count(site.storedId, `filter:${kind}`, kind === 'name' && isEvent ? body.name : '');
-    outcome.excluded(undefined);
+    outcome.excluded({ kind: 'filter' });
     return true;
   }
 }

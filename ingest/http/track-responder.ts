@@ -1,12 +1,12 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
+import { unreachable } from '../../infra/assert.ts';
 import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
-import type { IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
-import type { Bot } from '../enrich/bot.ts';
+import type { ExcludedBy, Exclusion, IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
 import type { Reject, RejectReason } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 
@@ -18,10 +18,6 @@ export interface TrackResponderDeps {
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
   readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
 }
-
-/** Why a valid body is not recorded. Each is a counter. */
-export const EXCLUDED_BY = ['bot', 'filter'] as const;
-export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
 /** A body of a batch that was not recorded, by its index in the batch. */
 export interface RejectedBody {
@@ -63,9 +59,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
 
-  excluded(bot: Bot | undefined): void {
-    this.#deps.excluded[bot === undefined ? 'filter' : 'bot'].add();
-    this.#reply.json(202, excludedText(bot), this.#headers);
+  excluded(exclusion: Exclusion): void {
+    this.#deps.excluded[exclusion.kind].add();
+    this.#reply.json(202, excludedText(exclusion), this.#headers);
   }
 
   /** Answers a batch: how many bodies were recorded, and why the others were not. */
@@ -92,7 +88,18 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   }
 }
 
-function excludedText(bot: Bot | undefined): string {
-  if (bot === undefined) return '{"filtered":true}';
-  return JSON.stringify({ bot: { name: bot.name, type: bot.type } });
+/** Why a replay is not recorded. */
+export const NO_REPLAY = 'replay: sessions are not recorded';
+
+function excludedText(exclusion: Exclusion): string {
+  switch (exclusion.kind) {
+    case 'bot':
+      return JSON.stringify({ bot: { name: exclusion.bot.name, type: exclusion.bot.type } });
+    case 'filter':
+      return '{"filtered":true}';
+    case 'replay':
+      return JSON.stringify({ filtered: true, reason: NO_REPLAY });
+    default:
+      return unreachable(exclusion);
+  }
 }

@@ -24,7 +24,7 @@ export const GROUP_IDS_MAX = 256;
 export const STEP_MAX = 40;
 
 /** What reserved properties say about the visitor; empty when absent, as in payloads without properties. */
-type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgent' | 'software'>;
+export type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgent' | 'software'>;
 
 /** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
@@ -174,4 +174,4 @@ function originOf({ deviceId, address, userAgent, software }: ReservedProperties
   return { deviceId, address, userAgent, software };
 }
 
-const NO_ORIGIN: Origin = { deviceId: '', address: '', userAgent: '', software: NO_SOFTWARE_CLAIM };
+export const NO_ORIGIN: Origin = { deviceId: '', address: '', userAgent: '', software: NO_SOFTWARE_CLAIM };

@@ -9,7 +9,7 @@ const withProperties = (text: string) =>
   parseTrackBody(Buffer.from(`{"type":"track","payload":{"name":"a","properties":${text}}}`));
 
 const TYPES =
-  'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias"';
+  'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias" or "replay"';
 const PAYLOAD = 'payload: expected an object';
 const BODY = 'body: expected an object with type and payload';
 const BROKEN = 'expected text without NUL or lone surrogates';
@@ -24,7 +24,9 @@ test.each([
   ['[{"type":"track","payload":{"name":"a"}}]', BODY],
   ['{}', TYPES],
   ['{"payload":{}}', TYPES],
-  ['{"type":"replay","payload":{}}', TYPES],
+  ['{"type":"Replay","payload":{}}', TYPES],
+  ['{"type":"replay"}', PAYLOAD],
+  ['{"type":"replay","payload":{},"eventId":7}', 'eventId: expected a string'],
   ['{"type":"Track","payload":{}}', TYPES],
   ['{"type":null,"payload":{}}', TYPES],
   ['{"type":["track"],"payload":{}}', TYPES],
@@ -136,6 +138,21 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
 
 test.each(FIELDS)('track: %s: %s', (field, json, expected) => {
   expect(fieldOf(parseFields('track', { name: '"a"', [field]: json }), field)).toEqual(expected);
+});
+
+test('a replay is read without its recording, whatever that holds', () => {
+  const payload = { chunk_index: 0, payload: '[]', properties: { __timestamp: 'never' } };
+  expect(parse({ type: 'replay', payload, clientId: 'c' })).toStrictEqual({
+    kind: 'replay',
+    clientId: 'c',
+    clientSecret: '',
+    projectId: '',
+    eventId: '',
+    deviceId: '',
+    address: '',
+    userAgent: '',
+    software: NO_SOFTWARE_CLAIM,
+  });
 });
 
 test('invalid JSON and broken UTF-8 are rejected, each with its own reason', () => {

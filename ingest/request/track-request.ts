@@ -6,6 +6,8 @@ import {
   ENTITY_UPDATE_TYPES,
   type GroupPayload,
   type IdentifyPayload,
+  NO_ORIGIN,
+  type Origin,
   readEntityPayload,
   type StepPayload,
 } from './entity-payload.ts';
@@ -16,7 +18,7 @@ import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-clai
 import { isRecord, TextRules } from './text-rules.ts';
 
 /** Every `type` that `POST /track` accepts. */
-export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES] as const;
+export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES, 'replay'] as const;
 
 export const BODY_MAX_BYTES = 65_536;
 /** Bodies in one batch. */
@@ -51,7 +53,13 @@ export interface AliasBody extends BodyHead, AliasPayload {}
 
 /** A body that updates an entity and records no event. */
 export type EntityBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
-export type AcceptedBody = TrackBody | EntityBody;
+
+/** A part of a recorded session. What its payload holds is not read. */
+export interface ReplayBody extends BodyHead, Origin {
+  readonly kind: 'replay';
+}
+
+export type AcceptedBody = TrackBody | EntityBody | ReplayBody;
 
 /** A rejected body. `message` names the field. */
 export interface BodyReject {
@@ -121,16 +129,26 @@ function readJson(body: Uint8Array): Json | BodyReject {
 function readBody(value: unknown, rules: TextRules): ParsedBody {
   if (!isRecord(value)) return reject('schema', 'body: expected an object with type and payload');
   const { type, payload } = value;
-  const known = type === 'track' ? type : ENTITY_UPDATE_TYPES.find((name) => name === type);
+  const known = TRACK_TYPES.find((name) => name === type);
   if (known === undefined)
     return reject('schema', `type: expected ${TRACK_TYPES.map((name) => `"${name}"`).join(' or ')}`);
   if (!isRecord(payload)) return reject('schema', 'payload: expected an object');
-  const body =
-    known === 'track'
-      ? readTrack(value, payload, rules)
-      : { ...readHead(value, payload, rules), ...readEntityPayload(known, payload, rules) };
+  const body = readKnown(known, value, payload, rules);
   return rules.problem === '' ? body : reject('schema', rules.problem);
 }
+
+function readKnown(
+  type: (typeof TRACK_TYPES)[number],
+  body: Readonly<Record<string, unknown>>,
+  payload: Readonly<Record<string, unknown>>,
+  rules: TextRules,
+): AcceptedBody {
+  if (type === 'track') return readTrack(body, payload, rules);
+  if (type === 'replay') return { kind: 'replay', ...readHead(body, NO_PAYLOAD, rules), ...NO_ORIGIN };
+  return { ...readHead(body, payload, rules), ...readEntityPayload(type, payload, rules) };
+}
+
+const NO_PAYLOAD = {};
 
 function readHead(
   body: Readonly<Record<string, unknown>>,

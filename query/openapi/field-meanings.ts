@@ -16,9 +16,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
   outgoingLinks: 'Whether the browser script sends clicks on outgoing links.',
   attributes: 'Whether the browser script sends clicks on elements with `data-track`.',
   hashChanges: 'Whether a change of the URL hash is a new screen view.',
-  sessionReplay: 'Whether sessions are recorded for replay.',
-  replaySampleRate: 'The share of sessions to record, from 0 to 1.',
-  replayNeedsConsent: 'Whether recording requires the consent of the visitor.',
+  sessionReplay:
+    'Whether the script of a page is to record sessions for replay. It is returned to the script; the service does not store recordings: a request of the type `replay` returns 202 with that reason, whatever the setting.',
+  replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',
+  replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
   paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
   filters: 'Events to exclude. A matching event returns 202 and is not recorded.',
   addresses: 'IP addresses or CIDR ranges to exclude.',

@@ -35,6 +35,10 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly does: str
     name: 'Alias',
     does: 'From now on, events and sessions of `alias` count as those of `profileId`. Events recorded before do not change.',
   },
+  replay: {
+    name: 'Replay',
+    does: 'A part of a recorded session, as the SDKs of the de-facto standard send it. Sessions are not recorded: whatever the payload holds, the answer is 202 with that reason, and the request is counted as excluded.',
+  },
 };
 
 const HEAD: Readonly<Record<string, string>> = {
