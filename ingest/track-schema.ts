@@ -7,6 +7,7 @@ import { SESSION_END, SESSION_START } from './event.ts';
 import { AVATAR_MAX, ENTITY_TEXT_MAX, GROUP_IDS_MAX, STEP_MAX } from './request/entity-payload.ts';
 import { KEY_MAX } from './request/properties.ts';
 import { identity, propertiesSchema, revenueSchema, wholeText } from './request/properties-schema.ts';
+import { claimsRevenue } from './request/revenue-claim.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
@@ -31,8 +32,9 @@ const trackPayload = z
     eventId,
   })
   .transform((payload, context) => {
-    if (payload.name !== 'revenue') return { ...payload, revenue: undefined };
-    const revenue = revenueSchema.safeParse(payload.properties?.reserved ?? {});
+    const named = payload.properties?.reserved ?? {};
+    if (!claimsRevenue(payload.name, named)) return { ...payload, revenue: undefined };
+    const revenue = revenueSchema.safeParse(named);
     if (!revenue.success) context.addIssue('no revenue');
     return { ...payload, revenue: revenue.data };
   });

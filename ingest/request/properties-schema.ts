@@ -45,7 +45,7 @@ const reserved = {
     })
     .nullish(),
 };
-// Unchecked, except on an event named `revenue`.
+// Unchecked, except on an event that claims money.
 const money = {
   __amount: z.unknown().optional(),
   __currency: z.unknown().optional(),
@@ -91,7 +91,7 @@ const currency = z
   .toUpperCase()
   .refine(isCurrency);
 
-/** The reserved properties of an event named `revenue`. */
+/** The reserved properties of an event that claims money. */
 export const revenueSchema = z
   .object({
     __amount: amount.nullish(),

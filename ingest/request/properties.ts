@@ -46,7 +46,7 @@ const SOFTWARE_FIELDS: ReadonlyMap<string, keyof SoftwareClaim> = new Map(
   Object.entries(SOFTWARE_PROPERTIES),
 );
 
-/** The properties of revenue (revenue-claim.ts). They are not stored as properties on any event. */
+/** The properties of money (revenue-claim.ts). They are not stored as properties on any event. */
 const REVENUE_PROPERTIES: readonly string[] = [
   '__amount',
   '__currency',

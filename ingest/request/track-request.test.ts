@@ -195,7 +195,7 @@ test('a valid body is read completely', () => {
         __osVersion: 14,
         __device: 'Phone',
         __model: null,
-        __revenue: 5,
+        __orderId: 5,
         list: [1, { x: true }, null],
       },
     },

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { REVENUE, SESSION_END, SESSION_START } from '../event.ts';
+import { SESSION_END, SESSION_START } from '../event.ts';
 import {
   type AliasPayload,
   type AssignGroupPayload,
@@ -13,7 +13,7 @@ import {
 } from './entity-payload.ts';
 import { elementSizes } from './json-elements.ts';
 import { flattenProperties, type ReservedProperties } from './properties.ts';
-import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
+import { claimsRevenue, type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
 import { isRecord, TextRules } from './text-rules.ts';
 
@@ -41,7 +41,7 @@ export interface TrackBody extends BodyHead, ReservedProperties {
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
-  /** Given for events named `revenue`, and only for those. */
+  /** Given for events with money: those named `revenue`, and those with an amount or a refund. */
   readonly revenue: RevenueClaim | undefined;
 }
 
@@ -148,7 +148,7 @@ function readKnown(
   return { ...readHead(body, payload, rules), ...readEntityPayload(type, payload, rules) };
 }
 
-const NO_PAYLOAD = {};
+const NO_PAYLOAD: Readonly<Record<string, unknown>> = {};
 
 function readHead(
   body: Readonly<Record<string, unknown>>,
@@ -179,7 +179,7 @@ function readTrack(
     eventId: head.eventId,
     groups: readGroups(payload.groups, rules),
     properties: flat,
-    revenue: name === REVENUE ? readRevenue(payload.properties, rules) : undefined,
+    revenue: readRevenue(name, payload.properties, rules),
     path: reserved.path,
     referrer: reserved.referrer,
     title: reserved.title,
@@ -198,8 +198,9 @@ function readName(value: unknown, rules: TextRules): string {
 }
 
 /** Properties that are not an object were rejected in `flattenProperties`. */
-function readRevenue(properties: unknown, rules: TextRules): RevenueClaim {
-  return readRevenueClaim(isRecord(properties) ? properties : {}, rules);
+function readRevenue(name: string, properties: unknown, rules: TextRules): RevenueClaim | undefined {
+  const given = isRecord(properties) ? properties : NO_PAYLOAD;
+  return claimsRevenue(name, given) ? readRevenueClaim(given, rules) : undefined;
 }
 
 const NO_GROUPS: readonly string[] = [];

@@ -58,7 +58,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   track: {
-    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment. `session_start` and `session_end` are reserved and rejected.',
+    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment and needs an amount. `session_start` and `session_end` are reserved and rejected.',
     groups: 'Ids of the groups that the event belongs to.',
   },
   identify: { avatar: 'The URL of a picture.' },
@@ -141,27 +141,29 @@ const eventProperties = z
       .union([z.number().min(0), z.string()])
       .optional()
       .describe(
-        'For `revenue`: the amount in major units of the currency, a number or decimal string. Do not combine with `__revenue`.',
+        'Money, on an event of any name: the amount in major units of the currency, a number or decimal string. A page without a secret may send it only when the site allows it (401). Do not combine with `__revenue`.',
       ),
     __revenue: z
       .number()
       .int()
       .min(0)
       .optional()
-      .describe('For `revenue`: the amount in minor units, such as cents.'),
+      .describe('The same as `__amount`, in minor units such as cents.'),
     __currency: z
       .string()
       .optional()
-      .describe('For `revenue`: ISO 4217 code. Default: the currency of the site.'),
+      .describe('The currency of the amount: ISO 4217 code. Default: the currency of the site.'),
     __orderId: z
       .union([z.string(), z.number()])
       .optional()
-      .describe('For `revenue`: the order id. An order counts once per site, without a time limit.'),
+      .describe(
+        'The order id of the amount. An order counts once per site, without a time limit. Without an amount or a refund it is not stored.',
+      ),
     __refund: z
       .boolean()
       .optional()
       .describe(
-        'For `revenue`: refunds the amount, or the whole order when no amount is given. Requires `__orderId`.',
+        'On an event of any name: refunds the amount, or the whole order when no amount is given. Requires `__orderId`.',
       ),
   })
   .describe(PROPERTIES_DESCRIPTION);
