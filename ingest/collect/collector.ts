@@ -4,6 +4,7 @@ import {
   type Caller,
   type CallerCredentials,
   type CallerVerdict,
+  hashNamesOn,
   identifyCaller,
 } from '../identity/caller.ts';
 import { NO_VISITOR_CLAIMS, RequestVisitor, type VisitorDeps } from '../identity/request-visitor.ts';
@@ -163,7 +164,8 @@ export class Collector {
       address: visitor.address,
       profileId,
       name: isEvent ? body.name : '',
-      path: isEvent && site.filters.paths.length > 0 ? enrichment.page(body.path).path : '',
+      path:
+        isEvent && site.filters.paths.length > 0 ? enrichment.page(body.path, hashNamesOn(site)).path : '',
     });
     if (kind === undefined) return false;
     // An address is never stored, not even one that a filter matched.

@@ -14,7 +14,7 @@ import {
   partitionOf,
   SCREEN_VIEW,
 } from '../event.ts';
-import type { Caller } from '../identity/caller.ts';
+import { type Caller, hashNamesOn } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
 import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -162,7 +162,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const { caller, facts, body, nowMs, profileId, environment } = this.#options;
     const { enrichment } = this.#deps;
     const { revenue } = body;
-    const page = enrichment.page(body.path);
+    const page = enrichment.page(body.path, hashNamesOn(caller.site));
     const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
     return {
       projectId: this.siteId,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
 import type { LocationLookup } from './location-lookup.ts';
-import { hostOf, type Page, pageOf } from './page.ts';
+import { type HashNames, hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
 import { claimedSoftware, type SoftwareClaim } from './software-claim.ts';
 import { isVisitorAgent, type Software, softwareOf } from './user-agent.ts';
@@ -37,7 +37,10 @@ interface LastSource {
  */
 export class Enrichment {
   readonly #locations: LocationLookup;
-  readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
+  readonly #pages: Readonly<Record<HashNames, LRUCache<string, Page>>> = {
+    section: new LRUCache({ max: CACHED_MAX }),
+    page: new LRUCache({ max: CACHED_MAX }),
+  };
   readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
   /** The last source of each page: most pages are reached in one way. */
   readonly #sources = new WeakMap<Page, LastSource>();
@@ -47,11 +50,12 @@ export class Enrichment {
     this.#locations = locations;
   }
 
-  page(text: string): Page {
-    const known = this.#pages.get(text);
+  page(text: string, hashNames: HashNames): Page {
+    const pages = this.#pages[hashNames];
+    const known = pages.get(text);
     if (known !== undefined) return known;
-    const page = pageOf(text);
-    if (text.length <= CACHED_TEXT_MAX) this.#pages.set(text, page);
+    const page = pageOf(text, hashNames);
+    if (text.length <= CACHED_TEXT_MAX) pages.set(text, page);
     return page;
   }
 

@@ -121,7 +121,8 @@ export function startTracker(
   const look = () => {
     const address = location.href;
     void whenDecided(({ screenViews, hashChanges }) => {
-      const pageOf = (whole: string) => (hashChanges ? whole : whole.split('#')[0]);
+      // An empty hash names no page of its own.
+      const pageOf = (whole: string) => whole.split(hashChanges ? /#$/ : '#')[0];
       if (screenViews && pageOf(address) !== pageOf(viewedAddress)) screenView(address, {}, address);
     });
   };

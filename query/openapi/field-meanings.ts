@@ -15,7 +15,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   screenViews: 'Whether the browser script sends screen views automatically.',
   outgoingLinks: 'Whether the browser script sends clicks on outgoing links.',
   attributes: 'Whether the browser script sends clicks on elements with `data-track`.',
-  hashChanges: 'Whether a change of the URL hash is a new screen view.',
+  hashChanges:
+    'Whether a change of the URL hash is a new screen view, and the hash part of the page: then `/#/inbox` and `/#/settings` are two pages in every figure. An empty hash is none. A query in the hash counts as the query of the page, with its campaign. Applies to events that are received from then on, from every sender.',
   sessionReplay:
     'Whether the script of a page is to record sessions for replay. It is returned to the script; the service does not store recordings: a request of the type `replay` returns 202 with that reason, whatever the setting.',
   replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',

@@ -127,7 +127,9 @@ const eventProperties = z
     __path: z
       .string()
       .optional()
-      .describe('The full URL of the page, or its path. Origin, path, query and hash are taken from it.'),
+      .describe(
+        'The full URL of the page, or its path. Origin, path, query and hash are taken from it, and the campaign from `utm_source`, `utm_medium`, `utm_campaign`, `utm_term` and `utm_content` in the query, with `ref` and `source` in place of a missing source, all in any case. With the site setting `hashChanges`, the hash is part of the path. `app://settings/x`, or an address of any other scheme, is the page `/settings/x` of the origin `app://`; only `localhost`, browser extensions and `android-app://` keep their host in the origin.',
+      ),
     __referrer: z.string().optional().describe('The URL of the referring page.'),
     __title: z.string().optional().describe('The title of the page.'),
     __timestamp: z
