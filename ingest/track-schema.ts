@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { decimalText } from '../infra/money.ts';
+import { isReferrer } from './enrich/referrer.ts';
 import { NO_SOFTWARE_CLAIM, softwareClaimOf } from './enrich/software-claim.ts';
 import { USER_AGENT_MAX } from './enrich/user-agent-version.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
@@ -33,6 +34,7 @@ const trackPayload = z
   })
   .transform((payload, context) => {
     const named = payload.properties?.reserved ?? {};
+    if (!isReferrer(payload.properties?.reserved?.__referrer ?? '')) context.addIssue('no referrer');
     if (!claimsRevenue(payload.name, named)) return { ...payload, revenue: undefined };
     const revenue = revenueSchema.safeParse(named);
     if (!revenue.success) context.addIssue('no revenue');

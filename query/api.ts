@@ -258,16 +258,21 @@ export const exportedEvent = z.object({
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
 /**
- * Accepted requests that were not recorded: `bot` by the type and name of the bot, `filter` by the site's filter, and
- * `replay`, which is never recorded.
+ * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
+ * `filter` by the site's filter, and `replay`, which is never recorded.
  */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot`, `filter` or `replay`.'),
+    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
     type: z
       .string()
-      .describe('The type of the bot; or the site setting that filtered the request; or `not-recorded`.'),
-    name: z.string().nullable().describe('The name of the bot; null for the other reasons.'),
+      .describe(
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('The name of the bot, or the spam domain; null for the other reasons.'),
     requests: z.number(),
   }),
 );

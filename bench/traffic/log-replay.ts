@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { isReferrer } from '../../ingest/enrich/referrer.ts';
 import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
 
@@ -149,9 +150,11 @@ async function send(
 
 function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, deviceId: string): string {
   const target = utf8(entry.target);
+  const referrer = utf8(entry.referrer);
   const properties = {
     __path: /^https?:/i.test(target) ? target : options.origin + target,
-    ...(entry.referrer === '' ? {} : { __referrer: utf8(entry.referrer) }),
+    // A log holds whatever was sent; the service rejects text that is no referrer.
+    ...(referrer !== '' && isReferrer(referrer) ? { __referrer: referrer } : {}),
     __timestamp: entry.atMs,
     __deviceId: deviceId,
   };

@@ -159,6 +159,15 @@ export class Collector {
       return true;
     }
     const isEvent = body.kind === 'track';
+    if (isEvent && site.filterReferrerSpam) {
+      const page = enrichment.page(body.path, hashNamesOn(site));
+      const domain = enrichment.spamDomain(body.referrer, page, facts.origin);
+      if (domain !== undefined) {
+        tallies.count(site.storedId, 'spam:referrer', domain);
+        outcome.excluded({ kind: 'spam', domain });
+        return true;
+      }
+    }
     if (!filters.hasFilters(site)) return false;
     const kind = filters.excludedBy(site, {
       address: visitor.address,

@@ -4,11 +4,17 @@ import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
 /** Why a valid body is not recorded. Each kind is a counter. */
-export const EXCLUDED_BY = ['bot', 'filter', 'replay'] as const;
+export const EXCLUDED_BY = ['bot', 'filter', 'spam', 'replay'] as const;
 export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
-/** `filter`: a filter of the site matched; `replay`: a part of a recorded session, which are not stored. */
-export type Exclusion = { readonly kind: 'bot'; readonly bot: Bot } | { readonly kind: 'filter' | 'replay' };
+/**
+ * `filter`: a filter of the site matched; `spam`: the referrer is known spam of this domain; `replay`: a part of a recorded
+ * session, which is never stored.
+ */
+export type Exclusion =
+  | { readonly kind: 'bot'; readonly bot: Bot }
+  | { readonly kind: 'spam'; readonly domain: string }
+  | { readonly kind: 'filter' | 'replay' };
 
 /** Receives the outcome of a body. One of its methods is called, once. */
 export interface TrackOutcome {

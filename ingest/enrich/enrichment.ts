@@ -4,6 +4,7 @@ import { type Bot, botOf } from './bot.ts';
 import type { LocationLookup } from './location-lookup.ts';
 import { type HashNames, hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
+import { spamDomainOf } from './referrer-spam.ts';
 import { claimedSoftware, type SoftwareClaim } from './software-claim.ts';
 import { isVisitorAgent, type Software, softwareOf } from './user-agent.ts';
 import type { ClientHints } from './user-agent-hints.ts';
@@ -69,6 +70,17 @@ export class Enrichment {
     const source = sourceOf({ referrer, referrerHost: this.#host(referrer), ownHost }, page);
     if (referrer.length <= CACHED_TEXT_MAX) this.#sources.set(page, { referrer, origin, source });
     return source;
+  }
+
+  /**
+   * The domain of referrer spam that a referrer belongs to; undefined when it is no spam, or a page of the site itself. Page
+   * and origin are those of `source`.
+   */
+  spamDomain(referrer: string, page: Page, origin: string): string | undefined {
+    if (referrer === '') return undefined;
+    const host = this.#host(referrer);
+    const domain = spamDomainOf(host);
+    return domain !== undefined && host !== (page.host || this.#host(origin)) ? domain : undefined;
   }
 
   /** The bot behind a user agent; undefined when it is not a bot's. */

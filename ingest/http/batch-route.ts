@@ -7,7 +7,7 @@ import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
 import { COLLECTION_CORS, credentialsOf, isRejectedByHead, type RouteDeps } from './routes.ts';
-import { NO_REPLAY, type RejectedBody, TrackResponder } from './track-responder.ts';
+import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
 const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
@@ -94,11 +94,6 @@ async function takeBody(
   return undefined;
 }
 
-function exclusionMessage(exclusion: Exclusion): string {
-  if (exclusion.kind === 'bot') return `bot: ${exclusion.bot.name}`;
-  return exclusion.kind === 'replay' ? NO_REPLAY : 'filtered';
-}
-
 /** Rejects the whole batch when its headers name a client that may not send events. */
 async function rejectClient(deps: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
   if (facts.client.clientId === '') return undefined;
@@ -145,7 +140,7 @@ class BodyOutcome implements TrackOutcome {
 
   excluded(exclusion: Exclusion): void {
     this.#deps.excluded[exclusion.kind].add();
-    this.outcome = { status: 202, message: exclusionMessage(exclusion) };
+    this.outcome = { status: 202, message: exclusionReason(exclusion) };
     this.#settle();
   }
 

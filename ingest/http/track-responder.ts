@@ -88,17 +88,24 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   }
 }
 
-/** Why a replay is not recorded. */
-export const NO_REPLAY = 'replay: sessions are not recorded';
-
+/** The body of a 202. */
 function excludedText(exclusion: Exclusion): string {
+  if (exclusion.kind === 'filter') return '{"filtered":true}';
+  if (exclusion.kind !== 'bot') return JSON.stringify({ filtered: true, reason: exclusionReason(exclusion) });
+  return JSON.stringify({ bot: { name: exclusion.bot.name, type: exclusion.bot.type } });
+}
+
+/** Why a body is not recorded, in one line. */
+export function exclusionReason(exclusion: Exclusion): string {
   switch (exclusion.kind) {
     case 'bot':
-      return JSON.stringify({ bot: { name: exclusion.bot.name, type: exclusion.bot.type } });
+      return `bot: ${exclusion.bot.name}`;
     case 'filter':
-      return '{"filtered":true}';
+      return 'filtered';
+    case 'spam':
+      return `referrer spam: ${exclusion.domain}`;
     case 'replay':
-      return JSON.stringify({ filtered: true, reason: NO_REPLAY });
+      return 'replay: sessions are not recorded';
     default:
       return unreachable(exclusion);
   }

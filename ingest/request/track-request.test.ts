@@ -117,6 +117,12 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['properties', deep(100), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
   ['properties', '{"__path":1}', 'rejected: payload.properties.__path: expected a string'],
   ['properties', '{"__referrer":[]}', 'rejected: payload.properties.__referrer: expected a string'],
+  [
+    'properties',
+    '{"__referrer":"x"}',
+    'rejected: payload.properties.__referrer: expected a URL such as https://example.com/, or an empty string',
+  ],
+  ['properties', '{"__referrer":"","a":1}', ['a', '1']],
   ['properties', '{"__title":{}}', 'rejected: payload.properties.__title: expected a string'],
   ['properties', '{"__ip":7}', 'rejected: payload.properties.__ip: expected a string'],
   ['properties', '{"__deviceId":""}', 'rejected: payload.properties.__deviceId: expected 1 to 64 characters'],
@@ -138,6 +144,11 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
 
 test.each(FIELDS)('track: %s: %s', (field, json, expected) => {
   expect(fieldOf(parseFields('track', { name: '"a"', [field]: json }), field)).toEqual(expected);
+});
+
+test('a referrer that is none is ignored in a body that records no event', () => {
+  const identify = { profileId: 'p', properties: { __referrer: 'x', a: 1 } };
+  expect(parse({ type: 'identify', payload: identify })).toMatchObject({ properties: ['a', '1'] });
 });
 
 test('a replay is read without its recording, whatever that holds', () => {
@@ -185,7 +196,7 @@ test('a valid body is read completely', () => {
       eventId: 'e',
       properties: {
         __path: 'https://a.example/x',
-        __referrer: 'r',
+        __referrer: 'https://r.example/?q=a',
         __title: 't',
         __timestamp: 1_700_000_000_000,
         __deviceId: 'd',
@@ -213,7 +224,7 @@ test('a valid body is read completely', () => {
     properties: ['list.0', '1', 'list.1.x', 'true'],
     revenue: undefined,
     path: 'https://a.example/x',
-    referrer: 'r',
+    referrer: 'https://r.example/?q=a',
     title: 't',
     timestampMs: 1_700_000_000_000,
     deviceId: 'd',

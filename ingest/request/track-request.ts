@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { isReferrer } from '../enrich/referrer.ts';
 import { SESSION_END, SESSION_START } from '../event.ts';
 import {
   type AliasPayload,
@@ -169,6 +170,7 @@ function readTrack(
   const head = readHead(body, payload, rules);
   const name = readName(payload.name, rules);
   const { reserved, flat } = flattenProperties(payload.properties, rules);
+  if (!isReferrer(reserved.referrer)) rules.fail('payload.properties.__referrer', REFERRER);
   return {
     kind: 'track',
     clientId: head.clientId,
@@ -190,6 +192,8 @@ function readTrack(
     software: reserved.software,
   };
 }
+
+const REFERRER = 'expected a URL such as https://example.com/, or an empty string';
 
 function readName(value: unknown, rules: TextRules): string {
   if (value === SESSION_START || value === SESSION_END)

@@ -35,7 +35,7 @@ export const excludedAnswer = z.union([
   z
     .object({ filtered: z.literal(true), reason: z.string().optional() })
     .describe(
-      'A filter of the site matched the event; or, with a `reason`, the request is one that is never recorded, such as a replay.',
+      'A filter of the site matched the event; or, with a `reason`, the referrer is known spam (`referrer spam: semalt.com`), or the request is a replay (`replay: sessions are not recorded`).',
     ),
 ]);
 /** `POST /track/batch`, 200 */
@@ -126,7 +126,7 @@ export const COLLECTION: readonly Operation[] = [
       answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
       answer(
         202,
-        'The request is valid but was not recorded, because of a bot or a site filter, or because it is a replay. It is counted as excluded.',
+        'The request is valid but was not recorded, because of a bot, referrer spam or a site filter, or because it is a replay. It is counted as excluded.',
         excludedAnswer,
         TRACK_EXAMPLES.excluded,
       ),

@@ -28,6 +28,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   names: 'Event names to exclude.',
   paths: 'Paths to exclude. `*` matches any text.',
   allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
+  filterReferrerSpam:
+    'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
   publicWidget: 'Whether the live visitor count is public.',
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',

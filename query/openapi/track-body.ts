@@ -130,7 +130,12 @@ const eventProperties = z
       .describe(
         'The full URL of the page, or its path. Origin, path, query and hash are taken from it, and the campaign from `utm_source`, `utm_medium`, `utm_campaign`, `utm_term` and `utm_content` in the query, with `ref` and `source` in place of a missing source, all in any case. With the site setting `hashChanges`, the hash is part of the path. `app://settings/x`, or an address of any other scheme, is the page `/settings/x` of the origin `app://`; only `localhost`, browser extensions and `android-app://` keep their host in the origin.',
       ),
-    __referrer: z.string().optional().describe('The URL of the referring page.'),
+    __referrer: z
+      .string()
+      .optional()
+      .describe(
+        'The URL of the referring page (`https:`, `http:`, `android-app:` or `ios-app:`). Origin and path are stored, query and fragment are not: they may hold what a visitor searched for. A page of the same host, a path, `about:` and a URL of any other scheme are accepted and are no source. The parameters of an installation that Android gives to apps (`utm_source=google-play&utm_medium=organic`) are the campaign, where the page has no query. Any other text is rejected. Known spam domains return 202, unless the site setting `filterReferrerSpam` is off.',
+      ),
     __title: z.string().optional().describe('The title of the page.'),
     __timestamp: z
       .union([z.string(), z.number()])

@@ -235,6 +235,7 @@ export const INSIGHT_EXAMPLES: Examples = {
     query: { range: '7d' },
     answer: [
       { reason: 'bot', type: 'search', name: 'Googlebot', requests: 31 },
+      { reason: 'spam', type: 'referrer', name: 'semalt.com', requests: 12 },
       { reason: 'filter', type: 'path', name: null, requests: 4 },
     ],
   },
