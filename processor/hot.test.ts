@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
+import { LOCALE_COLUMNS, NO_ENVIRONMENT } from '../ingest/event.ts';
+import { plainEvent } from '../ingest/testing/events.ts';
 import {
   decodeHotAnswer,
   decodeHotQuestion,
@@ -9,18 +11,56 @@ import {
   HOT_VERSION,
   type HotHead,
   type HotQuestion,
+  ROWS_VERSION,
 } from './hot.ts';
+import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from './rows.ts';
+import { FoldRun, messageOf } from './testing/run.ts';
+import { readRows, type StoredRow, withoutColumns } from './testing/stored-rows.ts';
+
+/** Rows of two events and their session, with every column filled that a client fills. */
+function foldedRows(): FoldRun {
+  const run = new FoldRun();
+  const environment = {
+    ...NO_ENVIRONMENT,
+    city: 'Köln',
+    longitude: 6.5,
+    model: 'Pixel',
+    language: 'de-DE',
+    timezone: 'Europe/Berlin',
+    screen: '390x844',
+  };
+  const event = plainEvent({
+    profileId: 'päul',
+    revenue: -5n,
+    currency: 'EUR',
+    groups: ['g', ''],
+    properties: ['k', 'v'],
+    environment,
+  });
+  run.take(messageOf([event, { ...event, environment: NO_ENVIRONMENT, groups: [] }], 1));
+  run.flush();
+  return run;
+}
+
+const FOLDED = foldedRows();
+const bytesOf = (rows: readonly StoredRow[]) => Buffer.concat(rows.map(({ bytes }) => bytes));
+const earlierOf = (rows: readonly StoredRow[], columns: readonly string[]) =>
+  Buffer.concat(rows.map((row) => withoutColumns(row, columns, LOCALE_COLUMNS)));
+/** The rows as an owner of the release before has them. */
+const EARLIER_EVENTS = earlierOf(FOLDED.events, EVENTS_COLUMNS);
+const EARLIER_SESSIONS = earlierOf(FOLDED.sessions, SESSIONS_COLUMNS);
 
 const QUESTIONS: readonly HotQuestion[] = [
   { kind: 'live', projectId: 'demo', nowMs: 1_700_000_000_000 },
   { kind: 'live-details', projectId: 'demo', nowMs: 1_700_000_000_000 },
-  { kind: 'rows', projectId: 'dëmo' },
+  { kind: 'rows', projectId: 'dëmo', rowsVersion: ROWS_VERSION },
   { kind: 'minutes', projectId: 'demo', fromMs: 0 },
 ];
-const EVENTS = Buffer.from('rows of events');
-const SESSIONS = Buffer.from('rows of sessions');
-const ROWS: HotHead = {
+const EVENTS = bytesOf(FOLDED.events);
+const SESSIONS = bytesOf(FOLDED.sessions);
+const ROWS = {
   kind: 'rows',
+  rowsVersion: ROWS_VERSION,
   partition: 3,
   flushNumber: 7,
   eventBytes: EVENTS.length,
@@ -28,7 +68,7 @@ const ROWS: HotHead = {
   eventRows: 2,
   sessionRows: 1,
   hours: [1_699_999_200_000],
-};
+} as const satisfies HotHead;
 const MINUTE = {
   minuteMs: 1_699_999_980_000,
   screenViews: 2,
@@ -45,6 +85,7 @@ const HEADS: readonly HotHead[] = [
   { kind: 'minutes', partition: 3, minutes: [MINUTE] },
   { kind: 'unavailable', reason: 'lagging' },
 ];
+const { rowsVersion: _, ...UNNUMBERED } = ROWS;
 const ROWS_ANSWER = encodeHotAnswer(ROWS, EVENTS, SESSIONS);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
@@ -60,11 +101,12 @@ test('the bytes of questions and answers change only with their version', () => 
   const hash = createHash('sha256');
   for (const question of QUESTIONS) hash.update(encodeHotQuestion(question));
   for (const head of HEADS) hash.update(encodeHotAnswer(head));
-  expect([HOT_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
+  expect([HOT_VERSION, ROWS_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
     [
       1,
-      "9b757321ac702f893b6e43e98e94315ab7b54eef241819e7c81babd8eac62794",
-      "97939da34d981cfe2411c0ca30f0c74d85d2b78752e034bfb6ca6f592e9e8e30",
+      2,
+      "f9b6730bf677c61f678038ae9c0b0505471ef87fa690b90dee7fde2fcfe0c1bd",
+      "417d65f6ee7535a9da2560c2438184103c1bd5067db1773d9d277c1803b1bcb8",
     ]
   `);
 });
@@ -74,14 +116,77 @@ test('questions and answers are read as they were written, with or without a ver
     expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
     expect(decodeHotQuestion(Buffer.from(JSON.stringify(question)))).toEqual(question);
   }
+  expect(decodeHotQuestion(encodeHotQuestion({ kind: 'rows', projectId: 'dëmo' }))).toEqual(QUESTIONS[2]);
   for (const head of HEADS) {
     expect(decodeHotAnswer(encodeHotAnswer(head)).head).toEqual(head);
     expect(decodeHotAnswer(unversioned(head)).head).toEqual(head);
   }
-  for (const bytes of [ROWS_ANSWER, unversioned(ROWS, EVENTS, SESSIONS)]) {
+  for (const bytes of [
+    ROWS_ANSWER,
+    unversioned(ROWS, EVENTS, SESSIONS),
+    encodeHotAnswer(UNNUMBERED, EVENTS, SESSIONS),
+  ]) {
     const { head, events, sessions } = decodeHotAnswer(bytes);
     expect([head, Buffer.from(events), Buffer.from(sessions)]).toEqual([ROWS, EVENTS, SESSIONS]);
   }
+});
+
+describe('the release before, whose rows have no locale', () => {
+  const { rowsVersion: _, ...earlierHead } = {
+    ...ROWS,
+    eventBytes: EARLIER_EVENTS.length,
+    sessionBytes: EARLIER_SESSIONS.length,
+  };
+
+  test('asks without a version of rows, and gets rows that it reads', () => {
+    const asked = decodeHotQuestion(Buffer.from('{"version":1,"kind":"rows","projectId":"demo"}'));
+    expect(asked).toEqual({ kind: 'rows', projectId: 'demo', rowsVersion: 1 });
+    const answer = Buffer.from(encodeHotAnswer({ ...ROWS, rowsVersion: 1 }, EVENTS, SESSIONS));
+    const end = 4 + answer.readUInt32LE(0);
+    expect(JSON.parse(answer.toString('utf8', 4, end))).toEqual({
+      version: 1,
+      rowsVersion: 1,
+      ...earlierHead,
+    });
+    expect(answer.subarray(end)).toEqual(Buffer.concat([EARLIER_EVENTS, EARLIER_SESSIONS]));
+  });
+
+  test('answers without it, and its rows are read with an unknown locale', () => {
+    for (const head of [{ version: 1, ...earlierHead }, earlierHead]) {
+      const decoded = decodeHotAnswer(unversioned(head, EARLIER_EVENTS, EARLIER_SESSIONS));
+      const lengths = { eventBytes: decoded.events.length, sessionBytes: decoded.sessions.length };
+      expect(decoded.head).toEqual({ ...ROWS, ...lengths });
+      for (const [table, bytes, rows] of [
+        ['events', decoded.events, FOLDED.events],
+        ['sessions', decoded.sessions, FOLDED.sessions],
+      ] as const) {
+        const unknown = { language: '', timezone: '', screen: '' };
+        expect(readRows(table, bytes).map(({ values }) => values)).toEqual(
+          rows.map(({ values }) => ({ ...values, ...unknown })),
+        );
+      }
+    }
+  });
+
+  test('has its broken rows rejected', () => {
+    const answer = unversioned({ version: 1, ...earlierHead }, EARLIER_EVENTS, EARLIER_SESSIONS);
+    expectOnlyDecodeErrors(decodeHotAnswer, answer);
+    const cut = EARLIER_EVENTS.subarray(0, EARLIER_EVENTS.length - 1);
+    const head = { version: 1, ...earlierHead, eventBytes: cut.length };
+    expect(() => decodeHotAnswer(unversioned(head, cut, EARLIER_SESSIONS))).toThrow('hot answer');
+  });
+
+  test('is not one after this one', () => {
+    const later = { version: 1, ...ROWS, rowsVersion: ROWS_VERSION + 1 };
+    expect(() => decodeHotAnswer(unversioned(later, EVENTS, SESSIONS))).toThrow(
+      expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
+    );
+    // An owner answers an asker of a later release with what it has.
+    const asked = { version: 1, kind: 'rows', projectId: 'demo', rowsVersion: 9 };
+    expect(decodeHotQuestion(Buffer.from(JSON.stringify(asked)))).toMatchObject({
+      rowsVersion: ROWS_VERSION,
+    });
+  });
 });
 
 test('whatever the bytes are, they are read or rejected', () => {

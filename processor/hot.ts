@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { TIME_MAX_MS } from '../ingest/event.ts';
+import { withEmptyLocale, withoutLocale } from './earlier-rows.ts';
 
 /**
  * CONTRACT between a partition's owner and the query nodes: what is in memory and how to ask for it.
@@ -10,7 +11,10 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
- * Question and head have a `version`; JSON without one is version 0, which is otherwise the same.
+ * Question and head have a `version`; JSON without one is version 0, which is otherwise the same. The rows have a version
+ * of their own, `rowsVersion`: a question says which one it can read, and the owner answers in that one. A release that
+ * knows no such field reads and writes rows of version 1, which lack `LOCALE_COLUMNS`. So query nodes and owners of two
+ * releases can be mixed; here, rows of version 1 are read with an unknown locale.
  *
  * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
  * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
@@ -18,6 +22,8 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
  * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
  */
 export const HOT_VERSION = 1;
+export const ROWS_VERSION = 2;
+const ROWS_VERSION_FIRST = 1;
 const VERSIONS = [0, HOT_VERSION];
 
 export function hotSubjectOf(partition: number): string {
@@ -30,7 +36,7 @@ export type HotQuestion =
   /** The same by page, country and referrer. */
   | { readonly kind: 'live-details'; readonly projectId: string; readonly nowMs: number }
   /** The unflushed rows. The owner first folds everything that the bus has for the partition. */
-  | { readonly kind: 'rows'; readonly projectId: string }
+  | { readonly kind: 'rows'; readonly projectId: string; readonly rowsVersion?: number }
   /** Counts of each minute from `fromMs` on, from memory alone. */
   | { readonly kind: 'minutes'; readonly projectId: string; readonly fromMs: number };
 
@@ -49,6 +55,8 @@ export interface LiveDetailsHead {
 
 export interface RowsHead {
   readonly kind: 'rows';
+  /** The version to write the rows in, by default the newest; read rows are of the newest. */
+  readonly rowsVersion?: number;
   readonly partition: number;
   readonly flushNumber: number;
   readonly eventBytes: number;
@@ -102,11 +110,21 @@ export interface HotAnswer {
 
 const EMPTY = new Uint8Array(0);
 
+/** `events` and `sessions` are rows of the newest version. */
 export function encodeHotAnswer(
   head: HotHead,
   events: Uint8Array = EMPTY,
   sessions: Uint8Array = EMPTY,
 ): Uint8Array {
+  if (head.kind !== 'rows') return encodeAnswer(head, events, sessions);
+  const { rowsVersion = ROWS_VERSION } = head;
+  if (rowsVersion === ROWS_VERSION) return encodeAnswer({ ...head, rowsVersion }, events, sessions);
+  const [eventRows, sessionRows] = [withoutLocale('events', events), withoutLocale('sessions', sessions)];
+  const lengths = { eventBytes: eventRows.length, sessionBytes: sessionRows.length };
+  return encodeAnswer({ ...head, rowsVersion, ...lengths }, eventRows, sessionRows);
+}
+
+function encodeAnswer(head: HotHead, events: Uint8Array, sessions: Uint8Array): Uint8Array {
   const text = Buffer.from(JSON.stringify({ version: HOT_VERSION, ...head }));
   const bytes = Buffer.allocUnsafe(4 + text.length + events.length + sessions.length);
   bytes.writeUInt32LE(text.length, 0);
@@ -123,15 +141,29 @@ export function decodeHotAnswer(bytes: Uint8Array): HotAnswer {
   if (end > buffer.length) throw new DecodeError('hot answer is cut off');
   const contract = { name: 'hot answer', versions: VERSIONS, schema: headSchema };
   const head = decodeJsonContract(buffer.subarray(4, end), contract);
+  if (head.kind === 'rows' && (head.rowsVersion ?? ROWS_VERSION) > ROWS_VERSION)
+    throw new DecodeError(`hot answer has rows of version ${head.rowsVersion}`, 'version');
   const { eventBytes, sessionBytes } = head.kind === 'rows' ? head : NO_ROWS;
   if (end + eventBytes + sessionBytes !== buffer.length)
     throw new DecodeError('hot answer has more or fewer rows than it says');
-  const sessions = end + eventBytes;
-  return { head, events: bytes.subarray(end, sessions), sessions: bytes.subarray(sessions) };
+  const sessionStart = end + eventBytes;
+  return newestRows(head, bytes.subarray(end, sessionStart), bytes.subarray(sessionStart));
+}
+
+function newestRows(head: HotHead, events: Uint8Array, sessions: Uint8Array): HotAnswer {
+  if (head.kind !== 'rows' || head.rowsVersion === ROWS_VERSION) return { head, events, sessions };
+  const [eventRows, sessionRows] = [withEmptyLocale('events', events), withEmptyLocale('sessions', sessions)];
+  const lengths = { eventBytes: eventRows.length, sessionBytes: sessionRows.length };
+  return {
+    head: { ...head, rowsVersion: ROWS_VERSION, ...lengths },
+    events: eventRows,
+    sessions: sessionRows,
+  };
 }
 
 export function encodeHotQuestion(question: HotQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: HOT_VERSION, ...question }));
+  const asked = question.kind === 'rows' ? { rowsVersion: ROWS_VERSION, ...question } : question;
+  return Buffer.from(JSON.stringify({ version: HOT_VERSION, ...asked }));
 }
 
 /** @throws {DecodeError} */
@@ -145,10 +177,16 @@ const text = z.string();
 const count = z.int().min(0);
 // A time beyond these would empty the owner's counters of recent minutes.
 const nowMs = z.number().min(0).max(TIME_MAX_MS);
+// An owner answers an asker of a later release with what it has.
+const readRowsVersion = z
+  .int()
+  .min(ROWS_VERSION_FIRST)
+  .default(ROWS_VERSION_FIRST)
+  .transform((version) => Math.min(version, ROWS_VERSION));
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('live'), projectId: text, nowMs }),
   z.object({ kind: z.literal('live-details'), projectId: text, nowMs }),
-  z.object({ kind: z.literal('rows'), projectId: text }),
+  z.object({ kind: z.literal('rows'), projectId: text, rowsVersion: readRowsVersion }),
   z.object({ kind: z.literal('minutes'), projectId: text, fromMs: z.number() }),
 ]);
 
@@ -187,6 +225,7 @@ const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
   }),
   z.object({
     kind: z.literal('rows'),
+    rowsVersion: z.int().min(ROWS_VERSION_FIRST).default(ROWS_VERSION_FIRST),
     partition: count,
     flushNumber: count,
     eventBytes: count,

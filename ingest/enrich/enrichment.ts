@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
+import { type Locale, Locales } from './locale.ts';
 import type { LocationLookup } from './location-lookup.ts';
 import { hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
@@ -28,6 +29,7 @@ interface LastSource {
  */
 export class Enrichment {
   readonly #locations: LocationLookup;
+  readonly #locales = new Locales();
   readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
   readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
   /** The last source of each page: most pages are reached in one way. */
@@ -63,8 +65,18 @@ export class Enrichment {
     return this.#agent(userAgent, hints).bot;
   }
 
+  /** The locale that a body claims; `acceptLanguage` is the header of a browser, else empty. */
+  locale(claims: Locale, acceptLanguage: string): Locale {
+    return this.#locales.of(claims, acceptLanguage);
+  }
+
   /** The visitor's environment; an unknown address is the empty text. */
-  environment(userAgent: string, hints: ClientHints, address: string): Environment {
+  environment(
+    userAgent: string,
+    hints: ClientHints,
+    address: string,
+    { language, timezone, screen }: Locale,
+  ): Environment {
     const { software } = this.#agent(userAgent, hints);
     const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
@@ -81,12 +93,15 @@ export class Enrichment {
       device,
       brand,
       model,
+      language,
+      timezone,
+      screen,
     };
   }
 
   /** The environment of a server-side program; the address is the visitor's that it speaks for. */
-  serverEnvironment(address: string): Environment {
-    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: 'server' };
+  serverEnvironment(address: string, locale: Locale): Environment {
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), ...locale, device: 'server' };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {

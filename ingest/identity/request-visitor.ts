@@ -1,5 +1,6 @@
 import { senderAddress } from '../../infra/network/client-address.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
+import { areSameLocales, type Locale } from '../enrich/locale.ts';
 import { areSame } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -65,14 +66,21 @@ export class RequestVisitor {
     return this.#recent;
   }
 
-  /** Location and device of the request. */
-  environment(): Environment {
+  /** Location, device and locale of the request, whose body claims the locale. */
+  environment(claims: Locale): Environment {
     const { enrichment } = this.#deps;
-    if (this.isServerSide) return enrichment.serverEnvironment(this.address);
-    const { userAgent, hints } = this.#facts;
+    if (this.isServerSide)
+      return enrichment.serverEnvironment(this.address, enrichment.locale(claims, NO_HEADER));
+    const { userAgent, acceptLanguage, hints } = this.#facts;
+    const locale = enrichment.locale(claims, acceptLanguage);
     const recent = this.#recent;
-    if (recent?.environment !== undefined && areSame(recent.hints, hints)) return recent.environment;
-    const environment = enrichment.environment(userAgent, hints, this.address);
+    if (
+      recent?.environment !== undefined &&
+      areSame(recent.hints, hints) &&
+      areSameLocales(recent.environment, locale)
+    )
+      return recent.environment;
+    const environment = enrichment.environment(userAgent, hints, this.address, locale);
     if (recent !== undefined) {
       recent.environment = environment;
       recent.hints = hints;
@@ -81,6 +89,8 @@ export class RequestVisitor {
   }
 }
 
+/** The languages of a server-side program are not those of a visitor. */
+const NO_HEADER = '';
 const NO_DEVICE: Devices = { deviceId: '', earlierDeviceId: '' };
 const NOTHING_CLAIMED: readonly string[] = [];
 

@@ -21,7 +21,7 @@ export interface Devices {
 
 /** A visitor of the last minutes, with the environment that was derived for its last request. */
 export interface RecentVisitor extends Devices {
-  /** Location and device, as derived from `hints`. */
+  /** Location, device and locale; the device as derived from `hints`. */
   environment: Environment | undefined;
   hints: ClientHints;
 }

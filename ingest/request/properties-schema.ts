@@ -17,6 +17,9 @@ const reserved = {
   __path: wholeText.nullish(),
   __referrer: wholeText.nullish(),
   __title: wholeText.nullish(),
+  __language: wholeText.nullish(),
+  __timezone: wholeText.nullish(),
+  __screen: wholeText.nullish(),
   __ip: wholeText.nullish(),
   __deviceId: wholeText.min(1).max(DEVICE_ID_MAX).nullish(),
   __timestamp: z

@@ -35,7 +35,7 @@ export function answerHot(
     case 'minutes':
       return minutes(state, question.projectId, question.fromMs);
     case 'rows':
-      return rows(state, unflushed, question.projectId, messageMaxBytes);
+      return rows(state, unflushed, question, messageMaxBytes);
   }
 }
 
@@ -89,7 +89,7 @@ function minutes(state: PartitionState, projectId: string, fromMs: number): Uint
 function rows(
   state: PartitionState,
   unflushed: Unflushed,
-  projectId: string,
+  { projectId, rowsVersion }: Extract<HotQuestion, { kind: 'rows' }>,
   messageMaxBytes: number,
 ): Uint8Array {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
@@ -116,6 +116,7 @@ function rows(
   }
   const head = {
     kind: 'rows',
+    ...(rowsVersion === undefined ? {} : { rowsVersion }),
     partition: state.partition,
     flushNumber: unflushed.flushNumber,
     eventBytes: events.length,

@@ -81,6 +81,11 @@ const USER_AGENT: RequestHeader = {
   name: 'User-Agent',
   description: "The visitor's user agent. Browser, operating system and device are derived from it.",
 };
+const ACCEPT_LANGUAGE: RequestHeader = {
+  name: 'Accept-Language',
+  description:
+    "The visitor's languages, sent by browsers. The first one is the language of an event without `__language`.",
+};
 const ORIGIN: RequestHeader = {
   name: 'Origin',
   description:
@@ -112,7 +117,7 @@ export const COLLECTION: readonly Operation[] = [
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
     body: { schema: bodySchema, shown: trackBody(), examples: TRACK_EXAMPLES.bodies },
     answers: [
       answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
@@ -138,7 +143,7 @@ export const COLLECTION: readonly Operation[] = [
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, ...SDK],
     body: { schema: batchSchema, shown: trackBatch(), examples: { batch: TRACK_EXAMPLES.batch } },
     answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer, TRACK_EXAMPLES.batched)],
     errors: SENDING,

@@ -99,6 +99,24 @@ const eventProperties = z
       .describe('The full URL of the page, or its path. Origin, path, query and hash are taken from it.'),
     __referrer: z.string().optional().describe('The URL of the referring page.'),
     __title: z.string().optional().describe('The title of the page.'),
+    __language: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's language: a BCP 47 tag such as `de-DE`, of which language, script and region are stored. Default for a browser: the first language of the `Accept-Language` header. An invalid tag is stored as unknown.",
+      ),
+    __timezone: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's time zone: an IANA name such as `Europe/Berlin`. An unknown name is stored as unknown.",
+      ),
+    __screen: z
+      .string()
+      .optional()
+      .describe(
+        "The size of the visitor's screen in CSS pixels: `1920x1080`, each side from 1 to 20,000. Anything else is stored as unknown.",
+      ),
     __timestamp: z
       .union([z.string(), z.number()])
       .optional()
