@@ -249,3 +249,8 @@ function integer(min: number, max: number) {
     .transform(Number)
     .refine((value) => value >= min && value <= max, `expected a whole number from ${min} to ${max}`);
 }
+
+/** Sets a variable for a native library, which reads it when it is loaded. */
+export function setEnvironment(name: string, value: string): void {
+  process.env[name] = value;
+}

@@ -5,7 +5,6 @@ import { SecretGuard } from '../infra/accounts/secret-guard.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import type { Dependency, HostContext, Mounted } from '../infra/process/host.ts';
-import { release } from '../infra/root.ts';
 import { Collector } from './collect/collector.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
@@ -32,7 +31,7 @@ import {
   subjectOf,
 } from './event.ts';
 import { addBatchRoute } from './http/batch-route.ts';
-import { addDeviceIdRoute, addTrackRoute, answerHeaders, type RouteDeps } from './http/routes.ts';
+import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
 import { EXCLUDED_BY } from './http/track-responder.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
 import { Aliases } from './identity/aliases.ts';
@@ -136,7 +135,7 @@ function addRoutes(
   { config, http, metrics, clock }: HostContext,
   { collector, accounts, limiter }: Served,
 ): void {
-  const headers = answerHeaders(release());
+  const headers = ANSWER_HEADERS;
   const deps: RouteDeps = {
     collector,
     proxies: new TrustedProxies(config.TRUSTED_PROXIES),

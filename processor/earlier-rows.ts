@@ -4,22 +4,22 @@ import { LOCALE_COLUMNS } from '../ingest/event.ts';
 import { columnTypeOf, EVENTS_COLUMNS, type RowsTable, SESSIONS_COLUMNS } from './rows.ts';
 
 /**
- * Rows as the release before wrote them, which lack `LOCALE_COLUMNS`: RowBinary that processes of both releases send each
- * other while they run side by side (`hot.ts`).
+ * Rows of hot answers of version 1 (`hot.ts`), which lack `LOCALE_COLUMNS`, and those of sessions also `mixed` and
+ * `creditedAt`: RowBinary that processes of two releases send each other while they run side by side.
  */
-
-const LOCALE: ReadonlySet<string> = new Set(LOCALE_COLUMNS);
+const MISSING: ReadonlySet<string> = new Set([...LOCALE_COLUMNS, 'mixed', 'creditedAt']);
 const EMPTY_TEXT = Uint8Array.of(0);
+const MINUTE_MS = 60_000n;
 
-/** Rows of a table without `LOCALE_COLUMNS`. */
-export function withoutLocale(table: RowsTable, rows: Uint8Array): Buffer {
+/** Rows of today as rows of version 1. */
+export function rowsOfVersion1(table: RowsTable, rows: Uint8Array): Buffer {
   const walk = new RowWalk(rows);
   const pieces: Uint8Array[] = [];
   let copied = 0;
   walk.each(table, (column, type) => {
     const start = walk.offset;
     walk.pass(type);
-    if (!LOCALE.has(column)) return;
+    if (!MISSING.has(column)) return;
     pieces.push(rows.subarray(copied, start));
     copied = walk.offset;
   });
@@ -27,22 +27,42 @@ export function withoutLocale(table: RowsTable, rows: Uint8Array): Buffer {
 }
 
 /**
- * Rows that lack `LOCALE_COLUMNS`, with these columns empty.
+ * Rows of version 1 as rows of today. What they lack is unknown: the locale is empty, and a session with a profile may be
+ * mixed, as in `schema/013_mixed_sessions.sql`.
  * @throws {DecodeError} unless the bytes are such rows
  */
-export function withEmptyLocale(table: RowsTable, rows: Uint8Array): Buffer {
+export function rowsFromVersion1(table: RowsTable, rows: Uint8Array): Buffer {
   const walk = new RowWalk(rows);
   const pieces: Uint8Array[] = [];
   let copied = 0;
+  let hasProfile = false;
+  let touchedMs = 0n;
+  const added = (column: string) => {
+    if (column === 'mixed') return Uint8Array.of(hasProfile ? 1 : 0);
+    return column === 'creditedAt' ? int64(hasProfile ? touchedMs + MINUTE_MS : 0n) : EMPTY_TEXT;
+  };
   walk.each(table, (column, type) => {
-    if (!LOCALE.has(column)) {
-      walk.pass(type);
+    if (MISSING.has(column)) {
+      pieces.push(rows.subarray(copied, walk.offset), added(column));
+      copied = walk.offset;
       return;
     }
-    pieces.push(rows.subarray(copied, walk.offset), EMPTY_TEXT);
-    copied = walk.offset;
+    const start = walk.offset;
+    walk.pass(type);
+    if (column === 'profileId') hasProfile = rows[start] !== 0;
+    if (column === 'touchedAt') touchedMs = int64At(rows, start);
   });
   return Buffer.concat([...pieces, rows.subarray(copied)]);
+}
+
+function int64(value: bigint): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(value);
+  return bytes;
+}
+
+function int64At(bytes: Uint8Array, offset: number): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset).getBigInt64(offset, true);
 }
 
 /** Passes over RowBinary values. */

@@ -11,13 +11,12 @@ import {
   HOT_VERSION,
   type HotHead,
   type HotQuestion,
-  ROWS_VERSION,
 } from './hot.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from './rows.ts';
 import { FoldRun, messageOf } from './testing/run.ts';
 import { readRows, type StoredRow, withoutColumns } from './testing/stored-rows.ts';
 
-/** Rows of two events and their session, with every column filled that a client fills. */
+/** Rows of two visits, one by a profile, with every column filled that a client fills. */
 function foldedRows(): FoldRun {
   const run = new FoldRun();
   const environment = {
@@ -30,37 +29,37 @@ function foldedRows(): FoldRun {
     screen: '390x844',
   };
   const event = plainEvent({
-    profileId: 'päul',
     revenue: -5n,
     currency: 'EUR',
     groups: ['g', ''],
     properties: ['k', 'v'],
     environment,
   });
-  run.take(messageOf([event, { ...event, environment: NO_ENVIRONMENT, groups: [] }], 1));
+  const named = plainEvent({ deviceId: 'b'.repeat(32), sessionId: 'b'.repeat(32), profileId: 'päul' });
+  run.take(messageOf([event, named], 1));
   run.flush();
   return run;
 }
 
 const FOLDED = foldedRows();
+const MISSING_IN_1 = [...LOCALE_COLUMNS, 'mixed', 'creditedAt'];
 const bytesOf = (rows: readonly StoredRow[]) => Buffer.concat(rows.map(({ bytes }) => bytes));
 const earlierOf = (rows: readonly StoredRow[], columns: readonly string[]) =>
-  Buffer.concat(rows.map((row) => withoutColumns(row, columns, LOCALE_COLUMNS)));
-/** The rows as an owner of the release before has them. */
+  Buffer.concat(rows.map((row) => withoutColumns(row, columns, MISSING_IN_1)));
+/** The rows as an owner of version 1 has them. */
 const EARLIER_EVENTS = earlierOf(FOLDED.events, EVENTS_COLUMNS);
 const EARLIER_SESSIONS = earlierOf(FOLDED.sessions, SESSIONS_COLUMNS);
 
 const QUESTIONS: readonly HotQuestion[] = [
-  { kind: 'live', projectId: 'demo', nowMs: 1_700_000_000_000 },
-  { kind: 'live-details', projectId: 'demo', nowMs: 1_700_000_000_000 },
-  { kind: 'rows', projectId: 'dëmo', rowsVersion: ROWS_VERSION },
-  { kind: 'minutes', projectId: 'demo', fromMs: 0 },
+  { kind: 'live', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
+  { kind: 'live-details', projectId: 'demo', reads: HOT_VERSION, nowMs: 1_700_000_000_000 },
+  { kind: 'rows', projectId: 'dëmo', reads: HOT_VERSION },
+  { kind: 'minutes', projectId: 'demo', reads: HOT_VERSION, fromMs: 0 },
 ];
 const EVENTS = bytesOf(FOLDED.events);
 const SESSIONS = bytesOf(FOLDED.sessions);
 const ROWS = {
   kind: 'rows',
-  rowsVersion: ROWS_VERSION,
   partition: 3,
   flushNumber: 7,
   eventBytes: EVENTS.length,
@@ -80,12 +79,18 @@ const MINUTE = {
   visitors: [1, 2 ** 51],
 };
 const HEADS: readonly HotHead[] = [
-  { kind: 'live', visitors: 5 },
-  { kind: 'live-details', visitors: 5, pages: [['/', 5]], countries: [['DE', 5]], referrers: [['', 5]] },
+  { kind: 'live', visitors: 5, profiles: [7, 2 ** 51] },
+  {
+    kind: 'live-details',
+    visitors: 5,
+    profiles: [7],
+    pages: [['/', 5, [7]]],
+    countries: [['DE', 5, []]],
+    referrers: [['', 5, []]],
+  },
   { kind: 'minutes', partition: 3, minutes: [MINUTE] },
   { kind: 'unavailable', reason: 'lagging' },
 ];
-const { rowsVersion: _, ...UNNUMBERED } = ROWS;
 const ROWS_ANSWER = encodeHotAnswer(ROWS, EVENTS, SESSIONS);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
@@ -101,12 +106,11 @@ test('the bytes of questions and answers change only with their version', () => 
   const hash = createHash('sha256');
   for (const question of QUESTIONS) hash.update(encodeHotQuestion(question));
   for (const head of HEADS) hash.update(encodeHotAnswer(head));
-  expect([HOT_VERSION, ROWS_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
+  expect([HOT_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
     [
-      1,
       2,
-      "f9b6730bf677c61f678038ae9c0b0505471ef87fa690b90dee7fde2fcfe0c1bd",
-      "417d65f6ee7535a9da2560c2438184103c1bd5067db1773d9d277c1803b1bcb8",
+      "8e2c6058b29547642f270a4f6ce3a14c4036d0067f7fd7a08e0cd7dbd8619372",
+      "14494cbd82d75541c8d1e4311f46eefa91111ef9c2b4f5279c7344315b81130e",
     ]
   `);
 });
@@ -116,59 +120,84 @@ test('questions and answers are read as they were written, with or without a ver
     expect(decodeHotQuestion(encodeHotQuestion(question))).toEqual(question);
     expect(decodeHotQuestion(Buffer.from(JSON.stringify(question)))).toEqual(question);
   }
-  expect(decodeHotQuestion(encodeHotQuestion({ kind: 'rows', projectId: 'dëmo' }))).toEqual(QUESTIONS[2]);
   for (const head of HEADS) {
     expect(decodeHotAnswer(encodeHotAnswer(head)).head).toEqual(head);
     expect(decodeHotAnswer(unversioned(head)).head).toEqual(head);
   }
-  for (const bytes of [
-    ROWS_ANSWER,
-    unversioned(ROWS, EVENTS, SESSIONS),
-    encodeHotAnswer(UNNUMBERED, EVENTS, SESSIONS),
-  ]) {
-    const { head, events, sessions } = decodeHotAnswer(bytes);
-    expect([head, Buffer.from(events), Buffer.from(sessions)]).toEqual([ROWS, EVENTS, SESSIONS]);
+  const { head, events, sessions } = decodeHotAnswer(ROWS_ANSWER);
+  expect([head, Buffer.from(events), Buffer.from(sessions)]).toEqual([ROWS, EVENTS, SESSIONS]);
+});
+
+test('an owner that counts devices alone is understood', () => {
+  const counts = { pages: [['/', 5]], countries: [], referrers: [] };
+  for (const version of [0, 1]) {
+    expect(decodeHotAnswer(unversioned({ kind: 'live', visitors: 5, version })).head).toMatchObject({
+      visitors: 5,
+      profiles: [],
+    });
+    const details = { kind: 'live-details', visitors: 5, ...counts, version };
+    expect(decodeHotAnswer(unversioned(details)).head).toMatchObject({ profiles: [], pages: [['/', 5, []]] });
   }
 });
 
-describe('the release before, whose rows have no locale', () => {
-  const { rowsVersion: _, ...earlierHead } = {
-    ...ROWS,
-    eventBytes: EARLIER_EVENTS.length,
-    sessionBytes: EARLIER_SESSIONS.length,
-  };
+describe('processes of version 1', () => {
+  const earlierHead = { ...ROWS, eventBytes: EARLIER_EVENTS.length, sessionBytes: EARLIER_SESSIONS.length };
+  const asked = (text: string) => decodeHotQuestion(Buffer.from(text));
 
-  test('asks without a version of rows, and gets rows that it reads', () => {
-    const asked = decodeHotQuestion(Buffer.from('{"version":1,"kind":"rows","projectId":"demo"}'));
-    expect(asked).toEqual({ kind: 'rows', projectId: 'demo', rowsVersion: 1 });
-    const answer = Buffer.from(encodeHotAnswer({ ...ROWS, rowsVersion: 1 }, EVENTS, SESSIONS));
-    const end = 4 + answer.readUInt32LE(0);
-    expect(JSON.parse(answer.toString('utf8', 4, end))).toEqual({
-      version: 1,
-      rowsVersion: 1,
-      ...earlierHead,
+  test('read questions, and get answers that they read', () => {
+    for (const question of QUESTIONS)
+      expect(JSON.parse(Buffer.from(encodeHotQuestion(question)).toString())).toMatchObject({ version: 1 });
+    expect(asked('{"version":1,"kind":"rows","projectId":"demo"}')).toEqual({
+      kind: 'rows',
+      projectId: 'demo',
+      reads: 1,
     });
-    expect(answer.subarray(end)).toEqual(Buffer.concat([EARLIER_EVENTS, EARLIER_SESSIONS]));
+    const answers = [ROWS, ...HEADS].map((head) => {
+      const isRows = head === ROWS;
+      const answer = Buffer.from(
+        encodeHotAnswer(head, isRows ? EVENTS : undefined, isRows ? SESSIONS : undefined, 1),
+      );
+      const end = 4 + answer.readUInt32LE(0);
+      return { head: JSON.parse(answer.toString('utf8', 4, end)), rows: answer.subarray(end) };
+    });
+    expect(answers.map(({ head }) => head)).toEqual([
+      { version: 1, ...earlierHead },
+      { version: 1, kind: 'live', visitors: 7 },
+      {
+        version: 1,
+        kind: 'live-details',
+        visitors: 6,
+        pages: [['/', 6]],
+        countries: [['DE', 5]],
+        referrers: [['', 5]],
+      },
+      { version: 1, kind: 'minutes', partition: 3, minutes: [MINUTE] },
+      { version: 1, kind: 'unavailable', reason: 'lagging' },
+    ]);
+    expect(answers[0]?.rows).toEqual(Buffer.concat([EARLIER_EVENTS, EARLIER_SESSIONS]));
   });
 
-  test('answers without it, and its rows are read with an unknown locale', () => {
+  test('give rows that are read as rows of today, whose locale is unknown and whose profiles may be mixed', () => {
+    const unknown = { language: '', timezone: '', screen: '' };
     for (const head of [{ version: 1, ...earlierHead }, earlierHead]) {
       const decoded = decodeHotAnswer(unversioned(head, EARLIER_EVENTS, EARLIER_SESSIONS));
       const lengths = { eventBytes: decoded.events.length, sessionBytes: decoded.sessions.length };
       expect(decoded.head).toEqual({ ...ROWS, ...lengths });
-      for (const [table, bytes, rows] of [
-        ['events', decoded.events, FOLDED.events],
-        ['sessions', decoded.sessions, FOLDED.sessions],
-      ] as const) {
-        const unknown = { language: '', timezone: '', screen: '' };
-        expect(readRows(table, bytes).map(({ values }) => values)).toEqual(
-          rows.map(({ values }) => ({ ...values, ...unknown })),
-        );
-      }
+      expect(readRows('events', decoded.events).map(({ values }) => values)).toEqual(
+        FOLDED.events.map(({ values }) => ({ ...values, ...unknown })),
+      );
+      expect(readRows('sessions', decoded.sessions).map(({ values }) => values)).toEqual(
+        FOLDED.sessions.map(({ values }) => {
+          const isNamed = values.profileId !== '';
+          const creditedAt = isNamed ? Number(values.touchedAt) + 60_000 : 0;
+          return { ...values, ...unknown, mixed: isNamed ? 1 : 0, creditedAt };
+        }),
+      );
     }
+    expect(FOLDED.sessions.some(({ values }) => values.profileId === 'päul')).toBe(true);
   });
 
-  test('has its broken rows rejected', () => {
+  test('have their broken rows rejected', () => {
     const answer = unversioned({ version: 1, ...earlierHead }, EARLIER_EVENTS, EARLIER_SESSIONS);
     expectOnlyDecodeErrors(decodeHotAnswer, answer);
     const cut = EARLIER_EVENTS.subarray(0, EARLIER_EVENTS.length - 1);
@@ -176,15 +205,9 @@ describe('the release before, whose rows have no locale', () => {
     expect(() => decodeHotAnswer(unversioned(head, cut, EARLIER_SESSIONS))).toThrow('hot answer');
   });
 
-  test('is not one after this one', () => {
-    const later = { version: 1, ...ROWS, rowsVersion: ROWS_VERSION + 1 };
-    expect(() => decodeHotAnswer(unversioned(later, EVENTS, SESSIONS))).toThrow(
-      expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
-    );
-    // An owner answers an asker of a later release with what it has.
-    const asked = { version: 1, kind: 'rows', projectId: 'demo', rowsVersion: 9 };
-    expect(decodeHotQuestion(Buffer.from(JSON.stringify(asked)))).toMatchObject({
-      rowsVersion: ROWS_VERSION,
+  test('are not those of a later version, which get what there is', () => {
+    expect(asked('{"version":1,"reads":9,"kind":"rows","projectId":"demo"}')).toMatchObject({
+      reads: HOT_VERSION,
     });
   });
 });
@@ -198,10 +221,10 @@ test('whatever the bytes are, they are read or rejected', () => {
 test('a question or an answer of another version says so', () => {
   const version = expect.objectContaining({ name: 'DecodeError', reason: 'version' });
   for (const question of QUESTIONS)
-    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 2 })))).toThrow(
+    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 3 })))).toThrow(
       version,
     );
-  expect(() => decodeHotAnswer(unversioned({ ...ROWS, version: 2 }, EVENTS, SESSIONS))).toThrow(version);
+  expect(() => decodeHotAnswer(unversioned({ ...ROWS, version: 3 }, EVENTS, SESSIONS))).toThrow(version);
 });
 
 test.each<[string, object]>([

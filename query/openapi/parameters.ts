@@ -1,4 +1,5 @@
 import { breakdownList, seriesList } from '../export/chart-fields.ts';
+import { type JsonList, type ParameterKind, parameterKinds } from '../http/parameters.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
@@ -25,7 +26,7 @@ const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
 };
 
 /** The schemas of parameters whose text is JSON. */
-const JSON_PARAMETERS: Readonly<Record<string, () => JsonSchema>> = {
+const JSON_PARAMETERS: Readonly<Record<JsonList, () => JsonSchema>> = {
   filters: () => ({ type: 'array', items: filterJson() }),
   series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
   breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
@@ -47,12 +48,13 @@ export function parametersOf(
     }),
   );
   const { properties = {}, required = [] } = jsonSchemaOf(operation.parameters, 'input');
+  const kinds = parameterKinds(operation.parameters);
   const inQuery = Object.entries(properties).map(
     ([name, { description, ...schema }]): ParameterObject => ({
       name,
       in: 'query',
       required: required.includes(name),
-      ...described(description ?? QUERY_PARAMETERS[name]),
+      ...described(withForms(description ?? QUERY_PARAMETERS[name], kinds.get(name))),
       ...queryValue(name, schema, { example: operation.query[name], named }),
     }),
   );
@@ -74,7 +76,7 @@ function queryValue(
   schema: JsonSchema,
   { example, named }: { readonly example: unknown; readonly named: (schema: JsonSchema) => JsonSchema },
 ): Pick<ParameterObject, 'schema' | 'content' | 'example' | 'examples'> {
-  const json = JSON_PARAMETERS[name];
+  const json = isJsonList(name) ? JSON_PARAMETERS[name] : undefined;
   if (json === undefined) {
     return {
       schema,
@@ -83,6 +85,17 @@ function queryValue(
   }
   const value = exampledOrLeftOut(typeof example === 'string' ? JSON.parse(example) : undefined);
   return { content: { 'application/json': { schema: named(json()), ...value } } };
+}
+
+/** Says of a list in which forms it may be sent. */
+function withForms(description: string | undefined, kind: ParameterKind | undefined): string | undefined {
+  if (description === undefined || kind === undefined || kind === 'one') return description;
+  const elements = kind === 'json' ? ', one object each' : ', or a JSON array';
+  return `${description} May be repeated, also with \`[]\` or \`[0]\`${elements}.`;
+}
+
+function isJsonList(name: string): name is JsonList {
+  return Object.hasOwn(JSON_PARAMETERS, name);
 }
 
 function described(description: string | undefined): Pick<ParameterObject, 'description'> {

@@ -23,6 +23,11 @@ const SINCE = '2026-01-05T08:00:00.000Z';
 
 /** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
 export const SERVICE: readonly Operation[] = [
+  operation('/', 'Get the start page', {
+    description:
+      'Returns a page that links to what the process serves: this documentation, the browser script, health and metrics. Every process has one. Cacheable for 60 seconds, with an `ETag`.',
+    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+  }),
   operation('/healthz/live', 'Liveness probe', {
     description: 'Returns 200 while the process responds to requests.',
     answers: [json(200, 'Live.', liveness, { status: 'live' })],
