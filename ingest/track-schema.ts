@@ -176,6 +176,9 @@ function trackFields({ name, profileId, groups, properties, revenue }: z.output<
     path: named?.__path ?? '',
     referrer: named?.__referrer ?? '',
     title: named?.__title ?? '',
+    language: named?.__language ?? '',
+    timezone: named?.__timezone ?? '',
+    screen: named?.__screen ?? '',
     timestampMs: named?.__timestamp ?? undefined,
     ...originAndFree(properties),
   };

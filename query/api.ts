@@ -239,10 +239,13 @@ export const exportedEvent = z.object({
   region: z.string().optional().describe('includes=geo, like the next two'),
   longitude: z.number().nullable().optional().describe('Degrees.'),
   latitude: z.number().nullable().optional().describe('Degrees.'),
-  brand: z.string().optional().describe('includes=device, like the next three'),
+  brand: z.string().optional().describe('includes=device, like the next six'),
   model: z.string().optional(),
   browserVersion: z.string().optional(),
   osVersion: z.string().optional(),
+  language: z.string().optional().describe('BCP 47, such as `de-DE`.'),
+  timezone: z.string().optional().describe('An IANA name, such as `Europe/Berlin`.'),
+  screen: z.string().optional().describe('Width and height in CSS pixels, such as `1920x1080`.'),
   revenue: z
     .number()
     .nullable()

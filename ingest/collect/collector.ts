@@ -88,7 +88,7 @@ export class Collector {
     if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) outcome.rejected(TOO_OLD);
     else if (devices === undefined) outcome.rejected(busy('no-salt'));
     else {
-      const environment = visitor.environment();
+      const environment = visitor.environment(body);
       const options = { caller, facts, body, profileId, devices, environment, occurredAtMs, nowMs, outcome };
       new TrackedEvent(this.#deps, options).begin();
     }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
+import { type Locale, Locales } from './locale.ts';
 import type { LocationLookup } from './location-lookup.ts';
 import { type HashNames, hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
@@ -38,6 +39,7 @@ interface LastSource {
  */
 export class Enrichment {
   readonly #locations: LocationLookup;
+  readonly #locales = new Locales();
   readonly #pages: Readonly<Record<HashNames, LRUCache<string, Page>>> = {
     section: new LRUCache({ max: CACHED_MAX }),
     page: new LRUCache({ max: CACHED_MAX }),
@@ -93,8 +95,17 @@ export class Enrichment {
     return this.#agent(userAgent, hints).isVisitors;
   }
 
+  /** The locale that a body claims; `acceptLanguage` is the header of a browser, else empty. */
+  locale(claims: Locale, acceptLanguage: string): Locale {
+    return this.#locales.of(claims, acceptLanguage);
+  }
+
   /** The visitor's environment; an unknown address is the empty text. */
-  environment({ userAgent, hints, claim }: AgentClaims, address: string): Environment {
+  environment(
+    { userAgent, hints, claim }: AgentClaims,
+    address: string,
+    { language, timezone, screen }: Locale,
+  ): Environment {
     const software = claimedSoftware(this.#agent(userAgent, hints).software, claim);
     const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
@@ -111,6 +122,9 @@ export class Enrichment {
       device,
       brand,
       model,
+      language,
+      timezone,
+      screen,
     };
   }
 
@@ -118,8 +132,9 @@ export class Enrichment {
    * The environment of a server-side program; the address is the visitor's that it speaks for. The program says nothing
    * about the device of a visitor that it names.
    */
-  serverEnvironment(address: string, namesDevice: boolean): Environment {
-    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: namesDevice ? '' : 'server' };
+  serverEnvironment(address: string, locale: Locale, namesDevice: boolean): Environment {
+    const device = namesDevice ? '' : 'server';
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), ...locale, device };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {

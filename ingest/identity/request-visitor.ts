@@ -1,5 +1,6 @@
 import { senderAddress } from '../../infra/network/client-address.ts';
 import type { AgentClaims, Enrichment } from '../enrich/enrichment.ts';
+import { areSameLocales, type Locale } from '../enrich/locale.ts';
 import { isSameClaim, NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
 import { areSame, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
@@ -41,6 +42,7 @@ export class RequestVisitor {
   readonly #caller: Caller;
   readonly #claims: VisitorClaims;
   readonly #agent: AgentClaims;
+  readonly #acceptLanguage: string;
   #recent: RecentVisitor | undefined;
   /**
    * The request comes from the site's own program, and neither from a browser or an app nor from a program that forwards a
@@ -55,6 +57,8 @@ export class RequestVisitor {
     this.#caller = caller;
     this.#claims = claims;
     this.#agent = agentOf(caller, facts, claims);
+    // A program that names the visitor's agent sends no header of the visitor.
+    this.#acceptLanguage = this.#agent.hints === facts.hints ? facts.acceptLanguage : NO_HEADER;
     this.isServerSide = caller.verified && isServer(deps.enrichment, this.#agent);
     const claimed = claimedAddresses(caller, facts, claims.address);
     const namesNoVisitor = this.isServerSide && claimed === NOTHING_CLAIMED;
@@ -77,15 +81,24 @@ export class RequestVisitor {
     return this.#recent;
   }
 
-  /** Location and device of the request. */
-  environment(): Environment {
+  /** Location, device and locale of the request, whose body claims the locale. */
+  environment(claims: Locale): Environment {
     const { enrichment } = this.#deps;
-    if (this.isServerSide) return enrichment.serverEnvironment(this.address, this.#claims.deviceId !== '');
+    if (this.isServerSide) {
+      const locale = enrichment.locale(claims, NO_HEADER);
+      return enrichment.serverEnvironment(this.address, locale, this.#claims.deviceId !== '');
+    }
     const { hints, claim } = this.#agent;
+    const locale = enrichment.locale(claims, this.#acceptLanguage);
     const recent = this.#recent;
-    const isKnown = recent !== undefined && areSame(recent.hints, hints) && isSameClaim(recent.claim, claim);
-    if (isKnown && recent.environment !== undefined) return recent.environment;
-    const environment = enrichment.environment(this.#agent, this.address);
+    if (
+      recent?.environment !== undefined &&
+      areSame(recent.hints, hints) &&
+      isSameClaim(recent.claim, claim) &&
+      areSameLocales(recent.environment, locale)
+    )
+      return recent.environment;
+    const environment = enrichment.environment(this.#agent, this.address, locale);
     if (recent !== undefined) {
       recent.environment = environment;
       recent.hints = hints;
@@ -95,6 +108,8 @@ export class RequestVisitor {
   }
 }
 
+/** The languages of a server-side program are not those of a visitor. */
+const NO_HEADER = '';
 const NO_DEVICE: Devices = { deviceId: '', earlierDeviceId: '' };
 const NOTHING_CLAIMED: readonly string[] = [];
 

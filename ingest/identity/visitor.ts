@@ -22,7 +22,7 @@ export interface Devices {
 
 /** A visitor of the last minutes, with the environment that was derived for its last request. */
 export interface RecentVisitor extends Devices {
-  /** Location and device, as derived from `hints` and `claim`. */
+  /** Location, device and locale; the device as derived from `hints` and `claim`. */
   environment: Environment | undefined;
   hints: ClientHints;
   claim: SoftwareClaim;

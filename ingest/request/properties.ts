@@ -15,7 +15,10 @@ export const VALUE_MAX_BYTES = 4096;
 export const KEY_MAX = 200;
 export const DEPTH_MAX = 32;
 
-/** Title, path and referrer may have any length a body allows; page.ts and referrer.ts cut them. */
+/**
+ * Title, path, referrer and locale may have any length a body allows; page.ts and referrer.ts cut them, and to locale.ts long
+ * ones mean nothing.
+ */
 export const PAGE_TEXT_MAX = Number.POSITIVE_INFINITY;
 export const DEVICE_ID_MAX = 64;
 
@@ -24,6 +27,9 @@ export interface ReservedProperties {
   readonly path: string;
   readonly referrer: string;
   readonly title: string;
+  readonly language: string;
+  readonly timezone: string;
+  readonly screen: string;
   readonly timestampMs: number | undefined;
   readonly deviceId: string;
   readonly address: string;
@@ -65,6 +71,9 @@ const NOTHING_RESERVED: ReservedProperties = {
   path: '',
   referrer: '',
   title: '',
+  language: '',
+  timezone: '',
+  screen: '',
   timestampMs: undefined,
   deviceId: '',
   address: '',
@@ -114,6 +123,9 @@ class Flattening {
     if (key === '__path') reserved.path = this.#text(key, value);
     else if (key === '__referrer') reserved.referrer = this.#text(key, value);
     else if (key === '__title') reserved.title = this.#text(key, value);
+    else if (key === '__language') reserved.language = this.#text(key, value);
+    else if (key === '__timezone') reserved.timezone = this.#text(key, value);
+    else if (key === '__screen') reserved.screen = this.#text(key, value);
     else if (key === '__ip') reserved.address = this.#text(key, value);
     else if (key === '__userAgent') reserved.userAgent = this.#text(key, value).slice(0, USER_AGENT_MAX);
     else if (key === '__deviceId')

@@ -13,6 +13,7 @@ export interface RequestFacts {
   readonly contentType: string;
   readonly origin: string;
   readonly userAgent: string;
+  readonly acceptLanguage: string;
   readonly idempotencyKey: string;
   readonly client: ClientHeaders;
   readonly claims: AddressClaims;
@@ -24,6 +25,7 @@ export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): Re
     contentType: head.header('content-type'),
     origin: head.header('origin'),
     userAgent: head.header('user-agent').slice(0, USER_AGENT_MAX),
+    acceptLanguage: head.header('accept-language'),
     idempotencyKey: head.header('idempotency-key'),
     client: readClientHeaders(head),
     claims: readAddressClaims(head, proxies),

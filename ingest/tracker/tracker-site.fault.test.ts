@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
 import { PREFIX, useServedVisit, WAIT } from './testing/served-visit.ts';
+import { VISITOR_LOCALE } from './testing/test-browser.ts';
 
 // The served script on pages in a real browser, and the events that the real service recorded: each exactly once.
 
@@ -34,6 +35,7 @@ inBrowser('a site of several pages', () => {
       'screen_view /a',
     ]);
     expect(events[0]).toMatchObject({ title: 'A', origin: pages.url, referrer: `${pages.otherUrl}/outside` });
+    for (const event of events) expect(event).toMatchObject(VISITOR_LOCALE);
     expect(events[1]).toMatchObject({ title: 'B' });
     expect(events[1]?.referrer ?? '').toBe('');
     expect(new Set(events.map(({ sessionId }) => sessionId)).size).toBe(1);

@@ -88,6 +88,11 @@ const USER_AGENT: RequestHeader = {
   description:
     "The visitor's user agent. Browser, operating system and device are derived from it. Browsers and apps (`Dalvik`, `okhttp`, `CFNetwork`, or an agent that names a phone, a tablet, a television, a console or macOS) are visitors on a device. With a secret, a request with any other agent comes from a server: without `__deviceId` and without a property such as `__os` its events have no device and no session.",
 };
+const ACCEPT_LANGUAGE: RequestHeader = {
+  name: 'Accept-Language',
+  description:
+    "The visitor's languages, sent by browsers. The first one is the language of an event without `__language`.",
+};
 const ORIGIN: RequestHeader = {
   name: 'Origin',
   description:
@@ -120,7 +125,7 @@ export const COLLECTION: readonly Operation[] = [
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
     body: { schema: bodySchema, shown: trackBody(), examples: TRACK_EXAMPLES.bodies },
     answers: [
       answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
@@ -147,7 +152,7 @@ export const COLLECTION: readonly Operation[] = [
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, ...SDK],
     body: { schema: batchSchema, shown: trackBatch(), examples: { batch: TRACK_EXAMPLES.batch } },
     answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer, TRACK_EXAMPLES.batched)],
     errors: SENDING,

@@ -137,6 +137,24 @@ const eventProperties = z
         'The URL of the referring page (`https:`, `http:`, `android-app:` or `ios-app:`). Origin and path are stored, query and fragment are not: they may hold what a visitor searched for. A page of the same host, a path, `about:` and a URL of any other scheme are accepted and are no source. The parameters of an installation that Android gives to apps (`utm_source=google-play&utm_medium=organic`) are the campaign, where the page has no query. Any other text is rejected. Known spam domains return 202, unless the site setting `filterReferrerSpam` is off.',
       ),
     __title: z.string().optional().describe('The title of the page.'),
+    __language: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's language: a BCP 47 tag such as `de-DE`, of which language, script and region are stored. Default for a browser: the first language of the `Accept-Language` header. An invalid tag is stored as unknown.",
+      ),
+    __timezone: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's time zone: an IANA name such as `Europe/Berlin`. An unknown name is stored as unknown.",
+      ),
+    __screen: z
+      .string()
+      .optional()
+      .describe(
+        "The size of the visitor's screen in CSS pixels: `1920x1080`, each side from 1 to 20,000. Anything else is stored as unknown.",
+      ),
     __timestamp: z
       .union([z.string(), z.number()])
       .optional()
