@@ -364,62 +364,6 @@ describe('reports', () => {
     expect(await rejected('POST', path, { ...plain, ...body })).toMatchObject(naming(field));
   });
 
-  const breakdown = { breakdowns: [{ name: 'country' }] };
-  test.each([
-    ['a property that is no number', series({ segment: 'property_sum', property: 'country' })],
-    ['a breakdown by a profile', { breakdowns: [{ name: 'profile.email' }] }],
-    ['a breakdown twice', { breakdowns: [{ name: 'country' }, { name: 'country' }] }],
-    ['a formula over more series than there are', { formula: 'A / B' }],
-    ['a filter by no number', series({ filters: [{ name: 'revenue', operator: 'gt', value: ['x'] }] })],
-    ['an unknown segment', series({ segment: 'mean' })],
-    ['too many buckets', { range: '12m', interval: 'minute' }],
-    ['a range without its end', { startDate: '2026-01-01' }],
-    ['contradicting dates', { range: '7d', startDate: '2026-01-01', endDate: '2026-01-02' }],
-  ])('are rejected with %s, at the field that a chart names', async (_name, definition) => {
-    const { id } = await make({});
-    const chart = new URLSearchParams({ projectId: 'site' });
-    for (const [name, value] of Object.entries({ series: plain.series, ...definition }))
-      chart.set(name, typeof value === 'string' ? value : JSON.stringify(value));
-    const asked = await service.ask(root, 'GET', `/export/charts?${chart}`);
-    expect(asked.status).toBe(400);
-    const created = await rejected('POST', path, { ...plain, ...definition });
-    expect(created).toEqual(asked.json);
-    expect(await rejected('PATCH', `${path}/${id}`, definition)).toEqual(asked.json);
-    const { data } = await service.read(reportAnswer, root, 'GET', `${path}/${id}`);
-    expect(data).toMatchObject({ range: '30d', interval: 'day', series: [{ name: 'screen_view' }] });
-  });
-
-  test('are rejected with more than 64 KiB of series, which no chart reads', async () => {
-    const long = { name: 'path', operator: 'is', value: ['x'.repeat(4_096)] };
-    const body = series({ filters: Array.from({ length: 17 }, () => long) });
-    expect(await rejected('POST', path, { ...plain, ...body })).toMatchObject(naming('series'));
-    const { id } = await make({});
-    expect(await rejected('PATCH', `${path}/${id}`, body)).toMatchObject(naming('series'));
-  });
-
-  test('are rejected if a chart of them has too many figures', async () => {
-    const definition = {
-      series: Array.from({ length: 26 }, () => ({ name: '*' })),
-      ...breakdown,
-      range: 'yesterday',
-      interval: 'minute',
-    };
-    expect(await rejected('POST', path, { ...plain, ...definition })).toMatchObject(naming('interval'));
-    const { id } = await make({ ...definition, interval: 'hour' });
-    expect(await rejected('PATCH', `${path}/${id}`, { interval: 'minute' })).toMatchObject(
-      naming('interval'),
-    );
-  });
-
-  test('are checked as a whole when a part of them changes', async () => {
-    const two = { series: [{ name: 'a' }, { name: 'b' }], formula: 'A / B' };
-    const { id } = await make(two);
-    const one = { series: [{ name: 'a' }] };
-    expect(await rejected('PATCH', `${path}/${id}`, one)).toMatchObject(naming('formula'));
-    expect(await change(id, { ...one, formula: null })).toMatchObject({ series: [{ name: 'a' }] });
-    expect(await rejected('PATCH', `${path}/${id}`, { formula: 'A / B' })).toMatchObject(naming('formula'));
-  });
-
   test('are limited to 200 per dashboard', async () => {
     const body = { name: 'Full' };
     const { data } = await service.read(dashboardAnswer, root, 'POST', DASHBOARDS, { body });
