@@ -150,11 +150,11 @@ const partial = z
   .optional()
   .describe('Present when data could not be reached and the request has `partial=true`.');
 
-/** The label of a bucket. */
-const bucketDate = z
+/** The label of a bucket, see `time/buckets.ts`. */
+export const bucketDate = z
   .string()
   .describe(
-    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`.",
+    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`. When clocks go back, times of the second pass end in their offset from UTC, as in `2026-10-25 02:00:00+01:00`; so no two buckets have the same date. When they go forward, the skipped hour has no bucket. Accepted as `startDate` and `endDate`.",
   );
 const visitorsNow = z.number().describe('Devices with an event in the last five minutes.');
 

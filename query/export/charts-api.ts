@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
+import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
 import { type Field, fieldOf } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
@@ -155,11 +155,7 @@ export const chartRow = z.object({
   data: z
     .array(
       z.object({
-        date: z
-          .string()
-          .describe(
-            "Start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, `YYYY-MM-DD HH:MM:SS` otherwise.",
-          ),
+        date: bucketDate,
         count: z.number().describe('The figure of the bucket. 0 when it is empty.'),
         previous: z
           .number()
