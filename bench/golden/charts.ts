@@ -78,10 +78,15 @@ export function chartAnswer(
     // A series without breakdown always has a line.
     return isTold || found.length > 0 ? found : [nothing(buckets, bucketsBefore)];
   });
+  const isAverage = ({ segment }: ChartRow['event']) =>
+    segment === undefined ? isFormulaOfAverages(String(parameters.formula), series) : isMean(segment);
   const rowsOf = (of: readonly Line[], event: ChartRow['event']) =>
     of
       .filter(({ isNow }) => isNow || !isTold)
-      .map((line) => ({ line, row: rowOf(line, event, { buckets, showsPrevious }) }))
+      .map((line) => ({
+        line,
+        row: rowOf(roundedLine(line, isAverage(event)), event, { buckets, showsPrevious }),
+      }))
       .sort((a, b) => b.row.metrics.sum - a.row.metrics.sum || byNames(a.line, b.line))
       .slice(0, limit)
       .map(({ row }) => row);
@@ -264,11 +269,33 @@ function rowOf(
   };
 }
 
+function isMean(segment: Segment | undefined): boolean {
+  return segment === 'user_average' || segment === 'property_average';
+}
+
+function isFormulaOfAverages(text: string, series: readonly Series[]): boolean {
+  return (
+    text.includes('/') ||
+    series.some(({ segment }, index) => isMean(segment) && text.includes('ABCDEF'.charAt(index)))
+  );
+}
+
+function roundedLine(line: Line, isAverage: boolean): Line {
+  const round = (figure: number) => (isAverage ? hundredths(figure) : digits(figure));
+  return {
+    ...line,
+    now: line.now.map(round),
+    nowWhole: round(line.nowWhole),
+    before: line.before.map(round),
+    beforeWhole: round(line.beforeWhole),
+  };
+}
+
 function figuresOf(figures: readonly number[], whole: number): ChartFigures {
   const sum = added(figures);
   return {
     sum: digits(sum),
-    average: digits(sum / Math.max(1, figures.length)),
+    average: hundredths(sum / Math.max(1, figures.length)),
     min: digits(Math.min(...figures)),
     max: digits(Math.max(...figures)),
     count: digits(whole),
@@ -279,7 +306,7 @@ function together(all: readonly ChartFigures[]): ChartFigures {
   if (all.length === 0) return { sum: 0, average: 0, min: 0, max: 0, count: 0 };
   return {
     sum: digits(added(all.map(({ sum }) => sum))),
-    average: digits(added(all.map(({ average }) => average)) / all.length),
+    average: hundredths(added(all.map(({ average }) => average)) / all.length),
     min: Math.min(...all.map(({ min }) => min)),
     max: Math.max(...all.map(({ max }) => max)),
     count: digits(added(all.map(({ count }) => count))),
@@ -293,6 +320,10 @@ function added(numbers: readonly number[]): number {
 /** As many digits as a double can represent. */
 function digits(number: number): number {
   return Number(number.toPrecision(15));
+}
+
+function hundredths(number: number): number {
+  return Math.round(number * 100) / 100 || 0;
 }
 
 function byNames(a: Line, b: Line): number {

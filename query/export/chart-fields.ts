@@ -49,6 +49,16 @@ export function isAboutProperty(segment: Segment): boolean {
   return segment.startsWith('property_');
 }
 
+/** Whether the figures of a segment are averages. */
+export function isAverage(segment: Segment): boolean {
+  return segment.endsWith('_average');
+}
+
+/** The letter of a series in formulas and ids. */
+export function letterOf(index: number): string {
+  return String.fromCharCode('A'.charCodeAt(0) + index);
+}
+
 export const seriesList = listOfSeries(seriesField);
 
 /** A list of 1 to `SERIES_MAX` series, for any schema of one series. */

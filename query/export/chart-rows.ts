@@ -1,4 +1,5 @@
 import { must } from '../../infra/assert.ts';
+import { ratio, twoDecimals } from '../figures.ts';
 import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
 import type { Formula } from './formula.ts';
 
@@ -23,6 +24,8 @@ export interface RowTraits {
   readonly event: ChartRow['event'];
   readonly dates: readonly string[];
   readonly showsPrevious: boolean;
+  /** Whether the figures are averages or rates, which have two decimals. */
+  readonly isAverage: boolean;
 }
 
 /** Evaluates a formula for each combination that occurs in any of the series. */
@@ -53,11 +56,20 @@ export function computedCombinations(
 /** The rows of a series or formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
 export function chartRows(
   combinations: readonly Combination[],
-  { event, dates, showsPrevious }: RowTraits,
+  { event, dates, showsPrevious, isAverage }: RowTraits,
   limit: number,
 ): ChartRow[] {
+  const rounded = ({ buckets, whole }: SpanFigures): SpanFigures => {
+    const figure = (number: number) => shown(isAverage ? twoDecimals(number) : number);
+    return { buckets: buckets.map(figure), whole: figure(whole) };
+  };
   return combinations
-    .map(({ names, current, previous }) => ({ names, current, previous, figures: figuresOf(current) }))
+    .map(({ names, ...spans }) => ({
+      names,
+      current: rounded(spans.current),
+      previous: rounded(spans.previous),
+    }))
+    .map((row) => ({ ...row, figures: figuresOf(row.current) }))
     .sort((a, b) => b.figures.sum - a.figures.sum || compareNames(a.names, b.names))
     .slice(0, limit)
     .map(({ names, current, previous, figures }) => ({
@@ -67,8 +79,8 @@ export function chartRows(
       metrics: { ...figures, ...(showsPrevious ? { previous: figuresOf(previous) } : {}) },
       data: dates.map((date, index) => ({
         date,
-        count: shown(current.buckets[index] ?? 0),
-        ...(showsPrevious ? { previous: shown(previous.buckets[index] ?? 0) } : {}),
+        count: current.buckets[index] ?? 0,
+        ...(showsPrevious ? { previous: previous.buckets[index] ?? 0 } : {}),
       })),
     }));
 }
@@ -89,18 +101,19 @@ export function totalMetrics(rows: readonly ChartRow[], showsPrevious: boolean):
   };
 }
 
+/** The figures of a row, of its buckets as they are shown. */
 function figuresOf({ buckets, whole }: SpanFigures): ChartFigures {
   return {
     sum: shown(sumOf(buckets)),
     average: averageOf(buckets),
-    min: shown(least(buckets)),
-    max: shown(greatest(buckets)),
-    count: shown(whole),
+    min: least(buckets),
+    max: greatest(buckets),
+    count: whole,
   };
 }
 
 function averageOf(numbers: readonly number[]): number {
-  return numbers.length === 0 ? 0 : shown(sumOf(numbers) / numbers.length);
+  return shown(ratio(sumOf(numbers), numbers.length));
 }
 
 function sumOf(numbers: readonly number[]): number {

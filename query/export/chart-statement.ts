@@ -2,7 +2,7 @@ import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
-import type { Segment } from './chart-fields.ts';
+import { isAverage, type Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
 
 /**
@@ -27,15 +27,20 @@ const VISITOR = "if(profileId != '', profileId, deviceId) AS measured, measured 
 /** The number of distinct values. */
 const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 
-/** Builds the statement of a series with its breakdowns. */
+/**
+ * Builds the statement of a series with its breakdowns. `isRounded`: averages have two decimals already here, so that the
+ * greatest sums are those of the figures that are shown.
+ */
 export function chartStatement(
   { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
   breakdowns: readonly Field[],
+  { isRounded }: { readonly isRounded: boolean },
 ): ChartStatement {
-  const { columns, ...measure } = measureOf(segment, measured);
+  const { columns, figure, ...measure } = measureOf(segment, measured);
   const names = namesOf(breakdowns);
   return {
     ...measure,
+    figure: isRounded && isAverage(segment) ? twoDecimalsText(figure) : figure,
     columns: `${columns}, ${segment === 'one_event_per_user' ? `${names.text} AS combinations` : `${names.each} AS names`}`,
     parameters: {
       ...names.parameters,
@@ -68,6 +73,11 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'property_min':
       return ofNumbers(numberOf(measured), 'min(number)');
   }
+}
+
+/** As `twoDecimals` of figures.ts. */
+function twoDecimalsText(figure: string): string {
+  return `if(abs(${figure}) < 9e13, floor((${figure}) * 100 + 0.5) / 100, ${figure})`;
 }
 
 /** `figure` aggregates the `number` of each event that has one. */

@@ -103,7 +103,7 @@ export const chartsQuery = z.object({
   formula: formulaField
     .optional()
     .describe(
-      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. The response then has the rows of the formula only. Maximum: 200 characters.',
+      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. It is computed from figures that are not rounded. The result of a formula that divides, or refers to an average, has two decimals; write a small share in percent. The response then has the rows of the formula only. Maximum: 200 characters.',
     ),
   /** Filters apply to the fields of each event. */
   filters: common.filters.describe('A JSON array of filters that apply to every series.'),
@@ -117,8 +117,10 @@ export const chartsQuery = z.object({
 export type ChartsQuery = z.output<typeof chartsQuery>;
 
 const figures = {
-  sum: z.number().describe('The sum of all buckets.'),
-  average: z.number().describe('The sum divided by the number of buckets, including empty ones.'),
+  sum: z.number().describe('The sum of all buckets, as they are shown.'),
+  average: z
+    .number()
+    .describe('The sum divided by the number of buckets, including empty ones. Two decimals.'),
   min: z.number().describe('The smallest bucket, including empty ones.'),
   max: z.number().describe('The largest bucket.'),
   count: z
@@ -156,7 +158,11 @@ export const chartRow = z.object({
     .array(
       z.object({
         date: bucketDate,
-        count: z.number().describe('The figure of the bucket. 0 when it is empty.'),
+        count: z
+          .number()
+          .describe(
+            'The figure of the bucket. 0 when it is empty. Averages have two decimals: those of `user_average` and `property_average`, and of formulas that divide or refer to one of these. Other figures have up to 15 digits.',
+          ),
         previous: z
           .number()
           .optional()

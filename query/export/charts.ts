@@ -7,11 +7,11 @@ import { openSeam, type QuestionScope, requestedRange, type Sources } from '../s
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range } from '../time/range.ts';
-import { ANY_EVENT } from './chart-fields.ts';
+import { ANY_EVENT, isAverage, letterOf } from './chart-fields.ts';
 import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
 import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
-import { type Formula, FormulaError, parseFormula } from './formula.ts';
+import { divides, type Formula, FormulaError, parseFormula, refersTo } from './formula.ts';
 
 /** The maximum number of figures read and returned: one for each bucket of each row of each series. */
 const POINTS_MAX = 500_000;
@@ -42,10 +42,11 @@ export async function answerCharts(
   const question = { site: scope.site.storedId, query, spans, rowsMax };
   const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
   const dates = spans.buckets.map(({ label }) => label);
+  const isOfAverages = averagesOf(query);
   const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
     chartRows(
       combinations.filter(({ isCurrent, names }) => isCurrent || names.length === 0),
-      { event, dates, showsPrevious: query.previous },
+      { event, dates, showsPrevious: query.previous, isAverage: isOfAverages(event) },
       query.limit,
     );
   const series =
@@ -70,6 +71,18 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
     if (!(error instanceof FormulaError)) throw error;
     throw new RejectError('invalid', `formula: ${error.message}`, error);
   }
+}
+
+/**
+ * Whether the rows of a series or of the formula are averages or rates. A formula's are if it divides or refers to a
+ * series of averages; it is computed from figures that are not rounded.
+ */
+function averagesOf({ formula, series }: ChartsQuery): (event: ChartRow['event']) => boolean {
+  const isOfFormula =
+    formula !== undefined &&
+    (divides(formula) ||
+      series.some(({ segment }, index) => isAverage(segment) && refersTo(formula, letterOf(index))));
+  return ({ segment }) => (segment === undefined ? isOfFormula : isAverage(segment));
 }
 
 function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
@@ -124,7 +137,9 @@ async function askSeries(
   const { range, buckets, previous } = spans;
   const breakdowns: readonly Field[] = query.breakdowns ?? [];
   const { condition, parameters } = compileFilters([...query.filters, ...series.filters], EVENT_ROWS);
-  const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns);
+  const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns, {
+    isRounded: query.formula === undefined,
+  });
   const isWhole = query.formula !== undefined && breakdowns.length > 0;
   const bound = {
     ...parameters,
@@ -166,7 +181,7 @@ function combinationOf(row: CombinationRow, { range, buckets, previous }: ChartS
 
 function eventOf({ name, segment, property }: ChartSeries, index: number): ChartRow['event'] {
   return {
-    id: String.fromCharCode('A'.charCodeAt(0) + index),
+    id: letterOf(index),
     name,
     segment,
     ...(property === undefined ? {} : { property }),

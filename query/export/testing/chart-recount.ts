@@ -35,6 +35,8 @@ export interface BucketedSpan extends Span {
   readonly buckets: readonly Bucket[];
 }
 
+const SERIES = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
 interface MeasuredEvent {
   readonly names: readonly string[];
   readonly event: VisitEvent;
@@ -73,6 +75,7 @@ export function recountChart(
     several: typeof counted,
     of: (values: readonly number[]) => number,
   ) => {
+    const shown = isAverage(chart, event) ? twoDecimals : fifteenDigits;
     const combinations =
       chart.breakdowns.length === 0 ? [[]] : unique(several.flatMap(({ combinations: own }) => own));
     const rows = combinations.map((names) => {
@@ -81,8 +84,12 @@ export function recountChart(
         buckets: Array.from({ length }, (_, index) => of(found.map((one) => one[span].buckets[index] ?? 0))),
         whole: of(found.map((one) => one[span].whole)),
       });
-      const now = computed('current', current.buckets.length);
-      const before = computed('previous', previous.buckets.length);
+      const rounded = ({ buckets, whole }: RecountedFigures) => ({
+        buckets: buckets.map(shown),
+        whole: shown(whole),
+      });
+      const now = rounded(computed('current', current.buckets.length));
+      const before = rounded(computed('previous', previous.buckets.length));
       return { names, now, before, sum: figuresOf(now).sum };
     });
     return rows
@@ -96,8 +103,8 @@ export function recountChart(
           metrics: { ...figuresOf(now), ...(chart.previous ? { previous: figuresOf(before) } : {}) },
           data: current.buckets.map(({ label }, index) => ({
             date: label,
-            count: shown(now.buckets[index] ?? 0),
-            ...(chart.previous ? { previous: shown(before.buckets[index] ?? 0) } : {}),
+            count: now.buckets[index] ?? 0,
+            ...(chart.previous ? { previous: before.buckets[index] ?? 0 } : {}),
           })),
         }),
       );
@@ -112,11 +119,11 @@ export function recountChart(
         })
       : rowsOf({ id: 'formula', name: formula.text }, counted, formula.of);
   const total = (all: readonly ChartFigures[]): ChartFigures => ({
-    sum: shown(plainSum(all.map(({ sum }) => sum))),
-    average: shown(all.length === 0 ? 0 : plainSum(all.map(({ average }) => average)) / all.length),
+    sum: fifteenDigits(plainSum(all.map(({ sum }) => sum))),
+    average: twoDecimals(all.length === 0 ? 0 : plainSum(all.map(({ average }) => average)) / all.length),
     min: all.length === 0 ? 0 : Math.min(...all.map(({ min }) => min)),
     max: all.length === 0 ? 0 : Math.max(...all.map(({ max }) => max)),
-    count: shown(plainSum(all.map(({ count }) => count))),
+    count: fifteenDigits(plainSum(all.map(({ count }) => count))),
   });
   const before = series.flatMap(({ metrics }) => metrics.previous ?? []);
   return {
@@ -274,17 +281,30 @@ function unique(all: readonly (readonly string[])[]): (readonly string[])[] {
 
 function figuresOf({ buckets, whole }: RecountedFigures): ChartFigures {
   return {
-    sum: shown(plainSum(buckets)),
-    average: shown(plainSum(buckets) / buckets.length),
-    min: shown(Math.min(...buckets)),
-    max: shown(Math.max(...buckets)),
-    count: shown(whole),
+    sum: fifteenDigits(plainSum(buckets)),
+    average: twoDecimals(plainSum(buckets) / buckets.length),
+    min: Math.min(...buckets),
+    max: Math.max(...buckets),
+    count: whole,
   };
 }
 
-/** Rounds to 15 digits. */
-function shown(number: number): number {
-  return Number.parseFloat(number.toPrecision(15));
+/** Whether the figures of a row are averages: by its segment, or because its formula divides or names averages. */
+function isAverage({ series, formula }: RequestedChart, { segment }: ChartRow['event']): boolean {
+  const letters = [...(formula?.text ?? '')];
+  return (
+    segment?.endsWith('_average') === true ||
+    letters.includes('/') ||
+    series.some((one, index) => letters.includes(SERIES.charAt(index)) && one.segment?.endsWith('_average'))
+  );
+}
+
+function twoDecimals(number: number): number {
+  return Math.round(number * 100) / 100 || 0;
+}
+
+function fifteenDigits(number: number): number {
+  return Number.parseFloat(number.toPrecision(15)) || 0;
 }
 
 function byBytes(a: readonly string[], b: readonly string[]): number {
