@@ -127,7 +127,15 @@ export const streamQuery = exportSelection.omit({ partial: true }).extend({
     .describe('The most events of the answer. Default: all.'),
   cursor: rowCursorField,
 });
-export type StreamQuery = z.output<typeof streamQuery>;
+/** `safe`: only for CSV. */
+export type StreamQuery = z.output<typeof streamQuery> & { readonly safe?: boolean };
+
+/** `GET /export/events.csv` */
+export const csvQuery = streamQuery.extend({
+  safe: flag.describe(
+    'Write an apostrophe before every text that a spreadsheet would run as a formula: one that begins with `=`, `+`, `-`, `@`, a tab or a line break. Recommended for files that people open in a spreadsheet, because visitors choose texts such as paths and properties. Numbers, times and JSON stay as they are. Do not use it for files that programs read: the apostrophe becomes part of the text.',
+  ),
+});
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),

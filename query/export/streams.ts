@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import type { StoreSettings } from '../../infra/store/store.ts';
 import {
@@ -7,7 +8,7 @@ import {
   exportColumns,
   exportSources,
 } from '../../processor/event-export.ts';
-import type { StreamQuery } from '../api.ts';
+import { csvQuery, type StreamQuery, streamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
 import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
@@ -25,6 +26,9 @@ const FIRST_ID = '0'.repeat(32);
 export interface StreamForm {
   readonly extension: 'ndjson' | 'csv' | 'parquet';
   readonly summary: string;
+  /** What only this format has to say. */
+  readonly note?: string;
+  readonly schema: z.ZodType<StreamQuery>;
   readonly shape: ExportShape;
   readonly mediaType: string;
   /** Appended to the media type in `content-type`. */
@@ -41,6 +45,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'ndjson',
     summary: 'Stream raw events as NDJSON',
+    schema: streamQuery,
     shape: 'json',
     mediaType: 'application/x-ndjson',
     mediaTypeParameters: '; charset=utf-8',
@@ -50,6 +55,8 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'csv',
     summary: 'Stream raw events as CSV',
+    note: 'RFC 4180 with a header, UTF-8. Texts are quoted and an unknown text is `""`; numbers and times are not quoted, and an unknown number is an empty field without quotes. `groups` and `properties` are JSON. Use `safe=true` for files that people open in a spreadsheet.',
+    schema: csvQuery,
     shape: 'csv',
     mediaType: 'text/csv',
     mediaTypeParameters: '; charset=utf-8; header=present',
@@ -60,6 +67,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'parquet',
     summary: 'Stream raw events as Parquet',
+    schema: streamQuery,
     shape: 'parquet',
     mediaType: 'application/vnd.apache.parquet',
     mediaTypeParameters: '',
@@ -120,7 +128,7 @@ export async function streamExport(
   };
   const texts = {
     ...filterTexts,
-    columns: exportColumns(form.shape, query.includes),
+    columns: exportColumns(form.shape, query.includes, query.safe ? safeText : undefined),
     sources: exportSources(query.includes).join(', '),
     order: isOrdered ? `ORDER BY ${EXPORT_ORDER}` : '',
     settings: { ...STREAM_SETTINGS, max_block_size: isOrdered ? ORDERED_BLOCK_ROWS : BLOCK_ROWS },
@@ -139,6 +147,11 @@ export async function streamExport(
       ['cache-control', 'no-store'],
     ],
   };
+}
+
+/** The text that a spreadsheet does not run, by OWASP's rule for CSV. */
+function safeText(text: string): string {
+  return `if(substring(${text}, 1, 1) IN ('=', '+', '-', '@', '\\t', '\\r', '\\n'), concat('\\'', ${text}), ${text})`;
 }
 
 async function partsOf(
