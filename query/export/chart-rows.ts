@@ -3,6 +3,9 @@ import { ratio, twoDecimals } from '../figures.ts';
 import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
 import type { Formula } from './formula.ts';
 
+const SUM_DIGITS = 14;
+const FIXED_DECIMALS_MAX = 100;
+
 /** The figures of one row in a period: one for each bucket in order, and one for the whole period. */
 export interface SpanFigures {
   readonly buckets: readonly number[];
@@ -24,6 +27,8 @@ export interface RowTraits {
   readonly event: ChartRow['event'];
   readonly dates: readonly string[];
   readonly showsPrevious: boolean;
+  /** The currency of the row with these names; undefined if its figures are not amounts. */
+  readonly currencyOf: (names: readonly string[]) => string | undefined;
   /** Whether the figures are averages or rates, which have two decimals. */
   readonly isAverage: boolean;
 }
@@ -56,7 +61,7 @@ export function computedCombinations(
 /** The rows of a series or formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
 export function chartRows(
   combinations: readonly Combination[],
-  { event, dates, showsPrevious, isAverage }: RowTraits,
+  { event, dates, showsPrevious, isAverage, currencyOf }: RowTraits,
   limit: number,
 ): ChartRow[] {
   const rounded = ({ buckets, whole }: SpanFigures): SpanFigures => {
@@ -75,7 +80,7 @@ export function chartRows(
     .map(({ names, current, previous, figures }) => ({
       id: [event.id, ...names.map(encodeURIComponent)].join(':'),
       names: names.length === 0 ? [event.name] : names.map((name) => (name === '' ? null : name)),
-      event,
+      event: withCurrency(event, currencyOf(names)),
       metrics: { ...figures, ...(showsPrevious ? { previous: figuresOf(previous) } : {}) },
       data: dates.map((date, index) => ({
         date,
@@ -83,6 +88,10 @@ export function chartRows(
         ...(showsPrevious ? { previous: previous.buckets[index] ?? 0 } : {}),
       })),
     }));
+}
+
+function withCurrency(event: ChartRow['event'], currency: string | undefined): ChartRow['event'] {
+  return currency === undefined ? event : { ...event, currency };
 }
 
 /** The figures of all rows together. */
@@ -116,8 +125,19 @@ function averageOf(numbers: readonly number[]): number {
   return shown(ratio(sumOf(numbers), numbers.length));
 }
 
+/**
+ * The sum of decimal numbers, without the digits that only their representation as doubles adds: these are about
+ * fifteen digits after the first one of the greatest part of the sum, which may cancel out.
+ */
 function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
+  let sum = 0;
+  let greatest = 0;
+  for (const number of numbers) {
+    sum += number;
+    greatest = Math.max(greatest, Math.abs(number), Math.abs(sum));
+  }
+  const decimals = SUM_DIGITS - Math.ceil(Math.log10(greatest));
+  return decimals >= 0 && decimals <= FIXED_DECIMALS_MAX ? Number(sum.toFixed(decimals)) : sum;
 }
 
 function least(numbers: readonly number[]): number {

@@ -40,6 +40,16 @@ test.each([
     { series: [{ ...view, segment: 'property_min', property: 'profile.email' }] },
     'series.0.property: expected a property key',
   ],
+  [
+    { series: [{ ...view, segment: 'property_sum', property: 'revenue', currency: 'EURO' }] },
+    'series.0.currency: expected an ISO 4217 code',
+  ],
+  [{ series: [{ ...view, currency: 'EUR' }] }, 'series.0.currency: only for property_ segments of revenue'],
+  [
+    { series: [{ ...view, segment: 'property_sum', property: 'price', currency: 'EUR' }] },
+    'series.0.currency: only for property_ segments of revenue',
+  ],
+  [{ currency: 'usd' }, 'currency: expected an ISO 4217 code'],
   [{ series: [{ ...view, filters: '[]' }] }, 'series.0.filters: '],
   [
     { series: [{ ...view, filters: [{ ...filter, name: 'colour' }] }] },
@@ -116,6 +126,7 @@ const traits = {
   dates: ['2026-01-01', '2026-01-02', '2026-01-03'],
   showsPrevious: true,
   isAverage: false,
+  currencyOf: () => undefined,
 };
 
 test('rows are sorted by sum, ties by the bytes of their names, and unknown values are null', () => {
@@ -159,6 +170,19 @@ test('the figures of averages have two decimals, and those of a row follow from 
   // Beyond the digits of a double there are no decimals to round.
   const [huge] = chartRows([combination([], [1e307, 2 ** 53 + 2, 0])], { ...traits, isAverage: true }, 1);
   expect(huge?.data.map(({ count }) => count)).toEqual([1e307, 2 ** 53 + 2, 0].map(fifteenDigits));
+});
+
+test('sums of decimals are decimals, also where the greatest cancel out', () => {
+  const [row] = chartRows([combination([], [1658.1, 2500.07, -4158.11])], traits, 1);
+  expect(row?.metrics).toMatchObject({ sum: 0.06, average: 0.02 });
+  const rows = chartRows(
+    [combination(['a'], [1658.1, 2500.07, 0]), combination(['b'], [-4158.11, 0, 0])],
+    traits,
+    2,
+  );
+  expect(totalMetrics(rows, false)).toMatchObject({ sum: 0.06, average: 0.01 });
+  const [small] = chartRows([combination([], [1e-12, 2e-12, 0])], traits, 1);
+  expect(small?.metrics.sum).toBe(3e-12);
 });
 
 const fifteenDigits = (number: number) => Number(number.toPrecision(15));

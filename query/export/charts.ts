@@ -7,6 +7,13 @@ import { openSeam, type QuestionScope, requestedRange, type Sources } from '../s
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range } from '../time/range.ts';
+import {
+  currencyOf,
+  currencyOfFormula,
+  currencyOfRow,
+  metricsByCurrency,
+  type SeriesCurrency,
+} from './chart-currency.ts';
 import { ANY_EVENT, isAverage, letterOf } from './chart-fields.ts';
 import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
 import { chartStatement } from './chart-statement.ts';
@@ -36,31 +43,47 @@ export async function answerCharts(
   query: ChartsQuery,
 ): Promise<ChartsAnswer> {
   const formula = formulaOf(query);
+  const currencies = query.series.map((series) => currencyOf(series, query, scope.site.currency));
+  const ofFormula = currencyOfFormula(query.formula ?? '', currencies);
   const spans = spansOf(query, scope);
   const rowsMax = rowsMaxOf(query, spans);
   const seam = await openSeam(sources, scope, query);
   const question = { site: scope.site.storedId, query, spans, rowsMax };
-  const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const found = await inBatches(query.series, (series, index) =>
+    askSeries(sources.history, seam, question, { ...series, currency: currencies[index]?.only }),
+  );
   const dates = spans.buckets.map(({ label }) => label);
   const isOfAverages = averagesOf(query);
-  const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
+  const rowsOf = (
+    event: ChartRow['event'],
+    combinations: readonly Combination[],
+    currency: SeriesCurrency | undefined,
+  ) =>
     chartRows(
       combinations.filter(({ isCurrent, names }) => isCurrent || names.length === 0),
-      { event, dates, showsPrevious: query.previous, isAverage: isOfAverages(event) },
+      {
+        ...{ event, dates, showsPrevious: query.previous, isAverage: isOfAverages(event) },
+        currencyOf: (names) => currency && currencyOfRow(currency, query, names),
+      },
       query.limit,
     );
   const series =
     formula === undefined
-      ? query.series.flatMap((one, index) => rowsOf(eventOf(one, index), found[index] ?? []))
+      ? query.series.flatMap((one, index) =>
+          rowsOf(eventOf(one, index), found[index] ?? [], currencies[index]),
+        )
       : rowsOf(
           { id: 'formula', name: query.formula ?? '' },
           computedCombinations(formula, found, {
             current: spans.buckets.length,
             previous: spans.previous.length,
           }),
+          ofFormula,
         );
-  const metrics = totalMetrics(series, query.previous);
-  return { series, metrics, ...(seam.partial ? { partial: true as const } : {}) };
+  const metrics = metricsByCurrency(series, query.currency ?? scope.site.currency, (rows) =>
+    totalMetrics(rows, query.previous),
+  );
+  return { series, ...metrics, ...(seam.partial ? { partial: true as const } : {}) };
 }
 
 function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
@@ -191,10 +214,14 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
 /** Runs `work` for each element, in batches of `CONCURRENT_STATEMENTS`, and returns the results in order. */
 async function inBatches<One, Result>(
   all: readonly One[],
-  work: (one: One) => Promise<Result>,
+  work: (one: One, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (let from = 0; from < all.length; from += CONCURRENT_STATEMENTS)
-    results.push(...(await Promise.all(all.slice(from, from + CONCURRENT_STATEMENTS).map(work))));
+    results.push(
+      ...(await Promise.all(
+        all.slice(from, from + CONCURRENT_STATEMENTS).map((one, index) => work(one, from + index)),
+      )),
+    );
   return results;
 }
