@@ -8,7 +8,8 @@ const CURRENCIES_BY_UNITS = currenciesByUnits();
 /**
  * CONTRACT for bulk exports of events from the store: the columns of an exported event, in formats that the store
  * writes itself, so that no row is encoded twice. A test of the query room compares them with the answers of
- * `/export/events`.
+ * `/export/events`. Of the profile they have the id only: the query room adds the rest, and files and feeds, which cannot be
+ * changed when a person is erased, do without it.
  *
  * json      one object a line, as a row of `/export/events`
  * parquet   flat: the fields of `meta` are columns; times in milliseconds UTC, amounts as Decimal(38, 4),

@@ -199,6 +199,24 @@ export type LiveAnswer = z.output<typeof liveAnswer>;
 
 const instantMs = z.iso.datetime({ precision: 3 });
 
+const recordTimes = {
+  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
+  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
+};
+
+/** What is known of a person. A profile that only events name, or that is being erased, has an id and nothing else. */
+export const exportedProfile = z.object({
+  id: z.string(),
+  firstName: z.string(),
+  lastName: z.string(),
+  email: z.string(),
+  avatar: z.string(),
+  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
+  groups: z.array(z.string()).describe('Ids of groups.'),
+  ...recordTimes,
+});
+export type ExportedProfile = z.output<typeof exportedProfile>;
+
 /** An exported event: these fields always, and the fields of each of the `includes`. Unknown texts are empty. */
 export const exportedEvent = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
@@ -221,11 +239,12 @@ export const exportedEvent = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('includes=properties: text by dotted key.'),
-  profile: z
-    .object({ id: z.string() })
+  profile: exportedProfile
     .nullable()
     .optional()
-    .describe('includes=profile: null for an event without a profile.'),
+    .describe(
+      'includes=profile: the profile that `profileId` names, as it is now; null for an event without a profile. Events of an alias that were recorded before the alias keep its id, and have the profile of that id.',
+    ),
   meta: z
     .object({
       eventId: z.string().describe('The id that the sender gave.'),
@@ -276,20 +295,7 @@ export const excludedAnswer = z.array(
 );
 export type ExcludedAnswer = z.output<typeof excludedAnswer>;
 
-const recordTimes = {
-  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
-  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
-};
-
-export const profileAnswer = z.object({
-  id: z.string(),
-  firstName: z.string(),
-  lastName: z.string(),
-  email: z.string(),
-  avatar: z.string(),
-  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
-  groups: z.array(z.string()).describe('Ids of groups.'),
-  ...recordTimes,
+export const profileAnswer = exportedProfile.extend({
   events: z.array(exportedEvent).describe('The last events that name the profile, newest first.'),
   partial,
 });

@@ -7,12 +7,13 @@ import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { type ExportedEvent, exportedEvent, exportQuery } from '../api.ts';
-import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
+import { randomEvent, SCENE_AT_MS, TEXTS } from '../filters/testing/scene.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { insertProfile, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 import { STREAM_FORMS, streamExport } from './streams.ts';
@@ -43,6 +44,19 @@ beforeAll(async () => {
   const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
   const bytes = eventBytes([...stored, ...hot.slice(0, 70), ...elsewhere]);
   await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
+  for (const [index, id] of ['p1', 'p2', "p'4"].entries())
+    for (const version of [2, 1])
+      await insertProfile(historyStore.store, 'site', {
+        id,
+        firstName: seeded.one(TEXTS),
+        lastName: version === 1 ? 'before' : '=1+1',
+        email: `${id}@example.org`,
+        properties: { [seeded.one(TEXTS) || 'k']: seeded.one(TEXTS), plan: 'pro' },
+        groups: ['acme', "o'g"].slice(0, index),
+        createdAtMs: SCENE_AT_MS - index * HOUR_MS,
+        updatedAtMs: SCENE_AT_MS + version,
+        version,
+      });
 });
 afterAll(async () => {
   await historyStore.stop();
@@ -65,7 +79,7 @@ function sources() {
     bytes,
   );
   const view = hotViewOver(async () => answer, 1);
-  return { history: historyStore.history, hot: view };
+  return { history: historyStore.history, hot: view, records: ownerOfProfiles() };
 }
 
 /** The bytes of a stream; they are the same for any number of parts. */
@@ -123,6 +137,12 @@ test.each([
   expect(rows).toEqual(await paged(query));
   for (const row of rows) exportedEvent.strict().parse(row);
   if (query === ALL) expect(rows).toHaveLength(EVENTS);
+  if (query !== ALL) return;
+  const profiles = new Map(rows.map(({ profile }) => [profile?.id, profile]));
+  expect([...profiles.keys()].sort()).toEqual(["p'4", 'p1', 'p2', 'p3', 'unknown', undefined]);
+  expect(profiles.get('p1')).toMatchObject({ lastName: '=1+1', email: 'p1@example.org', groups: [] });
+  expect(profiles.get("p'4")).toMatchObject({ groups: ['acme', "o'g"] });
+  expect(profiles.get('p3')).toMatchObject({ email: '', properties: {}, createdAt: null });
 });
 
 test('a stream continues after any row by cursor', async () => {
@@ -158,7 +178,9 @@ test('CSV has the same rows, by the names in its header', async () => {
       .filter((name) => row[name] === null)
       .sort();
   expect(found.map(isNull)).toEqual(expected.map(isNull));
-  expect(new Set(found.flatMap(isNull))).toEqual(new Set(['latitude', 'longitude', 'revenue']));
+  expect(new Set(found.flatMap(isNull))).toEqual(
+    new Set(['latitude', 'longitude', 'profileCreatedAt', 'profileUpdatedAt', 'revenue']),
+  );
 });
 
 test('a safe CSV has an apostrophe before every text that a spreadsheet would run, and numbers as they are', async () => {
@@ -178,6 +200,7 @@ test('a safe CSV has an apostrophe before every text that a spreadsheet would ru
   expect(new Set(safe.map(({ title }) => title))).toEqual(
     new Set(["'=1+1", "'@SUM(A1)", "'\t=1", "'\r=1", "'\n=1", "'-1", "'+1", ' =1', "'", 'a=1', '']),
   );
+  expect(safe.some(({ profileLastName }) => profileLastName === "'=1+1")).toBe(true);
   expect(safe.some(({ revenue }) => revenue?.startsWith('-'))).toBe(true);
   expect(safe.some(({ longitude }) => longitude?.startsWith('-'))).toBe(true);
   expect(await csvObjects(`${ALL}&safe=false`)).toEqual(plain);
@@ -208,6 +231,10 @@ test('an independent reader finds the same rows in Parquet, with typed values', 
     revenue: 'DECIMAL',
     groups: 'LIST',
     properties: 'MAP',
+    profileEmail: 'STRING',
+    profileProperties: 'MAP',
+    profileGroups: 'LIST',
+    profileCreatedAt: 'TIMESTAMP',
   });
 });
 
@@ -235,8 +262,19 @@ async function parquetRows(bytes: Buffer): Promise<Record<string, string>[]> {
 
 /** The row as a flat format represents it. */
 function flattened(row: ExportedEvent): Record<string, unknown> {
-  const { profile: _, meta, ...rest } = row;
-  return { ...rest, ...meta };
+  const { profile, meta, ...rest } = row;
+  return {
+    ...rest,
+    ...meta,
+    profileFirstName: profile?.firstName ?? '',
+    profileLastName: profile?.lastName ?? '',
+    profileEmail: profile?.email ?? '',
+    profileAvatar: profile?.avatar ?? '',
+    profileProperties: profile?.properties ?? {},
+    profileGroups: profile?.groups ?? [],
+    profileCreatedAt: profile?.createdAt ?? null,
+    profileUpdatedAt: profile?.updatedAt ?? null,
+  };
 }
 
 /** Every value as one string, whatever its format. */
