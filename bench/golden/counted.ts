@@ -106,11 +106,11 @@ export function liveAnswer(model: SiteModel, isDetailed: boolean, nowMs: number)
     visitors: lastByDevice.size,
     pages: top(sessions.map(({ exit }) => exit.event.path)).map(([path, visitors]) => ({ path, visitors })),
     countries: top(sessions.map(({ entry }) => entry.event.country)).map(([country, visitors]) => ({
-      country,
+      country: country || null,
       visitors,
     })),
     referrers: top(sessions.map(({ entry }) => entry.event.referrerName)).map(([referrer, visitors]) => ({
-      referrer,
+      referrer: referrer || null,
       visitors,
     })),
     minutes: Array.from({ length: LIVE_MINUTES }, (_, index) => {
