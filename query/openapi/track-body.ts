@@ -53,7 +53,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   track: {
-    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment. `session_start` and `session_end` are reserved and rejected.',
+    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment. A payment is credited to the session of its device, also when that has ended, and never opens one: for a device without a session it counts as revenue, without session and bounce, and `sessionId` is empty. `session_start` and `session_end` are reserved and rejected.',
     groups: 'Ids of the groups that the event belongs to.',
   },
   identify: { avatar: 'The URL of a picture.' },
@@ -125,7 +125,9 @@ const eventProperties = z
     __orderId: z
       .union([z.string(), z.number()])
       .optional()
-      .describe('For `revenue`: the order id. An order counts once per site, without a time limit.'),
+      .describe(
+        'For `revenue`: the order id. An order counts once per site, without a time limit; a repeat changes nothing and returns the `deviceId` and `sessionId` of the first response.',
+      ),
     __refund: z
       .boolean()
       .optional()
