@@ -1,7 +1,7 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
-import type { Field } from '../filters/names.ts';
+import type { RowField } from '../filters/names.ts';
 import type { Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
 
@@ -30,7 +30,7 @@ const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 /** Builds the statement of a series with its breakdowns. */
 export function chartStatement(
   { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
-  breakdowns: readonly Field[],
+  breakdowns: readonly RowField[],
 ): ChartStatement {
   const { columns, ...measure } = measureOf(segment, measured);
   const names = namesOf(breakdowns);
@@ -44,7 +44,7 @@ export function chartStatement(
   };
 }
 
-function measureOf(segment: Segment, measured: Field | undefined): Measure {
+function measureOf(segment: Segment, measured: RowField | undefined): Measure {
   switch (segment) {
     case 'event':
       return ofNumbers('toFloat64(1)', 'toFloat64(count())');
@@ -105,7 +105,7 @@ const OF_FIRSTS: Measure = {
 };
 
 /** The number to aggregate of an event; null if the value is not a number. */
-function numberOf(measured: Field | undefined): string {
+function numberOf(measured: RowField | undefined): string {
   return measured?.kind === 'property'
     ? numberText('properties[{measuredKey:String}]')
     : amountText('revenue', 'currency');
@@ -120,7 +120,7 @@ interface Names {
 }
 
 /** An event has one row for each of its groups. No other field is a list, and no field occurs twice. */
-function namesOf(breakdowns: readonly Field[]): Names {
+function namesOf(breakdowns: readonly RowField[]): Names {
   const values = breakdowns.map(valueText);
   const list = breakdowns.find(({ kind }) => kind === 'list');
   const single = `CAST([${values.join(', ')}], 'Array(String)')`;
@@ -142,7 +142,7 @@ function namesOf(breakdowns: readonly Field[]): Names {
 }
 
 /** The breakdown value as text; empty if there is none. */
-function valueText(field: Field, index: number): string {
+function valueText(field: RowField, index: number): string {
   switch (field.kind) {
     case 'property':
       return `properties[{breakdownKey${index}:String}]`;

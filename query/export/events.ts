@@ -1,6 +1,6 @@
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
-import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
+import { exportConditions } from '../filters/insight-conditions.ts';
 import { RejectError } from '../reject.ts';
 import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
@@ -53,9 +53,10 @@ export function selectionOf(
   query: Omit<ExportSelection, 'partial'>,
   { site, zone }: Pick<QuestionScope, 'site' | 'zone'>,
 ): Pick<EventPage, 'span' | 'conditions' | 'filterTexts'> {
-  const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
+  const span = spanOf(query, zone);
+  const { parameters, ...filterTexts } = exportConditions(query.filters, { span });
   return {
-    span: spanOf(query, zone),
+    span,
     conditions: {
       ...parameters,
       site: site.storedId,
@@ -65,7 +66,7 @@ export function selectionOf(
       profileId: query.profileId ?? '',
       sessionId: '',
     },
-    filterTexts: { events: condition, hotEvents: condition },
+    filterTexts,
   };
 }
 

@@ -2,7 +2,7 @@ import { must } from '../../../infra/assert.ts';
 import { majorUnits } from '../../../infra/money.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
-import type { VisitEvent } from '../../testing/visits.ts';
+import type { ModelVisit, VisitEvent } from '../../testing/visits.ts';
 import type { Bucket } from '../../time/buckets.ts';
 import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
@@ -26,6 +26,7 @@ export interface RequestedSeries {
 
 export interface ChartScene {
   readonly events: readonly VisitEvent[];
+  readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -159,10 +160,11 @@ function measurable(series: RequestedSeries, events: readonly VisitEvent[], span
 
 function selectedEvents(chart: RequestedChart, series: RequestedSeries, scene: ChartScene): VisitEvent[] {
   const filters = [...chart.filters, ...(series.filters ?? [])];
+  const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
   return scene.events.filter(
     (event) =>
       (series.name === '*' ? !event.name.startsWith('session_') : event.name === series.name) &&
-      isSelected(filters, { ...scene, event: rowOfEvent(event) }),
+      isSelected(filters, { ...scene, visit: visits.get(event.sessionId), event: rowOfEvent(event) }),
   );
 }
 
