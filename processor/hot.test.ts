@@ -40,8 +40,15 @@ const MINUTE = {
   visitors: [1, 2 ** 51],
 };
 const HEADS: readonly HotHead[] = [
-  { kind: 'live', visitors: 5 },
-  { kind: 'live-details', visitors: 5, pages: [['/', 5]], countries: [['DE', 5]], referrers: [['', 5]] },
+  { kind: 'live', visitors: 5, profiles: [7, 2 ** 51] },
+  {
+    kind: 'live-details',
+    visitors: 5,
+    profiles: [7],
+    pages: [['/', 5, [7]]],
+    countries: [['DE', 5, []]],
+    referrers: [['', 5, []]],
+  },
   { kind: 'minutes', partition: 3, minutes: [MINUTE] },
   { kind: 'unavailable', reason: 'lagging' },
 ];
@@ -62,9 +69,9 @@ test('the bytes of questions and answers change only with their version', () => 
   for (const head of HEADS) hash.update(encodeHotAnswer(head));
   expect([HOT_VERSION, hash.digest('hex'), sha256(ROWS_ANSWER)]).toMatchInlineSnapshot(`
     [
-      1,
-      "9b757321ac702f893b6e43e98e94315ab7b54eef241819e7c81babd8eac62794",
-      "97939da34d981cfe2411c0ca30f0c74d85d2b78752e034bfb6ca6f592e9e8e30",
+      2,
+      "a124d92175885a94f5bb7aab3998003da5c1e63c2b6b3d7e162735a3e5dc93fe",
+      "2e36b5cf1316854d78a3124d95fec07937200f4731b77af1faca75ae9deb5171",
     ]
   `);
 });
@@ -84,6 +91,18 @@ test('questions and answers are read as they were written, with or without a ver
   }
 });
 
+test('an owner that counts devices alone is understood', () => {
+  const counts = { pages: [['/', 5]], countries: [], referrers: [] };
+  for (const version of [0, 1]) {
+    expect(decodeHotAnswer(unversioned({ kind: 'live', visitors: 5, version })).head).toMatchObject({
+      visitors: 5,
+      profiles: [],
+    });
+    const details = { kind: 'live-details', visitors: 5, ...counts, version };
+    expect(decodeHotAnswer(unversioned(details)).head).toMatchObject({ profiles: [], pages: [['/', 5, []]] });
+  }
+});
+
 test('whatever the bytes are, they are read or rejected', () => {
   for (const question of QUESTIONS) expectOnlyDecodeErrors(decodeHotQuestion, encodeHotQuestion(question));
   for (const head of HEADS) expectOnlyDecodeErrors(decodeHotAnswer, encodeHotAnswer(head));
@@ -93,10 +112,10 @@ test('whatever the bytes are, they are read or rejected', () => {
 test('a question or an answer of another version says so', () => {
   const version = expect.objectContaining({ name: 'DecodeError', reason: 'version' });
   for (const question of QUESTIONS)
-    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 2 })))).toThrow(
+    expect(() => decodeHotQuestion(Buffer.from(JSON.stringify({ ...question, version: 3 })))).toThrow(
       version,
     );
-  expect(() => decodeHotAnswer(unversioned({ ...ROWS, version: 2 }, EVENTS, SESSIONS))).toThrow(version);
+  expect(() => decodeHotAnswer(unversioned({ ...ROWS, version: 3 }, EVENTS, SESSIONS))).toThrow(version);
 });
 
 test.each<[string, object]>([

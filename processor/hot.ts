@@ -10,22 +10,22 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
- * Question and head have a `version`; JSON without one is version 0, which is otherwise the same.
+ * Question and head have a `version`; JSON without one is version 0. Before version 2 a live visitor was a device.
  *
  * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
  * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
  * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once, whatever
  * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
  */
-export const HOT_VERSION = 1;
-const VERSIONS = [0, HOT_VERSION];
+export const HOT_VERSION = 2;
+const VERSIONS = [0, 1, HOT_VERSION];
 
 export function hotSubjectOf(partition: number): string {
   return `hot.${partition}`;
 }
 
 export type HotQuestion =
-  /** How many devices have an event in the five minutes before `nowMs`. */
+  /** How many visitors have an event in a session in the five minutes before `nowMs`. */
   | { readonly kind: 'live'; readonly projectId: string; readonly nowMs: number }
   /** The same by page, country and referrer. */
   | { readonly kind: 'live-details'; readonly projectId: string; readonly nowMs: number }
@@ -36,15 +36,23 @@ export type HotQuestion =
 
 export interface LiveHead {
   readonly kind: 'live';
+  /** Visitors without a profile: devices, which are live on one partition only. */
   readonly visitors: number;
+  /** The other visitors, as 52-bit hashes of their profiles: one may be live on several partitions. */
+  readonly profiles: readonly number[];
 }
+
+/** Visitors by a name, counted as in `LiveHead`. */
+export type LiveCount = readonly [name: string, visitors: number, profiles: readonly number[]];
 
 export interface LiveDetailsHead {
   readonly kind: 'live-details';
   readonly visitors: number;
-  readonly pages: readonly (readonly [path: string, visitors: number])[];
-  readonly countries: readonly (readonly [country: string, visitors: number])[];
-  readonly referrers: readonly (readonly [referrerName: string, visitors: number])[];
+  readonly profiles: readonly number[];
+  /** By path, country and name of the referrer. A profile with several sessions may be in several. */
+  readonly pages: readonly LiveCount[];
+  readonly countries: readonly LiveCount[];
+  readonly referrers: readonly LiveCount[];
 }
 
 export interface RowsHead {
@@ -70,7 +78,7 @@ export interface HotMinute {
   readonly durationMs: number;
   /** Minor units of the events of this minute, as decimal text, by currency. */
   readonly revenue: Readonly<Record<string, string>>;
-  /** Distinct visitors (profile, else device) with an event in the minute, as 52-bit hashes. */
+  /** Distinct visitors with an event in the minute (profile of its session, own profile, or device), as 52-bit hashes. */
   readonly visitors: readonly number[];
 }
 
@@ -156,14 +164,16 @@ const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
 const numbers = z.custom<readonly number[]>(
   (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'number'),
 );
-const counts = z.custom<readonly (readonly [string, number])[]>(
-  (value) => Array.isArray(value) && value.every(isCount),
-);
+const profiles = numbers.default([]);
+const counts = z
+  .custom<readonly (readonly [name: string, visitors: number, profiles?: readonly number[]])[]>(
+    (value) => Array.isArray(value) && value.every(isCount),
+  )
+  .transform((list) => list.map(([name, visitors, named = []]): LiveCount => [name, visitors, named]));
 
 function isCount(entry: unknown): boolean {
-  return (
-    Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string' && typeof entry[1] === 'number'
-  );
+  if (!Array.isArray(entry) || typeof entry[0] !== 'string' || typeof entry[1] !== 'number') return false;
+  return entry.length === 2 || (entry.length === 3 && numbers.safeParse(entry[2]).success);
 }
 
 const minute = z.object({
@@ -177,10 +187,11 @@ const minute = z.object({
   visitors: numbers,
 });
 const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('live'), visitors: count }),
+  z.object({ kind: z.literal('live'), visitors: count, profiles }),
   z.object({
     kind: z.literal('live-details'),
     visitors: count,
+    profiles,
     pages: counts,
     countries: counts,
     referrers: counts,

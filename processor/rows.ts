@@ -53,6 +53,10 @@ export const SESSIONS_COLUMNS = [
   ...ENVIRONMENT_COLUMNS,
   // 1: `session_end` was written before this state, because the session had been evicted.
   'ended',
+  // 1: events of it name another profile than `profileId`, or none. Then their visitor is looked up here.
+  'mixed',
+  // Time of the newest event that was only credited, which may be after `endedAt`; 1970 for none.
+  'creditedAt',
 ] as const;
 
 /**
@@ -82,6 +86,50 @@ export const HOURLY_PAGES_DAYS = 100;
  */
 export function hashText(expression: string): string {
   return `bitAnd(sipHash64(${expression}), 281474976710655)`;
+}
+
+/** The visitor of a session, as text of a statement over `sessions`: its profile, else its device. */
+export const SESSION_VISITOR = "if(profileId != '', profileId, deviceId)";
+
+/**
+ * The visitor of an event, as text of a statement over `events` that `ANY LEFT JOIN`s `sessionProfiles`: the profile of
+ * its session, else its own profile, else its device; empty for none.
+ */
+export const EVENT_VISITOR = `if(sessionProfile != '', sessionProfile, ${SESSION_VISITOR})`;
+
+/**
+ * A query for the profiles (`sessionProfile`) of stored mixed sessions (`sessionId`, `projectId`): all other events say
+ * themselves what the profile of their session is. `conditions` select the sessions; a session that meets several is
+ * counted as often, which changes nothing.
+ */
+export function sessionProfiles(...conditions: readonly string[]): string {
+  const rows = conditions.map(
+    (condition) => `
+        SELECT projectId, id, profileId, version, sign
+        FROM ${SESSIONS_TABLE}
+        WHERE mixed = 1 AND ${condition}`,
+  );
+  return `
+    SELECT projectId, id AS sessionId, argMaxIf(profileId, version, sign > 0) AS sessionProfile
+    FROM
+    (${rows.join('\n        UNION ALL')}
+    )
+    GROUP BY projectId, id
+    HAVING sum(sign) > 0`;
+}
+
+/**
+ * Conditions for `sessionProfiles`: mixed sessions that have events in one of `hours`, an Array(UInt32) of their
+ * beginnings in seconds. Few sessions last more than a day.
+ */
+export function mixedInHours(hours: string): readonly [string, string] {
+  const lastHour = `toDateTime64(arrayMax(${hours}) + 3600, 3, 'UTC')`;
+  const hoursOfDay = `arrayMap(back -> toUInt32(greatest(toInt64(hour) - back * 3600, 0)), range(toInt64(25)))`;
+  return [
+    `toStartOfHour(startedAt) IN (
+            SELECT toDateTime(arrayJoin(arrayDistinct(arrayFlatten(arrayMap(hour -> ${hoursOfDay}, ${hours})))), 'UTC'))`,
+    `mixedLong = 1 AND startedAt < ${lastHour} AND mixedUntil >= toDateTime64(arrayMin(${hours}), 3, 'UTC')`,
+  ];
 }
 
 /**
@@ -129,6 +177,8 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   entryIsView: 'UInt8',
   exitIsView: 'UInt8',
   ended: 'UInt8',
+  mixed: 'UInt8',
+  creditedAt: "DateTime64(3, 'UTC')",
   date: 'Date',
   clicks: 'UInt32',
   impressions: 'UInt32',

@@ -84,7 +84,7 @@ export const exportSelection = z.object({
     .union([z.string(), z.array(z.string())])
     .default([])
     .transform((names) => (typeof names === 'string' ? [names] : names))
-    .describe('Only events of this name; repeat it for several names.'),
+    .describe('Only events of these names.'),
   start: z
     .string()
     .optional()
@@ -131,7 +131,11 @@ export type StreamQuery = z.output<typeof streamQuery>;
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
-  unique_visitors: z.number().describe('Distinct profiles, plus distinct devices without a profile.'),
+  unique_visitors: z
+    .number()
+    .describe(
+      'Distinct visitors. The visitor of an event is the profile of its session; without one, the profile of the event; without one, the device. So a visitor who logs in during a visit counts once.',
+    ),
   total_sessions: z.number().describe('Sessions that began in the span.'),
   avg_session_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   total_screen_views: z.number(),
@@ -156,7 +160,9 @@ const bucketDate = z
   .describe(
     "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`.",
   );
-const visitorsNow = z.number().describe('Devices with an event in the last five minutes.');
+const visitorsNow = z
+  .number()
+  .describe('Distinct visitors with an event in a session in the last five minutes.');
 
 export const metricsAnswer = z.object({
   metrics: metricsSchema,

@@ -131,6 +131,9 @@ class SitePlan {
     const times = this.#visitTimes(person, isBounce ? 1 : random.integer(2, 9), startMs);
     const path = this.#entryPath();
     const paidAt = !isBounce && random.chance(0.15) ? random.integer(1, 4) : -1;
+    // Some log in during their visit, and some log out again.
+    const loginAt = random.chance(0.4) ? random.integer(1, 3) : 0;
+    const logoutAt = random.chance(0.2) ? loginAt + 1 : times.length;
     for (const [index, atMs] of times.entries()) {
       const isFirst = index === 0;
       const isView = isBounce ? random.chance(0.9) : random.chance(isFirst ? 0.85 : 0.65);
@@ -144,10 +147,12 @@ class SitePlan {
       };
       if (index === paidAt) this.#addPayment(place, person, { ...where, __timestamp: atMs });
       else
-        this.#addEvent(place, person, isView ? 'screen_view' : random.one(['click', 'sign_up', 'search']), {
-          ...where,
-          __timestamp: atMs,
-        });
+        this.#addEvent(
+          place,
+          index >= loginAt && index < logoutAt ? person : { ...person, profileId: '' },
+          isView ? 'screen_view' : random.one(['click', 'sign_up', 'search']),
+          { ...where, __timestamp: atMs },
+        );
     }
   }
 

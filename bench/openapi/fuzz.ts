@@ -1,5 +1,6 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { RawConnection } from './connection.ts';
+import { type RawAnswer, RawConnection } from './connection.ts';
 import { breachOf, type Law } from './judge.ts';
 import type { KnownThings } from './known.ts';
 import { mutate, mutateCredentials } from './mutate.ts';
@@ -129,7 +130,7 @@ async function sendOne(
 ): Promise<string | undefined> {
   const { operation, manner } = planned;
   try {
-    const answer = await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD');
+    const answer = decoded(await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD'));
     const { status } = answer;
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
     if (status === 503)
@@ -150,6 +151,15 @@ async function sendOne(
   } catch (error) {
     return `no answer: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** The answer before it was compressed. Throws if its body is not what its content-encoding says. */
+function decoded(answer: RawAnswer): RawAnswer {
+  const { headers, body } = answer;
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || body.length === 0) return answer;
+  if (encoding !== 'gzip' && encoding !== 'br') throw new Error(`the body is encoded as ${encoding}`);
+  return { ...answer, body: encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body) };
 }
 
 /** Every operation in turn, and cheap ones again and again, in a shuffled order. */

@@ -1,6 +1,8 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
-import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';
@@ -76,7 +78,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   identified({ kind, deviceId, sessionId }: FoundSession, earlier: boolean): void {
     const current = earlier ? 'previous-day session' : 'current session';
     const message = kind === 'known' || kind === 'open' ? current : 'new session';
-    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
+    // A cache would give one visitor's device to another.
+    const headers: HeaderList = [...this.#headers, ['cache-control', 'no-store']];
+    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), headers);
   }
 
   rejected(reject: Reject): void {

@@ -42,7 +42,8 @@ test.each([
   [SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS],
 ])('the columns of %s are those of rows.ts, in its order and with its types', async (table, columns) => {
   const stored = await store.query<{ name: string; type: string }>(
-    'SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String} ORDER BY position',
+    `SELECT name, type FROM system.columns
+     WHERE database = {database:String} AND table = {table:String} AND default_kind != 'MATERIALIZED' ORDER BY position`,
     { database: 'schema_test', table },
   );
   const bare = (type: string) => type.replace(/^LowCardinality\((.*)\)$/, '$1');

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
-import type { HeaderList } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 
 /** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */

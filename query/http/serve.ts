@@ -1,11 +1,13 @@
 import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
+import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
-import { firstProblem, readParameters } from './parameters.ts';
+import { foreignParameters } from './foreign-parameters.ts';
+import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
 
 const BODY_MAX_BYTES = 65_536;
 
@@ -32,6 +34,9 @@ function serve<Parameters, Body>(
   const kind = { kind: endpoint.kind };
   const requests = metrics.counter('query_questions_total', 'requests received, by endpoint', kind);
   const seconds = metrics.seconds('query_question_seconds', 'time from request to answer, by endpoint', kind);
+  const foreign = foreignParameters(endpoint.pattern);
+  // A schema that cannot be read stops the start of the service.
+  parameterKinds(endpoint.schema);
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   http.route({
     method: endpoint.method,
@@ -46,7 +51,7 @@ function serve<Parameters, Body>(
       const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
-        const parameters = readParameters(head.query, endpoint.schema);
+        const parameters = readParameters(head.query, endpoint.schema, foreign);
         const body = readBody(head, copy, endpoint.body);
         return endpoint.answer({ client, path, parameters, body, ifMatch });
       });
@@ -61,7 +66,7 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
     address: head.remoteAddress(),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
-    ifMatch: head.header('if-match'),
+    ifMatch: withoutEncoding(head.header('if-match')),
     contentType: head.header('content-type'),
   };
 }

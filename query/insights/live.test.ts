@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeHotQuestion, encodeHotAnswer } from '../../processor/hot.ts';
+import { decodeHotQuestion, encodeHotAnswer, type LiveDetailsHead } from '../../processor/hot.ts';
 import { liveAnswer } from '../api.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
@@ -7,9 +7,21 @@ import { Zones } from '../time/zone.ts';
 import { answerLiveDetails } from './live.ts';
 
 test('details name an unknown country and a direct visit null, as the dimensions do', async () => {
-  const owners = [
-    { countries: [['', 2] as const, ['DE', 1] as const], referrers: [['', 3] as const] },
-    { countries: [['', 2] as const], referrers: [['', 1] as const, ['Google', 1] as const] },
+  const owners: readonly Partial<LiveDetailsHead>[] = [
+    {
+      countries: [
+        ['', 2, []],
+        ['DE', 1, []],
+      ],
+      referrers: [['', 3, []]],
+    },
+    {
+      countries: [['', 2, []]],
+      referrers: [
+        ['', 1, []],
+        ['Google', 1, []],
+      ],
+    },
   ];
   const hot = hotViewOver(async (subject, bytes) => {
     const partition = Number(subject.slice('hot.'.length));
@@ -18,7 +30,8 @@ test('details name an unknown country and a direct visit null, as the dimensions
     return encodeHotAnswer({
       kind: 'live-details',
       visitors: 3 - partition,
-      pages: [['/', 1]],
+      profiles: [],
+      pages: [['/', 1, []]],
       countries: [],
       referrers: [],
       ...owners[partition],

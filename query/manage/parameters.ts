@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** For endpoints without parameters; any that are given are ignored. */
+/** For endpoints without parameters. */
 export const noParameters = z.object({});

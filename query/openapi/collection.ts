@@ -174,7 +174,9 @@ export const COLLECTION: readonly Operation[] = [
     description:
       'Returns what the browser script collects automatically on the site of a client. Any origin may read it. Cacheable for 60 seconds.',
     access: 'public',
-    parameters: z.object({ clientId: z.string().describe("The client's id, a UUID.") }),
+    parameters: z.object({
+      clientId: z.string().describe("The client's id, a UUID. The example is made up and returns 404."),
+    }),
     headers: [],
     body: undefined,
     answers: [

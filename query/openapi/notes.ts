@@ -33,7 +33,7 @@ const NOTES: Readonly<Record<string, string>> = {
     'Returns the group with every acknowledged update. Returns 404 when the group does not exist.',
   '/export/charts': [
     'Returns one or more time series of events, optionally broken down by fields.',
-    'Segments: `event` counts events. `user` counts distinct visitors: profiles, or devices without a profile. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
+    'Segments: `event` counts events. `user` counts distinct visitors: the profile of the session, else of the event, else the device. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
     "`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units of each event's own currency; filter by `currency` if there are several.",
     '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event, and facts such as `isBounce` to its session. A response has at most 500,000 figures.',
   ].join('\n\n'),

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Endpoint } from '../http/endpoint.ts';
+import { foreignNote } from '../http/foreign-parameters.ts';
+import { parameterKinds } from '../http/parameters.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { Example } from './examples/example.ts';
 import { withMeanings } from './field-meanings.ts';
@@ -112,7 +114,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
     pattern,
     tag: TAG_BY_AREA[area],
     summary: about.summary,
-    description: about.description ?? noteOn(endpoint) ?? '',
+    description: described(endpoint),
     access: area === 'manage' ? 'root' : 'read',
     parameters: schema,
     headers: isChange ? [IF_MATCH] : [],
@@ -141,6 +143,13 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
     path: example?.path ?? {},
     query: example?.query ?? {},
   };
+}
+
+/** The description of an endpoint, with the names that it accepts for compatibility. */
+function described(endpoint: AnyEndpoint): string {
+  const { about, pattern, schema } = endpoint;
+  const note = foreignNote(pattern, [...parameterKinds(schema).keys()]);
+  return [about.description ?? noteOn(endpoint), note].filter((text) => text !== undefined).join('\n\n');
 }
 
 function answerBody(

@@ -146,7 +146,7 @@ const statusShown = z.object({
       reason: z
         .enum(DELIVERY_FAILURES)
         .describe(
-          'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address. `store-away`: the event store is unreachable.',
+          'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address; its operator can allow it in the setting `ENDPOINTS_ALLOWED`. `store-away`: the event store is unreachable.',
         ),
       message: z.string(),
       since: instant,

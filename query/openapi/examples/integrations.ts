@@ -23,7 +23,7 @@ const starting = {
 const made = {
   id: INTEGRATION,
   teamId: 'team',
-  projectId: 'shop',
+  projectId: 'demo',
   name: 'Warehouse',
   type: 's3',
   bucket: 'shop-events',
@@ -85,10 +85,10 @@ const ONE = `${ALL}/:integrationId`;
 const path = { integrationId: INTEGRATION };
 
 export const INTEGRATION_EXAMPLES: Examples = {
-  [`get ${ALL}`]: { query: { projectId: 'shop' }, answer: { data: [running] } },
+  [`get ${ALL}`]: { query: { projectId: 'demo' }, answer: { data: [running] } },
   [`post ${ALL}`]: {
     body: {
-      projectId: 'shop',
+      projectId: 'demo',
       name: 'Warehouse',
       type: 's3',
       bucket: 'shop-events',
