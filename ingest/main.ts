@@ -13,6 +13,7 @@ import { SessionQuestions } from './collect/session-questions.ts';
 import { Sessions } from './collect/sessions.ts';
 import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
+import { EXCLUDED_BY } from './collect/track-outcome.ts';
 import { Enrichment } from './enrich/enrichment.ts';
 import { LocationLookup } from './enrich/location-lookup.ts';
 import { EntityQuestions } from './entity-lookup.ts';
@@ -33,7 +34,6 @@ import {
 } from './event.ts';
 import { addBatchRoute } from './http/batch-route.ts';
 import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
-import { EXCLUDED_BY } from './http/track-responder.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';

@@ -1,4 +1,4 @@
-import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
+import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
  * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists
@@ -68,7 +68,17 @@ export const ROLLUP_DIMENSIONS = {
   daily_sources: SOURCE_COLUMNS,
   daily_places: ['country', 'region', 'city'],
   daily_devices: ['device', 'brand', 'model', 'browser', 'browserVersion', 'os', 'osVersion'],
+  daily_locales: LOCALE_COLUMNS,
 } as const;
+
+/**
+ * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has
+ * announced days without writing to it. So a reader takes a day from it only if it has rows of the announced block; a
+ * day without any session of the site has none, and costs little to read from rows.
+ */
+export const ADDED_ROLLUP_TABLES: readonly string[] = [
+  'daily_locales',
+] satisfies (keyof typeof ROLLUP_DIMENSIONS)[];
 
 /**
  * How long rollups of hours by page are kept, in days from the beginning of the hour; the TTL of `hourly_pages` says
@@ -190,13 +200,16 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   properties: 'Map(String, String)',
 };
 
-/** Structure text of `columns` for the `format` table function. A session's `revenue` is a map, an event's a number. */
-export function structureOf(table: 'events' | 'sessions'): string {
+export type RowsTable = 'events' | 'sessions';
+
+/** The ClickHouse type of a column of rows. A session's `revenue` is a map, an event's a number. */
+export function columnTypeOf(table: RowsTable, column: string): string {
+  if (table === 'sessions' && column === 'revenue') return 'Map(String, Int64)';
+  return COLUMN_TYPES[column] ?? 'String';
+}
+
+/** Structure text of a table's columns for the `format` table function. */
+export function structureOf(table: RowsTable): string {
   const columns: readonly string[] = table === 'events' ? EVENTS_COLUMNS : SESSIONS_COLUMNS;
-  return columns
-    .map((column) => {
-      const type = table === 'sessions' && column === 'revenue' ? 'Map(String, Int64)' : COLUMN_TYPES[column];
-      return `${column} ${type ?? 'String'}`;
-    })
-    .join(', ');
+  return columns.map((column) => `${column} ${columnTypeOf(table, column)}`).join(', ');
 }

@@ -247,10 +247,13 @@ export const exportedEvent = z.object({
   region: z.string().optional().describe('includes=geo, like the next two'),
   longitude: z.number().nullable().optional().describe('Degrees.'),
   latitude: z.number().nullable().optional().describe('Degrees.'),
-  brand: z.string().optional().describe('includes=device, like the next three'),
+  brand: z.string().optional().describe('includes=device, like the next six'),
   model: z.string().optional(),
   browserVersion: z.string().optional(),
   osVersion: z.string().optional(),
+  language: z.string().optional().describe('BCP 47, such as `de-DE`.'),
+  timezone: z.string().optional().describe('An IANA name, such as `Europe/Berlin`.'),
+  screen: z.string().optional().describe('Width and height in CSS pixels, such as `1920x1080`.'),
   revenue: z
     .number()
     .nullable()
@@ -271,12 +274,22 @@ export const exportedEvent = z.object({
 });
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
-/** Accepted requests that were not recorded: `bot` by the type and name of the bot, `filter` by the site's filter. */
+/**
+ * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
+ * `filter` by the site's filter, and `replay`, which is never recorded.
+ */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot` or `filter`.'),
-    type: z.string().describe('The type of the bot, or the site setting that filtered the request.'),
-    name: z.string().nullable().describe('The name of the bot; null for a filter.'),
+    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
+    type: z
+      .string()
+      .describe(
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('The name of the bot, or the spam domain; null for the other reasons.'),
     requests: z.number(),
   }),
 );

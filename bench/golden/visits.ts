@@ -7,6 +7,7 @@ import {
   CAMPAIGNS,
   type GoldenSite,
   GROUPS,
+  LOCALES,
   ORIGINS,
   PAGES,
   REFERRERS,
@@ -39,6 +40,7 @@ interface Person {
   readonly deviceId: string;
   readonly agent: string;
   readonly address: string;
+  readonly locale: Properties;
   /** Empty for a visitor who stays unknown. */
   readonly profileId: string;
   knownFromMs: number;
@@ -90,6 +92,7 @@ class SitePlan {
       deviceId: `${this.#site.id}-device-${index}`,
       agent: random.favourite(AGENTS),
       address: random.favourite(ADDRESSES),
+      locale: random.favourite(LOCALES),
       profileId: isKnown ? `user-${random.below(PROFILES)}` : '',
       knownFromMs: this.#nowMs - random.below(DAYS) * DAY_MS,
       timesMs: new Set(),
@@ -247,8 +250,8 @@ class SitePlan {
     }
   }
 
-  #visitor({ deviceId, address }: Person): Properties {
-    return { __deviceId: deviceId, ...(address === '' ? {} : { __ip: address }) };
+  #visitor({ deviceId, address, locale }: Person): Properties {
+    return { __deviceId: deviceId, ...locale, ...(address === '' ? {} : { __ip: address }) };
   }
 
   #visitStartMs(): number {

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
 import { botOf } from '../../ingest/enrich/bot.ts';
+import { isReferrer } from '../../ingest/enrich/referrer.ts';
 import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
 
@@ -159,9 +160,11 @@ async function send(
 
 function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, deviceId: string): string {
   const target = utf8(entry.target);
+  const referrer = utf8(entry.referrer);
   const properties = {
     __path: /^https?:/i.test(target) ? target : options.origin + target,
-    ...(entry.referrer === '' ? {} : { __referrer: utf8(entry.referrer) }),
+    // A log holds whatever was sent; the service rejects text that is no referrer.
+    ...(referrer !== '' && isReferrer(referrer) ? { __referrer: referrer } : {}),
     __timestamp: entry.atMs,
     __deviceId: deviceId,
   };

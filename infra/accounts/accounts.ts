@@ -83,6 +83,8 @@ export const siteSchema = z
     updatedAt: instant,
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
+    /** Whether events with a known spam domain as referrer are not recorded. */
+    filterReferrerSpam: z.boolean().default(true),
     publicWidget: z.boolean().default(false),
     /** Whether its events are copied to a stream that other programs can follow; see `feedSubjectOf`. */
     feed: z.boolean().default(false),

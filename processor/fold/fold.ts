@@ -242,7 +242,7 @@ function writeEventRow(
   writer.u32(batch.flushNumber);
   writeEventRowId(batch, event, index, state.partition);
   writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
-  writer.raw(event.bytes, event.rowStart, event.rowEnd);
+  event.writeRow(writer);
   endRow(batch.events, site);
   noteChange(batch, site, event.occurredAtMs);
 }

@@ -1,5 +1,12 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { encodeHotAnswer, type HotMinute, type HotQuestion, type LiveCount } from '../hot.ts';
+import {
+  encodeHotAnswer,
+  type HotAnswer,
+  type HotHead,
+  type HotMinute,
+  type HotQuestion,
+  type LiveCount,
+} from '../hot.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { runOf } from './interned.ts';
@@ -25,26 +32,38 @@ export function answerHot(
   question: HotQuestion,
   messageMaxBytes: number,
 ): Uint8Array {
+  const { head, events, sessions } = answerOf(state, unflushed, question, messageMaxBytes);
+  return encodeHotAnswer(head, events, sessions, question.reads);
+}
+
+type Answer = Pick<HotAnswer, 'head'> & Partial<HotAnswer>;
+
+function answerOf(
+  state: PartitionState,
+  unflushed: Unflushed,
+  question: HotQuestion,
+  messageMaxBytes: number,
+): Answer {
   switch (question.kind) {
     case 'live':
-      return live(state, question.projectId, question.nowMs);
+      return { head: live(state, question.projectId, question.nowMs) };
     case 'live-details':
-      return liveDetails(state, question.projectId, question.nowMs);
+      return { head: liveDetails(state, question.projectId, question.nowMs) };
     case 'minutes':
-      return minutes(state, question.projectId, question.fromMs);
+      return { head: minutes(state, question.projectId, question.fromMs) };
     case 'rows':
       return rows(state, unflushed, question.projectId, messageMaxBytes);
   }
 }
 
-function live(state: PartitionState, projectId: string, nowMs: number): Uint8Array {
+function live(state: PartitionState, projectId: string, nowMs: number): HotHead {
   const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
   const profiles = new Set<number>();
   for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
-  return encodeHotAnswer({ kind: 'live', visitors: devices, profiles: [...profiles] });
+  return { kind: 'live', visitors: devices, profiles: [...profiles] };
 }
 
-function liveDetails(state: PartitionState, projectId: string, nowMs: number): Uint8Array {
+function liveDetails(state: PartitionState, projectId: string, nowMs: number): HotHead {
   const run = runOf(projectId);
   const { devices } = liveVisitors(state, run, nowMs);
   const profiles = new Set<number>();
@@ -64,14 +83,14 @@ function liveDetails(state: PartitionState, projectId: string, nowMs: number): U
     countries.add(textAt(state.environments.textById[sessions.environment[slot] ?? 0], 0), profile);
     referrers.add(textAt(state.sources.textById[sessions.source[slot] ?? 0], 1), profile);
   }
-  return encodeHotAnswer({
+  return {
     kind: 'live-details',
     visitors: devices,
     profiles: [...profiles],
     pages: pages.counts(),
     countries: countries.counts(),
     referrers: referrers.counts(),
-  });
+  };
 }
 
 /** Live visitors by a name. */
@@ -94,11 +113,11 @@ class LiveCounts {
   }
 }
 
-function minutes(state: PartitionState, projectId: string, fromMs: number): Uint8Array {
+function minutes(state: PartitionState, projectId: string, fromMs: number): HotHead {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
   if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
-    return encodeHotAnswer({ kind: 'unavailable', reason: 'not-held' });
+    return { kind: 'unavailable', reason: 'not-held' };
   }
   const answered: HotMinute[] = [];
   for (const [minuteMs, minute] of counters?.minutes ?? []) {
@@ -109,7 +128,7 @@ function minutes(state: PartitionState, projectId: string, fromMs: number): Uint
     const visitors = visitorsOf(state, minute);
     answered.push({ minuteMs, screenViews, otherEvents, sessions, bounces, durationMs, revenue, visitors });
   }
-  return encodeHotAnswer({ kind: 'minutes', partition: state.partition, minutes: answered });
+  return { kind: 'minutes', partition: state.partition, minutes: answered };
 }
 
 /** The hashes of everyone who has an event in a minute. */
@@ -124,7 +143,7 @@ function rows(
   unflushed: Unflushed,
   projectId: string,
   messageMaxBytes: number,
-): Uint8Array {
+): Answer {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const events = new RowBinaryWriter(BYTES_MAX);
   const sessions = new RowBinaryWriter(BYTES_MAX);
@@ -145,7 +164,7 @@ function rows(
     }
   }
   if (events.length + sessions.length > messageMaxBytes - 1024) {
-    return encodeHotAnswer({ kind: 'unavailable', reason: 'too-large' });
+    return { head: { kind: 'unavailable', reason: 'too-large' } };
   }
   const head = {
     kind: 'rows',
@@ -157,7 +176,7 @@ function rows(
     sessionRows,
     hours: [...hours],
   } as const;
-  return encodeHotAnswer(head, events.bytes(), sessions.bytes());
+  return { head, events: events.bytes(), sessions: sessions.bytes() };
 }
 
 /** The text at `index` of a run of texts, each behind its length. */

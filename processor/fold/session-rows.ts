@@ -91,11 +91,12 @@ function writeMarker(batch: Batch, partition: number, version: number, sign: Sig
   writer.dateTime64Ms(0);
   writer.dateTime64Ms(0);
   writer.u16(0);
-  // Two pages of two texts and nine texts of a source, then the environment with its two coordinates.
+  // Two pages of two texts and nine texts of a source, then the environment: three texts, two coordinates, seven texts, and
+  // the locale.
   for (let index = 0; index < 13 + 3; index += 1) writer.string('');
   writer.f32(0);
   writer.f32(0);
-  for (let index = 0; index < 7; index += 1) writer.string('');
+  for (let index = 0; index < 7 + 3; index += 1) writer.string('');
   writer.u16(0);
   writer.dateTime64Ms(0);
   endRow(batch.sessions, 0);

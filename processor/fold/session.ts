@@ -210,10 +210,7 @@ function setEntry(state: PartitionState, slot: number, event: EventView): void {
   const { bytes } = event;
   const page = intern(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
   const source = intern(state.sources, bytes.toString('latin1', event.sourceStart, event.environmentStart));
-  const environment = intern(
-    state.environments,
-    bytes.toString('latin1', event.environmentStart, event.environmentEnd),
-  );
+  const environment = intern(state.environments, event.environment());
   release(state.pages, sessions.entryPage[slot] ?? 0);
   release(state.sources, sessions.source[slot] ?? 0);
   release(state.environments, sessions.environment[slot] ?? 0);

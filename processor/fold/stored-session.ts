@@ -84,7 +84,7 @@ export class StoredSession {
     this.exitPage = this.#run('ss');
     this.entryPage = this.#run('ss');
     this.source = this.#run('sssssssss');
-    this.environment = this.#run('sss8sssssss');
+    this.environment = this.#run('sss8ssssssssss');
     this.ended = this.#bytes.readUInt8(this.#take(1)) === 1;
     this.mixed = this.#bytes.readUInt8(this.#take(1)) === 1;
     this.creditedMs = this.#time();

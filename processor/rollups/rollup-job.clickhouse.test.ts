@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Event, NO_ENVIRONMENT, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
+import { ADDED_ROLLUP_TABLES } from '../rows.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
@@ -148,6 +150,27 @@ test('finalized hours and days are rolled up once every partition has passed the
     await job.pass();
     expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }
+}, 60_000);
+
+test('days that a release without a table rolled up are rolled up once more, when a process begins to lead', async () => {
+  await (await rollupJob()).pass();
+  const before = await foundRollups('day');
+  const starts = [...new Set([...before.blocks.keys()].map((key) => Number(key.split(' ')[1])))].sort();
+  const [first, second] = [must(starts[0], 'a day'), must(starts[1], 'a second day')];
+  const condition = `day = toDateTime(${first / 1000}, 'UTC') OR projectId = 'shop' AND day = toDateTime(${second / 1000}, 'UTC')`;
+  for (const table of ADDED_ROLLUP_TABLES)
+    await world.store.command(`ALTER TABLE ${table} DELETE WHERE ${condition}`, {}, { mutations_sync: 1 });
+  expect((await foundRollups('day')).tables).not.toEqual(before.tables);
+
+  const job = await rollupJob();
+  await job.pass();
+  const after = await foundRollups('day');
+  expect(after.tables).toEqual(before.tables);
+  const renewed = [...after.blocks].filter(([key, block]) => before.blocks.get(key) !== block);
+  const days = [...new Set(renewed.map(([key]) => Number(key.split(' ')[1])))].sort();
+  expect(days).toEqual([first, second].sort());
+  await job.pass();
+  expect((await foundRollups('day')).blocks).toEqual(after.blocks);
 }, 60_000);
 
 test('a login at the end of a long visit counts in every hour of it, though most were rolled up before', async () => {

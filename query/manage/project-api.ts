@@ -98,6 +98,7 @@ export const projectChange = z.strictObject({
   ...z.object(tracking).partial().shape,
   filters: z.strictObject(filters).partial().optional(),
   allowUnsafeRevenue: z.boolean().optional(),
+  filterReferrerSpam: z.boolean().optional(),
   publicWidget: z.boolean().optional(),
   feed: z.boolean().optional(),
   retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
@@ -127,6 +128,7 @@ export const projectShown = z.object({
     paths: z.array(z.string()),
   }),
   allowUnsafeRevenue: z.boolean(),
+  filterReferrerSpam: z.boolean(),
   publicWidget: z.boolean(),
   feed: z.boolean(),
   /** The bus subject to subscribe to; null without a feed. */

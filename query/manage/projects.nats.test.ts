@@ -154,6 +154,7 @@ describe('an invalid body is rejected with the name of the field', () => {
     [{ filters: { paths: [7] } }, 'filters.paths.0'],
     [{ filters: { countries: ['DE'] } }, 'filters.countries'],
     [{ allowUnsafeRevenue: 1 }, 'allowUnsafeRevenue'],
+    [{ filterReferrerSpam: 'no' }, 'filterReferrerSpam'],
     [{ publicWidget: null }, 'publicWidget'],
     [{ feed: 'yes' }, 'feed'],
     [{ feedSubject: 'feed.>' }, 'feedSubject'],
@@ -247,6 +248,7 @@ describe('a change', () => {
       replayNeedsConsent: true,
       paymentProviders: ['one'],
       allowUnsafeRevenue: true,
+      filterReferrerSpam: false,
       publicWidget: true,
       feed: true,
       retentionDays: 90,
@@ -256,7 +258,7 @@ describe('a change', () => {
       ...Object.entries(changes).map(([name, value]) => ({ [name]: value })),
       ...Object.entries(filters).map(([name, value]) => ({ filters: { [name]: value } })),
     ];
-    expect(bodies).toHaveLength(21);
+    expect(bodies).toHaveLength(22);
     const answers = await Promise.all(
       bodies.map((body, index) => patch('busy', body, index % 2 === 0 ? {} : { baseUrl: secondUrl })),
     );

@@ -15,10 +15,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   screenViews: 'Whether the browser script sends screen views automatically.',
   outgoingLinks: 'Whether the browser script sends clicks on outgoing links.',
   attributes: 'Whether the browser script sends clicks on elements with `data-track`.',
-  hashChanges: 'Whether a change of the URL hash is a new screen view.',
-  sessionReplay: 'Whether sessions are recorded for replay.',
-  replaySampleRate: 'The share of sessions to record, from 0 to 1.',
-  replayNeedsConsent: 'Whether recording requires the consent of the visitor.',
+  hashChanges:
+    'Whether a change of the URL hash is a new screen view, and the hash part of the page: then `/#/inbox` and `/#/settings` are two pages in every figure. An empty hash is none. A query in the hash counts as the query of the page, with its campaign. Applies to events that are received from then on, from every sender.',
+  sessionReplay:
+    'Whether the script of a page is to record sessions for replay. It is returned to the script; the service does not store recordings: a request of the type `replay` returns 202 with that reason, whatever the setting.',
+  replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',
+  replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
   paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
   filters: 'Events to exclude. A matching event returns 202 and is not recorded.',
   addresses: 'IP addresses or CIDR ranges to exclude.',
@@ -26,6 +28,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   names: 'Event names to exclude.',
   paths: 'Paths to exclude. `*` matches any text.',
   allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
+  filterReferrerSpam:
+    'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
   publicWidget: 'Whether the live visitor count is public.',
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',

@@ -12,7 +12,14 @@ const partial = fc.constantFrom('contains', 'doesNotContain', 'startsWith', 'reg
 const order = fc.constantFrom('gt', 'lte');
 const bounces: fc.Arbitrary<RequestedFilter['value']> = fc.constantFrom([true], ['false'], [true, false]);
 const none = fc.constantFrom('isNull', 'isNotNull');
-const texts = fc.constantFrom('country', 'referrer_name', 'utmSource', 'browser_version', 'channel');
+const texts = fc.constantFrom(
+  'country',
+  'referrer_name',
+  'utmSource',
+  'browser_version',
+  'timezone',
+  'channel',
+);
 const own = fc.constantFrom('title', 'properties.k', "properties.o'k", 'profile.email', 'group.name');
 
 const aboutSession: fc.Arbitrary<RequestedFilter> = fc.oneof(

@@ -70,6 +70,9 @@ const listedEvent = {
   model: '',
   browserVersion: '127.0',
   osVersion: '',
+  language: 'de-DE',
+  timezone: 'Europe/Berlin',
+  screen: '1920x1080',
   revenue: null,
   currency: '',
   orderId: '',
@@ -112,6 +115,9 @@ const session = {
   device: 'desktop',
   brand: '',
   model: '',
+  language: 'de-DE',
+  timezone: 'Europe/Berlin',
+  screen: '1920x1080',
   revenue: 0,
   revenueByCurrency: {},
 };
@@ -137,6 +143,9 @@ const VALUES: Readonly<Record<DimensionName, readonly [name: string, prefix?: st
   browser_version: ['127.0', 'Firefox'],
   os: ['Windows'],
   os_version: ['11', 'Windows'],
+  language: ['de-DE'],
+  timezone: ['Europe/Berlin'],
+  screen: ['1920x1080'],
 };
 
 function row(dimension: DimensionName) {
@@ -238,6 +247,7 @@ export const INSIGHT_EXAMPLES: Examples = {
     query: { range: '7d' },
     answer: [
       { reason: 'bot', type: 'search', name: 'Googlebot', requests: 31 },
+      { reason: 'spam', type: 'referrer', name: 'semalt.com', requests: 12 },
       { reason: 'filter', type: 'path', name: null, requests: 4 },
     ],
   },

@@ -32,6 +32,7 @@ const project = {
   paymentProviders: [],
   filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
   allowUnsafeRevenue: false,
+  filterReferrerSpam: true,
   publicWidget: false,
   feed: true,
   feedSubject: 'feed.demo.>',
