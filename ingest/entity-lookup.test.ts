@@ -40,6 +40,12 @@ const ANSWERS: readonly EntityAnswer[] = [
   { kind: 'absent' },
   { kind: 'unavailable' },
 ];
+/** What version 2 added. */
+const ORDER_QUESTION: EntityQuestion = { kind: 'order', projectId: 'demo', id: 'A-1' };
+const ORDER_ANSWER: EntityAnswer = {
+  kind: 'found',
+  record: { kind: 'order', id: 'A-1', deviceId: 'phone', sessionId: 'ab'.repeat(16) },
+};
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 test('the bytes of a look-up change only with its version', () => {
@@ -47,14 +53,18 @@ test('the bytes of a look-up change only with its version', () => {
     ENTITY_LOOKUP_VERSION,
     sha256(encodeEntityQuestion(QUESTION)),
     ...ANSWERS.map((answer) => sha256(encodeEntityAnswer(answer))),
+    sha256(encodeEntityQuestion(ORDER_QUESTION)),
+    sha256(encodeEntityAnswer(ORDER_ANSWER)),
   ]).toMatchInlineSnapshot(`
     [
-      1,
+      2,
       "a5d9a0c9c2b11663fd9409ba087d192bd50d94b56322ce2e01d9c2dc4e518735",
       "c0c3d60fc05d596409686715a37a9f142142333cf8f0cbe11bd7808dc055ec00",
       "96a643d2e67733a3879da24ba04ccdf8db0933896b777f89c2d808364b120ae4",
       "a45ce9497c458b8b61ab4c032e0e011d8fd78d5e82c2226893d056d8e4847374",
       "9b99c4e569c96168ba7b7cd05a1b2330ec0d6e5aabac7c53770dd6bf25a67585",
+      "c9171715d149835e8317e6234de0b59aabb736dc9186e248534e69cac2f163a4",
+      "3b912352d2e376e04d0edd753145e676afc0e3d40c6adbce57ed0ff2ae2aa819",
     ]
   `);
 });
@@ -66,6 +76,19 @@ test('a look-up is read as it was written, with or without a version', () => {
     expect(decodeEntityAnswer(encodeEntityAnswer(answer))).toEqual(answer);
     expect(decodeEntityAnswer(Buffer.from(JSON.stringify(answer)))).toEqual(answer);
   }
+});
+
+test('only a look-up of an order needs a program of version 2', () => {
+  const versionOf = (bytes: Uint8Array) => JSON.parse(Buffer.from(bytes).toString('utf8')).version;
+  expect([
+    versionOf(encodeEntityQuestion(QUESTION)),
+    ...ANSWERS.map(encodeEntityAnswer).map(versionOf),
+  ]).toEqual([1, 1, 1, 1, 1]);
+  expect([encodeEntityQuestion(ORDER_QUESTION), encodeEntityAnswer(ORDER_ANSWER)].map(versionOf)).toEqual([
+    2, 2,
+  ]);
+  expect(decodeEntityQuestion(encodeEntityQuestion(ORDER_QUESTION))).toEqual(ORDER_QUESTION);
+  expect(decodeEntityAnswer(encodeEntityAnswer(ORDER_ANSWER))).toEqual(ORDER_ANSWER);
 });
 
 test('whatever the bytes of a look-up are, they are read or rejected', () => {
@@ -96,7 +119,7 @@ test('the question for stored profiles and its answer are pinned, and read as wr
 });
 
 test('a look-up of another version says so', () => {
-  const bytes = Buffer.from(JSON.stringify({ ...QUESTION, version: 2 }));
+  const bytes = Buffer.from(JSON.stringify({ ...QUESTION, version: 3 }));
   expect(() => decodeEntityQuestion(bytes)).toThrow(
     expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
   );

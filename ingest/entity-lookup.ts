@@ -6,13 +6,16 @@ import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { partitionOf } from './event.ts';
 
 /**
- * CONTRACT between programs that want to know a profile or a group now and the partition's owner: one JSON question, one
- * JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the same. The owner
- * answers after every update that the bus has, and from memory where it can, so that an entity that was changed lately is
- * known also while the store is away.
+ * CONTRACT between programs that want to know a profile, a group or an order now and the partition's owner: one JSON
+ * question, one JSON answer, on core NATS, each with a `version`; JSON without one is version 0, which is otherwise the
+ * same. The owner answers after every update that the bus has, and from memory where it can, so that a profile or group
+ * that was changed lately is known also while the store is away.
+ *
+ * Version 1 had no orders. What it has is still written in it, so that programs of both versions work side by side.
  */
-export const ENTITY_LOOKUP_VERSION = 1;
-const VERSIONS = [0, ENTITY_LOOKUP_VERSION];
+export const ENTITY_LOOKUP_VERSION = 2;
+const VERSION_BEFORE_ORDERS = 1;
+const VERSIONS = [0, VERSION_BEFORE_ORDERS, ENTITY_LOOKUP_VERSION];
 
 /**
  * The version of the other question: whether the store has all profiles of a site. It has a subject of its own, on which an
@@ -31,7 +34,7 @@ export interface StoredProfilesAnswer {
 }
 
 export interface EntityQuestion {
-  readonly kind: 'profile' | 'group';
+  readonly kind: 'profile' | 'group' | 'order';
   readonly projectId: string;
   readonly id: string;
 }
@@ -62,9 +65,20 @@ export interface GroupEntity {
   readonly updatedAtMs: number;
 }
 
-/** `unavailable`: the entity is not in memory and the store is away, or the owner is behind the bus. */
+/** An order that has come, and what the event that counts for it was answered. Both ids are empty when it has none. */
+export interface OrderEntity {
+  readonly kind: 'order';
+  readonly id: string;
+  readonly deviceId: string;
+  readonly sessionId: string;
+}
+
+/**
+ * `unavailable`: the entity is not in memory and the store is away, or the owner is behind the bus. `absent` is also an
+ * order of which only refunds came, or of which the answer is not known any more.
+ */
 export type EntityAnswer =
-  | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity }
+  | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity | OrderEntity }
   | { readonly kind: 'absent' }
   | { readonly kind: 'unavailable' };
 
@@ -108,9 +122,10 @@ const record = z.discriminatedUnion('kind', [
     createdAtMs: timeMs,
     updatedAtMs: timeMs,
   }),
+  z.object({ kind: z.literal('order'), id: text, deviceId: text, sessionId: text }),
 ]);
 const questionSchema: z.ZodType<EntityQuestion> = z.object({
-  kind: z.enum(['profile', 'group']),
+  kind: z.enum(['profile', 'group', 'order']),
   projectId: text,
   id: text,
 });
@@ -121,7 +136,7 @@ const answerSchema: z.ZodType<EntityAnswer> = z.discriminatedUnion('kind', [
 ]);
 
 export function encodeEntityQuestion(question: EntityQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...question }));
+  return Buffer.from(JSON.stringify({ version: versionFor(question.kind), ...question }));
 }
 
 /** @throws {DecodeError} */
@@ -130,7 +145,12 @@ export function decodeEntityQuestion(bytes: Uint8Array): EntityQuestion {
 }
 
 export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: ENTITY_LOOKUP_VERSION, ...answer }));
+  const version = answer.kind === 'found' ? versionFor(answer.record.kind) : VERSION_BEFORE_ORDERS;
+  return Buffer.from(JSON.stringify({ version, ...answer }));
+}
+
+function versionFor(kind: EntityQuestion['kind']): number {
+  return kind === 'order' ? ENTITY_LOOKUP_VERSION : VERSION_BEFORE_ORDERS;
 }
 
 /** @throws {DecodeError} */

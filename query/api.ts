@@ -188,8 +188,16 @@ export const liveAnswer = z.object({
     .array(z.object({ path: z.string(), visitors: visitorsNow }))
     .optional()
     .describe('With details=true: the ten pages with most visitors, in that order.'),
-  countries: z.array(z.object({ country: z.string(), visitors: visitorsNow })).optional(),
-  referrers: z.array(z.object({ referrer: z.string(), visitors: visitorsNow })).optional(),
+  countries: z
+    .array(z.object({ country: z.string().nullable(), visitors: visitorsNow }))
+    .optional()
+    .describe('With details=true: the ten countries with most visitors; null is an unknown country.'),
+  referrers: z
+    .array(z.object({ referrer: z.string().nullable(), visitors: visitorsNow }))
+    .optional()
+    .describe(
+      'With details=true: the ten referrer names with most visitors; null is a visit without a referrer name, such as a direct one.',
+    ),
   minutes: z
     .array(
       z.object({

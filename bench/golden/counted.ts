@@ -106,11 +106,11 @@ export function liveAnswer(model: SiteModel, isDetailed: boolean, nowMs: number)
     visitors,
     pages: by(({ exit }) => exit.event.path).map(([path, count]) => ({ path, visitors: count })),
     countries: by(({ entry }) => entry.event.country).map(([country, count]) => ({
-      country,
+      country: country || null,
       visitors: count,
     })),
     referrers: by(({ entry }) => entry.event.referrerName).map(([referrer, count]) => ({
-      referrer,
+      referrer: referrer || null,
       visitors: count,
     })),
     minutes: Array.from({ length: LIVE_MINUTES }, (_, index) => {

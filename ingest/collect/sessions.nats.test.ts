@@ -208,6 +208,24 @@ describe('late revenue', () => {
     });
   });
 
+  test('opens no session for a device that has none, and leaves no trace', async () => {
+    const late = { credit: true, atMs: NOW_MS - 60_000 };
+    const none = { kind: 'none', deviceId: 'd', sessionId: '' };
+    expect(await findSession(late)).toEqual(none);
+    expect(await findSession({ ...late, earlier: 'yesterday' })).toEqual(none);
+    expect(await findSession({})).toMatchObject({ kind: 'granted' });
+  });
+
+  test('joins the session of an event of its device that came just before it, from any of its two devices', async () => {
+    const [view, paid] = await Promise.all([findSession({}), findSession({ credit: true })]);
+    expect(paid).toEqual({ kind: 'known', deviceId: 'd', sessionId: view.sessionId });
+    const [today, credited] = await Promise.all([
+      findSession({ device: 'today', earlier: 'yesterday' }),
+      findSession({ device: 'today', credit: true }),
+    ]);
+    expect(credited).toMatchObject({ kind: 'known', sessionId: today.sessionId });
+  });
+
   test('gets the derived id while the owner is silent', async () => {
     owner.stop();
     expect(await findSession({ credit: true })).toEqual({
@@ -235,7 +253,7 @@ describe('late revenue', () => {
     const paid = findSession({ credit: true, atMs: NOW_MS - 10 * SESSION_GAP_MS });
     expect(await findSession({})).toMatchObject({ kind: 'granted' });
     answerLate();
-    expect(await paid).toMatchObject({ kind: 'granted' });
+    expect(await paid).toMatchObject({ kind: 'none', sessionId: '' });
     stop();
   });
 });

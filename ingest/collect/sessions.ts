@@ -8,14 +8,15 @@ import type { AnswerListener, SessionQuestions } from './session-questions.ts';
 
 /**
  * How a session was found. Only a `derived` id may differ from the stored one. `ended`: no session reaches the event,
- * and this is the device's latest; only a request for credit gets it.
+ * and this is the device's latest; only a request for credit gets it. `none`: there is no device, or credit for a device
+ * that has no session.
  */
 export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
 
 export interface FoundSession {
   readonly kind: (typeof FOUND_KINDS)[number];
   readonly deviceId: string;
-  /** Empty when the event belongs to no device. */
+  /** Empty when the event belongs to no session. */
   readonly sessionId: string;
 }
 
@@ -29,7 +30,7 @@ export interface SessionRequest {
   readonly occurredAtMs: number;
   /** Empty when the event has none. */
   readonly eventId: string;
-  /** True for revenue: when no session reaches the event, one that has ended will do. */
+  /** True for revenue: when no session reaches the event, one that has ended will do, and no session is opened. */
   readonly credit: boolean;
   /** True when no event follows, so that nothing is remembered. */
   readonly readOnly: boolean;
@@ -57,9 +58,14 @@ interface KnownSession {
  * Everything outside that range, and every event whose id may have been recorded before, is asked of the owner of the
  * device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
  * it is credited with late revenue when its session is the latest.
+ *
+ * Revenue opens no session. So it waits for the events of its device that are being looked up: the owner may answer it
+ * before them.
  */
 export class Sessions {
   readonly #known: LRUCache<string, KnownSession>;
+  /** By device, the look-ups in progress that may open a session, and the requests for credit that wait for them. */
+  readonly #opening = new Map<string, OpeningDevice>();
   readonly #questions: SessionQuestions;
   readonly #partitions: number;
   readonly #clock: Clock;
@@ -90,12 +96,16 @@ export class Sessions {
       if (known !== undefined) return this.#count(known);
       if (request.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
-    const pending = new PendingRequest(request, this.#clock.nowMs(), (done) =>
-      request.found(this.#resolve(done)),
-    );
+    if (request.credit && this.#waitsForOpening(request)) return undefined;
+    const pending = new PendingRequest(request, this.#clock.nowMs(), (done) => {
+      request.found(this.#resolve(done));
+      // The event is published now, in front of the revenue that waits for it.
+      if (mayOpen(request)) this.#endOpening(request);
+    });
     const questionCount = this.#ask(pending, request.deviceId, 'current') + this.#askEarlier(pending);
     if (questionCount === 0) return this.#resolve(pending);
     pending.outstanding = questionCount;
+    if (mayOpen(request)) this.#beginOpening(request);
     return undefined;
   }
 
@@ -113,6 +123,39 @@ export class Sessions {
   /** Stops asking owners. */
   stop(): void {
     this.#questions.stop();
+  }
+
+  #beginOpening(request: SessionRequest): void {
+    for (const key of deviceKeysOf(request)) {
+      const opening = this.#opening.get(key);
+      if (opening === undefined) this.#opening.set(key, { lookups: 1, waiting: [] });
+      else opening.lookups += 1;
+    }
+  }
+
+  #endOpening(request: SessionRequest): void {
+    for (const key of deviceKeysOf(request)) {
+      const opening = this.#opening.get(key);
+      if (opening === undefined) continue;
+      opening.lookups -= 1;
+      if (opening.lookups > 0) continue;
+      this.#opening.delete(key);
+      for (const waiting of opening.waiting) {
+        const found = this.find(waiting);
+        if (found !== undefined) waiting.found(found);
+      }
+    }
+  }
+
+  /** True when the request has to wait; it is found again afterwards. */
+  #waitsForOpening(request: SessionRequest): boolean {
+    for (const key of deviceKeysOf(request)) {
+      const opening = this.#opening.get(key);
+      if (opening === undefined) continue;
+      opening.waiting.push(request);
+      return true;
+    }
+    return false;
   }
 
   #askEarlier(pending: PendingRequest): number {
@@ -140,9 +183,13 @@ export class Sessions {
     if (known !== undefined) return this.#count(known);
     if (earlier?.kind === 'open') return this.#count(this.#join(request, earlierDeviceId, earlier, nowMs));
     if (current?.kind === 'open') return this.#count(this.#join(request, deviceId, current, nowMs));
-    const ended = latestEnded(request, current, earlier);
-    if (ended !== undefined && this.#joinable(request, current, nowMs) === undefined)
-      return this.#count(ended);
+    if (this.#joinable(request, current, nowMs) === undefined) {
+      const ended = latestEnded(request, current, earlier);
+      if (ended !== undefined) return this.#count(ended);
+      // Only while the owner is silent, a derived id stands for a session that may exist.
+      if (request.credit && current !== undefined)
+        return this.#count({ kind: 'none', deviceId, sessionId: '' });
+    }
     return this.#count(this.#begin(request, current, { askedAtMs, nowMs }));
   }
 
@@ -227,6 +274,20 @@ export class Sessions {
     this.#found[found.kind].add();
     return found;
   }
+}
+
+interface OpeningDevice {
+  lookups: number;
+  readonly waiting: SessionRequest[];
+}
+
+function mayOpen({ readOnly, credit }: SessionRequest): boolean {
+  return !readOnly && !credit;
+}
+
+/** The keys of the visitor's one or two devices; none for an event without a device. */
+function deviceKeysOf({ siteId, deviceId, earlierDeviceId }: SessionRequest): readonly string[] {
+  return [deviceId, earlierDeviceId].filter((id) => id !== '').map((id) => keyOf(siteId, id));
 }
 
 type Candidate = 'current' | 'earlier';

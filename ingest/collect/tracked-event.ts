@@ -3,7 +3,7 @@ import { minorUnitsOf } from '../../infra/money.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import type { Enrichment } from '../enrich/enrichment.ts';
 import { cut, PAGE_LIMITS } from '../enrich/page.ts';
-import { entityKeyOf } from '../entity-lookup.ts';
+import { type EntityQuestions, entityKeyOf } from '../entity-lookup.ts';
 import type { EntityUpdate, OrderUpdate } from '../entity-update.ts';
 import {
   type Environment,
@@ -32,6 +32,7 @@ export interface TrackedEventDeps {
   readonly sessions: Sessions;
   readonly enrichment: Enrichment;
   readonly eventPublisher: Publisher<Event>;
+  readonly entityQuestions: EntityQuestions;
   /** Takes events with an order number, inside an update of the order. */
   readonly entityPublisher: Publisher<EntityUpdate>;
   readonly clock: Clock;
@@ -64,7 +65,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   readonly occurredAtMs: number;
   readonly eventId: string;
   readonly readOnly = false;
-  /** Money is credited to the device's latest session even when that has ended; a view opens one. */
+  /** Money is credited to the device's latest session even when that has ended, and opens none; a view opens one. */
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
@@ -111,7 +112,9 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const session = this.#session;
     if (session === undefined) return;
     if (reject === undefined) {
-      this.#end(session);
+      const { revenue } = this.#options.body;
+      if (revenue === undefined || revenue.orderId === '' || revenue.isRefund) this.#end(session);
+      else void this.#endOrder(session, revenue.orderId); // Handles its own failures.
       return;
     }
     this.#deps.sessions.evict(this.siteId, session);
@@ -129,6 +132,17 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     this.answered(result);
     if (this.eventId !== '')
       this.#deps.recentAnswers.end(this.siteId, this.eventId, this.#deps.clock.nowMs(), result);
+  }
+
+  /**
+   * Answers as the event that counts for the order was answered, which may have come before. While the order's owner is
+   * silent, the answer is this event's own.
+   */
+  async #endOrder(session: FoundSession, orderId: string): Promise<void> {
+    const question = { kind: 'order', projectId: this.siteId, id: orderId } as const;
+    const answer = await this.#deps.entityQuestions.ask(question);
+    const first = answer.kind === 'found' && answer.record.kind === 'order' ? answer.record : session;
+    this.#end({ deviceId: first.deviceId, sessionId: first.sessionId });
   }
 
   /**

@@ -2,7 +2,7 @@ import { AssertionError, assert, unreachable } from '../../infra/assert.ts';
 import type { EntityUpdate } from '../../ingest/entity-update.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import type { Applied } from './head.ts';
-import { applyOrder, type OrderDocument, type RecordedRevenue } from './order.ts';
+import { applyOrder, type OrderDocument, type ReadOrderUpdate, type RecordedRevenue } from './order.ts';
 import { applyProfile, type ProfileDocument } from './profile.ts';
 import { applyTally, type TallyDocument } from './tally.ts';
 
@@ -44,6 +44,9 @@ export type AppliedUpdate = Applied<EntityDocument, Outcome> & {
   readonly waitedOutcomes: readonly Outcome[];
 };
 
+/** An update as a lane reads it: that of an order with what its sender was answered. */
+export type ReadUpdate = Exclude<EntityUpdate, { readonly kind: 'order' }> | ReadOrderUpdate;
+
 const NOTHING = { recorded: [], waitedOutcomes: [] } as const;
 
 /**
@@ -53,7 +56,7 @@ const NOTHING = { recorded: [], waitedOutcomes: [] } as const;
  */
 export function applyUpdate(
   document: EntityDocument | undefined,
-  update: EntityUpdate,
+  update: ReadUpdate,
   version: bigint,
 ): AppliedUpdate {
   assert(document === undefined || isOf(document, update), 'an update came to the record of another one');
@@ -82,6 +85,6 @@ export function applyUpdate(
   throw new AssertionError(`an update of kind ${update.kind} was applied to a ${document.kind}`);
 }
 
-function isOf(document: EntityDocument, update: EntityUpdate): boolean {
+function isOf(document: EntityDocument, update: ReadUpdate): boolean {
   return document.projectId === update.projectId && document.id === update.id;
 }

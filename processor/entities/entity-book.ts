@@ -39,7 +39,10 @@ export class EntityBook {
   /** Changed since the last flush that brought them. */
   readonly #dirty = new Map<string, EntityDocument>();
   #dirtyChars = 0;
-  /** As in the store, the most recently used ones; `absent` when the store has none. */
+  /**
+   * As in the store, the most recently used ones; `absent` when the store has none. Orders are always loaded: an erasure
+   * changes them in the store.
+   */
   readonly #clean: LRUCache<string, EntityDocument | typeof ABSENT>;
 
   constructor(limits: BookLimits) {
@@ -75,7 +78,7 @@ export class EntityBook {
 
   /** Takes the stored state of an entity that is not known here. */
   learn(name: EntityName, document: EntityDocument | undefined): void {
-    if (!this.knows(name)) this.#clean.set(entityKey(name), document ?? ABSENT);
+    if (name.kind !== 'order' && !this.knows(name)) this.#clean.set(entityKey(name), document ?? ABSENT);
   }
 
   change(document: EntityDocument): void {
@@ -114,7 +117,7 @@ export class EntityBook {
       if (this.#dirty.get(key) !== document) continue;
       this.#dirty.delete(key);
       this.#dirtyChars -= charsOf(document);
-      this.#clean.set(key, document);
+      if (document.kind !== 'order') this.#clean.set(key, document);
     }
   }
 }
@@ -131,6 +134,9 @@ function charsOf(document: EntityDocument): number {
   if (document.kind === 'profile') for (const text of document.groups) chars += text.length;
   if (document.kind === 'profile' || document.kind === 'group')
     for (const text of document.properties) chars += text.length;
-  if (document.kind === 'order') for (const { event } of document.waiting) chars += event.length;
+  if (document.kind === 'order') {
+    for (const { event } of document.waiting) chars += event.length;
+    chars += (document.answered?.deviceId.length ?? 0) + (document.answered?.sessionId.length ?? 0);
+  }
   return chars;
 }

@@ -33,6 +33,7 @@ import {
   beginMessage,
   decodeMessageHead,
   EVENT_MAX_BYTES,
+  type Event,
   encodeEvent,
   endMessage,
   MESSAGE_HEADER_BYTES,
@@ -155,11 +156,17 @@ const identify = (id: string, firstName: string): EntityUpdate => ({
   properties: ['plan', 'pro'],
 });
 
-function order(partition: number, id: string, minorUnits: string, isRefund = false): OrderUpdate {
+function order(
+  partition: number,
+  id: string,
+  minorUnits: string,
+  isRefund = false,
+  event: Partial<Event> = {},
+): OrderUpdate {
   const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
   encodeEvent(
     writer,
-    plainEvent({ name: 'revenue', revenue: 0n, currency: isRefund ? '' : 'EUR', orderId: id }),
+    plainEvent({ name: 'revenue', revenue: 0n, currency: isRefund ? '' : 'EUR', orderId: id, ...event }),
   );
   const currency = isRefund ? '' : 'EUR';
   return {
@@ -174,14 +181,18 @@ function order(partition: number, id: string, minorUnits: string, isRefund = fal
   };
 }
 
-async function ask(partition: number, kind: 'profile' | 'group', id: string): Promise<EntityAnswer> {
+async function ask(
+  partition: number,
+  kind: 'profile' | 'group' | 'order',
+  id: string,
+): Promise<EntityAnswer> {
   const question = encodeEntityQuestion({ kind, projectId: SITE, id });
   return decodeEntityAnswer(await bus.ask(entityLookupSubjectOf(partition), question, 10_000));
 }
 
 async function visitsOf(partition: number, id: string): Promise<string | undefined> {
   const answer = await ask(partition, 'profile', id);
-  if (answer.kind !== 'found') return undefined;
+  if (answer.kind !== 'found' || answer.record.kind === 'order') return undefined;
   const { properties } = answer.record;
   const at = properties.findIndex((text, index) => index % 2 === 0 && text === 'visits');
   return at < 0 ? undefined : properties[at + 1];
@@ -279,6 +290,38 @@ test('an owner whose store is away cannot say that it has the profiles', { timeo
   }
   await until('the store', async () => ((await stored()) === 'stored' ? true : undefined));
   expect(await storedVisits('not-stored')).toBe('1');
+});
+
+test('an order is known by the answer of the event that counts, in memory, from the store, and after a restart', async () => {
+  const partition = await freshPartition();
+  const id = 'answered';
+  const first = { deviceId: 'phone', sessionId: 'ab'.repeat(16) };
+  await start(partition);
+  const sender = new UpdateSender(partition, 1n);
+  await sender.send([order(partition, id, '300', true)]);
+  expect(await until('the owner', () => ask(partition, 'order', id))).toEqual({ kind: 'absent' });
+  await sender.send([
+    order(partition, id, '900', false, first),
+    order(partition, id, '900', false, { deviceId: 'other', sessionId: 'cd'.repeat(16) }),
+    order(partition, 'without-session', '900', false, { deviceId: 'other', sessionId: '' }),
+  ]);
+  const expected = { kind: 'found', record: { kind: 'order', id, ...first } };
+  expect(await ask(partition, 'order', id)).toEqual(expected);
+  await until('the stored order', async () => {
+    const rows = await store.query('SELECT id FROM orders WHERE id = {id:String} AND hasOrder', { id });
+    return rows.length > 0 || undefined;
+  });
+  expect(await ask(partition, 'order', id)).toEqual(expected);
+  for (const supervisor of running.splice(0)) await supervisor.stop();
+  await start(partition);
+  expect(await until('the next owner', () => ask(partition, 'order', id))).toEqual(expected);
+  expect(await ask(partition, 'order', 'without-session')).toMatchObject({
+    record: { deviceId: 'other', sessionId: '' },
+  });
+  await new UpdateSender(partition, 2n).send([
+    order(partition, id, '900', false, { deviceId: 'third', sessionId: '' }),
+  ]);
+  expect(await ask(partition, 'order', id)).toEqual(expected);
 });
 
 test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-checkpoint'] as const)(

@@ -3,13 +3,12 @@ import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
+import { decodeEntityUpdates, entityStreamOf } from '../../ingest/entity-update.ts';
 import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
-import { EventView } from '../fold/event-view.ts';
-import { applyUpdate, type EntityDocument } from './document.ts';
+import { applyUpdate, type EntityDocument, type ReadUpdate } from './document.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
   decodeEntityCheckpoint,
@@ -20,7 +19,7 @@ import { type EntityDeps, writeEntities } from './entity-flush.ts';
 import { type LoadedEntity, loadEntities } from './entity-store.ts';
 import { ErasedEntities, entityVersionOf } from './erased.ts';
 import type { RecordedRevenue } from './order.ts';
-import { revenueMessages } from './revenue-event.ts';
+import { answerOf, revenueMessages } from './revenue-event.ts';
 
 /** Messages that are read, and applied, together: their entities are loaded with one query. */
 const MESSAGES_PER_APPLY = 32;
@@ -49,7 +48,7 @@ const PUBLISH_TIMEOUT_MS = 10_000;
 interface ReadMessage {
   readonly sequence: number;
   readonly head: MessageHead;
-  readonly updates: readonly EntityUpdate[];
+  readonly updates: readonly ReadUpdate[];
   readonly erasures: readonly EraseCommand[] | undefined;
 }
 
@@ -328,8 +327,12 @@ export class EntityLane {
     this.#options.gauges.dirtyEntities.set(this.#book.dirtyEntities);
   }
 
-  /** What the waiting updates make of an entity that cannot be loaded: less than all, and better than nothing. */
+  /**
+   * What the waiting updates make of an entity that cannot be loaded: less than all, and better than nothing. Nothing of
+   * an order, since a waiting one may be a repeat.
+   */
   #provisional(name: EntityName): EntityDocument | undefined {
+    if (name.kind === 'order') return undefined;
     const key = entityKey(name);
     let document: EntityDocument | undefined;
     for (const message of this.#consumer.unapplied.map(readMessage)) {
@@ -347,10 +350,12 @@ function readMessage({ sequence, bytes }: StreamMessage): ReadMessage | DecodeEr
     const head = decodeMessageHead(bytes);
     const erasures = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
     const updates = erasures === undefined ? decodeEntityUpdates(bytes, head.count) : [];
-    // Later, when the event is recorded, it would be too late to reject it.
-    for (const update of updates)
-      if (update.kind === 'order') new EventView().read(Buffer.from(update.event), 0);
-    return { sequence, head, updates, erasures };
+    // An event that cannot be read is rejected here: later, when it is recorded, it would be too late.
+    const read = updates.map(
+      (update): ReadUpdate =>
+        update.kind === 'order' ? { ...update, answered: answerOf(update.event) } : update,
+    );
+    return { sequence, head, updates: read, erasures };
   } catch (error) {
     if (error instanceof DecodeError) return error;
     throw error;

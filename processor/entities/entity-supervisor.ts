@@ -94,5 +94,7 @@ function shown(document: EntityDocument): EntityAnswer {
     const { kind, type, name, properties } = document;
     return { kind: 'found', record: { kind, id, type, name, properties, createdAtMs, updatedAtMs } };
   }
+  if (document.kind === 'order' && document.answered !== undefined)
+    return { kind: 'found', record: { kind: 'order', id, ...document.answered } };
   return { kind: 'absent' };
 }

@@ -36,7 +36,21 @@ export interface OrderDocument extends EntityHead {
   readonly hasOrder: boolean;
   /** Refunds that came before the order, in the order of arrival. */
   readonly waiting: readonly WaitingRefund[];
+  /**
+   * What the event that counts was answered; repeats of the order are answered the same. Undefined before the order
+   * comes, for an order that is older than this field, and when the person was erased.
+   */
+  readonly answered: OrderAnswer | undefined;
 }
+
+/** The ids that a sender was answered; empty where the event has none. */
+export interface OrderAnswer {
+  readonly deviceId: string;
+  readonly sessionId: string;
+}
+
+/** An update with the answer that its event carries. */
+export type ReadOrderUpdate = OrderUpdate & { readonly answered?: OrderAnswer };
 
 export type WaitingRefund = Pick<OrderUpdate, 'amount' | 'minorUnits' | 'currency' | 'partition' | 'event'>;
 
@@ -76,7 +90,7 @@ export const WAITING_MAX_BYTES: number = 4 * EVENT_MAX_BYTES;
 /** Applies an update to an order. Same document and update, same result. */
 export function applyOrder(
   document: OrderDocument | undefined,
-  update: OrderUpdate,
+  update: ReadOrderUpdate,
   version: bigint,
 ): AppliedOrder {
   if (isRepeat(document, update)) return unchanged(document, 'repeat');
@@ -90,7 +104,7 @@ function unchanged(document: OrderDocument | undefined, outcome: OrderOutcome): 
 }
 
 /** Applies the order and the refunds that waited for it. */
-function place(document: OrderDocument | undefined, update: OrderUpdate, version: bigint): AppliedOrder {
+function place(document: OrderDocument | undefined, update: ReadOrderUpdate, version: bigint): AppliedOrder {
   const { currency } = update;
   const amount = amountOf(update, currency) ?? 0n;
   const recorded = [revenueOf(update, amount, currency)];
@@ -112,6 +126,7 @@ function place(document: OrderDocument | undefined, update: OrderUpdate, version
     refunded,
     hasOrder: true,
     waiting: [],
+    answered: update.answered,
   };
   return { changed: true, document: placed, outcome: 'applied', recorded, waitedOutcomes };
 }
@@ -149,7 +164,7 @@ function wait(document: OrderDocument | undefined, update: OrderUpdate, version:
   const nothing = { currency: '', amount: 0n, refunded: 0n, hasOrder: false } as const;
   return {
     changed: true,
-    document: { kind: 'order', ...head, ...nothing, waiting },
+    document: { kind: 'order', ...head, ...nothing, waiting, answered: undefined },
     outcome: 'waiting',
     recorded: [],
     waitedOutcomes: [],
@@ -189,12 +204,13 @@ export const ORDER_COLUMNS = [
   'refunded',
   'hasOrder',
   'waiting',
+  'answered',
   ...END_COLUMNS,
 ] as const;
 
 /** What to select to read orders back with `orderOf`. */
 export const ORDER_SELECT = `${HEAD_SELECT}, currency, toString(amount) AS amountText, toString(refunded) AS refundedText,
-  hasOrder, waiting`;
+  hasOrder, waiting, answered`;
 
 /** Appends the row of an order. */
 export function writeOrderRow(writer: RowBinaryWriter, order: OrderDocument): void {
@@ -204,6 +220,7 @@ export function writeOrderRow(writer: RowBinaryWriter, order: OrderDocument): vo
   writer.i64(order.refunded);
   writer.u8(order.hasOrder ? 1 : 0);
   writer.stringArray(order.waiting.map(encodeWaiting));
+  writer.stringArray(order.answered === undefined ? [] : [order.answered.deviceId, order.answered.sessionId]);
   writeEnd(writer, order);
 }
 
@@ -226,11 +243,13 @@ const rowSchema = z.object({
   refundedText: z.string(),
   hasOrder: z.boolean(),
   waiting: z.array(z.string().transform((text) => waitingSchema.parse(JSON.parse(text)))),
+  answered: z.array(z.string()),
 });
 
 /** The order of a row that was selected with `ORDER_SELECT`. */
 export function orderOf(row: unknown): OrderDocument {
   const read = rowSchema.parse(row);
+  const [deviceId, sessionId] = read.answered;
   return {
     kind: 'order',
     ...headOf(read),
@@ -239,5 +258,6 @@ export function orderOf(row: unknown): OrderDocument {
     refunded: BigInt(read.refundedText),
     hasOrder: read.hasOrder,
     waiting: read.waiting,
+    answered: deviceId === undefined || sessionId === undefined ? undefined : { deviceId, sessionId },
   };
 }

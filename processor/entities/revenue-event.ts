@@ -1,7 +1,7 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, EVENT_MAX_BYTES, endMessage, subjectOf } from '../../ingest/event.ts';
+import { beginMessage, EVENT_MAX_BYTES, endMessage, FLAG_IN_SESSION, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
-import type { RecordedRevenue } from './order.ts';
+import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
 /** Bytes of a message at the most; refunds that waited for one order are split into several. */
 const PIECE_BYTES = 524_288;
@@ -62,6 +62,21 @@ function piecesOf(
     messages.push({ subject: subjectOf(partition), bytes: writer.take() });
   }
   return messages;
+}
+
+/**
+ * The ids that the sender of an event was answered.
+ * @throws {DecodeError} for an event that cannot be recorded
+ */
+export function answerOf(event: Uint8Array): OrderAnswer {
+  const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
+  const view = new EventView();
+  view.read(bytes, 0);
+  const isInSession = (view.flags & FLAG_IN_SESSION) !== 0;
+  return {
+    deviceId: bytes.toString('utf8', view.deviceStart, view.deviceEnd),
+    sessionId: isInSession ? bytes.toString('hex', view.hintStart, view.hintStart + 16) : '',
+  };
 }
 
 /** The event with the amount and the currency that its order allows, instead of its own. */

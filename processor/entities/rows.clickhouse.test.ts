@@ -147,6 +147,9 @@ const orders = documents<OrderDocument>(
       }),
       { maxLength: 3 },
     ),
+    answered: fc.option(fc.record({ deviceId: anyText, sessionId: fc.constantFrom('', 'ab'.repeat(16)) }), {
+      nil: undefined,
+    }),
   }),
 );
 const tallies = documents<TallyDocument>(
@@ -259,6 +262,7 @@ test('the largest profile and the largest order fit the store', async () => {
     refunded: 0n,
     hasOrder: false,
     waiting,
+    answered: { deviceId: 'd'.repeat(64), sessionId: 'ab'.repeat(16) },
   };
   await insert(PROFILES, [profile]);
   await insert(ORDERS, [order]);

@@ -7,7 +7,7 @@ import type { RollupJob } from '../rollups/rollup-job.ts';
 import { type RollupUnit, startOfUnit } from '../rollups/units.ts';
 import { EVENTS_TABLE, SESSIONS_TABLE } from '../rows.ts';
 import type { ErasedUpTo, PartitionEraser } from './partition-eraser.ts';
-import { deleteRows, rollupTables } from './tables.ts';
+import { clearOrderAnswers, deleteRows, rollupTables } from './tables.ts';
 
 /** Rows removed, by table. */
 export type RowsRemoved = Record<string, number>;
@@ -27,14 +27,16 @@ export interface EraseDeps {
 const ROUNDS = 2;
 
 const PERSONS = "SELECT profileId FROM erasing WHERE erasure = {erasure:String} AND profileId != ''";
-const VISITS = "SELECT sessionId FROM erasing WHERE erasure = {erasure:String} AND profileId = ''";
+const VISITS =
+  "SELECT sessionId FROM erasing WHERE erasure = {erasure:String} AND profileId = '' AND orderId = ''";
+const ORDERS = "SELECT orderId FROM erasing WHERE erasure = {erasure:String} AND orderId != ''";
 const FLUSHED = 'projectId = {site:String} AND flushNumber <= {flushes:Array(UInt32)}[partition + 1]';
 const ERASED_EVENTS = `(profileId IN (${PERSONS}) OR sessionId IN (${VISITS}))`;
 
 /**
  * Removes a person, known under all of `names`, from memory and store: the sessions whose last profile is theirs, with
- * all of their events; other events that name them; their profile; and the rollups that count them. What they do from
- * now on is new. A repetition is harmless.
+ * all of their events; other events that name them; their profile; what their orders were answered; and the rollups that
+ * count them. What they do from now on is new. A repetition is harmless.
  */
 export async function erasePerson(
   deps: EraseDeps,
@@ -68,7 +70,10 @@ interface ErasureRound {
   readonly upTo: ErasedUpTo;
 }
 
-/** Notes the person's names and sessions in the table where deletions look them up. */
+/**
+ * Notes the person's names, sessions and orders in the table where deletions look them up. An order is theirs by its
+ * event, or by the session that it was answered, which is its second answered id.
+ */
 async function noteErasing(
   { store, partitions }: EraseDeps,
   { id, storedId, names, upTo }: ErasureRound,
@@ -91,6 +96,16 @@ async function noteErasing(
      WHERE ${FLUSHED} AND sign = 1
        AND id IN (SELECT id FROM ${SESSIONS_TABLE} WHERE projectId = {site:String} AND profileId IN (${PERSONS}))
      GROUP BY id HAVING argMax(profileId, version) IN (${PERSONS})`,
+    { erasure: id, site: storedId, flushes: upTo.flushes },
+  );
+  await store.command(
+    `INSERT INTO erasing (erasure, projectId, profileId, partition, sessionId, orderId)
+     SELECT {erasure:String}, {site:String}, '', 0, toFixedString('', 16), id
+     FROM orders
+     WHERE projectId = {site:String} AND notEmpty(answered) AND id != ''
+       AND (answered[2] IN (SELECT lower(hex(sessionId)) FROM (${VISITS}))
+         OR id IN (SELECT orderId FROM ${EVENTS_TABLE} WHERE ${FLUSHED} AND ${ERASED_EVENTS}))
+     GROUP BY id`,
     { erasure: id, site: storedId, flushes: upTo.flushes },
   );
 }
@@ -144,6 +159,7 @@ async function deletePerson(
 ): Promise<RowsRemoved> {
   const parameters = { erasure: id, site: storedId, flushes: upTo.flushes };
   const removed: RowsRemoved = {};
+  await clearOrderAnswers(store, { condition: `id IN (${ORDERS})`, parameters });
   // Events first: they are found by sessions, which are noted, and by names.
   removed[EVENTS_TABLE] = await deleteRows(store, {
     table: EVENTS_TABLE,

@@ -21,7 +21,6 @@ import {
 import {
   beginMessage,
   type Event,
-  encodeEvent,
   endMessage,
   partitionKeyOf,
   partitionOf,
@@ -30,7 +29,7 @@ import {
 } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
-import { group, identify, order } from '../entities/testing/updates.ts';
+import { group, identify, orderOf } from '../entities/testing/updates.ts';
 import { type Erasure, erasureKeyOf, erasureSchema, profileDigest } from '../erasure.ts';
 import { FEED_STREAM } from '../feed/feed-stream.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
@@ -149,6 +148,10 @@ async function update(one: EntityUpdate, kind: 'profile' | 'group' | 'order'): P
   await world.bus.publish(entitySubjectOf(partition), writer.take(), 5_000);
 }
 
+/** An order whose event is as given. */
+const placeOrder = (id: string, event: Partial<Event> & { readonly projectId: string }) =>
+  update(orderOf(id, { occurredAtMs: FIRST_MS + HOUR_MS, ...event }, PARTITIONS), 'order');
+
 /** Moves the clocks of all partitions to now, by visits to another site: everything before is finalized then. */
 async function passTime(): Promise<void> {
   for (let device = 0; device < 8; device += 1)
@@ -211,13 +214,7 @@ async function fill(projectId: string): Promise<void> {
     'profile',
   );
   await update(group({ projectId, id: `group-of-${projectId}` }), 'group');
-  const paid = new RowBinaryWriter(65_536);
-  encodeEvent(
-    paid,
-    plainEvent({ projectId, name: 'revenue', revenue: 0n, currency: 'EUR', occurredAtMs: FIRST_MS }),
-  );
-  const orderId = `order-of-${projectId}`;
-  await update(order({ projectId, id: orderId, event: paid.take() }), 'order');
+  await placeOrder(`order-of-${projectId}`, { projectId, occurredAtMs: FIRST_MS });
   for (const kind of ['reference', 'dashboard', 'report', 'integration'])
     await control.put(`${kind}.${randomUUID()}`, encodeJson({ projectId, name: `of ${projectId}` }), 0);
   const searched = { projectId, storedId: projectId, siteUrl: `sc-domain:${projectId}.example`, sealed: 'x' };
@@ -342,12 +339,20 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
     await visit({ projectId, device: 'c', hours });
   }
   await visit({ projectId, device: 'd', hours: 3, profileId: 'ada@old.example' });
+  const visits = ['a', 'c'].map((device) => {
+    const deviceId = Buffer.from(device).toString('hex').padEnd(32, '0');
+    return { projectId, deviceId, sessionId: `000010${deviceId.slice(0, 26)}` };
+  });
+  await placeOrder('by-name', { projectId, profileId: person, deviceId: 'phone of Ada' });
+  await placeOrder('by-visit', { projectId, ...visits[0] });
+  await placeOrder('of-another', { projectId, ...visits[1] });
   await update(identify({ projectId, id: person, email: 'ada@example.org' }), 'profile');
   await update(identify({ projectId, id: 'another person' }), 'profile');
   const alias = { projectId, alias: 'ada@old.example', profileId: person };
   const aliasKey = [projectId, alias.alias].map((text) => Buffer.from(text).toString('base64url')).join('.');
   await aliases.put(aliasKey, encodeJson(alias), 0);
-  await stored(projectId, 30);
+  await stored(projectId, 33);
+  await until('the orders', async () => ((await rowsOf('orders', projectId)) === 3 ? true : undefined));
   const job = await rollupJob();
   await until('rollups', async () => {
     await job.pass();
@@ -379,8 +384,11 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
   expect(receipt).toMatchObject({ profileId: null, profileDigest: profileDigest(id, person) });
   expect(receipt.rowsRemoved).toMatchObject({ profiles: 1, sessions: expect.any(Number) });
   expect(receipt.rowsRemoved.events).toBeGreaterThanOrEqual(16);
-  expect(await traces([person, 'ada@old.example', 'ada@example.org'])).toEqual([]);
-  await stored(projectId, 18);
+  expect(await traces([person, 'ada@old.example', 'ada@example.org', 'phone of Ada'])).toEqual([]);
+  const sql = 'SELECT answered FROM orders FINAL WHERE projectId = {projectId:String} ORDER BY id';
+  const answers = await world.store.query<{ answered: readonly string[] }>(sql, { projectId });
+  expect(answers.map(({ answered }) => answered[1])).toEqual([undefined, undefined, visits[1]?.sessionId]);
+  await stored(projectId, 19);
   await job.pass();
   for (const unit of ['hour', 'day'] as const) {
     // Also of sites of other tests, where late hours were rolled up again.
@@ -401,14 +409,20 @@ test('an erased person is found nowhere under any name, and all rollups equal a 
   }
   // What the person does now is new, and stays.
   await visit({ projectId, device: 'a', hours: 50, profileId: person });
-  await stored(projectId, 21);
+  await stored(projectId, 22);
 });
 
 test('retention removes rows and rollups that are too old, and nothing else', async () => {
   const projectId = 'short';
   await putSite({ id: projectId, retentionDays: null });
   for (const hours of [1, 26, 60]) await visit({ projectId, device: 'a', hours });
-  await stored(projectId, 9);
+  await placeOrder('old', { projectId, deviceId: 'paid long ago' });
+  await stored(projectId, 10);
+  await until('the order', async () => ((await rowsOf('orders', projectId)) === 1 ? true : undefined));
+  expect((await traces(['paid long ago'])).map(({ location }) => location).sort()).toEqual([
+    'events',
+    'orders',
+  ]);
   const job = await rollupJob();
   await until('rollups', async () => {
     await job.pass();
@@ -430,4 +444,6 @@ test('retention removes rows and rollups that are too old, and nothing else', as
     return rows.every((row) => row.rows === 0) ? true : undefined;
   });
   expect(await rowsOf('hourly_totals', projectId)).toBeGreaterThan(0);
+  expect(await rowsOf('orders', projectId)).toBe(1);
+  expect(await traces(['paid long ago'])).toEqual([]);
 });

@@ -42,6 +42,18 @@ export async function countRows(store: Store, { table, condition, parameters }: 
   return rows[0]?.rows ?? 0;
 }
 
+/**
+ * Removes from orders what their senders were answered. The orders stay, because each counts once for ever.
+ */
+export async function clearOrderAnswers(
+  store: Store,
+  { condition, parameters }: Omit<RowsOf, 'table'>,
+): Promise<void> {
+  const answered = `projectId = {site:String} AND notEmpty(answered) AND (${condition})`;
+  if ((await countRows(store, { table: 'orders', condition: answered, parameters })) > 0)
+    await store.command(`ALTER TABLE orders UPDATE answered = [] WHERE ${answered}`, parameters, SYNC);
+}
+
 /** Removes rows for good; returns how many there were. A table without such rows is not touched. */
 export async function deleteRows(store: Store, rows: RowsOf): Promise<number> {
   const count = await countRows(store, rows);

@@ -2,7 +2,7 @@ import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
 import { SESSION_VISITOR } from '../../processor/rows.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
-import type { Field } from '../filters/names.ts';
+import type { RowField } from '../filters/names.ts';
 import { SPANS_PROFILES } from '../sql/rollup-texts.ts';
 import { isAverage, type Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
@@ -49,7 +49,7 @@ const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
  */
 export function chartStatement(
   { segment, measured, currency }: Measured,
-  breakdowns: readonly Field[],
+  breakdowns: readonly RowField[],
   { isRounded }: { readonly isRounded: boolean },
 ): ChartStatement {
   const { columns, figure, ...measure } = measureOf(segment, numberOf(measured, currency));
@@ -137,7 +137,7 @@ const OF_FIRSTS: Measure = {
 };
 
 /** The number to aggregate of an event; null if the value is not a number, or an amount in another currency. */
-function numberOf(measured: Field | undefined, currency: string | undefined): Measurable {
+function numberOf(measured: RowField | undefined, currency: string | undefined): Measurable {
   // Kahan summation keeps the error of a long sum within that of its last addition.
   if (measured?.kind === 'property')
     return { number: numberText('properties[{measuredKey:String}]'), sum: 'sumKahan(number)' };
@@ -158,7 +158,7 @@ interface Names {
 }
 
 /** An event has one row for each of its groups. No other field is a list, and no field occurs twice. */
-function namesOf(breakdowns: readonly Field[]): Names {
+function namesOf(breakdowns: readonly RowField[]): Names {
   const values = breakdowns.map(valueText);
   const list = breakdowns.find(({ kind }) => kind === 'list');
   const single = `CAST([${values.join(', ')}], 'Array(String)')`;
@@ -180,7 +180,7 @@ function namesOf(breakdowns: readonly Field[]): Names {
 }
 
 /** The breakdown value as text; empty if there is none. */
-function valueText(field: Field, index: number): string {
+function valueText(field: RowField, index: number): string {
   switch (field.kind) {
     case 'property':
       return `properties[{breakdownKey${index}:String}]`;

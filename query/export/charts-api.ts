@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
-import { type Field, fieldOf } from '../filters/names.ts';
+import { fieldOf, type RowField } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
 import {
   breakdownField,
@@ -27,7 +27,7 @@ export interface ChartSeries {
   readonly filters: readonly Filter[];
   readonly segment: Segment;
   /** The field that a `property_` segment reads as a number. */
-  readonly measured: Field | undefined;
+  readonly measured: RowField | undefined;
   /** The property as requested. */
   readonly property: string | undefined;
   /** The currency as requested. */
@@ -60,7 +60,7 @@ const chartSeries = seriesField.transform((given, context): ChartSeries => {
   return { name, filters: filtersOf(given.filters, context), segment, measured, property, currency };
 });
 
-const chartBreakdown = breakdownField.transform(({ name }, context): Field => {
+const chartBreakdown = breakdownField.transform(({ name }, context): RowField => {
   const field = fieldOf(name);
   if (field?.owner === 'event') return field;
   context.addIssue({
@@ -92,7 +92,7 @@ export const chartsQuery = z.object({
     .pipe(chartBreakdowns)
     .optional()
     .describe(
-      'A JSON array of up to 3 event fields to break each series down by, such as `[{"name":"country"}]`. Fields of `profile.` and `group.` records are not supported. With `groups`, an event counts in the row of each of its groups.',
+      'A JSON array of up to 3 event fields to break each series down by, such as `[{"name":"country"}]`. Fields of `profile.` and `group.` records and facts of sessions are not supported. With `groups`, an event counts in the row of each of its groups.',
     ),
   currency: currencyField
     .optional()
@@ -210,10 +210,15 @@ export const chartsAnswer = z.object({
 export type ChartsAnswer = z.output<typeof chartsAnswer>;
 
 /**
- * A field name known to filters is that field; any other name is a property key. Undefined if the field is not numeric.
+ * A field of rows that filters know is that field; any other name is a property key. Undefined if the field is not numeric.
  */
-function measuredField(property: string): Field | undefined {
-  const field = fieldOf(property) ?? { owner: 'event', kind: 'property', key: property };
+function measuredField(property: string): RowField | undefined {
+  const known = fieldOf(property);
+  // A fact of sessions is no number of an event, so its name is free for a property.
+  const field: RowField =
+    known === undefined || known.kind === 'fact'
+      ? { owner: 'event', kind: 'property', key: property }
+      : known;
   return field.owner === 'event' && (field.kind === 'property' || field.kind === 'amount')
     ? field
     : undefined;

@@ -169,7 +169,7 @@ function expected(chart: RequestedChart, time: Time, zoneName: string) {
   const before = must(bucketsOf(range.previous, range.interval, zone), 'few buckets');
   return recountChart(
     chart,
-    { ...records, events: visits.events('site') },
+    { ...records, events: visits.events('site'), visits: visits.visits('site') },
     {
       current: { ...range.span, buckets: range.buckets },
       previous: { ...range.previous, buckets: before },

@@ -1,6 +1,6 @@
 import { SESSION_END, SESSION_START } from '../../ingest/event.ts';
-import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
-import type { Field } from '../filters/names.ts';
+import { exportConditions } from '../filters/insight-conditions.ts';
+import type { RowField } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
 import type { History } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
@@ -177,8 +177,12 @@ async function askSeries(
   series: ChartSeries,
 ): Promise<Combination[]> {
   const { range, buckets, previous } = spans;
-  const breakdowns: readonly Field[] = query.breakdowns ?? [];
-  const { condition, parameters } = compileFilters([...query.filters, ...series.filters], EVENT_ROWS);
+  const breakdowns: readonly RowField[] = query.breakdowns ?? [];
+  const filters = [...query.filters, ...series.filters];
+  const { parameters, ...conditions } = exportConditions(filters, {
+    span: range.span,
+    ...(query.previous ? { previous: range.previous } : {}),
+  });
   const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns, {
     isRounded: query.formula === undefined,
   });
@@ -198,7 +202,7 @@ async function askSeries(
     synthetic: [SESSION_START, SESSION_END],
     rows: isWhole ? rowsMax + 1 : rowsMax,
   };
-  const texts = { ...statement, events: condition, hotEvents: condition };
+  const texts = { ...statement, ...conditions };
   const rows = await history.ask<CombinationRow>({ name: 'export-charts', parameters: bound, texts }, seam);
   if (rows.length > rowsMax) {
     const message = `breakdowns: more than ${rowsMax} combinations for a formula; add filters or request fewer buckets`;

@@ -1,6 +1,6 @@
 import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
-import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
+import { exportConditions } from '../filters/insight-conditions.ts';
 import { RejectError } from '../reject.ts';
 import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
@@ -60,9 +60,10 @@ export function selectionOf(
   query: Omit<ExportSelection, 'partial'>,
   { site, zone }: Pick<QuestionScope, 'site' | 'zone'>,
 ): Pick<EventPage, 'span' | 'conditions' | 'filterTexts'> {
-  const { condition, parameters } = compileFilters(query.filters, EVENT_ROWS);
+  const span = spanOf(query, zone);
+  const { parameters, ...filterTexts } = exportConditions(query.filters, { span });
   return {
-    span: spanOf(query, zone),
+    span,
     conditions: {
       ...parameters,
       site: site.storedId,
@@ -72,7 +73,7 @@ export function selectionOf(
       profileId: query.profileId ?? '',
       sessionId: '',
     },
-    filterTexts: { events: condition, hotEvents: condition },
+    filterTexts,
   };
 }
 

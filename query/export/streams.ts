@@ -9,6 +9,7 @@ import {
   exportSources,
 } from '../../processor/event-export.ts';
 import { csvQuery, type StreamQuery, streamQuery } from '../api.ts';
+import { isAboutFact } from '../filters/insight-conditions.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
 import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
@@ -165,7 +166,7 @@ export async function streamExport(
   };
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
-    seam: hotWithin(seam, part),
+    seam: hotWithin(seam, part, query.filters.some(isAboutFact)),
     texts: { ...texts, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
   const name = hasProfiles ? 'export-stream-profiles' : 'export-stream';
@@ -202,9 +203,12 @@ async function partsOf(
   return streamParts(span, must(extent, 'a statement without groups has one row'), rowsPerPart);
 }
 
-/** Omits the hot rows from parts that contain none of them. */
-function hotWithin(seam: Seam, { fromMs, toMs }: Span): Seam {
-  return [...seam.hotHours].some((hour) => hour + HOUR_MS > fromMs && hour < toMs)
+/**
+ * Omits the hot rows from parts that contain none of them. Hot sessions are needed in every part if filters ask for their
+ * current states.
+ */
+function hotWithin(seam: Seam, { fromMs, toMs }: Span, isAboutSessions: boolean): Seam {
+  return isAboutSessions || [...seam.hotHours].some((hour) => hour + HOUR_MS > fromMs && hour < toMs)
     ? seam
     : { ...seam, eventsHex: '', sessionsHex: '' };
 }

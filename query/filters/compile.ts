@@ -1,14 +1,14 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
 import type { Filter, Test } from './filter.ts';
-import { type Field, isNumeric, type Owner } from './names.ts';
+import { type Field, isNumeric, type Owner, type RowField, type SessionFact } from './names.ts';
 
 /**
  * Compiles filters to a condition on the rows of one table.
  *
  * A field of a row is a list of strings or numbers: a column has one value, `groups` its elements, a profile field the
- * value in its record, a group field the value in the record of each group. Without a value, it is one empty string, or
- * no number. A test holds if one of these values matches one of the filter's values; a negated filter holds if the test
+ * value in its record, a group field the value in the record of each group, a fact its value in a row of sessions. Without
+ * a value, it is one empty string, or no number. A test holds if one of these values matches one of the filter's values; a negated filter holds if the test
  * does not.
  *
  *     is, startsWith, endsWith   exact                gt, gte, lt, lte   text that is not a number never matches
@@ -33,7 +33,10 @@ export interface RowSource {
 /** Rows of `events` or `$HOT_EVENTS$` in a SELECT of their own. */
 export const EVENT_ROWS: RowSource = { qualifier: '', bindPrefix: '' };
 
-/** Rows with the source and environment columns of a session, in a SELECT of their own: sessions, and also events. */
+/**
+ * Rows with the source and environment columns of a session, in a SELECT of their own: sessions, and also events. Only
+ * sessions have facts.
+ */
 export const SESSION_ROWS: RowSource = { qualifier: '', bindPrefix: 'session_' };
 
 /** The condition that all filters hold. The statement must bind `site`. */
@@ -60,8 +63,9 @@ type Bind = (name: string, type: string, value: unknown) => string;
 type Fits = (value: string) => string;
 
 function fieldCondition({ field, test }: Filter, { qualifier }: RowSource, bind: Bind): string {
-  const key = field.kind === 'property' ? bind('key', 'String', field.key) : '';
   const fits = fitsOf(field, test, bind);
+  if (field.kind === 'fact') return fits(factText(field.fact, qualifier));
+  const key = field.kind === 'property' ? bind('key', 'String', field.key) : '';
   if (field.owner === 'event') return someOf(field, { qualifier, key, fits });
   const found = recordsWhere(field.owner, someOf(field, { qualifier: '', key, fits }));
   const condition = memberText(field.owner, qualifier, found);
@@ -85,7 +89,7 @@ function recordsWhere(owner: Owner, condition: string): string {
 
 /** Whether one of the field's values in a row matches. */
 function someOf(
-  field: Field,
+  field: RowField,
   { qualifier, key, fits }: { readonly qualifier: string; readonly key: string; readonly fits: Fits },
 ): string {
   switch (field.kind) {
@@ -106,6 +110,22 @@ function someOf(
       const list = qualifier + field.column;
       return `arrayExists(element -> ${fits('element')}, if(empty(${list}), [''], ${list}))`;
     }
+  }
+}
+
+/** The value of a fact in a row of sessions. */
+function factText(fact: SessionFact, qualifier: string): string {
+  const ms = (column: string) => `toUnixTimestamp64Milli(${qualifier}${column})`;
+  switch (fact) {
+    case 'entryPath':
+    case 'exitPath':
+      return qualifier + fact;
+    case 'isBounce':
+      return `if(${qualifier}screenViews <= 1, 'true', 'false')`;
+    case 'duration':
+      return `((${ms('endedAt')} - ${ms('startedAt')}) / 1000)`;
+    case 'screenViews':
+      return `toFloat64(${qualifier}screenViews)`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RejectError } from '../reject.ts';
-import { type Field, fieldOf, isNumeric } from './names.ts';
+import { type Field, fieldOf, isFlag, isNumeric } from './names.ts';
 
 /** CONTRACT of the parameter `filters`: a JSON array of filters that must all hold. */
 export const OPERATORS = [
@@ -158,16 +158,21 @@ function conditionOf(operator: Operator, given: FieldValues): Omit<Filter, 'fiel
 
 function equalTest(given: FieldValues): Test {
   if (isNumeric(given.field)) return { kind: 'equal-number', values: numbersOf(given) };
+  const wrong = isFlag(given.field) ? given.values.findIndex((value) => !FLAGS.includes(value)) : -1;
+  if (wrong >= 0) throw invalid([...given.at, 'value', wrong], 'expected true or false');
   return { kind: 'equal-text', values: given.values };
 }
 
 function orderTest(comparison: OrderComparison, given: FieldValues): Test {
+  rejectFlag(given);
   const numbers = numbersOf(given);
   const isLowest = comparison === 'gt' || comparison === 'gte';
   return { kind: 'order', comparison, bound: isLowest ? Math.min(...numbers) : Math.max(...numbers) };
 }
 
-function partTest(comparison: PartComparison, { field, values, at }: FieldValues): Test {
+function partTest(comparison: PartComparison, given: FieldValues): Test {
+  rejectFlag(given);
+  const { field, values, at } = given;
   if (isNumeric(field))
     throw invalid([...at, 'operator'], `expected is, isNot, isNull, isNotNull, gt, gte, lt or lte`);
   for (const [index, value] of values.entries()) {
@@ -176,6 +181,12 @@ function partTest(comparison: PartComparison, { field, values, at }: FieldValues
       throw invalid([...at, 'value', index], `expected at most ${REGEX_MAX_CHARACTERS} characters`);
   }
   return { kind: 'part', comparison, values };
+}
+
+const FLAGS = ['true', 'false'];
+
+function rejectFlag({ field, at }: FieldValues): void {
+  if (isFlag(field)) throw invalid([...at, 'operator'], 'expected is, isNot, isNull or isNotNull');
 }
 
 function numbersOf({ field, values, at }: FieldValues): number[] {

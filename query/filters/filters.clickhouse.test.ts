@@ -97,7 +97,7 @@ async function idsOf(filters: unknown): Promise<string[]> {
 
 function expectedIds(filters: readonly RequestedFilter[]): string[] {
   return events
-    .filter((event) => isSelected(filters, { event, ...known }))
+    .filter((event) => isSelected(filters, { event, visit: undefined, ...known }))
     .sort((a, b) => Number(b.createdAt) - Number(a.createdAt) || idOf(a) - idOf(b))
     .map(({ id }) => String(id));
 }

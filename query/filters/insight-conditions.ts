@@ -2,19 +2,20 @@ import type { StoreParameters } from '../../infra/store/store.ts';
 import { ENVIRONMENT_COLUMNS, SESSION_END, SESSION_START, SOURCE_COLUMNS } from '../../ingest/event.ts';
 import type { Conditions } from '../snapshot/history.ts';
 import type { Span } from '../time/range.ts';
-import { type Compiled, compileFilters, EVENT_ROWS, SESSION_ROWS } from './compile.ts';
+import { type Compiled, compileFilters, EVENT_ROWS, type RowSource, SESSION_ROWS } from './compile.ts';
 import type { Filter } from './filter.ts';
 
 /**
  * Divides the filters of an insight by what they apply to.
  *
  * Filters on source and environment (`SOURCE_COLUMNS`, `ENVIRONMENT_COLUMNS`) apply to the session, with the values of
- * its entry. All other filters apply to the event itself.
+ * its entry, and filters on facts (`SESSION_FACTS`) to its current state. All other filters apply to the event itself.
  *
  *     country is DE, path is /buy        10:00     10:05     10:10
  *     session A, from DE                 /         /buy      /       one event; the session, with all of its figures
  *     session B, from FR                 /buy                        nothing
- *     an event of no session, from DE              /buy              one event, filtered by its own columns
+ *     an event of no session, from DE              /buy              one event, filtered by its own columns; it has no facts,
+ *                                                                    and passes no filter on them, negated or not
  *
  * - Figures of events cover the events in the span that pass the event filters and whose session passes the session filters,
  *   whenever that session began.
@@ -35,7 +36,7 @@ export interface FilteredSpans {
 }
 
 const NO_CONDITIONS: InsightConditions = { parameters: {} };
-const SESSION_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
+const ENTRY_COLUMNS: ReadonlySet<string> = new Set([...SOURCE_COLUMNS, ...ENVIRONMENT_COLUMNS]);
 /**
  * A session is touched when its newest event is received, and an event happens at most a minute after it is received
  * (ingest rejects later times). So a session that was not touched since then has no event in the span.
@@ -45,36 +46,76 @@ const TOUCHED_LEAD_MS = 3_600_000;
 /** The conditions of `filters` for a statement over `spans`; none without filters. The statement must bind `site`. */
 export function insightConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {
   if (filters.length === 0) return NO_CONDITIONS;
-  const aboutSession = filters.filter(isAboutSession);
-  const aboutEvent = filters.filter((filter) => !isAboutSession(filter));
-  const event = compileFilters(aboutEvent, EVENT_ROWS);
-  const session = compileFilters(aboutSession, SESSION_ROWS);
-  const sessions = aboutEvent.length === 0 ? session.condition : sessionsCondition(event, session, spans);
+  const { event, session } = divided(filters, (filter) => isAboutEntry(filter) || isAboutFact(filter));
+  const sessions = event.isAlways ? session.condition : sessionsCondition(event, session, spans);
   return {
-    ...(aboutSession.length === 0
-      ? { events: event.condition, hotEvents: event.condition }
-      : { events: eventsCondition(event, session), hotEvents: hotEventsCondition(event, session) }),
+    ...conditionsOnEvents(event, session),
     sessions,
     parameters: { ...event.parameters, ...session.parameters, ...boundsOf(spans) },
   };
 }
 
-function isAboutSession({ field }: Filter): boolean {
-  return field.owner === 'event' && field.kind !== 'property' && SESSION_COLUMNS.has(field.column);
+/**
+ * The conditions of `filters` on single events, as exports and charts have them: filters on facts apply to the session of
+ * the event, all others to the event itself. The statement must bind `site`.
+ */
+export function exportConditions(filters: readonly Filter[], spans: FilteredSpans): InsightConditions {
+  const { event, session } = divided(filters, isAboutFact);
+  return {
+    ...conditionsOnEvents(event, session),
+    parameters: {
+      ...event.parameters,
+      ...session.parameters,
+      ...(session.isAlways ? {} : { touchedFrom: touchedFrom(spans) }),
+    },
+  };
+}
+
+/** A condition on events or sessions, compiled from some of the filters. */
+interface Part extends Compiled {
+  /** There are no such filters. */
+  readonly isAlways: boolean;
+  readonly hasFacts: boolean;
+}
+
+function divided(filters: readonly Filter[], isAboutSession: (filter: Filter) => boolean) {
+  const aboutSession = filters.filter(isAboutSession);
+  const aboutEvent = filters.filter((filter) => !isAboutSession(filter));
+  const partOf = (part: readonly Filter[], rows: RowSource): Part => ({
+    ...compileFilters(part, rows),
+    isAlways: part.length === 0,
+    hasFacts: part.some(isAboutFact),
+  });
+  return { event: partOf(aboutEvent, EVENT_ROWS), session: partOf(aboutSession, SESSION_ROWS) };
+}
+
+function isAboutEntry({ field }: Filter): boolean {
+  return field.owner === 'event' && field.kind !== 'property' && ENTRY_COLUMNS.has(field.column);
+}
+
+/** Whether a filter tests the current state of a session. */
+export function isAboutFact({ field }: Filter): boolean {
+  return field.kind === 'fact';
+}
+
+function conditionsOnEvents(event: Part, session: Part): Required<Pick<Conditions, 'events' | 'hotEvents'>> {
+  if (session.isAlways) return { events: event.condition, hotEvents: event.condition };
+  return { events: eventsCondition(event, session), hotEvents: hotEventsCondition(event, session) };
 }
 
 const NO_SESSION = "sessionId = toFixedString('', 16)";
 
-function eventsCondition(event: Compiled, session: Compiled): string {
+function eventsCondition(event: Compiled, session: Part): string {
   return inSession(event, session, `${storedSessions(session)} UNION ALL ${hotSessions(session)}`);
 }
 
 /** A hot event changes its session, so the session is hot too. */
-function hotEventsCondition(event: Compiled, session: Compiled): string {
+function hotEventsCondition(event: Compiled, session: Part): string {
   return inSession(event, session, hotSessions(session));
 }
 
-function inSession(event: Compiled, session: Compiled, ids: string): string {
+function inSession(event: Compiled, session: Part, ids: string): string {
+  if (session.hasFacts) return `${event.condition} AND sessionId IN (${ids})`;
   return `${event.condition} AND (${NO_SESSION} AND (${session.condition}) OR sessionId IN (${ids}))`;
 }
 
@@ -96,8 +137,8 @@ function hotSessions({ condition }: Compiled): string {
     HAVING argMax(${condition}, version)`;
 }
 
-// A state and the row that cancels it have the same id, start, source and environment. So the condition holds for both
-// or for neither, and sums over `sign` stay correct.
+// A state and the row that cancels it are alike in every column but `sign`. So the condition holds for both or for
+// neither, and sums over `sign` are those of the current states that pass.
 function sessionsCondition(event: Compiled, session: Compiled, { previous }: FilteredSpans): string {
   if (previous === undefined) {
     const ids = eventsWhere('sessionId', event, inSpan('heldFrom', 'heldTo'));
@@ -125,11 +166,16 @@ function inSpan(from: string, to: string): string {
 
 function boundsOf({ span, previous = span }: FilteredSpans): StoreParameters {
   return {
-    touchedFrom: Math.min(span.fromMs, previous.fromMs) - TOUCHED_LEAD_MS,
+    touchedFrom: touchedFrom({ span, previous }),
     heldFrom: span.fromMs,
     heldTo: span.toMs,
     heldPreviousFrom: previous.fromMs,
     heldPreviousTo: previous.toMs,
     unsent: [SESSION_START, SESSION_END],
   };
+}
+
+function touchedFrom({ span, previous = span }: FilteredSpans): number {
+  // Exports without a beginning ask for all of history, which begins before the store's times.
+  return Math.max(0, Math.min(span.fromMs, previous.fromMs) - TOUCHED_LEAD_MS);
 }

@@ -14,10 +14,24 @@ export type ColumnKind = 'text' | 'id' | 'list' | 'time' | 'coordinate' | 'amoun
 /** The owner of a field: the event, its profile, or any of its groups. */
 export type Owner = 'event' | 'profile' | 'group';
 
-/** The field that a filter tests. */
-export type Field =
+/** A field of a row of events, or of the record of its profile or group. */
+export type RowField =
   | { readonly kind: ColumnKind; readonly owner: Owner; readonly column: string }
   | { readonly kind: 'property'; readonly owner: Owner; readonly key: string };
+
+/** Facts of a session, as its current state has them. `duration` is in seconds, from the first event to the last. */
+export const SESSION_FACTS = ['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews'] as const;
+export type SessionFact = (typeof SESSION_FACTS)[number];
+
+/** A fact of the session that an event belongs to. */
+export interface FactField {
+  readonly kind: 'fact';
+  readonly owner: 'session';
+  readonly fact: SessionFact;
+}
+
+/** The field that a filter tests. */
+export type Field = RowField | FactField;
 
 type NamedField = readonly [name: string, field: Field];
 
@@ -47,6 +61,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ...named('profile.id', { owner: 'event', kind: 'text', column: 'profileId' }),
   ...columnsOf('group', 'group.', GROUP_COLUMNS),
   ...named('group.id', { owner: 'event', kind: 'list', column: 'groups' }),
+  ...SESSION_FACTS.flatMap((fact) => named(fact, { owner: 'session', kind: 'fact', fact })),
 ]);
 
 const PROPERTIES: readonly (readonly [prefix: string, owner: Owner])[] = [
@@ -67,8 +82,14 @@ export function fieldOf(name: string): Field | undefined {
 }
 
 /** Whether the values of a field are numbers or times, which have no substrings. */
-export function isNumeric({ kind }: Field): boolean {
-  return kind === 'time' || kind === 'coordinate' || kind === 'amount';
+export function isNumeric(field: Field): boolean {
+  if (field.kind === 'fact') return field.fact === 'duration' || field.fact === 'screenViews';
+  return field.kind === 'time' || field.kind === 'coordinate' || field.kind === 'amount';
+}
+
+/** Whether the values of a field are `true` and `false`. */
+export function isFlag(field: Field): boolean {
+  return field.kind === 'fact' && field.fact === 'isBounce';
 }
 
 function columnsOf(owner: Owner, prefix: string, columns: readonly string[]): NamedField[] {

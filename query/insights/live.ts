@@ -43,9 +43,12 @@ export async function answerLiveDetails(
   return {
     visitors: unitedVisitors(heads),
     pages: top(heads.map((head) => head.pages)).map(([path, visitors]) => ({ path, visitors })),
-    countries: top(heads.map((head) => head.countries)).map(([country, visitors]) => ({ country, visitors })),
+    countries: top(heads.map((head) => head.countries)).map(([country, visitors]) => ({
+      country: country || null,
+      visitors,
+    })),
     referrers: top(heads.map((head) => head.referrers)).map(([referrer, visitors]) => ({
-      referrer,
+      referrer: referrer || null,
       visitors,
     })),
     minutes: buckets.map(({ label }, index) => ({

@@ -125,7 +125,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'filters.id': 'A note of the caller. Ignored.',
   'filters.type': 'A note of the caller. Ignored.',
   'filters.name':
-    'An event field in snake or camel case, such as `path`, `utm_source` or `country`; or `properties.<key>`, `profile.<field>`, `profile.properties.<key>` or `group.<field>`.',
+    'An event field in snake or camel case, such as `path`, `utm_source` or `country`; or `properties.<key>`, `profile.<field>`, `profile.properties.<key>` or `group.<field>`; or a fact of the session: `entryPath`, `exitPath`, `isBounce` (`true` or `false`), `duration` (seconds) or `screenViews`. A fact is tested on the current state of the session: an event passes if its session does, and an event without a session passes no filter on facts, not even a negative one.',
   'filters.operator':
     '`isNot`, `doesNotContain` and `isNull` are the exact opposites of `is`, `contains` and `isNotNull`. `contains` ignores case. `regex` uses RE2 syntax. `gt`, `gte`, `lt` and `lte` compare decimal numbers and times.',
   'filters.value':

@@ -58,7 +58,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   track: {
-    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment and needs an amount. `session_start` and `session_end` are reserved and rejected.',
+    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment and needs an amount. An event with an amount is credited to the session of its device, also when that has ended, and unless it is a `screen_view` it never opens one: for a device without a session it counts as revenue, without session and bounce, and `sessionId` is empty. `session_start` and `session_end` are reserved and rejected.',
     groups: 'Ids of the groups that the event belongs to.',
   },
   identify: { avatar: 'The URL of a picture.' },
@@ -182,7 +182,7 @@ const eventProperties = z
       .union([z.string(), z.number()])
       .optional()
       .describe(
-        'The order id of the amount. An order counts once per site, without a time limit. Without an amount or a refund it is not stored.',
+        'The order id of the amount. An order counts once per site, without a time limit; a repeat changes nothing and returns the `deviceId` and `sessionId` of the first response. Without an amount or a refund it is not stored.',
       ),
     __refund: z
       .boolean()

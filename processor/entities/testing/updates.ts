@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import type {
   AssignUpdate,
   EntityUpdate,
@@ -8,6 +9,15 @@ import type {
   StepUpdate,
   TallyUpdate,
 } from '../../../ingest/entity-update.ts';
+import {
+  EVENT_MAX_BYTES,
+  type Event,
+  encodeEvent,
+  partitionKeyOf,
+  partitionOf,
+  REVENUE,
+} from '../../../ingest/event.ts';
+import { plainEvent } from '../../../ingest/testing/events.ts';
 
 /** The time of the first update in tests. */
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
@@ -45,6 +55,20 @@ export function order(given: Partial<OrderUpdate> = {}): OrderUpdate {
     event: Uint8Array.of(1, 2, 3),
     ...given,
   };
+}
+
+/** An order of 20 EUR whose event is as given. */
+export function orderOf(
+  id: string,
+  given: Partial<Event> & { readonly projectId: string },
+  partitions: number,
+): OrderUpdate {
+  const paid = { name: REVENUE, revenue: 0n, currency: 'EUR', orderId: id, sessionId: '' };
+  const event = plainEvent({ ...paid, credit: given.sessionId !== undefined, ...given });
+  const writer = new RowBinaryWriter(EVENT_MAX_BYTES);
+  encodeEvent(writer, event);
+  const partition = partitionOf(given.projectId, partitionKeyOf(event), partitions);
+  return order({ projectId: given.projectId, id, event: writer.take(), partition });
 }
 
 /** A refund of everything that is left. */

@@ -2,7 +2,7 @@ import { must } from '../../../infra/assert.ts';
 import { isCurrency, majorUnits } from '../../../infra/money.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
-import type { SeenEvent } from '../../testing/visits.ts';
+import type { ModelVisit, SeenEvent } from '../../testing/visits.ts';
 import type { Bucket } from '../../time/buckets.ts';
 import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
@@ -28,6 +28,7 @@ export interface RequestedSeries {
 
 export interface ChartScene {
   readonly events: readonly SeenEvent[];
+  readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -207,10 +208,11 @@ function measurable(series: RequestedSeries, events: readonly SeenEvent[], span:
 
 function selectedEvents(chart: RequestedChart, series: RequestedSeries, scene: ChartScene): SeenEvent[] {
   const filters = [...chart.filters, ...(series.filters ?? [])];
+  const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
   return scene.events.filter(
     (event) =>
       (series.name === '*' ? !event.name.startsWith('session_') : event.name === series.name) &&
-      isSelected(filters, { ...scene, event: rowOfEvent(event) }),
+      isSelected(filters, { ...scene, visit: visits.get(event.sessionId), event: rowOfEvent(event) }),
   );
 }
 

@@ -10,6 +10,7 @@ const parts = (words: readonly string[]) => values(words.filter((word) => word !
 const equal = fc.constantFrom('is', 'is', 'isNot');
 const partial = fc.constantFrom('contains', 'doesNotContain', 'startsWith', 'regex');
 const order = fc.constantFrom('gt', 'lte');
+const bounces: fc.Arbitrary<RequestedFilter['value']> = fc.constantFrom([true], ['false'], [true, false]);
 const none = fc.constantFrom('isNull', 'isNotNull');
 const texts = fc.constantFrom(
   'country',
@@ -31,6 +32,31 @@ const aboutSession: fc.Arbitrary<RequestedFilter> = fc.oneof(
     value: values(PLACES),
   }),
   fc.record({ name: fc.oneof(texts, fc.constant('longitude')), operator: none, value: fc.constant([]) }),
+);
+/** Filters on the facts of a session. */
+export const aboutFacts: fc.Arbitrary<RequestedFilter> = fc.oneof(
+  fc.record({
+    name: fc.constantFrom('entryPath', 'exit_path', 'entry_path', 'exitPath'),
+    operator: fc.oneof(equal, partial),
+    value: parts(PATHS),
+  }),
+  fc.record({ name: fc.constantFrom('isBounce', 'is_bounce'), operator: equal, value: bounces }),
+  fc.record({
+    name: fc.constantFrom('screenViews', 'screen_views'),
+    operator: equal,
+    value: values(['0', '1', '2']),
+  }),
+  fc.record({ name: fc.constantFrom('screen_views'), operator: order, value: fc.constantFrom([1], [2, 3]) }),
+  fc.record({
+    name: fc.constant('duration'),
+    operator: fc.constantFrom('gt', 'gte', 'lt', 'lte', 'is', 'isNot'),
+    value: fc.constantFrom([0], [3_600], ['7200.5', 30_000]),
+  }),
+  fc.record({
+    name: fc.constantFrom('exitPath', 'isBounce', 'duration'),
+    operator: none,
+    value: fc.constant([]),
+  }),
 );
 // Times around the range of the questions.
 const times = values([20, 30, 40].map((hours) => new Date(NOW_MS - hours * HOUR_MS).toISOString()));
@@ -57,8 +83,12 @@ const aboutEvent: fc.Arbitrary<RequestedFilter> = fc.oneof(
     value: values(['1', '2', '3']),
   }),
 );
-/** Filters on sessions, on events, and on both. */
+/** Filters on sessions, on their facts, on events, and on several of these. */
 export const anyFilters = fc
-  .tuple(fc.array(aboutSession, { maxLength: 2 }), fc.array(aboutEvent, { maxLength: 2 }))
-  .map(([session, event]) => [...event, ...session])
+  .tuple(
+    fc.array(aboutSession, { maxLength: 2 }),
+    fc.array(aboutEvent, { maxLength: 2 }),
+    fc.array(aboutFacts, { maxLength: 1 }),
+  )
+  .map(([session, event, facts]) => [...event, ...session, ...facts])
   .filter(({ length }) => length > 0);

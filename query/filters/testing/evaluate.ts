@@ -1,5 +1,6 @@
 import { majorUnits } from '../../../infra/money.ts';
 import type { EventColumn, Row } from '../../testing/row-writer.ts';
+import type { ModelVisit } from '../../testing/visits.ts';
 
 /** A filter as a request contains it. */
 export interface RequestedFilter {
@@ -18,9 +19,11 @@ export interface KnownEntity {
   readonly updatedAt: number;
 }
 
-/** An event and the existing records. */
+/** An event, the current state of its session, and the existing records. */
 export interface Scene {
   readonly event: Row<EventColumn>;
+  /** Undefined for an event without a session. */
+  readonly visit: ModelVisit | undefined;
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -28,6 +31,8 @@ export interface Scene {
 type FieldValue = string | number;
 
 const TIMES = ['createdAt', 'receivedAt', 'updatedAt'];
+/** Facts of a session: an event without one passes no filter on them, negated or not. */
+const FACTS = ['entryPath', 'exitPath', 'isBounce', 'duration', 'screenViews'];
 const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,2})?$/i;
 
 /** Whether an event passes all filters: the contract evaluated literally, row by row. */
@@ -36,6 +41,7 @@ export function isSelected(filters: readonly RequestedFilter[], scene: Scene): b
 }
 
 function passes({ name, operator, value }: RequestedFilter, scene: Scene): boolean {
+  if (FACTS.includes(camelCase(name)) && scene.visit === undefined) return false;
   const found = valuesOf(camelCase(name), scene);
   const some = (fits: (one: FieldValue, wanted: string) => boolean) =>
     found.some((one) => value.some((wanted) => fits(one, String(wanted))));
@@ -91,7 +97,8 @@ function boundOf(wanted: string, name: string): number {
 }
 
 /** All values of a field in a row; one empty string for a missing text. */
-function valuesOf(name: string, { event, profiles, groups }: Scene): FieldValue[] {
+function valuesOf(name: string, { event, visit, profiles, groups }: Scene): FieldValue[] {
+  if (visit !== undefined && FACTS.includes(name)) return [factOf(name, visit)];
   const memberships = textsOf(event.groups);
   if (name === 'profile.id') return [String(event.profileId ?? '')];
   if (name === 'group.id') return orEmpty(memberships);
@@ -108,6 +115,13 @@ function valuesOf(name: string, { event, profiles, groups }: Scene): FieldValue[
     );
   }
   return eventValues(name, event);
+}
+
+function factOf(name: string, { startedAtMs, endedAtMs, screenViews, texts }: ModelVisit): FieldValue {
+  if (name === 'isBounce') return screenViews > 1 ? 'false' : 'true';
+  if (name === 'duration') return (endedAtMs - startedAtMs) / 1000;
+  if (name === 'screenViews') return screenViews;
+  return (name === 'entryPath' ? texts.entryPath : texts.exitPath) ?? '';
 }
 
 function recordValues(name: string, records: readonly KnownEntity[]): FieldValue[] {

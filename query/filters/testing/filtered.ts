@@ -12,7 +12,7 @@ export interface FilteredScene {
 }
 
 const ABOUT_SESSION =
-  /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model)$/i;
+  /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model|entry_?path|exit_?path|is_?bounce|duration|screen_?views)$/i;
 
 /** The events that pass the filters: the contract evaluated literally, event by event. */
 export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): SeenEvent[] {
@@ -22,8 +22,8 @@ export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredS
     const visit = visits.get(event.sessionId);
     const source = visit === undefined ? rowOfEvent(event) : rowOfVisit(visit);
     return (
-      isSelected(aboutEvent, { ...scene, event: rowOfEvent(event) }) &&
-      isSelected(aboutSession, { ...scene, event: source })
+      isSelected(aboutEvent, { ...scene, visit, event: rowOfEvent(event) }) &&
+      isSelected(aboutSession, { ...scene, visit, event: source })
     );
   });
 }
@@ -39,14 +39,14 @@ export function heldVisits(
   return scene.visits.filter(
     (visit) =>
       isIn(visit.startedAtMs) &&
-      isSelected(aboutSession, { ...scene, event: rowOfVisit(visit) }) &&
+      isSelected(aboutSession, { ...scene, visit, event: rowOfVisit(visit) }) &&
       (aboutEvent.length === 0 ||
         scene.events.some(
           (event) =>
             event.sessionId === visit.id &&
             isIn(event.atMs) &&
             !event.name.startsWith('session_') &&
-            isSelected(aboutEvent, { ...scene, event: rowOfEvent(event) }),
+            isSelected(aboutEvent, { ...scene, visit, event: rowOfEvent(event) }),
         )),
   );
 }

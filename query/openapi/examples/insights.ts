@@ -168,7 +168,10 @@ export const INSIGHT_EXAMPLES: Examples = {
       visitors: 3,
       pages: [{ path: '/pricing', visitors: 2 }],
       countries: [{ country: 'DE', visitors: 3 }],
-      referrers: [{ referrer: 'Google', visitors: 1 }],
+      referrers: [
+        { referrer: null, visitors: 2 },
+        { referrer: 'Google', visitors: 1 },
+      ],
       minutes: [{ date: '2026-01-05 10:12:00', visitors: 3, screen_views: 5 }],
     },
   },
