@@ -45,6 +45,7 @@ const UPDATES: readonly EntityUpdate[] = [
   { kind: 'step', ...HEAD, property: 'visits', step: '-1.5' },
   { kind: 'assign', ...HEAD, groups: ['acme'] },
   { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [] },
+  { kind: 'mention', ...HEAD },
   ORDER,
   { ...ORDER, isRefund: true, minorUnits: '', amount: '0.99', currency: '' },
   { kind: 'tally', ...HEAD, hourMs: 1_699_999_200_000, reason: 'bot', name: '', count: 7 },
@@ -65,7 +66,7 @@ test('the bytes of updates change only with the version of messages', () => {
   expect([EVENT_VERSION, sha256(messageOf(UPDATES))]).toMatchInlineSnapshot(`
     [
       3,
-      "680b4cfcc3d4647d14c589353232f8b30c427425d7c2492a3c693b7bbeed3272",
+      "92ff378a5eb76cbef61e49d2d152d9a9a2cf72cd33e60fe19d7f5ec87c26671f",
     ]
   `);
 });

@@ -15,7 +15,7 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.t
  *     count × (u32 length, u32 jsonLength, JSON of an `EntityUpdate` without `event`, bytes of the event)
  *
  * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
- * is the version of the updates, too; versions 1 to 3 differ only in the bytes of the event.
+ * is the version of the updates, too; versions 1 to 3 differ only in the bytes of the event, and `mention` is new in 3.
  */
 
 /** Fields of every update. */
@@ -63,6 +63,11 @@ export interface GroupUpdate extends UpdateHead {
   readonly properties: readonly string[];
 }
 
+/** Names a group, so that it exists. A group that is known stays as it is. */
+export interface MentionUpdate extends UpdateHead {
+  readonly kind: 'mention';
+}
+
 /**
  * An order or a refund of it. The event is recorded in `partition`, with the revenue that the order's entity allows. At
  * most one of `amount` and `minorUnits` is given, the other is empty; a refund without either is a refund of the whole
@@ -99,6 +104,7 @@ export type EntityUpdate =
   | StepUpdate
   | AssignUpdate
   | GroupUpdate
+  | MentionUpdate
   | OrderUpdate
   | TallyUpdate;
 
@@ -173,6 +179,7 @@ const updateSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('step'), ...head, property: text, step: text.regex(DECIMAL) }),
   z.object({ kind: z.literal('assign'), ...head, groups: z.array(text) }),
   z.object({ kind: z.literal('group'), ...head, type: text, name: text, properties: flat }),
+  z.object({ kind: z.literal('mention'), ...head }),
   z
     .object({
       kind: z.literal('order'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EXPORT_GROUPS } from '../processor/event-export.ts';
-import { cursorField, rowCursorField } from './cursor.ts';
+import { cursorField, idCursorField, rowCursorField } from './cursor.ts';
 import { readFilters } from './filters/filter.ts';
 import { INTERVALS } from './time/buckets.ts';
 import { RANGES } from './time/range.ts';
@@ -70,8 +70,15 @@ export const excludedQuery = z.object({
   limit: wholeNumber(1, 1_000).default(100).describe('The most rows of the answer.'),
 });
 
-/** `GET /insights/{projectId}/profiles/{profileId}` and `…/groups/{groupId}` take no parameters. */
+/** `GET /insights/{projectId}/profiles/{profileId}` takes no parameters. */
 export const recordQuery = z.object({});
+
+/** `GET /insights/{projectId}/groups/{groupId}` */
+export const groupQuery = z.object({
+  limit: wholeNumber(1, 1_000).default(10).describe('The most members of the answer.'),
+  cursor: idCursorField,
+});
+export type GroupQuery = z.output<typeof groupQuery>;
 
 /** Which events of which site are exported, in every format. */
 export const exportSelection = z.object({
@@ -330,10 +337,26 @@ export type ProfileAnswer = z.output<typeof profileAnswer>;
 
 export const groupAnswer = z.object({
   id: z.string(),
-  type: z.string(),
-  name: z.string(),
+  type: z.string().describe('Empty for a group that only assignments name.'),
+  name: z.string().describe('The id, for a group that only assignments name.'),
   properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
   ...recordTimes,
+  members: z
+    .array(
+      z.object({
+        id: z.string(),
+        firstName: z.string(),
+        lastName: z.string(),
+        email: z.string(),
+        avatar: z.string(),
+      }),
+    )
+    .describe('The profiles that were assigned to the group, by id. Follows assignments within a second.'),
+  total: z.number().nullable().describe('Members on all pages; null when they cannot be read now.'),
+  partial: z
+    .literal(true)
+    .optional()
+    .describe('Present when the members cannot be read now. The list is empty then.'),
 });
 export type GroupAnswer = z.output<typeof groupAnswer>;
 

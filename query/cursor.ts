@@ -37,6 +37,34 @@ function readCursor(text: string): Cursor | undefined {
   return Number.isNaN(atMs) ? undefined : { kind: 'behind', atMs, id, page: Number(page) };
 }
 
+/** Where a page of a list ordered by id begins: after a number of rows, or after a row. */
+export type IdCursor =
+  | { readonly kind: 'rows'; readonly rows: number }
+  | { readonly kind: 'behind'; readonly id: string };
+
+const BEHIND_ID = /^id_([A-Za-z0-9_-]+)$/;
+
+/** A parameter with a cursor of such a list: `x-next-cursor` of an answer, or a number of rows. */
+export const idCursorField = z
+  .string()
+  .transform((text, context): IdCursor => {
+    const cursor = readCursor(text);
+    if (cursor?.kind === 'rows') return cursor;
+    const [, id] = BEHIND_ID.exec(text) ?? [];
+    if (id !== undefined) return { kind: 'behind', id: Buffer.from(id, 'base64url').toString('utf8') };
+    context.addIssue({ code: 'custom', message: 'expected the cursor of an answer, or a number of rows' });
+    return z.NEVER;
+  })
+  .optional()
+  .describe(
+    'Where the page begins: the cursor of the previous answer, so that each row comes once even if new rows arrive; or the number of rows before the page.',
+  );
+
+/** The cursor after a row of a list ordered by id. Ids are any text, so it is encoded. */
+export function cursorBehindId(id: string): string {
+  return `id_${Buffer.from(id).toString('base64url')}`;
+}
+
 const BEHIND_ROW = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{32})?_([0-9a-f]{32})$/;
 
 /** An event as a position in the order of streams. */

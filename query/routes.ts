@@ -5,6 +5,7 @@ import {
   exportAnswer,
   exportQuery,
   groupAnswer,
+  groupQuery,
   liveAnswer,
   liveQuery,
   metricsAnswer,
@@ -22,7 +23,7 @@ import { type Insight, insight, type ScopeOf } from './http/endpoint.ts';
 import { type AnyEndpoint, anyEndpoint } from './http/serve.ts';
 import { activeUsersInsight } from './insights/active-users.ts';
 import { breakdownInsights, trafficInsights } from './insights/breakdown.ts';
-import { answerGroup, answerProfile, type EntitySources } from './insights/entities.ts';
+import { answerGroup, answerProfile, type EntitySources, nextMembers } from './insights/entities.ts';
 import { eventListInsight } from './insights/event-list.ts';
 import { answerExcluded } from './insights/excluded.ts';
 import { answerLive, answerLiveDetails } from './insights/live.ts';
@@ -109,9 +110,10 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     }),
     endpoint({
       path: 'groups/:groupId',
-      about: { summary: 'A group', answer: groupAnswer },
-      schema: recordQuery,
-      answer: (scope, _query, { groupId = '' } = {}) => answerGroup(sources, scope, groupId),
+      about: { summary: 'A group and its members', answer: groupAnswer },
+      schema: groupQuery,
+      answer: (scope, query, { groupId = '' } = {}) => answerGroup(sources, scope, { ...query, id: groupId }),
+      next: nextMembers,
     }),
     exported({
       path: 'events',

@@ -110,7 +110,7 @@ export class Asker {
     if (status === 404) return undefined;
     if (status !== 200) throw new Error(`${kind} ${id}: ${status} ${JSON.stringify(body)}`);
     const { createdAt, updatedAt, properties, ...fields } =
-      kind === 'profiles' ? profileFields(body) : { ...groupAnswer.parse(body), groups: [] };
+      kind === 'profiles' ? profileFields(body) : groupFields(body);
     if (createdAt === null || updatedAt === null) return undefined;
     const { groups, ...texts } = fields;
     return { fields: { ...texts, createdAt, updatedAt }, properties, groups };
@@ -119,6 +119,11 @@ export class Asker {
   close(): void {
     this.#client.close();
   }
+}
+
+function groupFields(body: unknown) {
+  const { id, type, name, properties, createdAt, updatedAt } = groupAnswer.parse(body);
+  return { id, type, name, properties, createdAt, updatedAt, groups: [] };
 }
 
 function profileFields(body: unknown) {

@@ -92,7 +92,7 @@ export class TrackedEntity implements AnswerWaiter {
   async #store(): Promise<TrackAnswer | Reject> {
     const { body } = this.#options;
     const reject =
-      body.kind === 'alias' ? await this.#storeAlias(body) : await this.#storeUpdate(this.#update());
+      body.kind === 'alias' ? await this.#storeAlias(body) : await this.#storeUpdates(this.#updates());
     return reject ?? this.#identity();
   }
 
@@ -111,14 +111,28 @@ export class TrackedEntity implements AnswerWaiter {
     }
   }
 
+  /** Undefined once all are durable; the first reject otherwise. All of them may be repeated. */
+  async #storeUpdates(updates: readonly EntityUpdate[]): Promise<Reject | undefined> {
+    const rejects = await Promise.all(updates.map((update) => this.#storeUpdate(update)));
+    return rejects.find((reject) => reject !== undefined);
+  }
+
   async #storeUpdate(update: EntityUpdate): Promise<Reject | undefined> {
     const { entityPublisher, partitions } = this.#deps;
-    const kind = update.kind === 'group' ? 'group' : 'profile';
+    const kind = update.kind === 'group' || update.kind === 'mention' ? 'group' : 'profile';
     const partition = partitionOf(this.#siteId, entityKeyOf(kind, update.id), partitions);
     const reject = await new Promise<PublishReject | undefined>((published) => {
       entityPublisher.add(partition, update, { published });
     });
     return reject === undefined ? undefined : busy(reject);
+  }
+
+  /** The body's update; groups that a profile joins are mentioned, so that they exist. */
+  #updates(): readonly EntityUpdate[] {
+    const { body, nowMs } = this.#options;
+    const mentioned = body.kind === 'assign_group' ? new Set(body.groupIds) : [];
+    const head = { kind: 'mention', projectId: this.#siteId, atMs: nowMs, updateId: '' } as const;
+    return [this.#update(), ...[...mentioned].map((id) => ({ ...head, id }))];
   }
 
   #update(): EntityUpdate {

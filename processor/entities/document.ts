@@ -69,6 +69,7 @@ export function applyUpdate(
         return { ...applyProfile(document, update, version), ...NOTHING };
       break;
     case 'group':
+    case 'mention':
       if (document === undefined || document.kind === 'group')
         return { ...applyGroup(document, update, version), ...NOTHING };
       break;

@@ -12,11 +12,12 @@ export interface EntityName {
 
 /** The entity that an update changes. */
 export function entityNameOf({ kind, projectId, id }: EntityUpdate): EntityName {
-  return {
-    kind: kind === 'identify' || kind === 'step' || kind === 'assign' ? 'profile' : kind,
-    projectId,
-    id,
-  };
+  return { kind: entityKindOf(kind), projectId, id };
+}
+
+function entityKindOf(kind: EntityUpdate['kind']): EntityName['kind'] {
+  if (kind === 'identify' || kind === 'step' || kind === 'assign') return 'profile';
+  return kind === 'mention' ? 'group' : kind;
 }
 
 const ABSENT = 'absent';

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
-import { FIRST_MS, group } from '../entities/testing/updates.ts';
+import { FIRST_MS, group, mention } from '../entities/testing/updates.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import { PROPERTIES_MAX } from './properties.ts';
 
 const FULL = Array.from({ length: PROPERTIES_MAX }, (_, index) => [`k${index}`, '']).flat();
 
-function made(...updates: ReturnType<typeof group>[]): GroupDocument | undefined {
+function made(
+  ...updates: (ReturnType<typeof group> | ReturnType<typeof mention>)[]
+): GroupDocument | undefined {
   let document: GroupDocument | undefined;
   for (const update of updates) document = applyGroup(document, update, 1n).document;
   return document;
@@ -28,6 +30,16 @@ test('the first update makes the group', () => {
       properties: ['seats', '5'],
     },
   });
+});
+
+test('a group that is only mentioned has its id as its name, and its own update says the rest, in either order', () => {
+  const alone = made(mention(), mention({ atMs: FIRST_MS + 1 }));
+  expect(alone).toMatchObject({ id: 'one', type: '', name: 'one', properties: [], updatedAtMs: FIRST_MS });
+  const filled = { type: 'company', name: 'Acme', properties: ['seats', '5'] };
+  const update = group({ properties: ['seats', '5'] });
+  expect(made(mention(), update)).toMatchObject(filled);
+  expect(made(update, mention({ atMs: FIRST_MS + 1 }))).toMatchObject({ ...filled, updatedAtMs: FIRST_MS });
+  expect(applyGroup(made(update), mention(), 2n)).toMatchObject({ changed: false, outcome: 'applied' });
 });
 
 test('type and name are replaced, properties merge as a tree', () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { GroupUpdate } from '../../ingest/entity-update.ts';
+import type { GroupUpdate, MentionUpdate } from '../../ingest/entity-update.ts';
 import {
   type Applied,
   END_COLUMNS,
@@ -27,12 +27,21 @@ export interface GroupDocument extends EntityHead {
 
 export type GroupOutcome = 'applied' | 'repeat' | 'over-cap';
 
-/** Applies an update to a group. Same document and update, same result. */
+/**
+ * Applies an update to a group. Same document and update, same result. A group that is only mentioned has its id as its
+ * name, and no type; what a group says of itself does not depend on whether it was mentioned before or after.
+ */
 export function applyGroup(
   document: GroupDocument | undefined,
-  update: GroupUpdate,
+  update: GroupUpdate | MentionUpdate,
   version: bigint,
 ): Applied<GroupDocument, GroupOutcome> {
+  if (update.kind === 'mention') {
+    if (document !== undefined) return { changed: false, document, outcome: 'applied' };
+    const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
+    const mentioned: GroupDocument = { kind: 'group', ...head, type: '', name: update.id, properties: [] };
+    return { changed: true, document: mentioned, outcome: 'applied' };
+  }
   if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
   const { properties, isOverCap } = mergeProperties(document?.properties ?? [], update.properties);
   const outcome = isOverCap ? 'over-cap' : 'applied';

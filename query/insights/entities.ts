@@ -4,11 +4,13 @@ import type {
   GroupEntity,
   ProfileEntity,
 } from '../../ingest/entity-lookup.ts';
-import { exportQuery, type GroupAnswer, type ProfileAnswer } from '../api.ts';
+import { exportQuery, type GroupAnswer, type GroupQuery, type ProfileAnswer } from '../api.ts';
+import { cursorBehindId } from '../cursor.ts';
 import { answerExport } from '../export/events.ts';
 import { RejectError } from '../reject.ts';
 import { StoreAwayError } from '../snapshot/history.ts';
 import type { QuestionScope, Sources } from '../snapshot/question.ts';
+import { NO_SEAM } from '../snapshot/seam.ts';
 
 /** Events shown with a profile, newest first. */
 const EVENTS_SHOWN = 20;
@@ -42,17 +44,68 @@ export async function answerProfile(
   };
 }
 
-/** `GET /insights/{projectId}/groups/{groupId}` */
+/**
+ * `GET /insights/{projectId}/groups/{groupId}`: the group and a page of its members, who are read from the store. A group
+ * that no update describes exists if a profile is a member of it. While the store is away, the answer has no members and is
+ * marked as partial.
+ */
 export async function answerGroup(
   sources: EntitySources,
   scope: QuestionScope,
-  id: string,
+  { id, ...page }: GroupQuery & { readonly id: string },
 ): Promise<GroupAnswer> {
-  const answer = await sources.records.ask({ kind: 'group', projectId: scope.site.storedId, id });
+  const [answer, found] = await Promise.all([
+    sources.records.ask({ kind: 'group', projectId: scope.site.storedId, id }),
+    groupMembers(sources, scope, { id, ...page }),
+  ]);
   rejectUnavailable(answer);
-  if (answer.kind !== 'found' || answer.record.kind !== 'group') throw unknownRecord('group', id);
-  const { type, name, properties, createdAtMs, updatedAtMs }: GroupEntity = answer.record;
-  return { id, type, name, properties: pairsOf(properties), ...timesOf(createdAtMs, updatedAtMs) };
+  const record = answer.kind === 'found' && answer.record.kind === 'group' ? answer.record : undefined;
+  if (record === undefined && (found === undefined || found.total === 0)) throw unknownRecord('group', id);
+  return {
+    ...groupFields(record, id),
+    ...(found ?? { members: [], total: null, partial: true as const }),
+  };
+}
+
+/** The cursor after a page of members. */
+export function nextMembers({ limit }: GroupQuery, { members }: GroupAnswer): string | undefined {
+  const last = members.at(-1);
+  return last === undefined || members.length < limit ? undefined : cursorBehindId(last.id);
+}
+
+/** A page of a group's members, and how many there are; undefined while the store is away. */
+async function groupMembers(
+  { history }: Pick<EntitySources, 'history'>,
+  { site }: QuestionScope,
+  { id, limit, cursor }: GroupQuery & { readonly id: string },
+): Promise<Pick<GroupAnswer, 'members' | 'total'> | undefined> {
+  const bound = { site: site.storedId, group: id };
+  const parameters = {
+    ...bound,
+    limit,
+    behindId: cursor?.kind === 'behind' ? cursor.id : '',
+    offset: cursor?.kind === 'rows' ? cursor.rows : 0,
+  };
+  try {
+    const [members, counts] = await Promise.all([
+      history.ask<GroupAnswer['members'][number]>({ name: 'group-members', parameters }, NO_SEAM),
+      history.ask<{ members: number }>({ name: 'group-members-total', parameters: bound }, NO_SEAM),
+    ]);
+    return { members, total: Number(counts[0]?.members ?? 0) };
+  } catch (error) {
+    if (error instanceof StoreAwayError) return undefined;
+    throw error;
+  }
+}
+
+function groupFields(record: GroupEntity | undefined, id: string) {
+  return {
+    id,
+    type: record?.type ?? '',
+    name: record?.name ?? id,
+    properties: pairsOf(record?.properties ?? []),
+    ...knownTimes(record),
+  };
 }
 
 async function recentEvents(sources: EntitySources, scope: QuestionScope, profileId: string) {
@@ -77,13 +130,13 @@ function profileFields(
     avatar: record?.avatar ?? '',
     properties: pairsOf(record?.properties ?? []),
     groups: [...(record?.groups ?? [])],
-    ...(record === undefined
-      ? { createdAt: null, updatedAt: null }
-      : timesOf(record.createdAtMs, record.updatedAtMs)),
+    ...knownTimes(record),
   };
 }
 
-function timesOf(createdAtMs: number, updatedAtMs: number) {
+function knownTimes(record: ProfileEntity | GroupEntity | undefined) {
+  if (record === undefined) return { createdAt: null, updatedAt: null };
+  const { createdAtMs, updatedAtMs } = record;
   return { createdAt: new Date(createdAtMs).toISOString(), updatedAt: new Date(updatedAtMs).toISOString() };
 }
 

@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly does: str
   },
   assign_group: {
     name: 'AssignGroup',
-    does: 'Adds a profile to groups. Its other memberships stay.',
+    does: 'Adds a profile to groups. Its other memberships stay. A group that does not exist is created, with its id as name and an empty type, until a `group` call describes it.',
   },
   alias: {
     name: 'Alias',

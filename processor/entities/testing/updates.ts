@@ -5,6 +5,7 @@ import type {
   EntityUpdate,
   GroupUpdate,
   IdentifyUpdate,
+  MentionUpdate,
   OrderUpdate,
   StepUpdate,
   TallyUpdate,
@@ -40,6 +41,11 @@ export function assign(groups: readonly string[], given: Partial<AssignUpdate> =
 
 export function group(given: Partial<GroupUpdate> = {}): GroupUpdate {
   return { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [], ...given };
+}
+
+/** Names a group without saying anything of it. */
+export function mention(given: Partial<MentionUpdate> = {}): MentionUpdate {
+  return { kind: 'mention', ...HEAD, ...given };
 }
 
 /** An order of 20 EUR. */

@@ -275,6 +275,10 @@ export const INSIGHT_EXAMPLES: Examples = {
       properties: { seats: '20' },
       createdAt: '2026-01-05T09:12:44.120Z',
       updatedAt: '2026-01-05T09:12:44.120Z',
+      members: [
+        { id: 'user-1', firstName: 'Ada', lastName: 'Lovelace', email: 'ada@example.org', avatar: '' },
+      ],
+      total: 1,
     },
   },
   'get /export/events': {
