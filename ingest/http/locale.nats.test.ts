@@ -80,9 +80,9 @@ test('without a language it has the one that the browser asks for first', async 
 test('a server-side program has the locale that it names, and its own header says nothing', async () => {
   const headers = { ...SERVER, ...secret(), 'accept-language': 'en-US' };
   const named = await recorded({ ...PHONE, __deviceId: 'd-1' }, headers);
-  expect(named.row).toMatchObject({ ...ON_PHONE, device: 'server' });
+  expect(named.row).toMatchObject({ ...ON_PHONE, device: '' });
   const unnamed = await recorded({ __deviceId: 'd-1' }, headers);
-  expect(unnamed.row).toMatchObject({ language: '', timezone: '', screen: '', device: 'server' });
+  expect(unnamed.row).toMatchObject({ language: '', timezone: '', screen: '', device: '' });
 });
 
 test('what means nothing is unknown, and does not reject the event', async () => {
