@@ -212,6 +212,10 @@ export type LiveAnswer = z.output<typeof liveAnswer>;
 
 const instantMs = z.iso.datetime({ precision: 3 });
 
+/** What the events that the service adds say, for the descriptions of endpoints that answer with them. */
+export const SYNTHETIC_EVENTS =
+  '`session_start` is stored once, with the time, page, source, environment and profile of the event that opened its session, which is the one that arrived first. An earlier event that arrives later moves the start and the entry of the session, as the list of sessions shows it, and not its `session_start`: events never change once they are stored, so that pages, streams, feeds and delivered files hold each of them exactly once. `session_end` is stored when the session can no longer be joined, with the time and page of its last event; a payment that is credited later does not change it.';
+
 /** An exported event: these fields always, and the fields of each of the `includes`. Unknown texts are empty. */
 export const exportedEvent = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
