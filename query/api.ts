@@ -134,7 +134,15 @@ export const streamQuery = exportSelection.omit({ partial: true }).extend({
     .describe('The most events of the answer. Default: all.'),
   cursor: rowCursorField,
 });
-export type StreamQuery = z.output<typeof streamQuery>;
+/** `safe`: only for CSV. */
+export type StreamQuery = z.output<typeof streamQuery> & { readonly safe?: boolean };
+
+/** `GET /export/events.csv` */
+export const csvQuery = streamQuery.extend({
+  safe: flag.describe(
+    'Write an apostrophe before every text that a spreadsheet would run as a formula: one that begins with `=`, `+`, `-`, `@`, a tab or a line break. Recommended for files that people open in a spreadsheet, because visitors choose texts such as paths and properties. Numbers, times and JSON stay as they are. Do not use it for files that programs read: the apostrophe becomes part of the text.',
+  ),
+});
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
@@ -161,11 +169,11 @@ const partial = z
   .optional()
   .describe('Present when data could not be reached and the request has `partial=true`.');
 
-/** The label of a bucket. */
-const bucketDate = z
+/** The label of a bucket, see `time/buckets.ts`. */
+export const bucketDate = z
   .string()
   .describe(
-    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`.",
+    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`. When clocks go back, times of the second pass end in their offset from UTC, as in `2026-10-25 02:00:00+01:00`; so no two buckets have the same date. When they go forward, the skipped hour has no bucket. Accepted as `startDate` and `endDate`.",
   );
 const visitorsNow = z
   .number()
@@ -212,6 +220,28 @@ export type LiveAnswer = z.output<typeof liveAnswer>;
 
 const instantMs = z.iso.datetime({ precision: 3 });
 
+const recordTimes = {
+  createdAt: instantMs
+    .nullable()
+    .describe('Time of the first update, in UTC; null if no update describes it.'),
+  updatedAt: instantMs
+    .nullable()
+    .describe('Time of the last update, in UTC; null if no update describes it.'),
+};
+
+/** What is known of a person. A profile that only events name, or that is being erased, has an id and nothing else. */
+export const exportedProfile = z.object({
+  id: z.string(),
+  firstName: z.string(),
+  lastName: z.string(),
+  email: z.string(),
+  avatar: z.string(),
+  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
+  groups: z.array(z.string()).describe('Ids of groups.'),
+  ...recordTimes,
+});
+export type ExportedProfile = z.output<typeof exportedProfile>;
+
 /** What the events that the service adds say, for the descriptions of endpoints that answer with them. */
 export const SYNTHETIC_EVENTS =
   '`session_start` is stored once, with the time, page, source, environment and profile of the event that opened its session, which is the one that arrived first. An earlier event that arrives later moves the start and the entry of the session, as the list of sessions shows it, and not its `session_start`: events never change once they are stored, so that pages, streams, feeds and delivered files hold each of them exactly once. `session_end` is stored when the session can no longer be joined, with the time and page of its last event; a payment that is credited later does not change it.';
@@ -238,11 +268,12 @@ export const exportedEvent = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('includes=properties: text by dotted key.'),
-  profile: z
-    .object({ id: z.string() })
+  profile: exportedProfile
     .nullable()
     .optional()
-    .describe('includes=profile: null for an event without a profile.'),
+    .describe(
+      'includes=profile: the profile that `profileId` names, as it is now; null for an event without a profile. Events of an alias that were recorded before the alias keep its id, and have the profile of that id.',
+    ),
   meta: z
     .object({
       eventId: z.string().describe('The id that the sender gave.'),
@@ -306,24 +337,7 @@ export const excludedAnswer = z.array(
 );
 export type ExcludedAnswer = z.output<typeof excludedAnswer>;
 
-const recordTimes = {
-  createdAt: instantMs
-    .nullable()
-    .describe('Time of the first update, in UTC; null if no update describes it.'),
-  updatedAt: instantMs
-    .nullable()
-    .describe('Time of the last update, in UTC; null if no update describes it.'),
-};
-
-export const profileAnswer = z.object({
-  id: z.string(),
-  firstName: z.string(),
-  lastName: z.string(),
-  email: z.string(),
-  avatar: z.string(),
-  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
-  groups: z.array(z.string()).describe('Ids of groups.'),
-  ...recordTimes,
+export const profileAnswer = exportedProfile.extend({
   events: z.array(exportedEvent).describe('The last events that name the profile, newest first.'),
   partial,
 });
@@ -345,12 +359,12 @@ export const groupAnswer = z.object({
         avatar: z.string(),
       }),
     )
-    .describe('The profiles that were assigned to the group, by id. Follows assignments within a second.'),
+    .describe('The profiles that were assigned to the group, by id.'),
   total: z.number().nullable().describe('Members on all pages; null when they cannot be read now.'),
   partial: z
     .literal(true)
     .optional()
-    .describe('Present when the members cannot be read now. The list is empty then.'),
+    .describe('Present when members cannot be read now. Without the store the list is empty.'),
 });
 export type GroupAnswer = z.output<typeof groupAnswer>;
 

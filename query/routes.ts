@@ -13,7 +13,6 @@ import {
   profileAnswer,
   recordQuery,
   SYNTHETIC_EVENTS,
-  streamQuery,
 } from './api.ts';
 import { answerCharts } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
@@ -135,8 +134,12 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     ...STREAM_FORMS.map((form) =>
       exported({
         path: `events.${form.extension}`,
-        about: { summary: form.summary, description: STREAM_NOTE, answer: { contentType: form.mediaType } },
-        schema: streamQuery,
+        about: {
+          summary: form.summary,
+          description: form.note === undefined ? STREAM_NOTE : `${STREAM_NOTE}\n\n${form.note}`,
+          answer: { contentType: form.mediaType },
+        },
+        schema: form.schema,
         answer: (scope, query) => streamExport(sources, scope, query, form),
       }),
     ),

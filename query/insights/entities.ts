@@ -108,7 +108,7 @@ function groupFields(record: GroupEntity | undefined, id: string) {
   };
 }
 
-async function recentEvents(sources: Sources, scope: QuestionScope, profileId: string) {
+async function recentEvents(sources: EntitySources, scope: QuestionScope, profileId: string) {
   try {
     const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
     return await answerExport(sources, scope, query);

@@ -39,7 +39,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   profileDigest:
     'Identifies the erased profile without naming it: the SHA-256 of the receipt id, a line break and the profile id.',
   requestedAt: 'Time of the request, in UTC.',
-  purgeAt: 'Earliest time of the purge, in UTC.',
+  purgeAt: 'Earliest time of the purge, in UTC. The site can be restored until the purge begins.',
+  restorable:
+    'Whether the deletion can be undone: true until the purge begins, false after a deletion with `now=true`.',
+  remainingSeconds:
+    'Whole seconds until `purgeAt`, in which the deletion can be undone for certain. 0 if it cannot be undone, or once `purgeAt` has passed.',
+  restored: 'The deletion that was undone, with the seconds that were left.',
   startedAt: 'Time at which the purge started, in UTC. Null before.',
   finishedAt: 'Time of completion, in UTC. Null before.',
   step: 'The current step of the purge. Empty when no step is running.',
@@ -80,12 +85,13 @@ const MEANINGS: Readonly<Record<string, string>> = {
   lastDate: 'The last day with rows. Null without rows.',
   rows: 'Figures by day, query and page.',
   'data.rows': 'Number of distinct rows.',
-  'rows.date': 'The day, as reported by the Search Console.',
+  'rows.date':
+    'The day, as reported by the Search Console (in Pacific time). From 2000-01-01 to tomorrow in UTC.',
   'rows.query': 'The search query. Empty when it is withheld.',
   'rows.page': 'The URL of the result.',
   'rows.country': 'Three-letter country code such as `deu`. Omit it for figures of all countries.',
   'rows.device': '`desktop`, `mobile` or `tablet`. Omit it for figures of all devices.',
-  'rows.clicks': 'Number of clicks on the result.',
+  'rows.clicks': 'Number of clicks on the result, at most `impressions`.',
   'rows.impressions': 'Number of times the result was shown.',
   'rows.position': 'Average position in the results over all impressions, starting at 1.',
   imported: 'Number of rows stored.',

@@ -28,7 +28,8 @@ function madeUp(list: string): string {
 /** Descriptions of query parameters whose schema has none. */
 const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: 'Return only records of this site.',
-  now: 'Purge at once instead of after 24 hours.',
+  now: 'Purge at once instead of after 24 hours. Cannot be undone.',
+  deleted: 'Return the deleted sites instead of the active ones.',
 };
 
 /** The schemas of parameters whose text is JSON. */

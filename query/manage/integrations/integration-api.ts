@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
-import { nameField } from '../project-api.ts';
+import { nameField, projectIdField } from '../project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/integrations`. */
 
@@ -59,7 +59,7 @@ const secretAccessKey = z
 
 /** `POST /manage/integrations` */
 export const integrationCreation = z.strictObject({
-  projectId: z.string(),
+  projectId: projectIdField,
   name: nameField.optional().describe('A name for the integration. Default: the bucket name.'),
   type: z.literal('s3', 'expected s3').describe('A bucket of S3-compatible object storage.'),
   bucket,

@@ -47,6 +47,8 @@ const deleted = {
     status: 'waiting',
     requestedAt: AT,
     purgeAt: '2026-01-06T09:00:00.000Z',
+    restorable: true,
+    remainingSeconds: 86_400,
     startedAt: null,
     finishedAt: null,
     step: '',
@@ -143,6 +145,17 @@ export const MANAGE_EXAMPLES: Examples = {
     answer: { data: { ...project, outgoingLinks: true } },
   },
   'delete /manage/projects/:projectId': { path: inDemo, answer: { data: deleted } },
+  'post /manage/projects/:projectId/restore': {
+    path: inDemo,
+    body: {},
+    answer: {
+      data: {
+        ...project,
+        updatedAt: '2026-01-05T21:30:00.000Z',
+        restored: { requestedAt: AT, purgeAt: '2026-01-06T09:00:00.000Z', remainingSeconds: 41_400 },
+      },
+    },
+  },
   'get /manage/clients': { query: { projectId: 'demo' }, answer: { data: [client] } },
   'post /manage/clients': {
     body: { name: 'Shop server', type: 'write', projectId: 'demo' },
@@ -157,6 +170,7 @@ export const MANAGE_EXAMPLES: Examples = {
   'delete /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
   'post /manage/clients/:clientId/rotate': {
     path: ofClient,
+    body: {},
     answer: { data: { ...client, secret: SECRET } },
   },
   'get /manage/references': { query: { projectId: 'demo' }, answer: { data: [reference] } },
