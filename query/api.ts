@@ -221,8 +221,12 @@ export type LiveAnswer = z.output<typeof liveAnswer>;
 const instantMs = z.iso.datetime({ precision: 3 });
 
 const recordTimes = {
-  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
-  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
+  createdAt: instantMs
+    .nullable()
+    .describe('Time of the first update, in UTC; null if no update describes it.'),
+  updatedAt: instantMs
+    .nullable()
+    .describe('Time of the last update, in UTC; null if no update describes it.'),
 };
 
 /** What is known of a person. A profile that only events name, or that is being erased, has an id and nothing else. */
@@ -237,6 +241,10 @@ export const exportedProfile = z.object({
   ...recordTimes,
 });
 export type ExportedProfile = z.output<typeof exportedProfile>;
+
+/** What the events that the service adds say, for the descriptions of endpoints that answer with them. */
+export const SYNTHETIC_EVENTS =
+  '`session_start` is stored once, with the time, page, source, environment and profile of the event that opened its session, which is the one that arrived first. An earlier event that arrives later moves the start and the entry of the session, as the list of sessions shows it, and not its `session_start`: events never change once they are stored, so that pages, streams, feeds and delivered files hold each of them exactly once. `session_end` is stored when the session can no longer be joined, with the time and page of its last event; a payment that is credited later does not change it.';
 
 /** An exported event: these fields always, and the fields of each of the `includes`. Unknown texts are empty. */
 export const exportedEvent = z.object({
@@ -351,12 +359,12 @@ export const groupAnswer = z.object({
         avatar: z.string(),
       }),
     )
-    .describe('The profiles that were assigned to the group, by id. Follows assignments within a second.'),
+    .describe('The profiles that were assigned to the group, by id.'),
   total: z.number().nullable().describe('Members on all pages; null when they cannot be read now.'),
   partial: z
     .literal(true)
     .optional()
-    .describe('Present when the members cannot be read now. The list is empty then.'),
+    .describe('Present when members cannot be read now. Without the store the list is empty.'),
 });
 export type GroupAnswer = z.output<typeof groupAnswer>;
 

@@ -12,6 +12,7 @@ import {
   metricsQuery,
   profileAnswer,
   recordQuery,
+  SYNTHETIC_EVENTS,
 } from './api.ts';
 import { answerCharts } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
@@ -35,8 +36,7 @@ import { FiguresCache } from './rollups/rollup-figures.ts';
 import type { SiteMemory } from './site-memory.ts';
 import { Zones } from './time/zone.ts';
 
-const STREAM_NOTE =
-  'All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless `limit` or `cursor` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; `cursor` continues it. A reader that reads nothing for a minute is disconnected.';
+const STREAM_NOTE = `All matching events as of one moment, without pages. Oldest hour first, and within an hour by session, time and id; Parquet is unordered unless \`limit\` or \`cursor\` is given. The stream is no faster than its reader. An answer that breaks off ends without its last chunk, which every HTTP client reports; \`cursor\` continues it. A reader that reads nothing for a minute is disconnected.\n\n${SYNTHETIC_EVENTS}`;
 
 /** The sources of every question, and the sites and caches they belong to. */
 export interface QuestionSources extends EntitySources {
@@ -119,8 +119,7 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
       path: 'events',
       about: {
         summary: 'Raw events, newest first, in pages',
-        description:
-          'A read client exports its own site; a root client names a site of its team. A limit above 1000 counts as 1000.',
+        description: `A read client exports its own site; a root client names a site of its team. A limit above 1000 counts as 1000.\n\n${SYNTHETIC_EVENTS}`,
         answer: exportAnswer,
       },
       schema: exportQuery,

@@ -1,3 +1,4 @@
+import { SYNTHETIC_EVENTS } from '../api.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import { isDimensionName } from '../insights/dimensions.ts';
 
@@ -18,8 +19,7 @@ const NOTES: Readonly<Record<string, string>> = {
     'A page is an origin and a path. Sessions, screen views and visitors are those of the page; revenue includes all events on it. Bounces and durations cover the sessions that entered on the page. Sorted by sessions in descending order, then by path.',
   '/insights/:projectId/pages/entry_exit':
     'All figures cover the sessions that entered, or exited so far, on the page. Sorted by sessions in descending order, then by path.',
-  '/insights/:projectId/events':
-    'Newest first, ties by id. `session_start` and `session_end` are returned only when `event` names them. With `partial=true`, unreachable events are missing without a mark in the response.',
+  '/insights/:projectId/events': `Newest first, ties by id. \`session_start\` and \`session_end\` are returned only when \`event\` names them. With \`partial=true\`, unreachable events are missing without a mark in the response.\n\n${SYNTHETIC_EVENTS}`,
   '/insights/:projectId/events/names': VOCABULARY,
   '/insights/:projectId/events/properties': VOCABULARY,
   '/insights/:projectId/events/property_values': VOCABULARY,
