@@ -145,6 +145,11 @@ export const SETTINGS = {
     default: '',
     help: 'comma-separated addresses or CIDR ranges of proxies whose forwarding headers are trusted; `any` trusts all',
   },
+  CLIENT_IP_HEADER: {
+    schema: z.string().regex(/^[\w-]{1,64}$/, 'expected the name of a header'),
+    default: 'x-forwarded-for',
+    help: "the one header from which a trusted proxy's word on the sender's address is read, such as `cf-connecting-ip` or `forwarded`",
+  },
   TRACK_LIMIT_PER_10_S: {
     schema: integer(0, 1_000_000),
     default: '0',

@@ -4,11 +4,16 @@ import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
 import {
   decodeEntityAnswer,
   decodeEntityQuestion,
+  decodeStoredProfilesAnswer,
+  decodeStoredProfilesQuestion,
   ENTITY_LOOKUP_VERSION,
   type EntityAnswer,
   type EntityQuestion,
   encodeEntityAnswer,
   encodeEntityQuestion,
+  encodeStoredProfilesAnswer,
+  encodeStoredProfilesQuestion,
+  STORED_PROFILES_VERSION,
 } from './entity-lookup.ts';
 
 const QUESTION: EntityQuestion = { kind: 'profile', projectId: 'demo', id: 'päul' };
@@ -66,6 +71,28 @@ test('a look-up is read as it was written, with or without a version', () => {
 test('whatever the bytes of a look-up are, they are read or rejected', () => {
   expectOnlyDecodeErrors(decodeEntityQuestion, encodeEntityQuestion(QUESTION));
   for (const answer of ANSWERS) expectOnlyDecodeErrors(decodeEntityAnswer, encodeEntityAnswer(answer));
+});
+
+test('the question for stored profiles and its answer are pinned, and read as written or rejected', () => {
+  const question = { projectId: 'demo' };
+  const answers = [{ kind: 'stored' }, { kind: 'unavailable' }] as const;
+  expect([
+    STORED_PROFILES_VERSION,
+    sha256(encodeStoredProfilesQuestion(question)),
+    ...answers.map((answer) => sha256(encodeStoredProfilesAnswer(answer))),
+  ]).toMatchInlineSnapshot(`
+    [
+      1,
+      "1393ff42590cb258a08f68bc49c618c17ada8cf6c4c3b3c331e7dfb50d7c03d2",
+      "78fed2ccf35021029b7df60558296d4ba6b955829324e025ef3d1889cb0d69c2",
+      "9b99c4e569c96168ba7b7cd05a1b2330ec0d6e5aabac7c53770dd6bf25a67585",
+    ]
+  `);
+  expect(decodeStoredProfilesQuestion(encodeStoredProfilesQuestion(question))).toEqual(question);
+  for (const answer of answers)
+    expect(decodeStoredProfilesAnswer(encodeStoredProfilesAnswer(answer))).toEqual(answer);
+  expectOnlyDecodeErrors(decodeStoredProfilesQuestion, encodeStoredProfilesQuestion(question));
+  expectOnlyDecodeErrors(decodeStoredProfilesAnswer, encodeStoredProfilesAnswer({ kind: 'stored' }));
 });
 
 test('a look-up of another version says so', () => {

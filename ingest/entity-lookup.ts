@@ -14,6 +14,22 @@ import { partitionOf } from './event.ts';
 export const ENTITY_LOOKUP_VERSION = 1;
 const VERSIONS = [0, ENTITY_LOOKUP_VERSION];
 
+/**
+ * The version of the other question: whether the store has all profiles of a site. It has a subject of its own, on which an
+ * owner that does not know it is silent.
+ */
+export const STORED_PROFILES_VERSION = 1;
+
+/** Asks an owner to wait until the store has every profile of the site that updates on the bus have changed. */
+export interface StoredProfilesQuestion {
+  readonly projectId: string;
+}
+
+/** `unavailable`: the owner cannot say so, because it is behind the bus or the store is away. */
+export interface StoredProfilesAnswer {
+  readonly kind: 'stored' | 'unavailable';
+}
+
 export interface EntityQuestion {
   readonly kind: 'profile' | 'group';
   readonly projectId: string;
@@ -55,6 +71,11 @@ export type EntityAnswer =
 /** The core NATS subject that a partition's owner answers these questions on. */
 export function entityLookupSubjectOf(partition: number): string {
   return `entity-questions.${partition}`;
+}
+
+/** The core NATS subject for `StoredProfilesQuestion`. */
+export function storedProfilesSubjectOf(partition: number): string {
+  return `stored-profiles.${partition}`;
 }
 
 /** Decides an entity's partition, together with its site. */
@@ -117,18 +138,67 @@ export function decodeEntityAnswer(bytes: Uint8Array): EntityAnswer {
   return decodeJsonContract(bytes, { name: 'entity answer', versions: VERSIONS, schema: answerSchema });
 }
 
+const storedQuestion = {
+  name: 'stored profiles question',
+  versions: [STORED_PROFILES_VERSION],
+  schema: z.object({ projectId: text }),
+};
+const storedAnswer = {
+  name: 'stored profiles answer',
+  versions: [STORED_PROFILES_VERSION],
+  schema: z.object({ kind: z.enum(['stored', 'unavailable']) }),
+};
+
+export function encodeStoredProfilesQuestion(question: StoredProfilesQuestion): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: STORED_PROFILES_VERSION, ...question }));
+}
+
+/** @throws {DecodeError} */
+export function decodeStoredProfilesQuestion(bytes: Uint8Array): StoredProfilesQuestion {
+  return decodeJsonContract(bytes, storedQuestion);
+}
+
+export function encodeStoredProfilesAnswer(answer: StoredProfilesAnswer): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: STORED_PROFILES_VERSION, ...answer }));
+}
+
+/** @throws {DecodeError} */
+export function decodeStoredProfilesAnswer(bytes: Uint8Array): StoredProfilesAnswer {
+  return decodeJsonContract(bytes, storedAnswer);
+}
+
 const UNAVAILABLE: EntityAnswer = { kind: 'unavailable' };
 
-/** Asks the owner of an entity's partition. */
+/** Asks the owners of partitions about their entities. */
 export class EntityQuestions {
-  readonly #bus: Bus;
+  readonly #bus: Pick<Bus, 'ask'>;
   readonly #partitions: number;
   readonly #timeoutMs: number;
 
-  constructor(bus: Bus, partitions: number, timeoutMs: number) {
+  constructor(bus: Pick<Bus, 'ask'>, partitions: number, timeoutMs: number) {
     this.#bus = bus;
     this.#partitions = partitions;
     this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * Resolves when the store has every profile of the site that updates on the bus have changed; with the partitions of
+   * which that cannot be said.
+   */
+  async untilStored(projectId: string): Promise<number[]> {
+    const question = encodeStoredProfilesQuestion({ projectId });
+    const isStored = async (partition: number) => {
+      try {
+        const bytes = await this.#bus.ask(storedProfilesSubjectOf(partition), question, this.#timeoutMs);
+        return decodeStoredProfilesAnswer(bytes).kind === 'stored';
+      } catch (error) {
+        if (error instanceof BusError || error instanceof DecodeError) return false;
+        throw error;
+      }
+    };
+    const partitions = Array.from({ length: this.#partitions }, (_, partition) => partition);
+    const stored = await Promise.all(partitions.map(isStored));
+    return partitions.filter((partition) => stored[partition] === false);
   }
 
   /** `unavailable` also when the owner does not answer in time, or in a way that cannot be read. */

@@ -9,12 +9,14 @@ const CURRENCIES_BY_UNITS = currenciesByUnits();
 /**
  * CONTRACT for bulk exports of events from the store: the columns of an exported event, in formats that the store
  * writes itself, so that no row is encoded twice. A test of the query room compares them with the answers of
- * `/export/events`.
+ * `/export/events`. Of the profile they have the id only: the query room adds the rest, and files and feeds, which cannot be
+ * changed when a person is erased, do without it.
  *
  * json      one object a line, as a row of `/export/events`
  * parquet   flat: the fields of `meta` are columns; times in milliseconds UTC, amounts as Decimal(38, 4),
  *           `groups` a list, `properties` a map; null where no coordinates or no amount are known
- * csv       flat; times in ISO 8601, `groups` and `properties` as JSON
+ * csv       flat; times in ISO 8601, `groups` and `properties` as JSON; texts are quoted, so that a field without
+ *           quotes that is empty is null
  */
 export type ExportShape = 'json' | 'parquet' | 'csv';
 
@@ -41,13 +43,17 @@ export function exportSources(groups: readonly ExportGroup[]): string[] {
 
 /**
  * The select list of an exported event over rows called `row`, with the columns of `exportSources`. Binds `projectId`,
- * the public id of the site; the rest is constant text.
+ * the public id of the site; the rest is constant text. `writtenAs` changes the fields whose text comes from senders.
  */
-export function exportColumns(shape: ExportShape, groups: readonly ExportGroup[]): string {
+export function exportColumns(
+  shape: ExportShape,
+  groups: readonly ExportGroup[],
+  writtenAs = (text: string) => text,
+): string {
   return fieldsOf(groups)
-    .flatMap(({ name, texts }) => {
+    .flatMap(({ name, isSent, texts }) => {
       const text = texts[shape];
-      return text === undefined ? [] : [`${text} AS ${name}`];
+      return text === undefined ? [] : [`${isSent ? writtenAs(text) : text} AS ${name}`];
     })
     .join(',\n    ');
 }
@@ -62,6 +68,7 @@ export const EXPORT_SETTINGS: StoreSettings = {
   output_format_json_named_tuples_as_objects: 1,
   output_format_json_escape_forward_slashes: 0,
   allow_experimental_nullable_tuple_type: 1,
+  format_csv_null_representation: '',
   output_format_parquet_string_as_string: 1,
   output_format_parquet_row_group_size: 100_000,
   output_format_parquet_row_group_size_bytes: 16_777_216,
@@ -77,6 +84,8 @@ interface Field {
   /** Undefined: every event has it. */
   readonly group: ExportGroup | undefined;
   readonly sources: readonly string[];
+  /** Whether it is any text that a sender gave: not an id of ours, a number, a time, or JSON. */
+  readonly isSent: boolean;
   readonly texts: Readonly<Partial<Record<ExportShape, string>>>;
 }
 
@@ -87,7 +96,7 @@ const FIELDS: readonly Field[] = [
   plain('profileId'),
   same('sessionId', undefined, "if(row.sessionId = toFixedString('', 16), '', lower(hex(row.sessionId)))"),
   { ...same('projectId', undefined, '{projectId:String}'), sources: [] },
-  plain('createdAt'),
+  same('createdAt', undefined, 'row.createdAt'),
   plain('path'),
   plain('origin'),
   plain('title'),
@@ -97,12 +106,13 @@ const FIELDS: readonly Field[] = [
   plain('browser'),
   plain('device'),
   {
-    ...plain('groups'),
+    ...same('groups', undefined, 'row.groups'),
     texts: { json: 'row.groups', parquet: 'row.groups', csv: 'toJSONString(row.groups)' },
   },
   {
     name: 'profile',
     group: 'profile',
+    isSent: false,
     sources: ['profileId'],
     texts: {
       json: "if(row.profileId = '', NULL, CAST(tuple(row.profileId), 'Nullable(Tuple(id String))'))",
@@ -111,14 +121,18 @@ const FIELDS: readonly Field[] = [
   {
     name: 'meta',
     group: 'meta',
+    isSent: false,
     sources: ['eventId', 'receivedAt', 'query', 'hash'],
     texts: {
       json: `CAST(tuple(row.eventId, row.receivedAt, row.query, row.hash), 'Tuple(eventId String, receivedAt DateTime64(3, \\'UTC\\'), query String, hash String)')`,
     },
   },
-  ...['eventId', 'receivedAt', 'query', 'hash'].map((name) => flat(plain(name, 'meta'))),
+  flat(plain('eventId', 'meta')),
+  flat(same('receivedAt', 'meta', 'row.receivedAt')),
+  flat(plain('query', 'meta')),
+  flat(plain('hash', 'meta')),
   {
-    ...plain('properties', 'properties'),
+    ...same('properties', 'properties', 'row.properties'),
     texts: { json: 'row.properties', parquet: 'row.properties', csv: 'toJSONString(row.properties)' },
   },
   ...['referrer', 'referrerName', 'referrerType'].map((name) => plain(name, 'referrer')),
@@ -131,6 +145,7 @@ const FIELDS: readonly Field[] = [
   {
     name: 'revenue',
     group: 'revenue',
+    isSent: false,
     sources: ['revenue', 'currency'],
     texts: {
       json: amountText('row.revenue', 'row.currency'),
@@ -152,11 +167,11 @@ function fieldsOf(groups: readonly ExportGroup[]): Field[] {
 }
 
 function plain(name: string, group?: ExportGroup): Field {
-  return same(name, group, `row.${name}`);
+  return { ...same(name, group, `row.${name}`), isSent: true };
 }
 
 function same(name: string, group: ExportGroup | undefined, text: string): Field {
-  return { name, group, sources: [name], texts: { json: text, parquet: text, csv: text } };
+  return { name, group, sources: [name], isSent: false, texts: { json: text, parquet: text, csv: text } };
 }
 
 /** A field that JSON rows have inside `meta`. */

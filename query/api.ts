@@ -127,7 +127,15 @@ export const streamQuery = exportSelection.omit({ partial: true }).extend({
     .describe('The most events of the answer. Default: all.'),
   cursor: rowCursorField,
 });
-export type StreamQuery = z.output<typeof streamQuery>;
+/** `safe`: only for CSV. */
+export type StreamQuery = z.output<typeof streamQuery> & { readonly safe?: boolean };
+
+/** `GET /export/events.csv` */
+export const csvQuery = streamQuery.extend({
+  safe: flag.describe(
+    'Write an apostrophe before every text that a spreadsheet would run as a formula: one that begins with `=`, `+`, `-`, `@`, a tab or a line break. Recommended for files that people open in a spreadsheet, because visitors choose texts such as paths and properties. Numbers, times and JSON stay as they are. Do not use it for files that programs read: the apostrophe becomes part of the text.',
+  ),
+});
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
@@ -154,11 +162,11 @@ const partial = z
   .optional()
   .describe('Present when data could not be reached and the request has `partial=true`.');
 
-/** The label of a bucket. */
-const bucketDate = z
+/** The label of a bucket, see `time/buckets.ts`. */
+export const bucketDate = z
   .string()
   .describe(
-    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`.",
+    "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`. When clocks go back, times of the second pass end in their offset from UTC, as in `2026-10-25 02:00:00+01:00`; so no two buckets have the same date. When they go forward, the skipped hour has no bucket. Accepted as `startDate` and `endDate`.",
   );
 const visitorsNow = z
   .number()
@@ -197,6 +205,24 @@ export type LiveAnswer = z.output<typeof liveAnswer>;
 
 const instantMs = z.iso.datetime({ precision: 3 });
 
+const recordTimes = {
+  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
+  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
+};
+
+/** What is known of a person. A profile that only events name, or that is being erased, has an id and nothing else. */
+export const exportedProfile = z.object({
+  id: z.string(),
+  firstName: z.string(),
+  lastName: z.string(),
+  email: z.string(),
+  avatar: z.string(),
+  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
+  groups: z.array(z.string()).describe('Ids of groups.'),
+  ...recordTimes,
+});
+export type ExportedProfile = z.output<typeof exportedProfile>;
+
 /** An exported event: these fields always, and the fields of each of the `includes`. Unknown texts are empty. */
 export const exportedEvent = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
@@ -219,11 +245,12 @@ export const exportedEvent = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('includes=properties: text by dotted key.'),
-  profile: z
-    .object({ id: z.string() })
+  profile: exportedProfile
     .nullable()
     .optional()
-    .describe('includes=profile: null for an event without a profile.'),
+    .describe(
+      'includes=profile: the profile that `profileId` names, as it is now; null for an event without a profile. Events of an alias that were recorded before the alias keep its id, and have the profile of that id.',
+    ),
   meta: z
     .object({
       eventId: z.string().describe('The id that the sender gave.'),
@@ -266,31 +293,28 @@ export const exportedEvent = z.object({
 });
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
-/** Accepted requests that were not recorded: `bot` by the type and name of the bot, `filter` by the site's filter. */
+/**
+ * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
+ * `filter` by the site's filter, and `replay`, which is never recorded.
+ */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot` or `filter`.'),
-    type: z.string().describe('The type of the bot, or the site setting that filtered the request.'),
-    name: z.string().nullable().describe('The name of the bot; null for a filter.'),
+    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
+    type: z
+      .string()
+      .describe(
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('The name of the bot, or the spam domain; null for the other reasons.'),
     requests: z.number(),
   }),
 );
 export type ExcludedAnswer = z.output<typeof excludedAnswer>;
 
-const recordTimes = {
-  createdAt: instantMs.nullable().describe('Time of the first update, in UTC; null if only events name it.'),
-  updatedAt: instantMs.nullable().describe('Time of the last update, in UTC; null if only events name it.'),
-};
-
-export const profileAnswer = z.object({
-  id: z.string(),
-  firstName: z.string(),
-  lastName: z.string(),
-  email: z.string(),
-  avatar: z.string(),
-  properties: z.record(z.string(), z.string()).describe('Text by dotted key.'),
-  groups: z.array(z.string()).describe('Ids of groups.'),
-  ...recordTimes,
+export const profileAnswer = exportedProfile.extend({
   events: z.array(exportedEvent).describe('The last events that name the profile, newest first.'),
   partial,
 });

@@ -65,6 +65,13 @@ export function metricsOf(figures: Figures, siteCurrency: string): MetricsFigure
   };
 }
 
-function ratio(value: number, of: number): number {
-  return of === 0 ? 0 : Math.round((value / of) * 100) / 100;
+/** A rate or an average as every answer shows it: two decimals, and 0 of nothing. */
+export function ratio(value: number, of: number): number {
+  return of === 0 ? 0 : twoDecimals(value / of);
+}
+
+/** Rounds a half up, and gives no -0. A number so large that a double has hardly decimals for it stays as it is. */
+export function twoDecimals(number: number): number {
+  const hundredths = Math.round(number * 100);
+  return Number.isSafeInteger(hundredths) ? hundredths / 100 || 0 : number;
 }

@@ -11,7 +11,6 @@ import {
   metricsQuery,
   profileAnswer,
   recordQuery,
-  streamQuery,
 } from './api.ts';
 import { answerCharts } from './export/charts.ts';
 import { chartsAnswer, chartsQuery } from './export/charts-api.ts';
@@ -134,8 +133,12 @@ export function questionEndpoints(sources: QuestionSources): AnyEndpoint[] {
     ...STREAM_FORMS.map((form) =>
       exported({
         path: `events.${form.extension}`,
-        about: { summary: form.summary, description: STREAM_NOTE, answer: { contentType: form.mediaType } },
-        schema: streamQuery,
+        about: {
+          summary: form.summary,
+          description: form.note === undefined ? STREAM_NOTE : `${STREAM_NOTE}\n\n${form.note}`,
+          answer: { contentType: form.mediaType },
+        },
+        schema: form.schema,
         answer: (scope, query) => streamExport(sources, scope, query, form),
       }),
     ),

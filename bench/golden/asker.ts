@@ -34,10 +34,18 @@ export async function makeAccounts(
   const recordOf = async (key: string) =>
     JSON.parse(Buffer.from(must(await bucket.get(key), key).bytes ?? []).toString('utf8'));
   const site = siteSchema.parse(await recordOf(siteKeyOf(credentials.projectId)));
-  for (const { id, zone, currency } of sites) {
+  for (const { id, zone, currency, hashChanges = false } of sites) {
     await bucket.put(
       siteKeyOf(id),
-      encodeRecord({ ...site, id, storedId: id, timezone: zone, currency, cors: ['*'] }),
+      encodeRecord({
+        ...site,
+        id,
+        storedId: id,
+        timezone: zone,
+        currency,
+        cors: ['*'],
+        tracking: { ...site.tracking, hashChanges },
+      }),
       0,
     );
   }

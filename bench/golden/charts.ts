@@ -52,7 +52,7 @@ export function chartRangeOf(
   return rangeOf(isUnnamed ? { ...parameters, range: '30d' } : parameters, calendar, nowMs);
 }
 
-/** Undefined where the answer would be too large. */
+/** Undefined where the answer would be too large, or a formula over several currencies. */
 export function chartAnswer(
   model: SiteModel,
   parameters: Parameters,
@@ -69,32 +69,82 @@ export function chartAnswer(
   const limit = Number(parameters.limit ?? 50);
   const most = Math.floor(POINTS_MAX / (series.length * (buckets.length + bucketsBefore.length)));
   const isTold = breakdowns.length > 0;
+  const text = parameters.formula === undefined ? undefined : String(parameters.formula);
+  const currencyAt = breakdowns.findIndex(({ name }) => name === 'currency');
+  const currencies = series.map((one) => amountsOf(one, filters, currencyAt === -1 ? model.currency : EACH));
+  const named = currencies.filter(
+    (one, index) => one !== undefined && text?.includes('ABCDEF'.charAt(index)),
+  );
+  if (new Set(named).size > 1) return undefined;
   if (isTold && limit > most) return undefined;
 
-  const lines = series.map((one) => {
-    const held = heldRows(model, one, filters);
+  const lines = series.map((one, index) => {
+    const currency = currencies[index] ?? EACH;
+    const held = heldRows(model, one, filters).filter(
+      ({ event }) => currency === EACH || event.currency === currency,
+    );
     const spans = { now: { span, buckets }, before: { span: previous, buckets: bucketsBefore } };
     const found = linesOf(one, held, { names: breakdowns.map(({ name }) => name), model, ...spans });
     // A series without breakdown always has a line.
     return isTold || found.length > 0 ? found : [nothing(buckets, bucketsBefore)];
   });
-  const rowsOf = (of: readonly Line[], event: ChartRow['event']) =>
+  const isAverage = ({ segment }: ChartRow['event']) =>
+    segment === undefined ? isFormulaOfAverages(String(parameters.formula), series) : isMean(segment);
+  const rowsOf = (of: readonly Line[], event: ChartRow['event'], currency: string | undefined) =>
     of
       .filter(({ isNow }) => isNow || !isTold)
-      .map((line) => ({ line, row: rowOf(line, event, { buckets, showsPrevious }) }))
+      .map((line) => ({
+        line,
+        row: rowOf(
+          roundedLine(line, isAverage(event)),
+          withCurrency(event, currency === EACH ? line.names[currencyAt] : currency),
+          { buckets, showsPrevious },
+        ),
+      }))
       .sort((a, b) => b.row.metrics.sum - a.row.metrics.sum || byNames(a.line, b.line))
       .slice(0, limit)
       .map(({ row }) => row);
-  const text = parameters.formula === undefined ? undefined : String(parameters.formula);
   if (isTold && text !== undefined && lines.some(({ length }) => length > Math.min(most, COMPUTED_MAX)))
     return undefined;
   const rows =
     text === undefined
-      ? series.flatMap((one, index) => rowsOf(lines[index] ?? [], eventOf(one, index)))
-      : rowsOf(computed(lines, text), { id: 'formula', name: text });
-  const before = rows.flatMap(({ metrics }) => metrics.previous ?? []);
-  const total = together(rows.map(({ metrics }) => metrics));
-  return { series: rows, metrics: showsPrevious ? { ...total, previous: together(before) } : total };
+      ? series.flatMap((one, index) => rowsOf(lines[index] ?? [], eventOf(one, index), currencies[index]))
+      : rowsOf(computed(lines, text), { id: 'formula', name: text }, named[0]);
+  const total = (of: readonly ChartRow[]) => {
+    const before = of.flatMap(({ metrics }) => metrics.previous ?? []);
+    const now = together(of.map(({ metrics }) => metrics));
+    return showsPrevious ? { ...now, previous: together(before) } : now;
+  };
+  const codes = new Set(rows.flatMap(({ event }) => event.currency ?? []));
+  if (codes.size < 2) return { series: rows, metrics: total(rows) };
+  const inCurrency = (code: string) => rows.filter(({ event }) => event.currency === code);
+  return {
+    series: rows,
+    metrics: total(rows.filter(({ event }) => [undefined, model.currency].includes(event.currency))),
+    metricsByCurrency: Object.fromEntries([...codes].map((code) => [code, total(inCurrency(code))])),
+  };
+}
+
+/** An event without currency has none in its row. */
+function withCurrency(event: ChartRow['event'], currency: string | undefined): ChartRow['event'] {
+  return currency ? { ...event, currency } : event;
+}
+
+/** Every currency, in rows of its own. */
+const EACH = 'each';
+
+/** The currency of a series of revenue; undefined for other series. */
+function amountsOf(
+  { property, filters: own = [] }: Series,
+  filters: readonly AskedFilter[],
+  usual: string,
+): string | undefined {
+  if (property !== 'revenue') return undefined;
+  const named = [...own, ...filters].find(
+    ({ name, operator, value }) =>
+      name === 'currency' && operator === 'is' && value?.length === 1 && /^[A-Z]{3}$/.test(String(value[0])),
+  );
+  return named === undefined ? usual : String(named.value?.[0]);
 }
 
 function heldRows(
@@ -264,11 +314,33 @@ function rowOf(
   };
 }
 
+function isMean(segment: Segment | undefined): boolean {
+  return segment === 'user_average' || segment === 'property_average';
+}
+
+function isFormulaOfAverages(text: string, series: readonly Series[]): boolean {
+  return (
+    text.includes('/') ||
+    series.some(({ segment }, index) => isMean(segment) && text.includes('ABCDEF'.charAt(index)))
+  );
+}
+
+function roundedLine(line: Line, isAverage: boolean): Line {
+  const round = (figure: number) => (isAverage ? hundredths(figure) : digits(figure));
+  return {
+    ...line,
+    now: line.now.map(round),
+    nowWhole: round(line.nowWhole),
+    before: line.before.map(round),
+    beforeWhole: round(line.beforeWhole),
+  };
+}
+
 function figuresOf(figures: readonly number[], whole: number): ChartFigures {
   const sum = added(figures);
   return {
     sum: digits(sum),
-    average: digits(sum / Math.max(1, figures.length)),
+    average: hundredths(sum / Math.max(1, figures.length)),
     min: digits(Math.min(...figures)),
     max: digits(Math.max(...figures)),
     count: digits(whole),
@@ -279,7 +351,7 @@ function together(all: readonly ChartFigures[]): ChartFigures {
   if (all.length === 0) return { sum: 0, average: 0, min: 0, max: 0, count: 0 };
   return {
     sum: digits(added(all.map(({ sum }) => sum))),
-    average: digits(added(all.map(({ average }) => average)) / all.length),
+    average: hundredths(added(all.map(({ average }) => average)) / all.length),
     min: Math.min(...all.map(({ min }) => min)),
     max: Math.max(...all.map(({ max }) => max)),
     count: digits(added(all.map(({ count }) => count))),
@@ -287,12 +359,17 @@ function together(all: readonly ChartFigures[]): ChartFigures {
 }
 
 function added(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
+  // No figure has more than four decimals.
+  return numbers.reduce((sum, number) => sum + Math.round(number * 10_000), 0) / 10_000;
 }
 
 /** As many digits as a double can represent. */
 function digits(number: number): number {
   return Number(number.toPrecision(15));
+}
+
+function hundredths(number: number): number {
+  return Math.round(number * 100) / 100 || 0;
 }
 
 function byNames(a: Line, b: Line): number {

@@ -3,11 +3,13 @@ export interface GoldenSite {
   readonly id: string;
   readonly zone: string;
   readonly currency: string;
+  /** Whether the hash of an address is part of its page. */
+  readonly hashChanges?: boolean;
 }
 
 export const SITES: readonly GoldenSite[] = [
   { id: 'utc', zone: 'UTC', currency: 'USD' },
-  { id: 'berlin', zone: 'Europe/Berlin', currency: 'EUR' },
+  { id: 'berlin', zone: 'Europe/Berlin', currency: 'EUR', hashChanges: true },
   { id: 'kolkata', zone: 'Asia/Kolkata', currency: 'KWD' },
   { id: 'st-johns', zone: 'America/St_Johns', currency: 'JPY' },
 ];
@@ -66,6 +68,72 @@ export const AGENTS = [
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36 Edg/124.0.2478.51',
   'Mozilla/5.0 (Linux; Android 12; SM-T870) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/110.0.0.0 Safari/537.36',
 ] as const;
+/** Hashes that a page in the browser puts behind its address. */
+export const HASHES = ['#/inbox', '#/settings', '#pricing'] as const;
+/** What a visitor's program sends, and what is stored of it. */
+export interface Sender {
+  readonly agent: string;
+  readonly properties: Readonly<Record<string, string>>;
+  readonly stored: Readonly<Record<'os' | 'osVersion' | 'device' | 'brand' | 'model' | 'browser', string>>;
+}
+const PIXEL = { os: 'Android', device: 'mobile', brand: 'Google', browser: '' };
+const PHONE = {
+  os: 'iOS',
+  osVersion: '17.2',
+  device: 'mobile',
+  brand: 'Apple',
+  model: 'iPhone 15',
+  browser: 'MyShop',
+};
+const FIREFOX = 'Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:125.0) Gecko/20100101 Firefox/125.0';
+/** Native apps, and an import that names the agent of each visitor. */
+export const SENDERS: readonly Sender[] = [
+  {
+    agent: 'Dalvik/2.1.0 (Linux; U; Android 12; Pixel 4 Build/SP2A.220505.002)',
+    properties: {},
+    stored: { ...PIXEL, osVersion: '12', model: 'Pixel 4' },
+  },
+  {
+    agent: 'okhttp/4.12.0',
+    properties: {
+      __os: 'Android',
+      __osVersion: '14',
+      __brand: 'Google',
+      __model: 'Pixel 8',
+      __device: 'mobile',
+    },
+    stored: { ...PIXEL, osVersion: '14', model: 'Pixel 8' },
+  },
+  {
+    agent: 'MyShop/7 (MacBookPro18,1) CFNetwork/1408.0.4 Darwin/22.5.0',
+    properties: {},
+    stored: {
+      os: 'macOS',
+      osVersion: '13',
+      device: 'desktop',
+      brand: 'Apple',
+      model: 'Macintosh',
+      browser: '',
+    },
+  },
+  {
+    agent: 'MyShop/3.1',
+    properties: {
+      __os: 'iOS',
+      __osVersion: '17.2',
+      __brand: 'Apple',
+      __model: 'iPhone 15',
+      __device: 'mobile',
+      __browser: 'MyShop',
+    },
+    stored: PHONE,
+  },
+  {
+    agent: SERVER_AGENT,
+    properties: { __userAgent: FIREFOX },
+    stored: { os: 'Linux', osVersion: '', device: 'desktop', brand: '', model: '', browser: 'Firefox' },
+  },
+];
 /** What browsers say of their language, time zone and screen; the last one says nothing. */
 export const LOCALES = [
   { __language: 'en-US', __timezone: 'America/New_York', __screen: '1920x1080' },

@@ -169,12 +169,13 @@ export function bucketsOf(
     if ((toMs - fromMs) / MINUTE_MS > BUCKETS_MAX + 1) return undefined;
     const firstMs = Math.floor(fromMs / MINUTE_MS) * MINUTE_MS;
     for (let atMs = firstMs; atMs < toMs; atMs += MINUTE_MS)
-      take(atMs, String(atMs), `${calendar.wallOf(atMs)}:00`);
+      take(atMs, String(atMs), `${calendar.wallOf(atMs)}:00${repeatOf(atMs, calendar)}`);
   } else {
     for (const { atMs, date, time } of calendar.halfHoursOf(fromMs, toMs)) {
       const hour = `${date} ${time.slice(0, 2)}:00:00`;
       // An hour that occurs twice has the same name and another offset from UTC.
-      if (interval === 'hour') take(atMs, `${hour} ${calendar.aheadMs(atMs)}`, hour);
+      if (interval === 'hour')
+        take(atMs, `${hour} ${calendar.aheadMs(atMs)}`, hour + repeatOf(atMs, calendar));
       else take(atMs, unitOf(date, interval), unitOf(date, interval));
     }
   }
@@ -184,6 +185,15 @@ export function bucketsOf(
     fromMs: beginMs,
     toMs: begins[index + 1]?.fromMs ?? toMs,
   }));
+}
+
+/** The offset from UTC of a local time that clocks showed before; otherwise empty. */
+function repeatOf(atMs: number, calendar: Calendar): string {
+  const wall = calendar.wallOf(atMs);
+  if (calendar.wallOf(atMs - HOUR_MS) !== wall) return '';
+  const minutes = calendar.aheadMs(atMs) / MINUTE_MS;
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
 }
 
 function unitOf(date: DateText, interval: 'day' | 'week' | 'month'): DateText {

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Asker } from './asker.ts';
 import type { KnownEntity } from './filters.ts';
-import { type GoldenSite, SITES } from './fixtures.ts';
+import { type GoldenSite, SENDERS, SITES } from './fixtures.ts';
 import { modelOf, type SiteModel } from './model.ts';
+import type { WholeEvent } from './rows.ts';
 import type { Sent } from './visits.ts';
 
 /** What was read of a site: the model built from it, and its events in their order. */
@@ -11,6 +13,10 @@ export interface Reading {
   readonly sent: number;
   /** Ids of events that were exported twice, or out of order. */
   readonly misplaced: readonly string[];
+  /** Events of apps and imports without session, or with another device than they were sent with. */
+  readonly misread: readonly string[];
+  /** Whether a page has a hash. */
+  readonly hashed: boolean;
 }
 
 /** Known profiles and groups, by site; read again only where the traffic changed them. */
@@ -30,9 +36,22 @@ export async function readSites(asker: Asker, book: EntityBook): Promise<Readonl
       return before.createdAt < createdAt || (before.createdAt === createdAt && before.id >= id);
     });
     const sent = model.rows.filter(({ isSynthetic }) => !isSynthetic).length;
-    return [site.id, { model, sent, misplaced: misplaced.map(({ id }) => id) }];
+    const misread = events.filter(isMisread).map(({ id, deviceId }) => `${deviceId} ${id}`);
+    const hashed = events.some(({ path }) => path.includes('#'));
+    return [site.id, { model, sent, misplaced: misplaced.map(({ id }) => id), misread, hashed }];
   };
   return new Map(await Promise.all(SITES.map(read)));
+}
+
+/** Whether an event of a sender of the fixtures, whom its device id names, says otherwise. */
+function isMisread(event: WholeEvent): boolean {
+  const sender = SENDERS[Number(/-sender(\d)-/.exec(event.deviceId)?.[1])];
+  if (sender === undefined) return false;
+  const { os, osVersion, device, brand, model, browser } = event;
+  return (
+    event.sessionId === '' ||
+    !isDeepStrictEqual({ os, osVersion, device, brand, model, browser }, sender.stored)
+  );
 }
 
 /** Reads the entities that the sent traffic changed. */

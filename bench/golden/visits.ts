@@ -7,10 +7,12 @@ import {
   CAMPAIGNS,
   type GoldenSite,
   GROUPS,
+  HASHES,
   LOCALES,
   ORIGINS,
   PAGES,
   REFERRERS,
+  SENDERS,
   SERVER_AGENT,
   WORDS,
 } from './fixtures.ts';
@@ -37,8 +39,11 @@ const VISITS = 430;
 const PROFILES = 10;
 
 interface Person {
+  /** Names the sender of the fixtures that its device has, if any. */
   readonly deviceId: string;
   readonly agent: string;
+  /** Says more of its device. */
+  readonly device: Properties;
   readonly address: string;
   readonly locale: Properties;
   /** Empty for a visitor who stays unknown. */
@@ -88,9 +93,12 @@ class SitePlan {
   person(index: number): Person {
     const random = this.#random;
     const isKnown = random.chance(0.4);
+    const sender = index % 4 === 3 ? SENDERS[(index >> 2) % SENDERS.length] : undefined;
+    const kind = sender === undefined ? 'device' : `sender${SENDERS.indexOf(sender)}`;
     return {
-      deviceId: `${this.#site.id}-device-${index}`,
-      agent: random.favourite(AGENTS),
+      deviceId: `${this.#site.id}-${kind}-${index}`,
+      agent: sender?.agent ?? random.favourite(AGENTS),
+      device: sender?.properties ?? {},
       address: random.favourite(ADDRESSES),
       locale: random.favourite(LOCALES),
       profileId: isKnown ? `user-${random.below(PROFILES)}` : '',
@@ -250,8 +258,8 @@ class SitePlan {
     }
   }
 
-  #visitor({ deviceId, address, locale }: Person): Properties {
-    return { __deviceId: deviceId, ...locale, ...(address === '' ? {} : { __ip: address }) };
+  #visitor({ deviceId, address, locale, device }: Person): Properties {
+    return { __deviceId: deviceId, ...device, ...locale, ...(address === '' ? {} : { __ip: address }) };
   }
 
   #visitStartMs(): number {
@@ -279,12 +287,13 @@ class SitePlan {
 
   #entryPath(): string {
     const random = this.#random;
-    return random.chance(0.3) ? `${this.#path()}?${random.one(CAMPAIGNS)}` : this.#path();
+    return this.#path(random.chance(0.3) ? `?${random.one(CAMPAIGNS)}` : '');
   }
 
-  #path(): string {
+  #path(query = ''): string {
     const random = this.#random;
-    return random.favourite(ORIGINS) + random.favourite(PAGES);
+    const hash = random.chance(0.15) ? random.one(HASHES) : '';
+    return random.favourite(ORIGINS) + random.favourite(PAGES) + query + hash;
   }
 
   #referrer(): Properties {

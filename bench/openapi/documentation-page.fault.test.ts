@@ -112,7 +112,7 @@ describe.skipIf(chromium === undefined)('the page', () => {
   test('shows each request in several languages, as the example has it', async () => {
     const page = await openPage(DESK, METRICS);
     const shown = (text: string) =>
-      page.locator('pre', { hasText: '/insights/shop/metrics' }).filter({ hasText: text }).waitFor();
+      page.locator('pre', { hasText: '/insights/demo/metrics' }).filter({ hasText: text }).waitFor();
     for (const [language, text] of [
       ['Node.js', "from 'undici'"],
       ['Python', 'import http.client'],

@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { type RawAnswer, RawConnection } from './connection.ts';
 import { breachOf, type Law } from './judge.ts';
-import type { KnownThings } from './known.ts';
+import { isRestore, type KnownThings } from './known.ts';
 import { mutate, mutateCredentials } from './mutate.ts';
 import type { ListedOperation } from './operations.ts';
 import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSources } from './requests.ts';
@@ -204,10 +204,10 @@ function isQuestion({ tag }: ListedOperation): boolean {
   return tag === 'Insights' || tag === 'Export';
 }
 
-/** Shuffled, but creations come rather early and deletions rather late, so that there are things to ask about. */
+/** Shuffled, but creations come rather early, deletions and restores rather late, so that there are things to ask about. */
 function shuffled(random: SeededRandom, plan: readonly Planned[]): readonly Planned[] {
-  const placeOf = ({ operation: { method, tag } }: Planned) => {
-    if (method === 'DELETE') return 0.5 + random.next() / 2;
+  const placeOf = ({ operation: { method, path, tag } }: Planned) => {
+    if (method === 'DELETE' || isRestore({ path })) return 0.5 + random.next() / 2;
     return tag === 'Manage' && method === 'POST' ? random.next() * 0.6 : random.next();
   };
   return plan

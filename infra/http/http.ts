@@ -7,8 +7,10 @@ import { errorText } from './status.ts';
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
-  /** A header's value by its lower-case name; empty when absent. */
+  /** The first line of a header by its lower-case name; empty when absent. */
   header(name: string): string;
+  /** All lines of a header by its lower-case name, joined by commas; reads every header of the request. */
+  headerLines(name: string): string;
   /** A `:name` of the route's pattern, by position, percent-decoded; malformed escapes stay as they are. */
   parameter(index: number): string;
   /** The text after `?`, not decoded. */
@@ -241,6 +243,11 @@ class UwsHead implements RequestHead {
   }
   header(name: string): string {
     return this.#request.getHeader(name);
+  }
+  headerLines(name: string): string {
+    const lines: string[] = [];
+    this.#request.forEach((key, value) => void (key === name && lines.push(value)));
+    return lines.join(',');
   }
   parameter(index: number): string {
     const text = this.#request.getParameter(index);

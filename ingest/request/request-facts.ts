@@ -6,6 +6,7 @@ import {
   type TrustedProxies,
 } from '../../infra/network/client-address.ts';
 import { type ClientHints, readClientHints } from '../enrich/user-agent-hints.ts';
+import { USER_AGENT_MAX } from '../enrich/user-agent-version.ts';
 
 /** Everything that the head of a collection request says. Texts; empty when absent. */
 export interface RequestFacts {
@@ -18,9 +19,6 @@ export interface RequestFacts {
   readonly claims: AddressClaims;
   readonly hints: ClientHints;
 }
-
-/** No real browser's is longer. */
-const USER_AGENT_MAX = 1024;
 
 export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): RequestFacts {
   return {

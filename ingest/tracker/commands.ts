@@ -125,7 +125,8 @@ export function startTracker(
   const look = () => {
     const address = location.href;
     void whenDecided(({ screenViews, hashChanges }) => {
-      const ignored = hashChanges ? /$/ : /#.*/;
+      // An empty hash names no page of its own.
+      const ignored = hashChanges ? /#$/ : /#.*/;
       if (screenViews && address.replace(ignored, '') !== viewedAddress.replace(ignored, ''))
         screenView(address, {}, address);
     });

@@ -115,20 +115,37 @@ inBrowser('a single-page application', () => {
     expect(events[1]).toMatchObject({ title: 'One' });
   });
 
-  test('records a view of each hash when the settings say so', async () => {
+  test('records a view of each hash, as a page of its own, when the settings say so', async () => {
     await visit.useSite({ hashChanges: true });
     await visit.openViewed('/app', visit.html('App'));
     await visit.run(walk);
     await visit.recordedAs([
       'screen_view /app',
       'screen_view /one',
-      'screen_view /one',
+      'screen_view /one#part',
       'arrived /two',
       'screen_view /two',
-      'screen_view /one',
+      'screen_view /one#part',
       'screen_view /three',
       'end /three',
     ]);
+  });
+
+  test('with a router in the hash has a page for each route, and none for an empty hash', async () => {
+    await visit.useSite({ hashChanges: true });
+    await visit.openViewed('/app', visit.html('App'));
+    await visit.run(`
+      history.replaceState(null, '', '/app#'); ${stay}
+      location.hash = '#/inbox'; ${stay}
+      location.hash = '#/settings?tab=2&utm_source=news'; ${stay}
+      op('track', 'end');`);
+    const events = await visit.recordedAs([
+      'screen_view /app',
+      'screen_view /app#/inbox',
+      'screen_view /app#/settings',
+      'end /app#/settings',
+    ]);
+    expect(events[2]).toMatchObject({ referrerName: 'news' });
   });
 });
 

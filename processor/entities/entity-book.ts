@@ -95,6 +95,13 @@ export class EntityBook {
     for (const key of [...this.#clean.keys()]) if (isMeant(key)) this.#clean.delete(key);
   }
 
+  /** Whether the store lacks the last state of a profile of this site. */
+  hasDirtyProfile(projectId: string): boolean {
+    for (const document of this.#dirty.values())
+      if (document.kind === 'profile' && document.projectId === projectId) return true;
+    return false;
+  }
+
   /** The documents that the store does not have. */
   dirty(): readonly EntityDocument[] {
     return [...this.#dirty.values()];

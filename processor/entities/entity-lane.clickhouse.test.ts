@@ -15,9 +15,12 @@ import { type NatsServer, startNatsServer } from '../../infra/testing/nats-serve
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
   decodeEntityAnswer,
+  decodeStoredProfilesAnswer,
   type EntityAnswer,
   encodeEntityQuestion,
+  encodeStoredProfilesQuestion,
   entityLookupSubjectOf,
+  storedProfilesSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import {
   type EntityUpdate,
@@ -239,6 +242,43 @@ test('an entity is the result of its updates, readable at once and stored soon a
   expect(await ask(partition, 'group', 'acme')).toMatchObject({ kind: 'found', record: { name: 'Acme' } });
   expect(await ask(partition, 'profile', 'nobody')).toEqual({ kind: 'absent' });
   expect(await until('the stored profile', () => storedVisits('read-ada'))).toBe('2.5');
+});
+
+test('an owner says that the store has the profiles of a site, and then it has them', async () => {
+  const partition = await freshPartition();
+  await start(partition);
+  const sender = new UpdateSender(partition, 1n);
+  const stored = async (projectId: string) => {
+    const question = encodeStoredProfilesQuestion({ projectId });
+    return decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(partition), question, 10_000))
+      .kind;
+  };
+  await until('an owner', async () => ((await stored(SITE)) === 'stored' ? true : undefined));
+  for (let round = 1; round <= 5; round += 1) {
+    await sender.send([step('waited-for'), step(`waited-for-${round}`)]);
+    const [one, another] = await Promise.all([stored(SITE), stored('elsewhere'), stored(SITE)]);
+    expect([one, another]).toEqual(['stored', 'stored']);
+    expect(await storedVisits('waited-for')).toBe(String(round));
+    expect(await storedVisits(`waited-for-${round}`)).toBe('1');
+  }
+});
+
+test('an owner whose store is away cannot say that it has the profiles', { timeout: 60_000 }, async () => {
+  const partition = await freshPartition();
+  await start(partition);
+  const question = encodeStoredProfilesQuestion({ projectId: SITE });
+  const stored = async () =>
+    decodeStoredProfilesAnswer(await bus.ask(storedProfilesSubjectOf(partition), question, 10_000)).kind;
+  await until('an owner', async () => ((await stored()) === 'stored' ? true : undefined));
+  await server.kill();
+  try {
+    await new UpdateSender(partition, 1n).send([step('not-stored')]);
+    expect(await stored()).toBe('unavailable');
+  } finally {
+    await server.restart();
+  }
+  await until('the store', async () => ((await stored()) === 'stored' ? true : undefined));
+  expect(await storedVisits('not-stored')).toBe('1');
 });
 
 test.each(['entities:after-publish', 'entities:after-insert', 'entities:after-checkpoint'] as const)(

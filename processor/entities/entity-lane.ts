@@ -1,5 +1,6 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
+import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { decodeEntityUpdates, type EntityUpdate, entityStreamOf } from '../../ingest/entity-update.ts';
@@ -40,6 +41,8 @@ const IDLE_CHECKPOINT_MS = 30_000;
 const CATCH_UP_MAX_MS = 2_000;
 /** While the store is away nothing is reached, so a question does not wait long for it. */
 const CATCH_UP_AWAY_MS = 50;
+/** Several times as long as changes take to the store. */
+const STORED_MAX_MS = 2_500;
 const PUBLISH_TIMEOUT_MS = 10_000;
 
 /** A decoded message. */
@@ -76,6 +79,8 @@ export class EntityLane {
   #flushDueMs: number;
   #hasChanges = false;
   #storeAway = false;
+  /** Wakes those who wait for a flush. */
+  readonly #flushed = new Notify();
 
   constructor(options: EntityDeps) {
     this.#options = options;
@@ -101,8 +106,12 @@ export class EntityLane {
 
   /** Reads, applies and flushes until `stop` or an error. Rejects with what stopped it. */
   async run(): Promise<void> {
-    await this.#restore();
-    await this.#consumer.run();
+    try {
+      await this.#restore();
+      await this.#consumer.run();
+    } finally {
+      this.#flushed.end();
+    }
   }
 
   /** Reads no more, brings what is in memory to the store once, and returns. */
@@ -123,6 +132,22 @@ export class EntityLane {
       if (!isRetryable(error)) throw error;
       return this.#provisional(name) ?? 'unavailable';
     }
+  }
+
+  /**
+   * Waits until the store has every profile of the site that updates on the bus have changed; false when that cannot be
+   * said in time. It causes no flush of its own, because many small inserts would burden the store.
+   */
+  async untilStored(projectId: string): Promise<boolean> {
+    const endMs = performance.now() + STORED_MAX_MS;
+    if (!(await this.#consumer.catchUp(STORED_MAX_MS))) return false;
+    const { sequence } = this.#consumer;
+    while (this.#checkpointSequence < sequence && this.#book.hasDirtyProfile(projectId)) {
+      const restMs = endMs - performance.now();
+      if (restMs <= 0 || this.#consumer.stopping) return false;
+      await this.#flushed.sleep(restMs);
+    }
+    return !this.#consumer.failed;
   }
 
   async #restore(): Promise<void> {
@@ -299,6 +324,7 @@ export class EntityLane {
     this.#revision = revision;
     this.#checkpointSequence = sequence;
     this.#book.settle(documents);
+    this.#flushed.wake();
     this.#options.gauges.dirtyEntities.set(this.#book.dirtyEntities);
   }
 

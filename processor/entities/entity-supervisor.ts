@@ -1,9 +1,12 @@
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import {
   decodeEntityQuestion,
+  decodeStoredProfilesQuestion,
   type EntityAnswer,
   encodeEntityAnswer,
+  encodeStoredProfilesAnswer,
   entityLookupSubjectOf,
+  storedProfilesSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
@@ -17,7 +20,7 @@ export class EntitySupervisor {
   readonly #options: EntityDeps;
   readonly #supervisor: Supervisor;
   #lane: EntityLane | undefined;
-  #stopAnswering = () => {};
+  #stopAnswering: (() => void)[] = [];
 
   constructor(options: EntityDeps) {
     this.#options = options;
@@ -38,16 +41,28 @@ export class EntitySupervisor {
 
   start(): void {
     const { bus, partition } = this.#options;
-    this.#stopAnswering = bus.answer(entityLookupSubjectOf(partition), {
-      reply: (bytes) => this.#answer(bytes),
-      unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
-    });
+    this.#stopAnswering = [
+      bus.answer(entityLookupSubjectOf(partition), {
+        reply: (bytes) => this.#answer(bytes),
+        unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
+      }),
+      bus.answer(storedProfilesSubjectOf(partition), {
+        reply: (bytes) => this.#answerStored(bytes),
+        unavailable: () => encodeStoredProfilesAnswer({ kind: 'unavailable' }),
+      }),
+    ];
     this.#supervisor.start();
   }
 
   async stop(): Promise<void> {
     await this.#supervisor.stop();
-    this.#stopAnswering();
+    for (const stop of this.#stopAnswering) stop();
+  }
+
+  async #answerStored(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+    const { projectId } = decodeStoredProfilesQuestion(bytes);
+    const isStored = await this.#lane?.untilStored(projectId);
+    return isStored ? encodeStoredProfilesAnswer({ kind: 'stored' }) : undefined;
   }
 
   async #answer(bytes: Uint8Array): Promise<Uint8Array | undefined> {

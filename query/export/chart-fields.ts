@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isCurrency } from '../../infra/money.ts';
 import { filterList } from '../filters/filter.ts';
 import { fieldOf } from '../filters/names.ts';
 import { FORMULA_MAX_CHARACTERS, FormulaError, parseFormula } from './formula.ts';
@@ -29,6 +30,11 @@ export const SEGMENTS = [
 ] as const;
 export type Segment = (typeof SEGMENTS)[number];
 
+/** The property of a series that sums up amounts. */
+const REVENUE = 'revenue';
+
+export const currencyField = z.string().refine(isCurrency, 'expected an ISO 4217 code, such as EUR');
+
 export const seriesField = z
   .strictObject({
     /** The name of an event, or `*` for every event. */
@@ -39,14 +45,33 @@ export const seriesField = z
     filters: filterList.optional(),
     segment: z.enum(SEGMENTS).default('event'),
     property: z.string().min(1, 'expected a non-empty string').max(PROPERTY_MAX).optional(),
+    currency: currencyField
+      .optional()
+      .describe(
+        'For the property `revenue`: the only currency whose amounts count, by ISO 4217. Default: that of a filter `currency` `is` one value, else that of the request, else that of the site.',
+      ),
   })
-  .superRefine(({ segment, property }, context) => {
-    if (!isAboutProperty(segment) || property !== undefined) return;
-    context.addIssue({ code: 'custom', path: ['property'], message: `missing; required by ${segment}` });
+  .superRefine(({ segment, property, currency }, context) => {
+    const addIssue = (field: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (isAboutProperty(segment) && property === undefined)
+      addIssue('property', `missing; required by ${segment}`);
+    if (currency !== undefined && !(isAboutProperty(segment) && property === REVENUE))
+      addIssue('currency', `only for property_ segments of ${REVENUE}`);
   });
 
 export function isAboutProperty(segment: Segment): boolean {
   return segment.startsWith('property_');
+}
+
+/** Whether the figures of a segment are averages. */
+export function isAverage(segment: Segment): boolean {
+  return segment.endsWith('_average');
+}
+
+/** The letter of a series in formulas and ids. */
+export function letterOf(index: number): string {
+  return String.fromCharCode('A'.charCodeAt(0) + index);
 }
 
 export const seriesList = listOfSeries(seriesField);

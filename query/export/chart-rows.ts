@@ -1,6 +1,10 @@
 import { must } from '../../infra/assert.ts';
+import { ratio, twoDecimals } from '../figures.ts';
 import type { ChartFigures, ChartMetrics, ChartRow } from './charts-api.ts';
 import type { Formula } from './formula.ts';
+
+const SUM_DIGITS = 14;
+const FIXED_DECIMALS_MAX = 100;
 
 /** The figures of one row in a period: one for each bucket in order, and one for the whole period. */
 export interface SpanFigures {
@@ -23,6 +27,10 @@ export interface RowTraits {
   readonly event: ChartRow['event'];
   readonly dates: readonly string[];
   readonly showsPrevious: boolean;
+  /** The currency of the row with these names; undefined if its figures are not amounts. */
+  readonly currencyOf: (names: readonly string[]) => string | undefined;
+  /** Whether the figures are averages or rates, which have two decimals. */
+  readonly isAverage: boolean;
 }
 
 /** Evaluates a formula for each combination that occurs in any of the series. */
@@ -53,24 +61,37 @@ export function computedCombinations(
 /** The rows of a series or formula: the greatest sum first, ties by the bytes of the names, at most `limit`. */
 export function chartRows(
   combinations: readonly Combination[],
-  { event, dates, showsPrevious }: RowTraits,
+  { event, dates, showsPrevious, isAverage, currencyOf }: RowTraits,
   limit: number,
 ): ChartRow[] {
+  const rounded = ({ buckets, whole }: SpanFigures): SpanFigures => {
+    const figure = (number: number) => shown(isAverage ? twoDecimals(number) : number);
+    return { buckets: buckets.map(figure), whole: figure(whole) };
+  };
   return combinations
-    .map(({ names, current, previous }) => ({ names, current, previous, figures: figuresOf(current) }))
+    .map(({ names, ...spans }) => ({
+      names,
+      current: rounded(spans.current),
+      previous: rounded(spans.previous),
+    }))
+    .map((row) => ({ ...row, figures: figuresOf(row.current) }))
     .sort((a, b) => b.figures.sum - a.figures.sum || compareNames(a.names, b.names))
     .slice(0, limit)
     .map(({ names, current, previous, figures }) => ({
       id: [event.id, ...names.map(encodeURIComponent)].join(':'),
       names: names.length === 0 ? [event.name] : names.map((name) => (name === '' ? null : name)),
-      event,
+      event: withCurrency(event, currencyOf(names)),
       metrics: { ...figures, ...(showsPrevious ? { previous: figuresOf(previous) } : {}) },
       data: dates.map((date, index) => ({
         date,
-        count: shown(current.buckets[index] ?? 0),
-        ...(showsPrevious ? { previous: shown(previous.buckets[index] ?? 0) } : {}),
+        count: current.buckets[index] ?? 0,
+        ...(showsPrevious ? { previous: previous.buckets[index] ?? 0 } : {}),
       })),
     }));
+}
+
+function withCurrency(event: ChartRow['event'], currency: string | undefined): ChartRow['event'] {
+  return currency === undefined ? event : { ...event, currency };
 }
 
 /** The figures of all rows together. */
@@ -89,22 +110,34 @@ export function totalMetrics(rows: readonly ChartRow[], showsPrevious: boolean):
   };
 }
 
+/** The figures of a row, of its buckets as they are shown. */
 function figuresOf({ buckets, whole }: SpanFigures): ChartFigures {
   return {
     sum: shown(sumOf(buckets)),
     average: averageOf(buckets),
-    min: shown(least(buckets)),
-    max: shown(greatest(buckets)),
-    count: shown(whole),
+    min: least(buckets),
+    max: greatest(buckets),
+    count: whole,
   };
 }
 
 function averageOf(numbers: readonly number[]): number {
-  return numbers.length === 0 ? 0 : shown(sumOf(numbers) / numbers.length);
+  return shown(ratio(sumOf(numbers), numbers.length));
 }
 
+/**
+ * The sum of decimal numbers, without the digits that only their representation as doubles adds: these are about
+ * fifteen digits after the first one of the greatest part of the sum, which may cancel out.
+ */
 function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
+  let sum = 0;
+  let greatest = 0;
+  for (const number of numbers) {
+    sum += number;
+    greatest = Math.max(greatest, Math.abs(number), Math.abs(sum));
+  }
+  const decimals = SUM_DIGITS - Math.ceil(Math.log10(greatest));
+  return decimals >= 0 && decimals <= FIXED_DECIMALS_MAX ? Number(sum.toFixed(decimals)) : sum;
 }
 
 function least(numbers: readonly number[]): number {

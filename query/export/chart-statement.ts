@@ -4,7 +4,7 @@ import { SESSION_VISITOR } from '../../processor/rows.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
 import { SPANS_PROFILES } from '../sql/rollup-texts.ts';
-import type { Segment } from './chart-fields.ts';
+import { isAverage, type Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
 
 /**
@@ -22,6 +22,12 @@ export interface ChartStatement {
   readonly parameters: StoreParameters;
 }
 
+/** A series to compute. */
+interface Measured extends Pick<ChartSeries, 'segment' | 'measured'> {
+  /** Only amounts in this currency are measurable; undefined: all, each in its own. */
+  readonly currency: string | undefined;
+}
+
 type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
 /** The visitor as the event itself says; `BY_VISITOR` has it as its session says. */
@@ -37,24 +43,36 @@ const BY_VISITOR = `(
 /** The number of distinct values. */
 const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
 
-/** Builds the statement of a series with its breakdowns. */
+/**
+ * Builds the statement of a series with its breakdowns. `isRounded`: averages have two decimals already here, so that the
+ * greatest sums are those of the figures that are shown.
+ */
 export function chartStatement(
-  { segment, measured }: Pick<ChartSeries, 'segment' | 'measured'>,
+  { segment, measured, currency }: Measured,
   breakdowns: readonly Field[],
+  { isRounded }: { readonly isRounded: boolean },
 ): ChartStatement {
-  const { columns, ...measure } = measureOf(segment, measured);
+  const { columns, figure, ...measure } = measureOf(segment, numberOf(measured, currency));
   const names = namesOf(breakdowns);
   return {
     ...measure,
+    figure: isRounded && isAverage(segment) ? twoDecimalsText(figure) : figure,
     columns: `${columns}, ${segment === 'one_event_per_user' ? `${names.text} AS combinations` : `${names.each} AS names`}`,
     parameters: {
       ...names.parameters,
       ...(measured?.kind === 'property' ? { measuredKey: measured.key } : {}),
+      ...(currency === undefined ? {} : { measuredCurrency: currency }),
     },
   };
 }
 
-function measureOf(segment: Segment, measured: Field | undefined): Measure {
+/** What `property_` segments measure of an event, and its sum as a Float64. */
+interface Measurable {
+  readonly number: string;
+  readonly sum: string;
+}
+
+function measureOf(segment: Segment, { number, sum }: Measurable): Measure {
   switch (segment) {
     case 'event':
       return ofNumbers('toFloat64(1)', 'toFloat64(count())');
@@ -69,15 +87,19 @@ function measureOf(segment: Segment, measured: Field | undefined): Measure {
     case 'one_event_per_user':
       return OF_FIRSTS;
     case 'property_sum':
-      // Kahan summation keeps the error of a long sum within that of its last addition.
-      return ofNumbers(numberOf(measured), 'sumKahan(number)');
+      return ofNumbers(number, sum);
     case 'property_average':
-      return ofNumbers(numberOf(measured), 'sumKahan(number) / count()');
+      return ofNumbers(number, `${sum} / count()`);
     case 'property_max':
-      return ofNumbers(numberOf(measured), 'max(number)');
+      return ofNumbers(number, 'toFloat64(max(number))');
     case 'property_min':
-      return ofNumbers(numberOf(measured), 'min(number)');
+      return ofNumbers(number, 'toFloat64(min(number))');
   }
+}
+
+/** As `twoDecimals` of figures.ts. */
+function twoDecimalsText(figure: string): string {
+  return `if(abs(${figure}) < 9e13, floor((${figure}) * 100 + 0.5) / 100, ${figure})`;
 }
 
 /** `figure` aggregates the `number` of each event that has one. */
@@ -114,11 +136,17 @@ const OF_FIRSTS: Measure = {
   figure: 'toFloat64(count())',
 };
 
-/** The number to aggregate of an event; null if the value is not a number. */
-function numberOf(measured: Field | undefined): string {
-  return measured?.kind === 'property'
-    ? numberText('properties[{measuredKey:String}]')
-    : amountText('revenue', 'currency');
+/** The number to aggregate of an event; null if the value is not a number, or an amount in another currency. */
+function numberOf(measured: Field | undefined, currency: string | undefined): Measurable {
+  // Kahan summation keeps the error of a long sum within that of its last addition.
+  if (measured?.kind === 'property')
+    return { number: numberText('properties[{measuredKey:String}]'), sum: 'sumKahan(number)' };
+  // Decimals add up exactly.
+  const amount = amountText('revenue', 'currency', 'toDecimal128');
+  return {
+    number: currency === undefined ? amount : `if(currency = {measuredCurrency:String}, ${amount}, NULL)`,
+    sum: 'toFloat64(sum(number))',
+  };
 }
 
 interface Names {

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
+import { bucketDate, common, exportQuery, flag, metricsQuery, wholeNumber } from '../api.ts';
 import { type Filter, readFilters } from '../filters/filter.ts';
 import { type Field, fieldOf } from '../filters/names.ts';
 import { RejectError } from '../reject.ts';
 import {
   breakdownField,
   breakdownList,
+  currencyField,
   formulaField,
   isAboutProperty,
   listOfSeries,
@@ -29,6 +30,8 @@ export interface ChartSeries {
   readonly measured: Field | undefined;
   /** The property as requested. */
   readonly property: string | undefined;
+  /** The currency as requested. */
+  readonly currency: string | undefined;
 }
 
 /** A parameter whose text is JSON. */
@@ -46,7 +49,7 @@ const jsonText = z.string().transform((text, context): unknown => {
 });
 
 const chartSeries = seriesField.transform((given, context): ChartSeries => {
-  const { name, segment, property } = given;
+  const { name, segment, property, currency } = given;
   const measured = isAboutProperty(segment) ? measuredField(property ?? '') : undefined;
   if (isAboutProperty(segment) && measured === undefined)
     context.addIssue({
@@ -54,7 +57,7 @@ const chartSeries = seriesField.transform((given, context): ChartSeries => {
       path: ['property'],
       message: 'expected a property key, properties.<key> or revenue',
     });
-  return { name, filters: filtersOf(given.filters, context), segment, measured, property };
+  return { name, filters: filtersOf(given.filters, context), segment, measured, property, currency };
 });
 
 const chartBreakdown = breakdownField.transform(({ name }, context): Field => {
@@ -83,13 +86,18 @@ export const chartsQuery = z.object({
   series: jsonText
     .pipe(listOfSeries(chartSeries))
     .describe(
-      'A JSON array of 1 to 26 series. Each has the `name` of an event (`*` for every event) and optional `filters`, `segment` and `property`. Formulas refer to them as A, B, C, … in order.',
+      'A JSON array of 1 to 26 series. Each has the `name` of an event (`*` for every event) and optional `filters`, `segment`, `property` and `currency`. Formulas refer to them as A, B, C, … in order.',
     ),
   breakdowns: jsonText
     .pipe(chartBreakdowns)
     .optional()
     .describe(
       'A JSON array of up to 3 event fields to break each series down by, such as `[{"name":"country"}]`. Fields of `profile.` and `group.` records are not supported. With `groups`, an event counts in the row of each of its groups.',
+    ),
+  currency: currencyField
+    .optional()
+    .describe(
+      'The currency of series of `revenue` that name none themselves, by ISO 4217. Amounts in other currencies do not count. Default: that of a filter `currency` `is` one value, else that of the site. Broken down by `currency`, every currency has rows of its own.',
     ),
   range: common.range.describe(
     'A named period in the time zone of the site. Default: `30d`, or `custom` when dates are given.',
@@ -103,7 +111,7 @@ export const chartsQuery = z.object({
   formula: formulaField
     .optional()
     .describe(
-      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. The response then has the rows of the formula only. Maximum: 200 characters.',
+      'Arithmetic over the series, such as `A / B * 100`, computed for every bucket and for the whole range. Supports numbers, series letters, `+ - * /` and parentheses. Division by zero gives 0. It is computed from figures that are not rounded. The result of a formula that divides, or refers to an average, has two decimals; write a small share in percent. The response then has the rows of the formula only. Maximum: 200 characters.',
     ),
   /** Filters apply to the fields of each event. */
   filters: common.filters.describe('A JSON array of filters that apply to every series.'),
@@ -117,8 +125,10 @@ export const chartsQuery = z.object({
 export type ChartsQuery = z.output<typeof chartsQuery>;
 
 const figures = {
-  sum: z.number().describe('The sum of all buckets.'),
-  average: z.number().describe('The sum divided by the number of buckets, including empty ones.'),
+  sum: z.number().describe('The sum of all buckets, as they are shown.'),
+  average: z
+    .number()
+    .describe('The sum divided by the number of buckets, including empty ones. Two decimals.'),
   min: z.number().describe('The smallest bucket, including empty ones.'),
   max: z.number().describe('The largest bucket.'),
   count: z
@@ -149,18 +159,24 @@ export const chartRow = z.object({
       name: z.string().describe('The name of the event, or the formula.'),
       segment: z.enum(SEGMENTS).optional().describe('The segment. Absent for a formula.'),
       property: z.string().optional().describe('The aggregated property, as requested.'),
+      currency: z
+        .string()
+        .optional()
+        .describe(
+          'The currency of the amounts, by ISO 4217. Present for `revenue`, and for a formula that refers to such a series.',
+        ),
     })
     .describe('The series that the row belongs to.'),
   metrics: chartMetrics,
   data: z
     .array(
       z.object({
-        date: z
-          .string()
+        date: bucketDate,
+        count: z
+          .number()
           .describe(
-            "Start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, `YYYY-MM-DD HH:MM:SS` otherwise.",
+            'The figure of the bucket. 0 when it is empty. Averages have two decimals: those of `user_average` and `property_average`, and of formulas that divide or refer to one of these. Other figures have up to 15 digits.',
           ),
-        count: z.number().describe('The figure of the bucket. 0 when it is empty.'),
         previous: z
           .number()
           .optional()
@@ -178,8 +194,14 @@ export const chartsAnswer = z.object({
       'Rows in the order of the requested series; within a series the greatest sum first, ties by name.',
     ),
   metrics: chartMetrics.describe(
-    'Figures over all rows: the sums of sums and counts (a visitor in two rows counts twice), the average of averages, the minimum and the maximum.',
+    'Figures over all rows: the sums of sums and counts (a visitor in two rows counts twice), the average of averages, the minimum and the maximum. If the rows have several currencies, over those without and those in the currency of the chart or, by default, of the site.',
   ),
+  metricsByCurrency: z
+    .record(z.string(), chartMetrics)
+    .optional()
+    .describe(
+      'Present if the rows have several currencies: the same over the rows of each, by ISO 4217 code.',
+    ),
   partial: z
     .literal(true)
     .optional()

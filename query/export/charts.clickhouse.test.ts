@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { must } from '../../infra/assert.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
+import { EVENTS_COLUMNS } from '../../processor/rows.ts';
 import { metricsQuery } from '../api.ts';
 import { anyFilters } from '../filters/testing/any-filters.ts';
 import { randomRecord } from '../filters/testing/scene.ts';
@@ -12,6 +13,7 @@ import { answerMetrics } from '../insights/metrics.ts';
 import type { Sources } from '../snapshot/question.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
+import { eventBytes } from '../testing/row-writer.ts';
 import { Visits } from '../testing/visits.ts';
 import { bucketsOf, INTERVALS } from '../time/buckets.ts';
 import { rangeOf } from '../time/range.ts';
@@ -74,6 +76,8 @@ const BREAKDOWNS = [
   "properties.o'k",
   'longitude',
   'revenue',
+  'currency',
+  'currency',
   'created_at',
   'sessionId',
   'profileId',
@@ -98,12 +102,16 @@ function filtersOf(share: number): RequestedChart['filters'] {
   return fc.sample(anyFilters, { numRuns: 1, seed: seeded.below(1_000_000) })[0] ?? [];
 }
 
-function anySeries(segment: (typeof SEGMENTS)[number]): RequestedSeries {
-  const filters = filtersOf(0.3);
+function anySeries(segment: (typeof SEGMENTS)[number], isInFormula: boolean): RequestedSeries {
+  const property = segment.startsWith('property_') ? seeded.one(PROPERTIES) : undefined;
+  // A formula is rejected if its series are in several currencies.
+  const hasCurrency = property === 'revenue' && !isInFormula;
+  const filters = property === 'revenue' && isInFormula ? [] : filtersOf(0.3);
   return {
     name: seeded.one(NAMES),
     ...(segment === 'event' && seeded.chance(0.5) ? {} : { segment }),
-    ...(segment.startsWith('property_') ? { property: seeded.one(PROPERTIES) } : {}),
+    ...(property === undefined ? {} : { property }),
+    ...(hasCurrency && seeded.chance(0.3) ? { currency: seeded.one(['EUR', 'USD', 'JPY'] as const) } : {}),
     ...(filters.length === 0 && seeded.chance(0.5) ? {} : { filters }),
   };
 }
@@ -118,10 +126,11 @@ function anyChart(index: number): { readonly chart: RequestedChart; readonly tim
     time,
     chart: {
       series: Array.from({ length: count }, (_, position) =>
-        anySeries(must(SEGMENTS[(index + 3 * position) % SEGMENTS.length], 'a segment')),
+        anySeries(must(SEGMENTS[(index + 3 * position) % SEGMENTS.length], 'a segment'), withFormula),
       ),
       breakdowns: [...new Set(names.slice(0, seeded.one([0, 1, 1, 2, 3])))],
       filters: filtersOf(0.3),
+      ...(seeded.chance(0.2) ? { currency: seeded.one(['EUR', 'USD', 'JPY'] as const) } : {}),
       previous: seeded.chance(0.5),
       limit: isFine ? seeded.integer(1, 6) : seeded.one([1, 3, 50, 200]),
       ...(withFormula ? { formula: seeded.one(FORMULAS) } : {}),
@@ -130,7 +139,7 @@ function anyChart(index: number): { readonly chart: RequestedChart; readonly tim
 }
 
 function textOf(
-  { series, breakdowns, filters, previous, limit, formula }: RequestedChart,
+  { series, breakdowns, filters, currency, previous, limit, formula }: RequestedChart,
   time: Time,
 ): string {
   return new URLSearchParams({
@@ -140,6 +149,7 @@ function textOf(
       ? { breakdowns: JSON.stringify(breakdowns.map((name) => ({ name }))) }
       : {}),
     ...(filters.length > 0 ? { filters: JSON.stringify(filters) } : {}),
+    ...(currency === undefined ? {} : { currency }),
     ...(previous ? { previous: 'true' } : {}),
     ...(limit === 50 ? {} : { limit: String(limit) }),
     ...(formula === undefined ? {} : { formula: formula.text }),
@@ -206,11 +216,10 @@ test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] a
     const dates =
       interval === 'minute' ? { startDate: '2026-10-25', endDate: '2026-10-25' } : { range: '30d' };
     const time = new URLSearchParams({ ...dates, interval }).toString();
-    const inEuros = [{ name: 'currency', operator: 'is', value: ['EUR'] }];
     const series = JSON.stringify([
       { name: 'screen_view' },
       { name: '*', segment: 'user' },
-      { name: '*', segment: 'property_sum', property: 'revenue', filters: inEuros },
+      { name: '*', segment: 'property_sum', property: 'revenue' },
     ]);
     const sources = sourcesNow();
     const chart = await ask(`${time}&previous=1&series=${encodeURIComponent(series)}`, zone, sources);
@@ -226,9 +235,143 @@ test.each(INTERVALS.flatMap((interval) => ZONES.map((zone) => [interval, zone] a
       expect(row.data.map(({ date, count }) => [date, count])).toEqual(
         metrics.series.map((bucket) => [bucket.date, bucket[figure]]),
       );
+      // The range has an hour that European clocks show twice.
+      expect(new Set(row.data.map(({ date }) => date)).size).toBe(row.data.length);
     }
   },
 );
+
+const PAID = [
+  ['EUR', 1_000n, 'a', 0],
+  ['EUR', 250n, 'b', 1],
+  ['EUR', -50n, 'b', 1],
+  ['USD', 700n, 'a', 0],
+  ['USD', 900n, 'c', 1],
+  ['JPY', 500n, 'c', 0],
+  ['', 0n, 'c', 0],
+  // As doubles these add up to 0.0600000000004.
+  ['CHF', 165_810n, 'a', 3],
+  ['CHF', 250_007n, 'a', 3],
+  ['CHF', -415_811n, 'a', 3],
+] as const;
+
+/** A chart over the days of `PAID`, for a site with euros. */
+async function paidChart(series: readonly object[], parameters: Readonly<Record<string, string>> = {}) {
+  const time = { startDate: '2026-10-20', endDate: '2026-10-21', interval: 'day' };
+  const text = new URLSearchParams({ ...time, ...parameters, series: JSON.stringify(series) }).toString();
+  const scope = { site: modelSite('shop'), zone: zones.of('UTC'), nowMs: NOW_MS };
+  return answerCharts(sourcesNow(), scope, readParameters(text, chartsQuery));
+}
+
+describe('amounts of different currencies', () => {
+  const revenue = { name: 'revenue', segment: 'property_sum', property: 'revenue' };
+  const inDollars = [{ name: 'currency', operator: 'is', value: ['USD'] }];
+  const figures = (answer: Awaited<ReturnType<typeof paidChart>>) =>
+    answer.series.map(({ names, event, metrics, data }) => [
+      ...names,
+      event.currency,
+      metrics.count,
+      ...data.map(({ count }) => count),
+    ]);
+
+  beforeAll(async () => {
+    const rows = PAID.map(([currency, amount, profileId, day], index) => ({
+      ...{ id: `fade${index}`, projectId: 'shop', name: 'revenue', flushNumber: 0, profileId },
+      ...{ createdAt: Date.parse('2026-10-20T12:00:00Z') + day * 24 * HOUR_MS, currency, revenue: amount },
+    }));
+    await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [eventBytes(rows)], undefined);
+  });
+
+  test.each([
+    ['property_sum', 12, 10, 2],
+    ['property_average', 4, 10, 1],
+    ['property_max', 10, 10, 2.5],
+    ['property_min', -0.5, 10, -0.5],
+  ])('%s of revenue is in the currency of the site', async (segment, whole, first, second) => {
+    const answer = await paidChart([{ ...revenue, segment }]);
+    expect(figures(answer)).toEqual([['revenue', 'EUR', whole, first, second]]);
+    expect(answer.metrics.count).toBe(whole);
+    expect(answer).not.toHaveProperty('metricsByCurrency');
+  });
+
+  test('another currency can be named for the chart, for a series, or by a filter', async () => {
+    const dollars = [['revenue', 'USD', 16, 7, 9]];
+    expect(figures(await paidChart([revenue], { currency: 'USD' }))).toEqual(dollars);
+    expect(figures(await paidChart([{ ...revenue, currency: 'USD' }]))).toEqual(dollars);
+    expect(figures(await paidChart([{ ...revenue, filters: inDollars }]))).toEqual(dollars);
+    expect(figures(await paidChart([revenue], { filters: JSON.stringify(inDollars) }))).toEqual(dollars);
+    const contrary = await paidChart([{ ...revenue, currency: 'EUR', filters: inDollars }]);
+    expect(figures(contrary)).toEqual([['revenue', 'EUR', 0, 0, 0]]);
+    expect((await paidChart([revenue], { currency: 'USD' })).metrics.count).toBe(16);
+  });
+
+  test('series of several currencies are apart, also in the figures of all rows', async () => {
+    const answer = await paidChart([
+      { name: 'revenue' },
+      revenue,
+      { ...revenue, currency: 'USD' },
+      { ...revenue, currency: 'JPY' },
+    ]);
+    expect(figures(answer)).toEqual([
+      ['revenue', undefined, 7, 4, 3],
+      ['revenue', 'EUR', 12, 10, 2],
+      ['revenue', 'USD', 16, 7, 9],
+      ['revenue', 'JPY', 500, 500, 0],
+    ]);
+    expect(answer.metrics).toEqual({ sum: 19, average: 4.75, min: 2, max: 10, count: 19 });
+    expect(answer.metricsByCurrency).toEqual({
+      EUR: { sum: 12, average: 6, min: 2, max: 10, count: 12 },
+      JPY: { sum: 500, average: 250, min: 0, max: 500, count: 500 },
+      USD: { sum: 16, average: 8, min: 7, max: 9, count: 16 },
+    });
+    expect(chartsAnswer.parse(answer)).toEqual(answer);
+  });
+
+  test('broken down by currency, every row has its own', async () => {
+    const answer = await paidChart([revenue], { breakdowns: '[{"name":"currency"}]', previous: 'true' });
+    expect(figures(answer)).toEqual([
+      ['JPY', 'JPY', 500, 500, 0],
+      ['USD', 'USD', 16, 7, 9],
+      ['EUR', 'EUR', 12, 10, 2],
+    ]);
+    expect(answer.metrics).toMatchObject({ count: 12, previous: { count: 0 } });
+    expect(Object.keys(answer.metricsByCurrency ?? {})).toEqual(['EUR', 'JPY', 'USD']);
+    const profiles = { breakdowns: '[{"name":"profileId"},{"name":"currency"}]' };
+    expect(figures(await paidChart([{ ...revenue, currency: 'USD' }], profiles))).toEqual([
+      ['c', 'USD', 'USD', 9, 0, 9],
+      ['a', 'USD', 'USD', 7, 7, 0],
+    ]);
+  });
+
+  test('amounts add up exactly', async () => {
+    const dates = { startDate: '2026-10-23', endDate: '2026-10-23' };
+    expect(figures(await paidChart([revenue], { ...dates, currency: 'CHF' }))).toEqual([
+      ['revenue', 'CHF', 0.06, 0.06],
+    ]);
+  });
+
+  test('a formula computes with one currency only', async () => {
+    const series = [revenue, { ...revenue, currency: 'USD' }, { name: 'revenue', segment: 'user' }];
+    const formula = (text: string, more = {}) => paidChart(series, { ...more, formula: text });
+    await expect(formula('A + B')).rejects.toMatchObject({
+      status: 400,
+      message: 'formula: A is in EUR and B is in USD; amounts of different currencies cannot be combined',
+    });
+    expect(figures(await formula('B / C'))).toEqual([['B / C', 'USD', 5.33, 3.5, 4.5]]);
+    expect(figures(await formula('C * 2'))).toEqual([['C * 2', undefined, 6, 4, 4]]);
+    const each = await paidChart([revenue, { name: 'revenue', segment: 'user' }], {
+      formula: 'A / B',
+      breakdowns: '[{"name":"currency"}]',
+    });
+    expect(figures(each)).toEqual([
+      ['JPY', 'JPY', 500, 500, 0],
+      ['USD', 'USD', 8, 7, 9],
+      ['EUR', 'EUR', 6, 10, 2],
+      [null, undefined, 0, 0, 0],
+    ]);
+    expect(each.metrics).toMatchObject({ count: 6 });
+  });
+});
 
 test('an unknown site has a row of zeros, and no rows with breakdowns', async () => {
   const scope = { site: modelSite('empty'), zone: zones.of('UTC'), nowMs: NOW_MS };

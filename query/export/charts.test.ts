@@ -40,6 +40,16 @@ test.each([
     { series: [{ ...view, segment: 'property_min', property: 'profile.email' }] },
     'series.0.property: expected a property key',
   ],
+  [
+    { series: [{ ...view, segment: 'property_sum', property: 'revenue', currency: 'EURO' }] },
+    'series.0.currency: expected an ISO 4217 code',
+  ],
+  [{ series: [{ ...view, currency: 'EUR' }] }, 'series.0.currency: only for property_ segments of revenue'],
+  [
+    { series: [{ ...view, segment: 'property_sum', property: 'price', currency: 'EUR' }] },
+    'series.0.currency: only for property_ segments of revenue',
+  ],
+  [{ currency: 'usd' }, 'currency: expected an ISO 4217 code'],
   [{ series: [{ ...view, filters: '[]' }] }, 'series.0.filters: '],
   [
     { series: [{ ...view, filters: [{ ...filter, name: 'colour' }] }] },
@@ -115,6 +125,8 @@ const traits = {
   event: { id: 'A', name: 'buy', segment: 'event' } as const,
   dates: ['2026-01-01', '2026-01-02', '2026-01-03'],
   showsPrevious: true,
+  isAverage: false,
+  currencyOf: () => undefined,
 };
 
 test('rows are sorted by sum, ties by the bytes of their names, and unknown values are null', () => {
@@ -135,7 +147,7 @@ test('rows are sorted by sum, ties by the bytes of their names, and unknown valu
   expect(rows.map(({ id }) => id)).toEqual(['A::x', 'A:z:a', 'A:z:b', 'A:%C3%A9:']);
   expect(rows[0]).toMatchObject({
     metrics: {
-      ...{ sum: 5.3, average: 1.76666666666667, min: 0.1, max: 5, count: 5.3 },
+      ...{ sum: 5.3, average: 1.77, min: 0.1, max: 5, count: 5.3 },
       previous: { sum: 3, average: 1.5, min: 1, max: 2, count: 2 },
     },
     data: [
@@ -145,10 +157,35 @@ test('rows are sorted by sum, ties by the bytes of their names, and unknown valu
     ],
   });
   expect(totalMetrics(rows, true)).toEqual({
-    ...{ sum: 14.3, average: 1.19166666666667, min: 0, max: 5, count: 14.3 },
+    ...{ sum: 14.3, average: 1.19, min: 0, max: 5, count: 14.3 },
     previous: { sum: 12, average: 1.5, min: 1, max: 2, count: 8 },
   });
 });
+
+test('the figures of averages have two decimals, and those of a row follow from its buckets', () => {
+  const thirds = combination([], [1 / 3, -2 / 3, -0.001]);
+  const [row] = chartRows([thirds], { ...traits, isAverage: true }, 1);
+  expect(row?.data.map(({ count }) => count)).toEqual([0.33, -0.67, 0]);
+  expect(row?.metrics).toMatchObject({ sum: -0.34, average: -0.11, min: -0.67, max: 0.33, count: -0.33 });
+  // Beyond the digits of a double there are no decimals to round.
+  const [huge] = chartRows([combination([], [1e307, 2 ** 53 + 2, 0])], { ...traits, isAverage: true }, 1);
+  expect(huge?.data.map(({ count }) => count)).toEqual([1e307, 2 ** 53 + 2, 0].map(fifteenDigits));
+});
+
+test('sums of decimals are decimals, also where the greatest cancel out', () => {
+  const [row] = chartRows([combination([], [1658.1, 2500.07, -4158.11])], traits, 1);
+  expect(row?.metrics).toMatchObject({ sum: 0.06, average: 0.02 });
+  const rows = chartRows(
+    [combination(['a'], [1658.1, 2500.07, 0]), combination(['b'], [-4158.11, 0, 0])],
+    traits,
+    2,
+  );
+  expect(totalMetrics(rows, false)).toMatchObject({ sum: 0.06, average: 0.01 });
+  const [small] = chartRows([combination([], [1e-12, 2e-12, 0])], traits, 1);
+  expect(small?.metrics.sum).toBe(3e-12);
+});
+
+const fifteenDigits = (number: number) => Number(number.toPrecision(15));
 
 test('without rows all figures are 0, and the previous period is shown only on request', () => {
   const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };

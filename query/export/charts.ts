@@ -7,11 +7,18 @@ import { openSeam, type QuestionScope, requestedRange, type Sources } from '../s
 import type { Seam } from '../snapshot/seam.ts';
 import { type Bucket, bucketsOf } from '../time/buckets.ts';
 import type { Range } from '../time/range.ts';
-import { ANY_EVENT } from './chart-fields.ts';
+import {
+  currencyOf,
+  currencyOfFormula,
+  currencyOfRow,
+  metricsByCurrency,
+  type SeriesCurrency,
+} from './chart-currency.ts';
+import { ANY_EVENT, isAverage, letterOf } from './chart-fields.ts';
 import { type Combination, chartRows, computedCombinations, totalMetrics } from './chart-rows.ts';
 import { chartStatement } from './chart-statement.ts';
 import type { ChartRow, ChartSeries, ChartsAnswer, ChartsQuery } from './charts-api.ts';
-import { type Formula, FormulaError, parseFormula } from './formula.ts';
+import { divides, type Formula, FormulaError, parseFormula, refersTo } from './formula.ts';
 
 /** The maximum number of figures read and returned: one for each bucket of each row of each series. */
 const POINTS_MAX = 500_000;
@@ -29,37 +36,75 @@ interface ChartSpans {
   readonly previous: readonly Bucket[];
 }
 
+/** What a chart needs before its rows are read. */
+interface ChartPlan {
+  readonly formula: Formula | undefined;
+  readonly spans: ChartSpans;
+  /** Of each series. */
+  readonly currencies: readonly SeriesCurrency[];
+  readonly ofFormula: SeriesCurrency;
+  /** The greatest `limit` for this many series and buckets. */
+  readonly limitMax: number;
+}
+
 /** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
   scope: QuestionScope,
   query: ChartsQuery,
 ): Promise<ChartsAnswer> {
-  const formula = formulaOf(query);
-  const spans = spansOf(query, scope);
-  const rowsMax = rowsMaxOf(query, spans);
+  const plan = planChart(query, scope);
+  const { formula, spans, currencies, ofFormula } = plan;
+  const rowsMax = rowsMaxOf(query, plan);
   const seam = await openSeam(sources, scope, query);
   const question = { site: scope.site.storedId, query, spans, rowsMax };
-  const found = await inBatches(query.series, (series) => askSeries(sources.history, seam, question, series));
+  const found = await inBatches(query.series, (series, index) =>
+    askSeries(sources.history, seam, question, { ...series, currency: currencies[index]?.only }),
+  );
   const dates = spans.buckets.map(({ label }) => label);
-  const rowsOf = (event: ChartRow['event'], combinations: readonly Combination[]) =>
+  const isOfAverages = averagesOf(query);
+  const rowsOf = (
+    event: ChartRow['event'],
+    combinations: readonly Combination[],
+    currency: SeriesCurrency | undefined,
+  ) =>
     chartRows(
       combinations.filter(({ isCurrent, names }) => isCurrent || names.length === 0),
-      { event, dates, showsPrevious: query.previous },
+      {
+        ...{ event, dates, showsPrevious: query.previous, isAverage: isOfAverages(event) },
+        currencyOf: (names) => currency && currencyOfRow(currency, query, names),
+      },
       query.limit,
     );
   const series =
     formula === undefined
-      ? query.series.flatMap((one, index) => rowsOf(eventOf(one, index), found[index] ?? []))
+      ? query.series.flatMap((one, index) =>
+          rowsOf(eventOf(one, index), found[index] ?? [], currencies[index]),
+        )
       : rowsOf(
           { id: 'formula', name: query.formula ?? '' },
           computedCombinations(formula, found, {
             current: spans.buckets.length,
             previous: spans.previous.length,
           }),
+          ofFormula,
         );
-  const metrics = totalMetrics(series, query.previous);
-  return { series, metrics, ...(seam.partial ? { partial: true as const } : {}) };
+  const metrics = metricsByCurrency(series, query.currency ?? scope.site.currency, (rows) =>
+    totalMetrics(rows, query.previous),
+  );
+  return { series, ...metrics, ...(seam.partial ? { partial: true as const } : {}) };
+}
+
+/** Plans a chart. Throws a `RejectError` that names the parameter if the parameters do not fit together. */
+export function planChart(query: ChartsQuery, scope: QuestionScope): ChartPlan {
+  const formula = formulaOf(query);
+  const spans = spansOf(query, scope);
+  const { series, breakdowns = [] } = query;
+  const currencies = series.map((each) => currencyOf(each, query, scope.site.currency));
+  const ofFormula = currencyOfFormula(query.formula ?? '', currencies);
+  const columns = series.length * (spans.buckets.length + spans.previous.length);
+  const limitMax = breakdowns.length === 0 ? Number.POSITIVE_INFINITY : Math.floor(POINTS_MAX / columns);
+  return { formula, spans, currencies, ofFormula, limitMax };
 }
 
 function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
@@ -70,6 +115,18 @@ function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
     if (!(error instanceof FormulaError)) throw error;
     throw new RejectError('invalid', `formula: ${error.message}`, error);
   }
+}
+
+/**
+ * Whether the rows of a series or of the formula are averages or rates. A formula's are if it divides or refers to a
+ * series of averages; it is computed from figures that are not rounded.
+ */
+function averagesOf({ formula, series }: ChartsQuery): (event: ChartRow['event']) => boolean {
+  const isOfFormula =
+    formula !== undefined &&
+    (divides(formula) ||
+      series.some(({ segment }, index) => isAverage(segment) && refersTo(formula, letterOf(index))));
+  return ({ segment }) => (segment === undefined ? isOfFormula : isAverage(segment));
 }
 
 function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
@@ -88,15 +145,13 @@ function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
 }
 
 /** The number of rows to read per series; throws a `RejectError` if the response would be too large. */
-function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
-  const columns = series.length * (spans.buckets.length + spans.previous.length);
-  const most = Math.floor(POINTS_MAX / columns);
-  if (breakdowns === undefined || breakdowns.length === 0) return 1;
-  if (limit > most) {
-    const message = `limit: expected at most ${most} with this many series and buckets; request fewer or a longer interval`;
+function rowsMaxOf({ breakdowns = [], formula, limit }: ChartsQuery, { limitMax }: ChartPlan): number {
+  if (breakdowns.length === 0) return 1;
+  if (limit > limitMax) {
+    const message = `limit: expected at most ${limitMax} with this many series and buckets; request fewer or a longer interval`;
     throw new RejectError('invalid', message);
   }
-  return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
+  return formula === undefined ? limit : Math.min(limitMax, COMBINATIONS_MAX);
 }
 
 interface SeriesQuestion {
@@ -124,7 +179,9 @@ async function askSeries(
   const { range, buckets, previous } = spans;
   const breakdowns: readonly Field[] = query.breakdowns ?? [];
   const { condition, parameters } = compileFilters([...query.filters, ...series.filters], EVENT_ROWS);
-  const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns);
+  const { parameters: statementParameters, ...statement } = chartStatement(series, breakdowns, {
+    isRounded: query.formula === undefined,
+  });
   const isWhole = query.formula !== undefined && breakdowns.length > 0;
   const bound = {
     ...parameters,
@@ -166,7 +223,7 @@ function combinationOf(row: CombinationRow, { range, buckets, previous }: ChartS
 
 function eventOf({ name, segment, property }: ChartSeries, index: number): ChartRow['event'] {
   return {
-    id: String.fromCharCode('A'.charCodeAt(0) + index),
+    id: letterOf(index),
     name,
     segment,
     ...(property === undefined ? {} : { property }),
@@ -176,10 +233,14 @@ function eventOf({ name, segment, property }: ChartSeries, index: number): Chart
 /** Runs `work` for each element, in batches of `CONCURRENT_STATEMENTS`, and returns the results in order. */
 async function inBatches<One, Result>(
   all: readonly One[],
-  work: (one: One) => Promise<Result>,
+  work: (one: One, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (let from = 0; from < all.length; from += CONCURRENT_STATEMENTS)
-    results.push(...(await Promise.all(all.slice(from, from + CONCURRENT_STATEMENTS).map(work))));
+    results.push(
+      ...(await Promise.all(
+        all.slice(from, from + CONCURRENT_STATEMENTS).map((one, index) => work(one, from + index)),
+      )),
+    );
   return results;
 }

@@ -8,6 +8,7 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { insertProfile, noteErasure, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 
@@ -63,6 +64,17 @@ const full: Row<EventColumn> = {
   sdkName: 'node',
   sdkVersion: '1.2.3',
 };
+const ADA = {
+  id: '007',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  email: 'ada@example.org',
+  avatar: 'https://example.org/ada.png',
+  properties: { plan: 'pro', "o'key": 'ÿ' },
+  groups: ['acme', 'b'],
+  createdAtMs: DAY - 3 * DAY_MS,
+  updatedAtMs: DAY + 7,
+};
 const plain = { projectId: 'site', flushNumber: 1, name: 'screen_view' };
 const stored: Row<EventColumn>[] = [
   { ...full, flushNumber: 1 },
@@ -82,12 +94,21 @@ let historyStore: HistoryStore;
 beforeAll(async () => {
   historyStore = await startHistoryStore();
   await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [eventBytes(stored)], undefined);
+  const at = { createdAtMs: DAY, updatedAtMs: DAY + 5 };
+  for (const profile of [
+    { ...ADA, version: 2 },
+    { ...ADA, firstName: 'Before', version: 1 },
+    { id: 'erased', email: 'erased@example.org', version: 1, ...at },
+  ])
+    await insertProfile(historyStore.store, 'site', profile);
+  await insertProfile(historyStore.store, 'other', { id: 'p', firstName: 'Stranger', version: 9, ...at });
+  await noteErasure(historyStore.store, 'site', 'erased');
 });
 afterAll(async () => {
   await historyStore.stop();
 });
 
-function ask(query: string, hotRows = fewHotRows) {
+function ask(query: string, hotRows = fewHotRows, records = ownerOfProfiles()) {
   const events = eventBytes(hotRows);
   const ask = async () =>
     encodeHotAnswer(
@@ -105,7 +126,8 @@ function ask(query: string, hotRows = fewHotRows) {
     );
   const hot = hotViewOver(ask, 1);
   const scope = { site: modelSite('site'), zone, nowMs: DAY };
-  return answerExport({ history: historyStore.history, hot }, scope, readParameters(query, exportQuery));
+  const sources = { history: historyStore.history, hot, records };
+  return answerExport(sources, scope, readParameters(query, exportQuery));
 }
 
 async function ids(query: string): Promise<string> {
@@ -190,12 +212,49 @@ test('an event has the default fields, and others only if included', async () =>
   ]);
 });
 
+const { createdAtMs, updatedAtMs, ...described } = ADA;
+const PROFILE_OF_ADA = {
+  ...described,
+  createdAt: new Date(createdAtMs).toISOString(),
+  updatedAt: new Date(updatedAtMs).toISOString(),
+};
+const UNKNOWN_PROFILE = {
+  ...{ firstName: '', lastName: '', email: '', avatar: '', properties: {}, groups: [] },
+  ...{ createdAt: null, updatedAt: null },
+};
+
+test('a profile is what the last update left, and empty if there is none, or if it is being erased', async () => {
+  const erased = { ...plain, id: '7', createdAt: DAY + 9, flushNumber: 3, profileId: 'erased' };
+  const { data } = await ask('includes=profile', [...fewHotRows, erased]);
+  expect(data.map(({ profile }) => profile)).toEqual([
+    null,
+    { id: 'erased', ...UNKNOWN_PROFILE },
+    PROFILE_OF_ADA,
+    null,
+    PROFILE_OF_ADA,
+    null,
+    { id: 'p', ...UNKNOWN_PROFILE },
+  ]);
+  for (const event of data) exportedEvent.strict().parse(event);
+});
+
+test('profiles that an owner cannot answer for are rejected, or partial on request', async () => {
+  const away = ownerOfProfiles('unavailable');
+  await expect(ask('includes=profile', fewHotRows, away)).rejects.toMatchObject({
+    status: 503,
+    reason: 'partition-away',
+  });
+  const answer = await ask('includes=profile&partial=true&event=revenue', fewHotRows, away);
+  expect(answer).toMatchObject({ partial: true, data: [{ profile: PROFILE_OF_ADA }] });
+  expect(await ask('event=revenue', fewHotRows, away)).not.toHaveProperty('partial');
+});
+
 test('all included fields are returned as stored', async () => {
   const answer = await ask(`event=revenue&includes=${EXPORT_GROUPS.join(',')}`);
   expect(exportAnswer.parse(answer)).toEqual(answer);
   expect(Object.keys(answer.data[0] ?? {}).sort()).toEqual(Object.keys(exportedEvent.shape).sort());
   expect(answer.data[0]).toMatchObject({
-    profile: { id: '007' },
+    profile: PROFILE_OF_ADA,
     meta: { eventId: 'event-1', receivedAt: '2026-06-09T18:30:00.002Z', query: 'a=b', hash: 'top' },
     properties: { size: 'xl', "o'key": '1' },
     referrerName: 'Search',

@@ -2,12 +2,13 @@ import type { ExportAnswer, ExportQuery, ExportSelection } from '../api.ts';
 import { type Cursor, cursorBehind } from '../cursor.ts';
 import { compileFilters, EVENT_ROWS } from '../filters/compile.ts';
 import { RejectError } from '../reject.ts';
-import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
 import { seamOf } from '../snapshot/seam.ts';
 import { pointOf, type Span } from '../time/range.ts';
 import type { Zone } from '../time/zone.ts';
 import { columnsText } from './columns.ts';
 import { type EventPage, readEventPage } from './event-page.ts';
+import { awaitProfiles, type ExportSources, readProfiles } from './profiles.ts';
 import { exportedEventOf } from './row.ts';
 
 // The range of times that the store can represent.
@@ -15,14 +16,18 @@ const EVER: Span = { fromMs: Date.UTC(1900, 0, 1), toMs: Date.UTC(2299, 11, 31) 
 
 /** `GET /export/events`. */
 export async function answerExport(
-  { history, hot }: Sources,
+  { history, hot, records }: ExportSources,
   { site, zone }: QuestionScope,
   query: ExportQuery,
 ): Promise<ExportAnswer> {
   const selection = selectionOf(query, { site, zone });
   const cursor = cursorOf(query);
   history.rejectAway();
-  const answers = await hot.rows(site.storedId);
+  const hasProfiles = query.includes.includes('profile');
+  const [answers, lacksProfiles] = await Promise.all([
+    hot.rows(site.storedId),
+    hasProfiles ? awaitProfiles({ records }, { site }, query) : false,
+  ]);
   rejectAway(answers, query.partial);
   const seam = seamOf(answers);
   const { rows, total } = await readEventPage(history, seam, {
@@ -32,7 +37,9 @@ export async function answerExport(
     columns: columnsText(query.includes),
   });
   const includes = new Set(query.includes);
-  const data = rows.map((row) => exportedEventOf(row, site.id, includes));
+  const ids = new Set(hasProfiles ? rows.flatMap(({ profileId }) => profileId || []) : []);
+  const profiles = await readProfiles(history, seam, site.storedId, ids);
+  const data = rows.map((row) => exportedEventOf(row, site.id, includes, profiles));
   const current = cursor.kind === 'behind' ? cursor.page : Math.floor(cursor.rows / query.limit) + 1;
   const last = data.length < query.limit ? undefined : data.at(-1);
   return {
@@ -44,7 +51,7 @@ export async function answerExport(
       nextCursor: last === undefined ? null : cursorBehind({ at: last.createdAt, id: last.id }, current + 1),
     },
     data,
-    ...(seam.partial ? { partial: true as const } : {}),
+    ...(seam.partial || lacksProfiles ? { partial: true as const } : {}),
   };
 }
 

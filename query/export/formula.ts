@@ -34,6 +34,16 @@ export function parseFormula(text: string, seriesCount: number): Formula {
   };
 }
 
+/** Whether a formula divides, so that its result is a rate or an average. */
+export function divides(text: string): boolean {
+  return text.includes('/');
+}
+
+/** Whether a formula refers to the series with this letter. */
+export function refersTo(text: string, letter: string): boolean {
+  return text.includes(letter);
+}
+
 type Token =
   | { readonly kind: 'number'; readonly position: number; readonly value: number }
   | { readonly kind: 'series'; readonly position: number; readonly index: number }

@@ -1,6 +1,7 @@
 import { majorUnits } from '../../infra/money.ts';
 import type { ExportGroup } from '../../processor/event-export.ts';
-import type { ExportedEvent } from '../api.ts';
+import type { ExportedEvent, ExportedProfile } from '../api.ts';
+import { unknownProfile } from './profiles.ts';
 
 const NO_ID = '0'.repeat(32);
 
@@ -52,11 +53,12 @@ export interface ExportRow {
   readonly sdkVersion?: string;
 }
 
-/** An event of the site `projectId` as it is returned. */
+/** An event of the site `projectId` as it is returned. `profiles`: those of its page, if profiles are included. */
 export function exportedEventOf(
   row: ExportRow,
   projectId: string,
   includes: ReadonlySet<ExportGroup>,
+  profiles: ReadonlyMap<string, ExportedProfile> = new Map(),
 ): ExportedEvent {
   const { receivedAt, revenue, currency, eventId, query, hash, longitude, latitude, orderId, ...rest } = row;
   return {
@@ -66,11 +68,15 @@ export function exportedEventOf(
     projectId,
     createdAt: new Date(row.createdAt).toISOString(),
     groups: [...row.groups],
-    ...(includes.has('profile') ? { profile: row.profileId === '' ? null : { id: row.profileId } } : {}),
+    ...(includes.has('profile') ? { profile: profileIn(profiles, row.profileId) } : {}),
     ...(includes.has('meta') ? { meta: metaOf(row) } : {}),
     ...(includes.has('geo') ? placeOf(longitude ?? 0, latitude ?? 0) : {}),
     ...(includes.has('revenue') ? amountOf(row) : {}),
   };
+}
+
+function profileIn(profiles: ReadonlyMap<string, ExportedProfile>, id: string): ExportedProfile | null {
+  return id === '' ? null : (profiles.get(id) ?? unknownProfile(id));
 }
 
 function metaOf({ eventId = '', receivedAt, query = '', hash = '' }: ExportRow) {

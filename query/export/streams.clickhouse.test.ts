@@ -6,13 +6,14 @@ import { SeededRandom } from '../../ingest/testing/random.ts';
 import { EXPORT_GROUPS } from '../../processor/event-export.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { EVENTS_COLUMNS } from '../../processor/rows.ts';
-import { type ExportedEvent, exportedEvent, exportQuery, streamQuery } from '../api.ts';
-import { randomEvent, SCENE_AT_MS } from '../filters/testing/scene.ts';
+import { type ExportedEvent, exportedEvent, exportQuery } from '../api.ts';
+import { randomEvent, SCENE_AT_MS, TEXTS } from '../filters/testing/scene.ts';
 import { readParameters } from '../http/parameters.ts';
 import { type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { insertProfile, ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { answerExport } from './events.ts';
 import { STREAM_FORMS, streamExport } from './streams.ts';
@@ -31,6 +32,7 @@ const events: Row<EventColumn>[] = Array.from({ length: EVENTS }, (_, index) => 
   ...randomEvent(seeded, index),
   createdAt: SCENE_AT_MS + seeded.below(5) * HOUR_MS + seeded.below(20) - 10,
   eventId: `event-${index}`,
+  title: seeded.one(['=1+1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '-1', '+1', ' =1', "'", 'a=1', '']),
 }));
 const stored = events.slice(0, EVENTS / 2).map((event) => ({ ...event, flushNumber: 1 }));
 // The first of these are also in the store, but not yet known to be complete.
@@ -42,6 +44,19 @@ beforeAll(async () => {
   const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
   const bytes = eventBytes([...stored, ...hot.slice(0, 70), ...elsewhere]);
   await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
+  for (const [index, id] of ['p1', 'p2', "p'4"].entries())
+    for (const version of [2, 1])
+      await insertProfile(historyStore.store, 'site', {
+        id,
+        firstName: seeded.one(TEXTS),
+        lastName: version === 1 ? 'before' : '=1+1',
+        email: `${id}@example.org`,
+        properties: { [seeded.one(TEXTS) || 'k']: seeded.one(TEXTS), plan: 'pro' },
+        groups: ['acme', "o'g"].slice(0, index),
+        createdAtMs: SCENE_AT_MS - index * HOUR_MS,
+        updatedAtMs: SCENE_AT_MS + version,
+        version,
+      });
 });
 afterAll(async () => {
   await historyStore.stop();
@@ -64,7 +79,7 @@ function sources() {
     bytes,
   );
   const view = hotViewOver(async () => answer, 1);
-  return { history: historyStore.history, hot: view };
+  return { history: historyStore.history, hot: view, records: ownerOfProfiles() };
 }
 
 /** The bytes of a stream; they are the same for any number of parts. */
@@ -79,7 +94,7 @@ async function streamedInParts(extension: string, query: string, rowsPerPart: nu
     STREAM_FORMS.find((found) => found.extension === extension),
     `no form ${extension}`,
   );
-  const parameters = readParameters(query, streamQuery);
+  const parameters = readParameters(query, form.schema);
   const { chunks } = await streamExport(sources(), scope, parameters, form, rowsPerPart);
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
@@ -122,6 +137,12 @@ test.each([
   expect(rows).toEqual(await paged(query));
   for (const row of rows) exportedEvent.strict().parse(row);
   if (query === ALL) expect(rows).toHaveLength(EVENTS);
+  if (query !== ALL) return;
+  const profiles = new Map(rows.map(({ profile }) => [profile?.id, profile]));
+  expect([...profiles.keys()].sort()).toEqual(["p'4", 'p1', 'p2', 'p3', 'unknown', undefined]);
+  expect(profiles.get('p1')).toMatchObject({ lastName: '=1+1', email: 'p1@example.org', groups: [] });
+  expect(profiles.get("p'4")).toMatchObject({ groups: ['acme', "o'g"] });
+  expect(profiles.get('p3')).toMatchObject({ email: '', properties: {}, createdAt: null });
 });
 
 test('a stream continues after any row by cursor', async () => {
@@ -148,12 +169,41 @@ test('a stream with a limit ends early, and the next one continues there', async
 });
 
 test('CSV has the same rows, by the names in its header', async () => {
-  const [names = [], ...rows] = csvRows((await streamed('csv', ALL)).toString('utf8'));
-  const expected = (await lines(ALL)).map((row) => textsOf(flattened(row)));
-  const found = rows.map((row) =>
-    Object.fromEntries(row.map((value, at) => [names[at] ?? '', value || null])),
+  const found = await csvObjects(ALL);
+  const expected = (await lines(ALL)).map(flattened);
+  expect(found.map((row) => textsOf(row))).toEqual(expected.map((row) => textsOf(row)));
+  // An unquoted empty field is null, and a quoted one is an empty text.
+  const isNull = (row: Record<string, unknown>) =>
+    Object.keys(row)
+      .filter((name) => row[name] === null)
+      .sort();
+  expect(found.map(isNull)).toEqual(expected.map(isNull));
+  expect(new Set(found.flatMap(isNull))).toEqual(
+    new Set(['latitude', 'longitude', 'profileCreatedAt', 'profileUpdatedAt', 'revenue']),
   );
-  expect(found.map((row) => textsOf(row))).toEqual(expected);
+});
+
+test('a safe CSV has an apostrophe before every text that a spreadsheet would run, and numbers as they are', async () => {
+  const plain = await csvObjects(ALL);
+  const safe = await csvObjects(`${ALL}&safe=true`);
+  const numbers = ['revenue', 'longitude', 'latitude'];
+  expect(safe).toEqual(
+    plain.map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [
+          name,
+          value !== null && !numbers.includes(name) && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value,
+        ]),
+      ),
+    ),
+  );
+  expect(new Set(safe.map(({ title }) => title))).toEqual(
+    new Set(["'=1+1", "'@SUM(A1)", "'\t=1", "'\r=1", "'\n=1", "'-1", "'+1", ' =1', "'", 'a=1', '']),
+  );
+  expect(safe.some(({ profileLastName }) => profileLastName === "'=1+1")).toBe(true);
+  expect(safe.some(({ revenue }) => revenue?.startsWith('-'))).toBe(true);
+  expect(safe.some(({ longitude }) => longitude?.startsWith('-'))).toBe(true);
+  expect(await csvObjects(`${ALL}&safe=false`)).toEqual(plain);
 });
 
 test('an independent reader finds the same rows in Parquet, with typed values', async () => {
@@ -181,6 +231,10 @@ test('an independent reader finds the same rows in Parquet, with typed values', 
     revenue: 'DECIMAL',
     groups: 'LIST',
     properties: 'MAP',
+    profileEmail: 'STRING',
+    profileProperties: 'MAP',
+    profileGroups: 'LIST',
+    profileCreatedAt: 'TIMESTAMP',
   });
 });
 
@@ -208,8 +262,19 @@ async function parquetRows(bytes: Buffer): Promise<Record<string, string>[]> {
 
 /** The row as a flat format represents it. */
 function flattened(row: ExportedEvent): Record<string, unknown> {
-  const { profile: _, meta, ...rest } = row;
-  return { ...rest, ...meta };
+  const { profile, meta, ...rest } = row;
+  return {
+    ...rest,
+    ...meta,
+    profileFirstName: profile?.firstName ?? '',
+    profileLastName: profile?.lastName ?? '',
+    profileEmail: profile?.email ?? '',
+    profileAvatar: profile?.avatar ?? '',
+    profileProperties: profile?.properties ?? {},
+    profileGroups: profile?.groups ?? [],
+    profileCreatedAt: profile?.createdAt ?? null,
+    profileUpdatedAt: profile?.updatedAt ?? null,
+  };
 }
 
 /** Every value as one string, whatever its format. */
@@ -230,12 +295,18 @@ function textOf(name: string, value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** RFC 4180, with `\N` for null as the store writes it. */
-function csvRows(text: string): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
+/** The rows of a CSV stream by the names in its header. */
+async function csvObjects(query: string): Promise<Record<string, string | null>[]> {
+  const [names = [], ...rows] = csvRows((await streamed('csv', query)).toString('utf8'));
+  return rows.map((row) => Object.fromEntries(row.map((value, at) => [names[at] ?? '', value])));
+}
+
+/** RFC 4180, with null for a field that is empty and not quoted. */
+function csvRows(text: string): (string | null)[][] {
+  const rows: (string | null)[][] = [];
+  let row: (string | null)[] = [];
   for (let at = 0; at < text.length; ) {
-    let value = '';
+    let value: string | null = '';
     if (text[at] === '"') {
       for (at += 1; text[at] !== '"' || text[at + 1] === '"'; at += 1) {
         if (text[at] === '"') at += 1;
@@ -244,7 +315,7 @@ function csvRows(text: string): string[][] {
       at += 1;
     } else {
       for (; text[at] !== ',' && text[at] !== '\n'; at += 1) value += text[at];
-      if (value === '\\N') value = '';
+      if (value === '') value = null;
     }
     row.push(value);
     if (text[at] === '\n') {

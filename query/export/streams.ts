@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { must } from '../../infra/assert.ts';
 import type { StoreSettings } from '../../infra/store/store.ts';
 import {
@@ -7,13 +8,14 @@ import {
   exportColumns,
   exportSources,
 } from '../../processor/event-export.ts';
-import type { StreamQuery } from '../api.ts';
+import { csvQuery, type StreamQuery, streamQuery } from '../api.ts';
 import type { StreamedAnswer } from '../http/endpoint.ts';
 import type { History } from '../snapshot/history.ts';
-import { type QuestionScope, rejectAway, type Sources } from '../snapshot/question.ts';
+import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
 import { type Seam, seamOf } from '../snapshot/seam.ts';
 import type { Span } from '../time/range.ts';
 import { selectionOf } from './events.ts';
+import { awaitProfiles, type ExportSources, groupsWithoutProfile, profileColumns } from './profiles.ts';
 import { type Extent, streamParts } from './stream-parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,6 +27,9 @@ const FIRST_ID = '0'.repeat(32);
 export interface StreamForm {
   readonly extension: 'ndjson' | 'csv' | 'parquet';
   readonly summary: string;
+  /** What only this format has to say. */
+  readonly note?: string;
+  readonly schema: z.ZodType<StreamQuery>;
   readonly shape: ExportShape;
   readonly mediaType: string;
   /** Appended to the media type in `content-type`. */
@@ -37,10 +42,14 @@ export interface StreamForm {
   readonly isOrdered: boolean;
 }
 
+const PROFILE_NOTE =
+  'With `includes=profile` there are columns for the profile that `profileId` names, as it is now: `profileFirstName`, `profileLastName`, `profileEmail`, `profileAvatar`, `profileProperties`, `profileGroups`, `profileCreatedAt` and `profileUpdatedAt`. For an event without a profile, and for a profile that no update describes or that is being erased, texts, properties and groups are empty and times are null.';
+
 export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'ndjson',
     summary: 'Stream raw events as NDJSON',
+    schema: streamQuery,
     shape: 'json',
     mediaType: 'application/x-ndjson',
     mediaTypeParameters: '; charset=utf-8',
@@ -50,6 +59,8 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'csv',
     summary: 'Stream raw events as CSV',
+    note: `RFC 4180 with a header, UTF-8. Texts and times are quoted, and an unknown text is \`""\`. Numbers are not quoted. An unknown number or time is an empty field without quotes. \`groups\` and \`properties\` are JSON. ${PROFILE_NOTE} Use \`safe=true\` for files that people open in a spreadsheet.`,
+    schema: csvQuery,
     shape: 'csv',
     mediaType: 'text/csv',
     mediaTypeParameters: '; charset=utf-8; header=present',
@@ -60,6 +71,8 @@ export const STREAM_FORMS: readonly StreamForm[] = [
   {
     extension: 'parquet',
     summary: 'Stream raw events as Parquet',
+    note: `Columns are flat; \`properties\` is a map and \`groups\` a list. ${PROFILE_NOTE}`,
+    schema: streamQuery,
     shape: 'parquet',
     mediaType: 'application/vnd.apache.parquet',
     mediaTypeParameters: '',
@@ -71,6 +84,9 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 
 /** See `streamParts`. Each further statement costs a tenth of a second. */
 const ROWS_PER_PART = 1_000_000;
+
+/** With profiles, the rows of a part are sorted before the first is sent. */
+const SORTED_ROWS_PER_PART = 250_000;
 
 /** Rows per block. Where table parts are merged, each part has several blocks in memory. */
 const BLOCK_ROWS = 8_192;
@@ -86,29 +102,44 @@ const STREAM_SETTINGS: StoreSettings = {
   output_format_parquet_parallel_encoding: 1,
 };
 
+/** In export-stream-profiles.sql, the condition on profiles that only those of the events that it finds are joined. */
+const FOUND_PROFILES = 'id IN (SELECT profileId FROM found)';
+
+/** For streams with profiles: what exceeds this goes to disk. */
+const JOIN_SETTINGS: StoreSettings = {
+  join_algorithm: 'grace_hash',
+  max_bytes_in_join: 67_108_864,
+  max_bytes_before_external_sort: 67_108_864,
+};
+
 /**
  * `GET /export/events.ndjson`, `.csv` and `.parquet`: the events of `/export/events` without pages, as the store
  * encodes them, at the pace of the reader.
  */
 export async function streamExport(
-  { history, hot }: Sources,
+  { history, hot, records }: ExportSources,
   { site, zone }: QuestionScope,
   query: StreamQuery,
   form: StreamForm,
-  rowsPerPart: number = ROWS_PER_PART,
+  rowsPerPart?: number,
 ): Promise<StreamedAnswer> {
   const { span, conditions, filterTexts } = selectionOf(query, { site, zone });
   const { cursor } = query;
   const hourMs = cursor === undefined ? span.fromMs : Math.floor(cursor.atMs / HOUR_MS) * HOUR_MS;
   history.rejectAway();
-  const answers = await hot.rows(site.storedId);
+  const hasProfiles = query.includes.includes('profile');
+  const [answers] = await Promise.all([
+    hot.rows(site.storedId),
+    hasProfiles ? awaitProfiles({ records }, { site }, { partial: false }) : undefined,
+  ]);
   // A stream has no field that could mark it as partial.
   rejectAway(answers, false);
   const seam = seamOf(answers);
   const all = { fromMs: Math.max(span.fromMs, hourMs), toMs: span.toMs };
   const isOrdered = form.isOrdered || cursor !== undefined || query.limit !== undefined;
   const isInParts = form.isOrdered && query.limit === undefined;
-  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsPerPart) : [all];
+  const rowsOfPart = rowsPerPart ?? (hasProfiles ? SORTED_ROWS_PER_PART : ROWS_PER_PART);
+  const parts = isInParts ? await partsOf({ history, seam }, site.storedId, all, rowsOfPart) : [all];
   const bound = {
     ...conditions,
     projectId: site.id,
@@ -120,17 +151,25 @@ export async function streamExport(
   };
   const texts = {
     ...filterTexts,
-    columns: exportColumns(form.shape, query.includes),
+    columns: columnsOf(form.shape, query),
+    // All profiles of a whole export would be too many for a set.
+    rows: isInParts || query.limit !== undefined ? FOUND_PROFILES : '1',
     sources: exportSources(query.includes).join(', '),
     order: isOrdered ? `ORDER BY ${EXPORT_ORDER}` : '',
-    settings: { ...STREAM_SETTINGS, max_block_size: isOrdered ? ORDERED_BLOCK_ROWS : BLOCK_ROWS },
+    settings: {
+      ...STREAM_SETTINGS,
+      ...(hasProfiles ? JOIN_SETTINGS : {}),
+      use_index_for_in_with_subqueries: query.limit === undefined ? 0 : 1,
+      max_block_size: isOrdered ? ORDERED_BLOCK_ROWS : BLOCK_ROWS,
+    },
   };
   const statements = parts.map((part, index) => ({
     parameters: { ...bound, from: part.fromMs, to: part.toMs },
     seam: hotWithin(seam, part),
     texts: { ...texts, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
-  const chunks = history.stream('export-stream', site.storedId, statements);
+  const name = hasProfiles ? 'export-stream-profiles' : 'export-stream';
+  const chunks = history.stream(name, site.storedId, statements);
   return {
     chunks,
     headers: [
@@ -138,6 +177,18 @@ export async function streamExport(
       ['content-disposition', `attachment; filename="events.${form.extension}"`],
     ],
   };
+}
+
+/** The select list of a stream. */
+function columnsOf(shape: ExportShape, { includes, safe }: StreamQuery): string {
+  const writtenAs = safe ? safeText : (text: string) => text;
+  const ofEvent = exportColumns(shape, groupsWithoutProfile(includes), writtenAs);
+  return includes.includes('profile') ? `${ofEvent},\n    ${profileColumns(shape, writtenAs)}` : ofEvent;
+}
+
+/** The text that a spreadsheet does not run, by OWASP's rule for CSV. */
+function safeText(text: string): string {
+  return `if(substring(${text}, 1, 1) IN ('=', '+', '-', '@', '\\t', '\\r', '\\n'), concat('\\'', ${text}), ${text})`;
 }
 
 async function partsOf(

@@ -10,6 +10,7 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
 import { type EventColumn, eventBytes, type Row } from '../testing/row-writer.ts';
+import { ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { isSelected, type RequestedFilter } from './testing/evaluate.ts';
 import { IDS, KEYS, randomEvent, randomRecord, SCENE_AT_MS, TEXTS } from './testing/scene.ts';
@@ -82,7 +83,7 @@ function ask(filters: unknown, more = {}) {
   const query = new URLSearchParams({ filters: JSON.stringify(filters), limit: '1000', ...more }).toString();
   const scope = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
   return answerExport(
-    { history: historyStore.history, hot: view },
+    { history: historyStore.history, hot: view, records: ownerOfProfiles() },
     scope,
     readParameters(query, exportQuery),
   );

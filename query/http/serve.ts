@@ -9,7 +9,7 @@ import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
 import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
 
-const BODY_MAX_BYTES = 65_536;
+export const BODY_MAX_BYTES = 65_536;
 
 /** An endpoint with any types of parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {
@@ -52,7 +52,7 @@ function serve<Parameters, Body>(
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
         const parameters = readParameters(head.query, endpoint.schema, foreign);
-        const body = readBody(head, copy, endpoint.body);
+        const body = readBody(head, copy, endpoint);
         return endpoint.answer({ client, path, parameters, body, ifMatch });
       });
       seconds.observe((performance.now() - startedAt) / 1000);
@@ -72,15 +72,24 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
 }
 
 /** Reads a body as JSON, by `schema`. Throws a `RejectError` that names the first invalid field. */
-function readBody<Body>({ contentType }: Head, bytes: Uint8Array, schema: z.ZodType<Body> | undefined): Body {
+function readBody<Body>(
+  { contentType }: Head,
+  bytes: Uint8Array,
+  { body: schema, isBodyOptional = false }: Pick<Endpoint<unknown, Body>, 'body' | 'isBodyOptional'>,
+): Body {
   // An endpoint without a schema does not read its body.
   if (schema === undefined) return undefined as Body;
+  if (isBodyOptional && bytes.length === 0) return parsedBody({}, schema);
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   // Beacons of pages send `text/plain`, and so do careless clients.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
     throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
-  const parsed = schema.safeParse(jsonOf(bytes));
+  return parsedBody(jsonOf(bytes), schema);
+}
+
+function parsedBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
+  const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
 }

@@ -55,7 +55,7 @@ export async function answerGroup(
   return { id, type, name, properties: pairsOf(properties), ...timesOf(createdAtMs, updatedAtMs) };
 }
 
-async function recentEvents(sources: Sources, scope: QuestionScope, profileId: string) {
+async function recentEvents(sources: EntitySources, scope: QuestionScope, profileId: string) {
   try {
     const query = exportQuery.parse({ profileId, limit: String(EVENTS_SHOWN), includes: 'properties' });
     return await answerExport(sources, scope, query);

@@ -36,7 +36,7 @@ export async function answerLiveDetails(
   const heads = headsOf(details, 'live-details');
   const buckets = Array.from({ length: MINUTES }, (_, index) => {
     const fromMs = span.fromMs + index * MINUTE_MS;
-    return { fromMs, label: labelOf(zone.wallMs(fromMs), 'minute') };
+    return { fromMs, label: labelOf(fromMs, 'minute', zone) };
   });
   const hotMinutes = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
   const figures = memoryFigures({ span, previous: span, buckets }, hotMinutes).buckets;

@@ -219,8 +219,8 @@ test('a list says in which forms it may be sent, and an endpoint which other nam
 
 test('a body of /track is discriminated by its type, and its fields are described', () => {
   const { TrackBody, TrackEvent } = document.components.schemas;
-  expect(TrackBody?.oneOf?.length).toBe(7);
-  expect(Object.keys(TrackBody?.discriminator?.mapping ?? {}).length).toBe(7);
+  expect(TrackBody?.oneOf?.length).toBe(8);
+  expect(Object.keys(TrackBody?.discriminator?.mapping ?? {}).length).toBe(8);
   const payload = TrackEvent?.properties?.payload;
   expect(payload?.required).toEqual(['name']);
   expect(payload?.properties?.properties).toEqual({ $ref: '#/components/schemas/EventProperties' });

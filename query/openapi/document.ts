@@ -76,14 +76,14 @@ function operationObject(operation: Operation, named: (schema: JsonSchema) => Js
 }
 
 function bodyObject(
-  { schema, shown, examples }: OperationBody,
+  { isOptional = false, schema, shown, examples }: OperationBody,
   named: (schema: JsonSchema) => JsonSchema,
 ): NonNullable<OperationObject['requestBody']> {
   const values = Object.values(examples);
   const several = { examples: mapValues(examples, (value) => ({ value })) };
   const one = values.length === 0 ? {} : { example: values[0] };
   return {
-    required: true,
+    required: !isOptional,
     content: {
       'application/json': {
         schema: named(shown ?? jsonSchemaOf(schema, 'input')),

@@ -6,23 +6,30 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
 
-/** Descriptions of path parameters. */
+/** Descriptions of path parameters. Of the examples, a first start creates only the site `demo`. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
-  projectId: "The site's id.",
-  clientId: "The client's id.",
-  profileId: 'The id of the profile, as the site sent it.',
-  groupId: 'The id of the group, as the site sent it.',
-  referenceId: "The reference's id.",
-  dashboardId: "The dashboard's id.",
-  reportId: "The report's id.",
-  erasureId: 'The id of the erasure receipt.',
-  integrationId: "The integration's id.",
+  projectId: "The site's id. The first start creates the site `demo`.",
+  clientId: `The client's id. ${madeUp('/manage/clients')}`,
+  profileId:
+    'The id of the profile, as the site sent it. The profile of the example exists once the examples of `POST /track` have been sent.',
+  groupId:
+    'The id of the group, as the site sent it. The group of the example exists once the examples of `POST /track` have been sent.',
+  referenceId: `The reference's id. ${madeUp('/manage/references')}`,
+  dashboardId: `The dashboard's id. ${madeUp('/manage/projects/{projectId}/dashboards')}`,
+  reportId: `The report's id. ${madeUp('/manage/projects/{projectId}/dashboards/{dashboardId}/reports')}`,
+  erasureId: `The id of the erasure receipt. ${madeUp('/manage/projects/{projectId}/erasures')}`,
+  integrationId: `The integration's id. ${madeUp('/manage/integrations')}`,
 };
+
+function madeUp(list: string): string {
+  return `The example is made up and returns 404; \`GET ${list}\` lists the real ones.`;
+}
 
 /** Descriptions of query parameters whose schema has none. */
 const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: 'Return only records of this site.',
-  now: 'Purge at once instead of after 24 hours.',
+  now: 'Purge at once instead of after 24 hours. Cannot be undone.',
+  deleted: 'Return the deleted sites instead of the active ones.',
 };
 
 /** The schemas of parameters whose text is JSON. */

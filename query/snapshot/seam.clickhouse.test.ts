@@ -9,6 +9,7 @@ import { type HistoryStore, startHistoryStore } from '../testing/history-store.t
 import { addTraffic } from '../testing/model-traffic.ts';
 import { modelSite, OwnedPartitions } from '../testing/owned-partitions.ts';
 import { recount } from '../testing/recount.ts';
+import { ownerOfProfiles } from '../testing/stored-profiles.ts';
 import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import { type Seam, seamOf } from './seam.ts';
@@ -118,7 +119,8 @@ test('every page and the count of an export are of one state, while flushes land
     const ids: string[] = [];
     for (let page = 1, pages = 1; page <= pages; page += 1) {
       const query = readParameters(`page=${page}&limit=97`, exportQuery);
-      const answer = await answerExport({ history: store.history, hot: partitions.hotView() }, scope, query);
+      const sources = { history: store.history, hot: partitions.hotView(), records: ownerOfProfiles() };
+      const answer = await answerExport(sources, scope, query);
       pages = answer.meta.pages;
       expect(answer.meta.totalCount).toBe(expected.length);
       expect(answer.meta.count).toBe(answer.data.length);

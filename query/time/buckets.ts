@@ -15,7 +15,7 @@ export const BUCKETS_MAX = 3_000;
 /** One bucket of a series: from `fromMs` until the next one begins. */
 export interface Bucket {
   readonly fromMs: number;
-  /** What the site's clocks show at the start of the bucket's unit. */
+  /** What the site's clocks show at the start of the bucket's unit; see `labelOf`. No two buckets have the same. */
   readonly label: string;
 }
 
@@ -42,7 +42,7 @@ export function bucketsOf(
   let begin = floorTo(fromMs, interval, zone);
   while (fromMs < span.toMs) {
     if (buckets.length === BUCKETS_MAX) return undefined;
-    buckets.push({ fromMs, label: labelOf(zone.wallMs(begin), interval) });
+    buckets.push({ fromMs, label: labelOf(begin, interval, zone) });
     fromMs = nextAfter(begin, interval, zone);
     begin = fromMs;
   }
@@ -65,11 +65,24 @@ export function nextAfter(beginMs: number, interval: Interval, zone: Zone): numb
   return zone.instantOf(nextDate(date, interval));
 }
 
-/** A bucket's label: a date for days and longer, a date and a time below. */
-export function labelOf(wall: WallMs, interval: Interval): string {
+/**
+ * The label of the unit that starts at `beginMs`: a date for days and longer, a date and a time below. Where the clocks
+ * show that time for the second time, its offset from UTC follows, as in `2026-10-25 02:00:00+01:00`. So `pointOf` reads
+ * every label as the start of its unit.
+ */
+export function labelOf(beginMs: number, interval: Interval, zone: Zone): string {
+  const wall = zone.wallMs(beginMs);
+  if (interval !== 'minute' && interval !== 'hour')
+    return new Date(floorDate(wall, interval)).toISOString().slice(0, 10);
   const text = new Date(wall).toISOString();
-  if (interval === 'minute' || interval === 'hour') return `${text.slice(0, 10)} ${text.slice(11, 19)}`;
-  return new Date(floorDate(wall, interval)).toISOString().slice(0, 10);
+  const offset = zone.instantOf(wall) < beginMs ? offsetText(zone.offsetMs(beginMs)) : '';
+  return `${text.slice(0, 10)} ${text.slice(11, 19)}${offset}`;
+}
+
+function offsetText(offsetMs: number): string {
+  const minutes = Math.floor(Math.abs(offsetMs) / MINUTE_MS);
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0'));
+  return `${offsetMs < 0 ? '-' : '+'}${hours}:${rest}`;
 }
 
 function floorDate(wall: WallMs, interval: 'day' | 'week' | 'month'): WallMs {
@@ -89,18 +102,30 @@ function nextDate(date: WallMs, interval: 'day' | 'week' | 'month'): WallMs {
 }
 
 /**
- * The start of the hour on the wall clock. Where clocks jump by half an hour (Lord Howe), one step back or forth does
- * not reach a full hour, but two do: the hour of the jump then takes 90 minutes.
+ * The start of the hour on the wall clock: a full hour, or a jump from another hour into the middle of this one. Where
+ * clocks jump by half an hour (Lord Howe), an hour takes 90 minutes if they go back within it, and 30 if they skip its
+ * first half.
  */
 function floorHour(atMs: number, zone: Zone): number {
-  const once = atMs - modulo(zone.wallMs(atMs), HOUR_MS);
-  return once - modulo(zone.wallMs(once), HOUR_MS);
+  const wall = zone.wallMs(atMs);
+  const hour = wall - modulo(wall, HOUR_MS);
+  const beginMs = atMs - (wall - hour);
+  if (zone.wallMs(beginMs) === hour) return beginMs;
+  const jumpMs = zone.changeBetween(beginMs, atMs);
+  return entersHour(jumpMs, zone) ? jumpMs : zone.instantOf(hour);
 }
 
 function nextHour(beginMs: number, zone: Zone): number {
-  const once = beginMs + HOUR_MS - modulo(zone.wallMs(beginMs), HOUR_MS);
-  const over = modulo(zone.wallMs(once), HOUR_MS);
-  return over === 0 ? once : once + HOUR_MS - over;
+  const nextMs = beginMs + HOUR_MS - modulo(zone.wallMs(beginMs), HOUR_MS);
+  if (zone.offsetMs(nextMs) === zone.offsetMs(beginMs)) return nextMs;
+  const jumpMs = zone.changeBetween(beginMs, nextMs);
+  return entersHour(jumpMs, zone) ? jumpMs : jumpMs + HOUR_MS - modulo(zone.wallMs(jumpMs), HOUR_MS);
+}
+
+/** Whether an hour begins with this jump: at its full hour, or with another hour before the jump. */
+function entersHour(jumpMs: number, zone: Zone): boolean {
+  const [before, after] = [zone.wallMs(jumpMs - 1), zone.wallMs(jumpMs)];
+  return modulo(after, HOUR_MS) === 0 || Math.floor(before / HOUR_MS) !== Math.floor(after / HOUR_MS);
 }
 
 function modulo(value: number, divisor: number): number {

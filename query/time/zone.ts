@@ -98,20 +98,27 @@ export class Zone {
     if (this.wallMs(first) === wall) return first;
     const second = Math.max(before, after);
     if (this.wallMs(second) === wall) return second;
-    return this.#firstAtOrAfter(wall, first, second);
+    // Between `first`, where the wall clock shows less than `wall`, and `second`, where it does not.
+    return firstBetween(first, second, (atMs) => this.wallMs(atMs) >= wall);
   }
 
-  /** Between `low`, where the wall clock shows less than `wall`, and `high`, where it does not. */
-  #firstAtOrAfter(wall: WallMs, low: number, high: number): number {
-    let before = low;
-    let after = high;
-    while (after - before > 1) {
-      const middle = Math.floor((before + after) / 2);
-      if (this.wallMs(middle) >= wall) after = middle;
-      else before = middle;
-    }
-    return after;
+  /** The first instant after the clocks jump in (`fromMs`, `toMs`], two instants of different offsets. */
+  changeBetween(fromMs: number, toMs: number): number {
+    const offset = this.offsetMs(fromMs);
+    return firstBetween(fromMs, toMs, (atMs) => this.offsetMs(atMs) !== offset);
   }
+}
+
+/** The first instant in (`low`, `high`] at which `holds`, which holds from then on until `high`. */
+function firstBetween(low: number, high: number, holds: (atMs: number) => boolean): number {
+  let before = low;
+  let after = high;
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (holds(middle)) after = middle;
+    else before = middle;
+  }
+  return after;
 }
 
 /** Zones by name, cached because making one takes a millisecond. Unknown names become UTC. */

@@ -1,5 +1,5 @@
 import { must } from '../../../infra/assert.ts';
-import { majorUnits } from '../../../infra/money.ts';
+import { isCurrency, majorUnits } from '../../../infra/money.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
 import type { SeenEvent } from '../../testing/visits.ts';
@@ -14,6 +14,7 @@ export interface RequestedChart {
   readonly filters: readonly RequestedFilter[];
   readonly previous: boolean;
   readonly limit: number;
+  readonly currency?: string;
   readonly formula?: { readonly text: string; readonly of: (values: readonly number[]) => number };
 }
 
@@ -21,6 +22,7 @@ export interface RequestedSeries {
   readonly name: string;
   readonly segment?: NonNullable<ChartRow['event']['segment']>;
   readonly property?: string;
+  readonly currency?: string;
   readonly filters?: readonly RequestedFilter[];
 }
 
@@ -34,6 +36,10 @@ export interface ChartScene {
 export interface BucketedSpan extends Span {
   readonly buckets: readonly Bucket[];
 }
+
+/** Of the site of the test. */
+const SITE_CURRENCY = 'EUR';
+const SERIES = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 interface MeasuredEvent {
   readonly names: readonly string[];
@@ -53,9 +59,9 @@ export function recountChart(
   { current, previous }: { readonly current: BucketedSpan; readonly previous: BucketedSpan },
 ): ChartsAnswer {
   const measured = (series: RequestedSeries, selected: readonly SeenEvent[], span: BucketedSpan) =>
-    measurable(series, selected, span).flatMap((event) =>
-      namesOf(event, chart.breakdowns).map((names): MeasuredEvent => ({ names, event })),
-    );
+    measurable(series, selected, span)
+      .filter(({ currency }) => currency === (currencyOf(chart, series) ?? currency))
+      .flatMap((event) => namesOf(event, chart.breakdowns).map((names): MeasuredEvent => ({ names, event })));
   const counted = chart.series.map((series) => {
     const selected = selectedEvents(chart, series, scene);
     const now = measured(series, selected, current);
@@ -73,6 +79,7 @@ export function recountChart(
     several: typeof counted,
     of: (values: readonly number[]) => number,
   ) => {
+    const shown = isAverage(chart, event) ? twoDecimals : fifteenDigits;
     const combinations =
       chart.breakdowns.length === 0 ? [[]] : unique(several.flatMap(({ combinations: own }) => own));
     const rows = combinations.map((names) => {
@@ -81,8 +88,12 @@ export function recountChart(
         buckets: Array.from({ length }, (_, index) => of(found.map((one) => one[span].buckets[index] ?? 0))),
         whole: of(found.map((one) => one[span].whole)),
       });
-      const now = computed('current', current.buckets.length);
-      const before = computed('previous', previous.buckets.length);
+      const rounded = ({ buckets, whole }: RecountedFigures) => ({
+        buckets: buckets.map(shown),
+        whole: shown(whole),
+      });
+      const now = rounded(computed('current', current.buckets.length));
+      const before = rounded(computed('previous', previous.buckets.length));
       return { names, now, before, sum: figuresOf(now).sum };
     });
     return rows
@@ -92,12 +103,12 @@ export function recountChart(
         ({ names, now, before }): ChartRow => ({
           id: [event.id, ...names.map(encodeURIComponent)].join(':'),
           names: names.length === 0 ? [event.name] : names.map((name) => name || null),
-          event,
+          event: withCurrency(chart, event, names),
           metrics: { ...figuresOf(now), ...(chart.previous ? { previous: figuresOf(before) } : {}) },
           data: current.buckets.map(({ label }, index) => ({
             date: label,
-            count: shown(now.buckets[index] ?? 0),
-            ...(chart.previous ? { previous: shown(before.buckets[index] ?? 0) } : {}),
+            count: now.buckets[index] ?? 0,
+            ...(chart.previous ? { previous: before.buckets[index] ?? 0 } : {}),
           })),
         }),
       );
@@ -112,20 +123,57 @@ export function recountChart(
         })
       : rowsOf({ id: 'formula', name: formula.text }, counted, formula.of);
   const total = (all: readonly ChartFigures[]): ChartFigures => ({
-    sum: shown(plainSum(all.map(({ sum }) => sum))),
-    average: shown(all.length === 0 ? 0 : plainSum(all.map(({ average }) => average)) / all.length),
+    sum: exactSum(all.map(({ sum }) => sum)),
+    average: twoDecimals(all.length === 0 ? 0 : exactSum(all.map(({ average }) => average)) / all.length),
     min: all.length === 0 ? 0 : Math.min(...all.map(({ min }) => min)),
     max: all.length === 0 ? 0 : Math.max(...all.map(({ max }) => max)),
-    count: shown(plainSum(all.map(({ count }) => count))),
+    count: exactSum(all.map(({ count }) => count)),
   });
-  const before = series.flatMap(({ metrics }) => metrics.previous ?? []);
+  const together = (rows: readonly ChartRow[]) => ({
+    ...total(rows.map(({ metrics }) => metrics)),
+    ...(chart.previous ? { previous: total(rows.flatMap(({ metrics }) => metrics.previous ?? [])) } : {}),
+  });
+  const currencies = [...new Set(series.map(({ event }) => event.currency ?? ''))].filter(
+    (one) => one !== '',
+  );
+  const main = series.filter(({ event: { currency = '' } }) =>
+    ['', chart.currency ?? SITE_CURRENCY].includes(currency),
+  );
+  if (currencies.length < 2) return { series, metrics: together(series) };
   return {
     series,
-    metrics: {
-      ...total(series.map(({ metrics }) => metrics)),
-      ...(chart.previous ? { previous: total(before) } : {}),
-    },
+    metrics: together(main),
+    metricsByCurrency: Object.fromEntries(
+      currencies.map((code) => [code, together(series.filter(({ event }) => event.currency === code))]),
+    ),
   };
+}
+
+/** The only currency that counts in a series; undefined: all that there are. */
+function currencyOf(chart: RequestedChart, series: RequestedSeries): string | undefined {
+  if (series.property !== 'revenue') return undefined;
+  if (series.currency !== undefined) return series.currency;
+  const filter = [...(series.filters ?? []), ...chart.filters].find(
+    ({ name, operator, value }) =>
+      name === 'currency' && operator === 'is' && value?.length === 1 && isCurrency(String(value[0])),
+  );
+  const named = filter === undefined ? chart.currency : String(filter.value?.[0]);
+  return chart.breakdowns.includes('currency') ? named : (named ?? SITE_CURRENCY);
+}
+
+/** With the currency of a row of amounts. A formula has that of the series that it names. */
+function withCurrency(
+  chart: RequestedChart,
+  event: ChartRow['event'],
+  names: readonly string[],
+): ChartRow['event'] {
+  const letters = event.id === 'formula' ? (chart.formula?.text ?? '') : event.id;
+  const series = chart.series.find(
+    ({ property }, index) => property === 'revenue' && letters.includes(SERIES.charAt(index)),
+  );
+  if (series === undefined) return event;
+  const currency = currencyOf(chart, series) ?? names[chart.breakdowns.indexOf('currency')];
+  return currency ? { ...event, currency } : event;
 }
 
 /**
@@ -219,10 +267,6 @@ function exactSum(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + Math.round(number * 1000), 0) / 1000;
 }
 
-function plainSum(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
-}
-
 function listIn({ columns }: SeenEvent, column: 'groups' | 'properties'): readonly string[] {
   const list = columns?.[column];
   return Array.isArray(list) ? list : [];
@@ -270,17 +314,30 @@ function unique(all: readonly (readonly string[])[]): (readonly string[])[] {
 
 function figuresOf({ buckets, whole }: RecountedFigures): ChartFigures {
   return {
-    sum: shown(plainSum(buckets)),
-    average: shown(plainSum(buckets) / buckets.length),
-    min: shown(Math.min(...buckets)),
-    max: shown(Math.max(...buckets)),
-    count: shown(whole),
+    sum: exactSum(buckets),
+    average: twoDecimals(exactSum(buckets) / buckets.length),
+    min: Math.min(...buckets),
+    max: Math.max(...buckets),
+    count: whole,
   };
 }
 
-/** Rounds to 15 digits. */
-function shown(number: number): number {
-  return Number.parseFloat(number.toPrecision(15));
+/** Whether the figures of a row are averages: by its segment, or because its formula divides or names averages. */
+function isAverage({ series, formula }: RequestedChart, { segment }: ChartRow['event']): boolean {
+  const letters = [...(formula?.text ?? '')];
+  return (
+    segment?.endsWith('_average') === true ||
+    letters.includes('/') ||
+    series.some((one, index) => letters.includes(SERIES.charAt(index)) && one.segment?.endsWith('_average'))
+  );
+}
+
+function twoDecimals(number: number): number {
+  return Math.round(number * 100) / 100 || 0;
+}
+
+function fifteenDigits(number: number): number {
+  return Number.parseFloat(number.toPrecision(15)) || 0;
 }
 
 function byBytes(a: readonly string[], b: readonly string[]): number {

@@ -1,0 +1,114 @@
+import type { EntityQuestions } from '../../ingest/entity-lookup.ts';
+import type { ExportGroup, ExportShape } from '../../processor/event-export.ts';
+import type { ExportedProfile } from '../api.ts';
+import { RejectError } from '../reject.ts';
+import type { StatementRunner } from '../snapshot/history.ts';
+import type { QuestionScope, Sources } from '../snapshot/question.ts';
+import type { Seam } from '../snapshot/seam.ts';
+
+/**
+ * The profiles of exported events: of each event the profile that its `profileId` names, in its present state. A page reads
+ * the profiles of its rows with one statement, and a stream joins them in the store. Both read them from the store, after
+ * the owners said that it has them, and take a profile that is being erased for one without a record.
+ */
+
+/** What exports are answered from. */
+export interface ExportSources extends Sources {
+  readonly records: Pick<EntityQuestions, 'untilStored'>;
+}
+
+/** A row of `export-profiles.sql`. */
+interface ProfileRow extends Omit<ExportedProfile, 'createdAt' | 'updatedAt'> {
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/**
+ * Waits until the store has the profiles of the site; resolves with whether some cannot be reached, which is rejected
+ * unless the question has `partial`.
+ */
+export async function awaitProfiles(
+  { records }: Pick<ExportSources, 'records'>,
+  { site }: Pick<QuestionScope, 'site'>,
+  { partial }: { readonly partial: boolean },
+): Promise<boolean> {
+  const away = await records.untilStored(site.storedId);
+  if (away.length === 0 || partial) return away.length > 0;
+  const message = `the profiles of partition ${away.join(', ')} cannot be reached now; leave profile out of includes`;
+  throw new RejectError('partition-away', message);
+}
+
+/** The profiles with these ids that have a record, by id. */
+export async function readProfiles(
+  history: StatementRunner,
+  seam: Seam,
+  site: string,
+  ids: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, ExportedProfile>> {
+  if (ids.size === 0) return new Map();
+  const parameters = { site, ids: [...ids] };
+  const rows = await history.ask<ProfileRow>({ name: 'export-profiles', parameters }, seam);
+  return new Map(rows.map((row) => [row.id, profileOf(row)]));
+}
+
+function profileOf({ createdAt, updatedAt, ...row }: ProfileRow): ExportedProfile {
+  return {
+    ...row,
+    createdAt: new Date(createdAt).toISOString(),
+    updatedAt: new Date(updatedAt).toISOString(),
+  };
+}
+
+/** A profile that no update describes: an event names it. */
+export function unknownProfile(id: string): ExportedProfile {
+  const texts = { firstName: '', lastName: '', email: '', avatar: '' };
+  return { id, ...texts, properties: {}, groups: [], createdAt: null, updatedAt: null };
+}
+
+/** Fields that are text of the sender, with the name of their column in a flat format. */
+const TEXTS = [
+  ['firstName', 'profileFirstName'],
+  ['lastName', 'profileLastName'],
+  ['email', 'profileEmail'],
+  ['avatar', 'profileAvatar'],
+] as const;
+/** Times; null without a record, whose version is 0. */
+const TIMES = [
+  ['createdAt', 'profileCreatedAt'],
+  ['updatedAt', 'profileUpdatedAt'],
+] as const;
+const JSON_TYPE = [
+  'id String',
+  ...TEXTS.map(([name]) => `${name} String`),
+  'properties Map(String, String)',
+  'groups Array(String)',
+  ...TIMES.map(([name]) => `${name} Nullable(DateTime64(3, \\'UTC\\'))`),
+].join(', ');
+
+/** The groups of fields that the contract of bulk exports writes; the profile is written here. */
+export function groupsWithoutProfile(groups: readonly ExportGroup[]): ExportGroup[] {
+  return groups.filter((group) => group !== 'profile');
+}
+
+/** The select list of a profile, over events called `row` that are joined with rows called `profile`. */
+export function profileColumns(shape: ExportShape, writtenAs: (text: string) => string): string {
+  const times = TIMES.map(([name]) => `if(profile.version = 0, NULL, profile.${name})`);
+  if (shape === 'json') {
+    const fields = [
+      'row.profileId',
+      ...TEXTS.map(([name]) => `profile.${name}`),
+      'profile.properties',
+      'profile.groups',
+      ...times,
+    ];
+    const profile = `CAST(tuple(${fields.join(', ')}), 'Nullable(Tuple(${JSON_TYPE}))')`;
+    return `if(row.profileId = '', NULL, ${profile}) AS profile`;
+  }
+  const list = (name: string) => (shape === 'csv' ? `toJSONString(profile.${name})` : `profile.${name}`);
+  return [
+    ...TEXTS.map(([name, column]) => `${writtenAs(`profile.${name}`)} AS ${column}`),
+    `${list('properties')} AS profileProperties`,
+    `${list('groups')} AS profileGroups`,
+    ...TIMES.map(([, column], index) => `${times[index]} AS ${column}`),
+  ].join(',\n    ');
+}
