@@ -126,6 +126,9 @@ describe('what an event says of its visitor', () => {
       __path: 'https://shop.example/pricing?utm_medium=cpc&utm_source=google#top',
       __referrer: 'https://www.google.com/',
       __title: 'Pricing',
+      __language: 'de_AT',
+      __timezone: 'Asia/Calcutta',
+      __screen: '1366X768',
     };
     const { status } = await site.post(
       '/track',
@@ -147,6 +150,9 @@ describe('what an event says of its visitor', () => {
       utmMedium: 'cpc',
       channel: 'Paid Search',
       sdkName: 'test',
+      language: 'de-AT',
+      timezone: 'Asia/Kolkata',
+      screen: '1366x768',
     });
     expect(JSON.stringify(event)).not.toContain('8.8.8.8');
   });
@@ -171,7 +177,8 @@ describe('what an event says of its visitor', () => {
 describe('what is asked about it', () => {
   const dimensions =
     `referrer referrer_name referrer_type utm_source utm_medium utm_campaign utm_term utm_content
-    country region city device brand model browser browser_version os os_version channel`.split(/\s+/);
+    country region city device brand model browser browser_version os os_version channel
+    language timezone screen`.split(/\s+/);
   const others = [
     'pages',
     'pages/entry_exit?mode=exit',
@@ -193,6 +200,35 @@ describe('what is asked about it', () => {
       expect([status, Array.isArray(body)]).toEqual([200, true]);
     },
   );
+
+  test('visits are broken down and filtered by language, time zone and screen', async () => {
+    const locale = { __language: 'fr-CA', __timezone: 'America/Toronto', __screen: '2560x1440' };
+    const deviceId = site.freshDevice();
+    const view = { __deviceId: deviceId, __path: 'https://shop.example/fr', ...locale };
+    await site.send('track', { name: 'screen_view', properties: view });
+    const filters = encodeURIComponent(
+      JSON.stringify([
+        { name: 'language', operator: 'startsWith', value: ['fr'] },
+        { name: 'timezone', operator: 'is', value: ['America/Toronto'] },
+        { name: 'screen', operator: 'is', value: ['2560x1440'] },
+      ]),
+    );
+    const paths = ['language', 'timezone', 'screen', 'traffic/devices?breakdown=screen'];
+    const found = await eventually('the visit in every breakdown', async () => {
+      const answers = [];
+      for (const path of paths) {
+        const query = `range=today&filters=${filters}`;
+        const { body } = await site.ask(`/insights/${SITE}/${path}${path.includes('?') ? '&' : '?'}${query}`);
+        answers.push((body as unknown as readonly { name: string }[]).map(({ name }) => name));
+      }
+      return answers.every(({ length }) => length === 1) ? answers : undefined;
+    });
+    expect(found).toEqual([['fr-CA'], ['America/Toronto'], ['2560x1440'], ['2560x1440']]);
+    const { body } = await site.ask(`/insights/${SITE}/sessions?range=today&filters=${filters}`);
+    expect(body).toMatchObject([
+      { deviceId, language: 'fr-CA', timezone: 'America/Toronto', screen: '2560x1440' },
+    ]);
+  });
 
   test('the breakdowns hold what was sent, and an export can be filtered by it', async () => {
     await site.browse('track', { name: 'screen_view', properties: { __path: 'https://shop.example/seen' } });

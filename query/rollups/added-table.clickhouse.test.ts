@@ -30,7 +30,7 @@ let block = 0;
 beforeAll(async () => {
   fixture = await startHistoryStore();
   // The last day has no sessions.
-  const traffic = { steps: 600, fromMs: FROM_MS, toMs: TO_MS - 1.5 * DAY_MS };
+  const traffic = { steps: 600, fromMs: FROM_MS, toMs: TO_MS - 1.5 * DAY_MS, isCoherent: true };
   addVisitTraffic(visits, new SeededRandom(12), traffic);
   visits.cut(0);
   await visits.land(0, fixture.store);

@@ -11,7 +11,8 @@ WITH found AS
             AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
             AND startedAt < fromUnixTimestamp64Milli({to:Int64})
             AND ({profileId:String} = '' OR profileId = {profileId:String})
-            AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
+            AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
+                OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
             AND ($SESSION_FILTER$)
     UNION ALL
     SELECT flushNumber AS hotFlush, 0 AS isMarker, partition, flushNumber, sign, version, $COLUMNS$
@@ -20,7 +21,8 @@ WITH found AS
         AND startedAt >= fromUnixTimestamp64Milli({from:Int64})
         AND startedAt < fromUnixTimestamp64Milli({to:Int64})
         AND ({profileId:String} = '' OR profileId = {profileId:String})
-        AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64}) OR id > unhex({behindId:String}))
+        AND (startedAt < fromUnixTimestamp64Milli({behindAt:Int64})
+            OR startedAt = fromUnixTimestamp64Milli({behindAt:Int64}) AND id > unhex({behindId:String}))
         AND ($SESSION_FILTER$)
 )
 SELECT * EXCEPT (hotFlush, isMarker, partition, flushNumber, sign, version, inStore, currentStates)

@@ -115,5 +115,11 @@ SELECT
     toString(20 - systemPlace - releaseRank % 7) AS osVersion,
     ['desktop', 'mobile', 'mobile', 'desktop', 'desktop'][systemPlace] AS device,
     ['', 'Apple', ['Samsung', 'Google', 'Xiaomi'][1 + agent % 3], 'Apple', ''][systemPlace] AS brand,
-    ['', 'iPhone', ['Galaxy S24', 'Pixel 9', 'Redmi 13'][1 + agent % 3], 'Macintosh', ''][systemPlace] AS model
+    ['', 'iPhone', ['Galaxy S24', 'Pixel 9', 'Redmi 13'][1 + agent % 3], 'Macintosh', ''][systemPlace] AS model,
+    concat(['de', 'en', 'fr', 'en', 'de', 'de', 'nl', 'pl', 'it', 'es', 'sv', 'da', 'fr', 'cs', 'en', 'en', 'pt', 'ja', 'en', 'fi'][
+        1 + (countryRank - 1) % 20], '-', country) AS language,
+    concat(['Europe/City-', 'America/City-', 'Asia/City-'][1 + countryRank % 3], toString(countryRank)) AS timezone,
+    [['1920x1080', '1536x864', '1366x768', '2560x1440'], ['390x844', '393x852', '430x932', '375x667'],
+        ['360x800', '412x915', '384x832', '393x873'], ['1440x900', '1512x982', '1728x1117', '1680x1050'],
+        ['1920x1080', '1366x768', '2560x1440', '3840x2160']][systemPlace][rank(u(agent, 31), 4)] AS screen
 FROM described

@@ -12,7 +12,7 @@ export interface FilteredScene {
 }
 
 const ABOUT_SESSION =
-  /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model|entry_?path|exit_?path|is_?bounce|duration|screen_?views)$/i;
+  /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model|language|timezone|screen|entry_?path|exit_?path|is_?bounce|duration|screen_?views)$/i;
 
 /** The events that pass the filters: the contract evaluated literally, event by event. */
 export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): SeenEvent[] {
