@@ -145,6 +145,11 @@ export const SETTINGS = {
     default: '',
     help: 'comma-separated addresses or CIDR ranges of proxies whose forwarding headers are trusted; `any` trusts all',
   },
+  CLIENT_IP_HEADER: {
+    schema: z.string().regex(/^[\w-]{1,64}$/, 'expected the name of a header'),
+    default: 'x-forwarded-for',
+    help: "the one header from which a trusted proxy's word on the sender's address is read, such as `cf-connecting-ip` or `forwarded`",
+  },
   TRACK_LIMIT_PER_10_S: {
     schema: integer(0, 1_000_000),
     default: '0',
@@ -248,4 +253,9 @@ function integer(min: number, max: number) {
     .regex(/^\d+$/, 'expected a whole number')
     .transform(Number)
     .refine((value) => value >= min && value <= max, `expected a whole number from ${min} to ${max}`);
+}
+
+/** Sets a variable for a native library, which reads it when it is loaded. */
+export function setEnvironment(name: string, value: string): void {
+  process.env[name] = value;
 }

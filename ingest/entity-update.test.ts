@@ -11,7 +11,15 @@ import {
   encodeEntityUpdate,
   type OrderUpdate,
 } from './entity-update.ts';
-import { beginMessage, decodeMessageHead, EVENT_VERSION, encodeEvent, endMessage } from './event.ts';
+import {
+  beginMessage,
+  decodeMessageHead,
+  EVENT_VERSION,
+  encodeEvent,
+  endMessage,
+  MESSAGE_HEADER_BYTES,
+} from './event.ts';
+import { messageOfVersion2 } from './testing/earlier-messages.ts';
 import { plainEvent } from './testing/events.ts';
 
 const HEAD = { projectId: 'demo', id: 'päul', atMs: 1_700_000_000_000, updateId: 'once' };
@@ -56,17 +64,22 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 test('the bytes of updates change only with the version of messages', () => {
   expect([EVENT_VERSION, sha256(messageOf(UPDATES))]).toMatchInlineSnapshot(`
     [
-      2,
-      "74ced271890be17a3c6f2e0f637687983722b3ba8ac89b2f6c7236fcefaecca7",
+      3,
+      "680b4cfcc3d4647d14c589353232f8b30c427425d7c2492a3c693b7bbeed3272",
     ]
   `);
 });
 
-test('updates are read as they were written, also in a message of version 1', () => {
-  const message = messageOf(UPDATES);
-  expect(decode(message)).toEqual(UPDATES);
-  message[0] = 1;
-  expect(decode(message)).toEqual(UPDATES);
+test('updates are read as they were written, also in a message of an earlier version', () => {
+  const earlier = messageOfVersion2().subarray(MESSAGE_HEADER_BYTES);
+  const event = earlier.subarray(0, 4 + earlier.readUInt32LE(0));
+  for (const updates of [UPDATES, [{ ...ORDER, event }]]) {
+    const message = messageOf(updates);
+    for (const version of [3, 2, 1]) {
+      message[0] = version;
+      expect(decode(message)).toEqual(updates);
+    }
+  }
 });
 
 test('whatever the bytes of a message are, its updates are read or rejected', () => {

@@ -15,7 +15,7 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.t
  *     count × (u32 length, u32 jsonLength, JSON of an `EntityUpdate` without `event`, bytes of the event)
  *
  * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
- * is the version of the updates, too; versions 1 and 2 of it are alike in them.
+ * is the version of the updates, too; versions 1 to 3 differ only in the bytes of the event.
  */
 
 /** Fields of every update. */

@@ -6,12 +6,16 @@ import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import {
   beginMessage,
   decodeMessageHead,
+  type Environment,
   EVENT_COLUMNS,
   EVENT_VERSION,
   type Event,
   encodeEvent,
   endMessage,
   FLAG_CREDIT,
+  FLAG_LOCALE,
+  MESSAGE_HEADER_BYTES,
+  NO_ENVIRONMENT,
   partitionOf,
   SESSION_GAP_MS,
   sessionIdOf,
@@ -23,6 +27,7 @@ import {
   encodeSessionQuestions,
   SESSION_LOOKUP_VERSION,
 } from './session-lookup.ts';
+import { messageOfVersion2 } from './testing/earlier-messages.ts';
 import { plainEvent } from './testing/events.ts';
 
 const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
@@ -46,18 +51,34 @@ test('the bytes of a message change only with its version', () => {
   ]);
   expect([EVENT_VERSION, sha256(message), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
     [
-      2,
-      "ff7266b687103b05c6da4528a11b0ed1022703edd4a09ab395db59a89f56f33e",
-      "bad8e058cc27de495bd60b09d3b3fd06945982bd0da362b8eda921fce3bb7b3a",
+      3,
+      "c754677064a6120fbab286130107cbf9d2ba92713cc0ca5ccd40d16d6b8d5336",
+      "85797868b3aab534f8cf942ecf42b1286e040cf80b1ad5f626be2e61490248fc",
     ]
   `);
 });
 
-test('a message of version 1 is one without credits, and is read', () => {
-  const message = sampleMessage();
-  message[0] = 1;
-  expect(sha256(message)).toBe('3a56343cebbd45b24cb82b8811b53565eeb2f10c6411fb37f43f37cc84fff035');
-  expect(decodeMessageHead(message)).toMatchObject({ version: 1, count: 2 });
+test('messages of the versions before are read, and their events say that they lack the locale', () => {
+  const message = messageOfVersion2();
+  for (const version of [2, 1]) {
+    message[0] = version;
+    expect(decodeMessageHead(message)).toMatchObject({ version, count: 2 });
+  }
+  const flags = message[MESSAGE_HEADER_BYTES + 4] ?? 0;
+  expect(flags & FLAG_LOCALE).toBe(0);
+  expect((sampleMessage()[MESSAGE_HEADER_BYTES + 4] ?? 0) & FLAG_LOCALE).toBe(FLAG_LOCALE);
+});
+
+test('the locale stands behind the rest of the environment', () => {
+  const encoded = (environment: Environment) => {
+    const writer = new RowBinaryWriter(65_536);
+    encodeEvent(writer, plainEvent({ environment }));
+    return writer.take().subarray(4);
+  };
+  const locale = { language: 'de-AT', timezone: 'Europe/Vienna', screen: '1920x1080' };
+  const bytes = encoded({ ...NO_ENVIRONMENT, model: 'a model', ...locale });
+  expect(bytes.toString('latin1')).toContain('\x07a model\x05de-AT\rEurope/Vienna\t1920x1080');
+  expect(EVENT_COLUMNS.join()).toContain(',brand,model,language,timezone,screen,groups,');
 });
 
 test('credit is one flag of an event, and nothing else of it', () => {

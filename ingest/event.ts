@@ -21,9 +21,11 @@ import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
  * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
  *
- * Version 1 had no `FLAG_CREDIT`, and is otherwise the same: it stays readable.
+ * Version 2 has no `FLAG_LOCALE`: the rows of its events lack `LOCALE_COLUMNS`. Version 1 has no `FLAG_CREDIT` either. Both
+ * stay readable. An event of version 2 may also come in a message of version 3: an order's entity stores events as they were
+ * encoded, and publishes them later.
  */
-export const EVENT_VERSION = 2;
+export const EVENT_VERSION = 3;
 const EVENT_VERSION_FIRST = 1;
 
 /** Events of one device with no longer gap than this are one session. */
@@ -45,6 +47,8 @@ export const FLAG_EVENT_ID = 4;
 export const FLAG_REVENUE = 8;
 /** The session of the hint has ended: unless it reaches the event, the event only adds its revenue to it. */
 export const FLAG_CREDIT = 16;
+/** The row has the columns `LOCALE_COLUMNS`, as all rows have since version 3. */
+export const FLAG_LOCALE = 32;
 
 /** Columns of a `Source`, in the order of its bytes: the run `source` of a row. */
 export const SOURCE_COLUMNS = [
@@ -59,7 +63,10 @@ export const SOURCE_COLUMNS = [
   'channel',
 ] as const;
 
-/** Columns of a `Environment`: the run `setting` of a row. */
+/** The last columns of an `Environment`, which rows of version 2 lack. */
+export const LOCALE_COLUMNS = ['language', 'timezone', 'screen'] as const;
+
+/** Columns of an `Environment`: the run `setting` of a row. */
 export const ENVIRONMENT_COLUMNS = [
   'country',
   'region',
@@ -73,6 +80,7 @@ export const ENVIRONMENT_COLUMNS = [
   'device',
   'brand',
   'model',
+  ...LOCALE_COLUMNS,
 ] as const;
 
 /** Columns of an event row, in the order of its bytes. The store's `events` table has them in this order. */
@@ -115,7 +123,7 @@ export interface Source {
   readonly channel: string;
 }
 
-/** Location and device of a visit. Texts are empty and coordinates 0 when unknown. */
+/** Location, device and locale of a visit. Texts are empty and coordinates 0 when unknown. */
 export interface Environment {
   readonly country: string;
   readonly region: string;
@@ -129,6 +137,12 @@ export interface Environment {
   readonly device: string;
   readonly brand: string;
   readonly model: string;
+  /** A BCP 47 tag, such as `de-DE`. */
+  readonly language: string;
+  /** An IANA name, such as `Europe/Berlin`. */
+  readonly timezone: string;
+  /** CSS pixels, such as `1920x1080`. */
+  readonly screen: string;
 }
 
 /** A source of which nothing is known. */
@@ -158,6 +172,9 @@ export const NO_ENVIRONMENT: Environment = {
   device: '',
   brand: '',
   model: '',
+  language: '',
+  timezone: '',
+  screen: '',
 };
 
 /** One recorded thing, complete but for what only the fold knows. */
@@ -333,6 +350,7 @@ export function isTime(ms: number): boolean {
 
 function flagsOf(event: Event): number {
   return (
+    FLAG_LOCALE |
     (event.name === SCREEN_VIEW ? FLAG_SCREEN_VIEW : 0) |
     (event.sessionId === '' ? 0 : FLAG_IN_SESSION) |
     (event.eventId === '' ? 0 : FLAG_EVENT_ID) |
@@ -379,4 +397,7 @@ function writeEnvironment(writer: RowBinaryWriter, environment: Environment): vo
   writer.string(environment.device);
   writer.string(environment.brand);
   writer.string(environment.model);
+  writer.string(environment.language);
+  writer.string(environment.timezone);
+  writer.string(environment.screen);
 }

@@ -4,8 +4,8 @@ import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { SecretGuard } from '../infra/accounts/secret-guard.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
-import type { Dependency, HostContext, Mounted } from '../infra/process/host.ts';
-import { release } from '../infra/root.ts';
+import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
+import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Collector } from './collect/collector.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
@@ -13,6 +13,7 @@ import { SessionQuestions } from './collect/session-questions.ts';
 import { Sessions } from './collect/sessions.ts';
 import { SiteFilters } from './collect/site-filters.ts';
 import { Tallies } from './collect/tallies.ts';
+import { EXCLUDED_BY } from './collect/track-outcome.ts';
 import { Enrichment } from './enrich/enrichment.ts';
 import { LocationLookup } from './enrich/location-lookup.ts';
 import { EntityQuestions } from './entity-lookup.ts';
@@ -32,8 +33,7 @@ import {
   subjectOf,
 } from './event.ts';
 import { addBatchRoute } from './http/batch-route.ts';
-import { addDeviceIdRoute, addTrackRoute, answerHeaders, type RouteDeps } from './http/routes.ts';
-import { EXCLUDED_BY } from './http/track-responder.ts';
+import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';
@@ -81,7 +81,13 @@ export async function mount(context: HostContext): Promise<Mounted> {
     clock,
     partitions: config.PARTITIONS,
   });
-  addRoutes(context, { collector, accounts, limiter });
+  const ignoredForwarding = new IgnoredForwarding(context);
+  const proxies = new TrustedProxies({
+    trusted: config.TRUSTED_PROXIES,
+    header: config.CLIENT_IP_HEADER,
+    onIgnored: (peer) => ignoredForwarding.note(peer),
+  });
+  addRoutes(context, { collector, accounts, limiter, proxies });
   // Addresses must be forgotten in time even while no request comes.
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
@@ -95,9 +101,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
     setInterval(() => tallies.publish(), SEND_TALLIES_EVERY_MS).unref(),
     setInterval(() => void locations.refresh(), REFRESH_LOCATIONS_EVERY_MS).unref(), // Reports its own failures.
   ];
-  const busState = new BusState(context);
   return {
-    dependencies: () => [busState.read()],
+    dependencies: () => [],
+    warnings: () => ignoredForwarding.warnings(),
     stop: async () => {
       tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
@@ -129,17 +135,18 @@ interface Served {
   readonly collector: Collector;
   readonly accounts: Accounts;
   readonly limiter: RateLimiter;
+  readonly proxies: TrustedProxies;
 }
 
 /** Adds the script and the collection endpoints, at the root and below each of `COLLECT_PREFIXES`. */
 function addRoutes(
   { config, http, metrics, clock }: HostContext,
-  { collector, accounts, limiter }: Served,
+  { collector, accounts, limiter, proxies }: Served,
 ): void {
-  const headers = answerHeaders(release());
+  const headers = ANSWER_HEADERS;
   const deps: RouteDeps = {
     collector,
-    proxies: new TrustedProxies(config.TRUSTED_PROXIES),
+    proxies,
     clock,
     headers,
     limiter,
@@ -229,26 +236,4 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     partitions: config.PARTITIONS,
     knownMax: config.SESSION_CACHE_MAX,
   });
-}
-
-/** Whether the bus is there, and since when; a change is noticed when the state is read. */
-class BusState {
-  readonly #context: HostContext;
-  #up: boolean;
-  #since: number;
-
-  constructor(context: HostContext) {
-    this.#context = context;
-    this.#up = context.bus.connected;
-    this.#since = context.clock.nowMs();
-  }
-
-  read(): Dependency {
-    const { bus, clock } = this.#context;
-    if (bus.connected !== this.#up) {
-      this.#up = bus.connected;
-      this.#since = clock.nowMs();
-    }
-    return { name: 'bus', up: this.#up, since: this.#since };
-  }
 }

@@ -19,6 +19,9 @@ const text = fc.oneof(
     'revenue',
     '2024-02-30',
     '1700000000000',
+    '1700000000',
+    'https://a.example/x',
+    'about:blank',
     'é'.repeat(2100),
   ),
   fc.constantFrom(64, 65, 80, 81, 200, 201, 256, 257, 2048, 2049, 4097).map((length) => 'n'.repeat(length)),
@@ -51,9 +54,17 @@ const key = fc.oneof(
     'a.b',
     '__path',
     '__title',
+    '__referrer',
     '__timestamp',
     '__deviceId',
     '__ip',
+    '__userAgent',
+    '__os',
+    '__model',
+    '__device',
+    '__language',
+    '__timezone',
+    '__screen',
     '__amount',
     '__proto__',
   ),
@@ -152,6 +163,7 @@ const PAYLOADS: Readonly<Record<string, fc.Arbitrary<JsonNode>>> = {
   group: fields({ id, type: name, name, properties, eventId }),
   assign_group: fields({ groupIds: ids, profileId: id, eventId }),
   alias: fields({ profileId: id, alias: id, eventId }),
+  replay: fields({ chunk_index: fc.constant(plain(0)), payload: text.map(plain) }),
   revenue: fields({ name: fc.constant(plain('revenue')), properties: money, eventId }),
 };
 const body = fc.constantFrom(...Object.keys(PAYLOADS)).chain((kind) =>
@@ -164,6 +176,7 @@ const body = fc.constantFrom(...Object.keys(PAYLOADS)).chain((kind) =>
     clientId: shortText,
     clientSecret: shortText,
     projectId: shortText,
+    eventId: fc.oneof({ weight: 4, arbitrary: eventId }, { weight: 4, arbitrary: fc.constant(plain(null)) }),
   }),
 );
 
@@ -180,7 +193,17 @@ test('the hand-written parser and the schema agree on verdict and value', { time
     }),
     { numRuns: runs },
   );
-  const kinds = ['alias', 'assign_group', 'group', 'identify', 'reject', 'revenue', 'step', 'track'];
+  const kinds = [
+    'alias',
+    'assign_group',
+    'group',
+    'identify',
+    'reject',
+    'replay',
+    'revenue',
+    'step',
+    'track',
+  ];
   expect([...taken.keys()].sort()).toEqual(kinds);
   expect(Math.min(...taken.values())).toBeGreaterThan(runs / 200);
 });

@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { unreachable } from '../infra/assert.ts';
 import { decimalText } from '../infra/money.ts';
+import { isReferrer } from './enrich/referrer.ts';
+import { NO_SOFTWARE_CLAIM, softwareClaimOf } from './enrich/software-claim.ts';
+import { USER_AGENT_MAX } from './enrich/user-agent-version.ts';
 import { SESSION_END, SESSION_START } from './event.ts';
 import { AVATAR_MAX, ENTITY_TEXT_MAX, GROUP_IDS_MAX, STEP_MAX } from './request/entity-payload.ts';
 import { KEY_MAX } from './request/properties.ts';
 import { identity, propertiesSchema, revenueSchema, wholeText } from './request/properties-schema.ts';
+import { claimsRevenue } from './request/revenue-claim.ts';
 import { IDENTITY_MAX } from './request/sender-claims.ts';
 import { type AcceptedBody, BATCH_MAX, EVENT_ID_MAX, GROUPS_MAX, NAME_MAX } from './request/track-request.ts';
 
@@ -29,8 +33,10 @@ const trackPayload = z
     eventId,
   })
   .transform((payload, context) => {
-    if (payload.name !== 'revenue') return { ...payload, revenue: undefined };
-    const revenue = revenueSchema.safeParse(payload.properties?.reserved ?? {});
+    const named = payload.properties?.reserved ?? {};
+    if (!isReferrer(payload.properties?.reserved?.__referrer ?? '')) context.addIssue('no referrer');
+    if (!claimsRevenue(payload.name, named)) return { ...payload, revenue: undefined };
+    const revenue = revenueSchema.safeParse(named);
     if (!revenue.success) context.addIssue('no revenue');
     return { ...payload, revenue: revenue.data };
   });
@@ -79,6 +85,7 @@ const claims = {
   clientId: optionalText(IDENTITY_MAX),
   clientSecret: optionalText(IDENTITY_MAX),
   projectId: optionalText(IDENTITY_MAX),
+  eventId,
 };
 
 const sentBody = z.discriminatedUnion('type', [
@@ -89,6 +96,7 @@ const sentBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('group'), payload: groupPayload, ...claims }),
   z.object({ type: z.literal('assign_group'), payload: assignGroupPayload, ...claims }),
   z.object({ type: z.literal('alias'), payload: aliasPayload, ...claims }),
+  z.object({ type: z.literal('replay'), payload: z.looseObject({}), ...claims }),
 ]);
 type SentBody = z.output<typeof sentBody>;
 
@@ -99,11 +107,12 @@ export const bodySchema = sentBody.transform(acceptedBody);
 export const batchSchema = z.array(z.unknown()).min(1).max(BATCH_MAX);
 
 function acceptedBody(sent: SentBody): AcceptedBody {
+  const inPayload = sent.type === 'replay' ? undefined : sent.payload.eventId;
   const head = {
     clientId: sent.clientId ?? '',
     clientSecret: sent.clientSecret ?? '',
     projectId: sent.projectId ?? '',
-    eventId: sent.payload.eventId ?? '',
+    eventId: inPayload ?? sent.eventId ?? '',
   };
   switch (sent.type) {
     case 'track':
@@ -128,18 +137,31 @@ function acceptedBody(sent: SentBody): AcceptedBody {
       const { profileId, alias } = sent.payload;
       return { kind: 'alias', ...head, ...NO_ORIGIN, profileId, alias };
     }
+    case 'replay':
+      return { kind: 'replay', ...head, ...NO_ORIGIN };
     default:
       return unreachable(sent);
   }
 }
 
-const NO_ORIGIN = { deviceId: '', address: '' };
+const NO_ORIGIN = { deviceId: '', address: '', userAgent: '', software: NO_SOFTWARE_CLAIM };
 type ParsedProperties = z.output<typeof propertiesSchema> | null | undefined;
 
 function originAndFree(properties: ParsedProperties) {
+  const named = properties?.reserved;
   return {
-    deviceId: properties?.reserved?.__deviceId ?? '',
-    address: properties?.reserved?.__ip ?? '',
+    deviceId: named?.__deviceId ?? '',
+    address: named?.__ip ?? '',
+    userAgent: (named?.__userAgent ?? '').slice(0, USER_AGENT_MAX),
+    software: softwareClaimOf({
+      os: named?.__os ?? '',
+      osVersion: named?.__osVersion ?? '',
+      browser: named?.__browser ?? '',
+      browserVersion: named?.__browserVersion ?? '',
+      device: named?.__device ?? '',
+      brand: named?.__brand ?? '',
+      model: named?.__model ?? '',
+    }),
     properties: properties?.flat ?? [],
   };
 }
@@ -154,6 +176,9 @@ function trackFields({ name, profileId, groups, properties, revenue }: z.output<
     path: named?.__path ?? '',
     referrer: named?.__referrer ?? '',
     title: named?.__title ?? '',
+    language: named?.__language ?? '',
+    timezone: named?.__timezone ?? '',
+    screen: named?.__screen ?? '',
     timestampMs: named?.__timestamp ?? undefined,
     ...originAndFree(properties),
   };

@@ -1,5 +1,6 @@
 import { isCurrency, majorUnits } from '../infra/money.ts';
 import type { StoreSettings } from '../infra/store/store.ts';
+import { LOCALE_COLUMNS } from '../ingest/event.ts';
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const USUAL_UNITS = 100;
@@ -138,7 +139,9 @@ const FIELDS: readonly Field[] = [
   plain('region', 'geo'),
   coordinate('longitude'),
   coordinate('latitude'),
-  ...['brand', 'model', 'browserVersion', 'osVersion'].map((name) => plain(name, 'device')),
+  ...['brand', 'model', 'browserVersion', 'osVersion', ...LOCALE_COLUMNS].map((name) =>
+    plain(name, 'device'),
+  ),
   {
     name: 'revenue',
     group: 'revenue',

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { unreachable } from '../infra/assert.ts';
 import { DecodeError } from '../infra/bus/decode-error.ts';
 import { decodeJsonContract } from '../infra/bus/json-contract.ts';
 import { TIME_MAX_MS } from '../ingest/event.ts';
+import { rowsFromVersion1, rowsOfVersion1 } from './earlier-rows.ts';
 
 /**
  * CONTRACT between a partition's owner and the query nodes: what is in memory and how to ask for it.
@@ -10,41 +12,60 @@ import { TIME_MAX_MS } from '../ingest/event.ts';
  *
  *     u32 headBytes │ head (JSON, one of the *Head types) │ events (RowBinary) │ sessions (RowBinary)
  *
- * Question and head have a `version`; JSON without one is version 0, which is otherwise the same.
+ * Question and head have a `version`; JSON without one is version 0. Before version 2 a live visitor was a device, and rows
+ * lacked the columns that `earlier-rows.ts` names. A question says in `reads` which answers the asker reads, and has the
+ * version of the release before, which owners of both releases read. The owner answers in the version that is asked for. So
+ * processes of two releases can be mixed; rows of version 1 are read as rows of today.
  *
  * The rows are those of one site that are acknowledged and not known to be in the store, with the columns of `rows.ts`.
  * Each has the number of the flush that will insert it, which is always above `flushNumber`, the last flush that is
  * known to be complete. So rows of the store up to `flushNumber` and these rows together are every event once, whatever
  * happens in between; for sessions, which the store merges, see the marker in `rows.ts`.
  */
-export const HOT_VERSION = 1;
-const VERSIONS = [0, HOT_VERSION];
+export const HOT_VERSION = 2;
+const VERSIONS = [0, 1, HOT_VERSION];
+/** Questions have not changed since. */
+const QUESTION_VERSION = 1;
 
 export function hotSubjectOf(partition: number): string {
   return `hot.${partition}`;
 }
 
+interface AskedSite {
+  readonly projectId: string;
+  /** The newest version of answers that the asker reads, if this release writes it; by default the newest. */
+  readonly reads?: number;
+}
+
 export type HotQuestion =
-  /** How many devices have an event in the five minutes before `nowMs`. */
-  | { readonly kind: 'live'; readonly projectId: string; readonly nowMs: number }
+  /** How many visitors have an event in a session in the five minutes before `nowMs`. */
+  | (AskedSite & { readonly kind: 'live'; readonly nowMs: number })
   /** The same by page, country and referrer. */
-  | { readonly kind: 'live-details'; readonly projectId: string; readonly nowMs: number }
+  | (AskedSite & { readonly kind: 'live-details'; readonly nowMs: number })
   /** The unflushed rows. The owner first folds everything that the bus has for the partition. */
-  | { readonly kind: 'rows'; readonly projectId: string }
+  | (AskedSite & { readonly kind: 'rows' })
   /** Counts of each minute from `fromMs` on, from memory alone. */
-  | { readonly kind: 'minutes'; readonly projectId: string; readonly fromMs: number };
+  | (AskedSite & { readonly kind: 'minutes'; readonly fromMs: number });
 
 export interface LiveHead {
   readonly kind: 'live';
+  /** Visitors without a profile: devices, which are live on one partition only. */
   readonly visitors: number;
+  /** The other visitors, as 52-bit hashes of their profiles: one may be live on several partitions. */
+  readonly profiles: readonly number[];
 }
+
+/** Visitors by a name, counted as in `LiveHead`. */
+export type LiveCount = readonly [name: string, visitors: number, profiles: readonly number[]];
 
 export interface LiveDetailsHead {
   readonly kind: 'live-details';
   readonly visitors: number;
-  readonly pages: readonly (readonly [path: string, visitors: number])[];
-  readonly countries: readonly (readonly [country: string, visitors: number])[];
-  readonly referrers: readonly (readonly [referrerName: string, visitors: number])[];
+  readonly profiles: readonly number[];
+  /** By path, country and name of the referrer. A profile with several sessions may be in several. */
+  readonly pages: readonly LiveCount[];
+  readonly countries: readonly LiveCount[];
+  readonly referrers: readonly LiveCount[];
 }
 
 export interface RowsHead {
@@ -70,7 +91,7 @@ export interface HotMinute {
   readonly durationMs: number;
   /** Minor units of the events of this minute, as decimal text, by currency. */
   readonly revenue: Readonly<Record<string, string>>;
-  /** Distinct visitors (profile, else device) with an event in the minute, as 52-bit hashes. */
+  /** Distinct visitors with an event in the minute (profile of its session, own profile, or device), as 52-bit hashes. */
   readonly visitors: readonly number[];
 }
 
@@ -102,12 +123,48 @@ export interface HotAnswer {
 
 const EMPTY = new Uint8Array(0);
 
+/** `events` and `sessions` are rows of today; `version` is the one to write the answer in. */
 export function encodeHotAnswer(
   head: HotHead,
   events: Uint8Array = EMPTY,
   sessions: Uint8Array = EMPTY,
+  version = HOT_VERSION,
 ): Uint8Array {
-  const text = Buffer.from(JSON.stringify({ version: HOT_VERSION, ...head }));
+  // It is alike in all versions, and may be the answer to a question that cannot be read.
+  if (head.kind === 'unavailable') return encodeAnswer(head, events, sessions, 1);
+  if (version === HOT_VERSION) return encodeAnswer(head, events, sessions, version);
+  const [eventRows, sessionRows] = [rowsOfVersion1('events', events), rowsOfVersion1('sessions', sessions)];
+  return encodeAnswer(headOfVersion1(head, eventRows, sessionRows), eventRows, sessionRows, 1);
+}
+
+/** A head in the form of version 1: visitors by number alone. Profiles on several partitions count on each. */
+function headOfVersion1(head: HotHead, events: Uint8Array, sessions: Uint8Array): object {
+  const counted = (counts: readonly LiveCount[]) =>
+    counts.map(([name, visitors, profiles]) => [name, visitors + profiles.length]);
+  switch (head.kind) {
+    case 'live':
+      return { kind: 'live', visitors: head.visitors + head.profiles.length };
+    case 'live-details': {
+      const { kind, visitors, profiles, pages, countries, referrers } = head;
+      const lists = {
+        pages: counted(pages),
+        countries: counted(countries),
+        referrers: counted(referrers),
+      };
+      return { kind, visitors: visitors + profiles.length, ...lists };
+    }
+    case 'rows':
+      return { ...head, eventBytes: events.length, sessionBytes: sessions.length };
+    case 'minutes':
+    case 'unavailable':
+      return head;
+    default:
+      return unreachable(head);
+  }
+}
+
+function encodeAnswer(head: object, events: Uint8Array, sessions: Uint8Array, version: number): Uint8Array {
+  const text = Buffer.from(JSON.stringify({ version, ...head }));
   const bytes = Buffer.allocUnsafe(4 + text.length + events.length + sessions.length);
   bytes.writeUInt32LE(text.length, 0);
   bytes.set(text, 4);
@@ -122,16 +179,26 @@ export function decodeHotAnswer(bytes: Uint8Array): HotAnswer {
   const end = buffer.length < 4 ? 4 : 4 + buffer.readUInt32LE(0);
   if (end > buffer.length) throw new DecodeError('hot answer is cut off');
   const contract = { name: 'hot answer', versions: VERSIONS, schema: headSchema };
-  const head = decodeJsonContract(buffer.subarray(4, end), contract);
+  const headBytes = buffer.subarray(4, end);
+  const head = decodeJsonContract(headBytes, contract);
   const { eventBytes, sessionBytes } = head.kind === 'rows' ? head : NO_ROWS;
   if (end + eventBytes + sessionBytes !== buffer.length)
     throw new DecodeError('hot answer has more or fewer rows than it says');
-  const sessions = end + eventBytes;
-  return { head, events: bytes.subarray(end, sessions), sessions: bytes.subarray(sessions) };
+  const sessionStart = end + eventBytes;
+  const answer = { head, events: bytes.subarray(end, sessionStart), sessions: bytes.subarray(sessionStart) };
+  if (head.kind !== 'rows') return answer;
+  const { version } = decodeJsonContract(headBytes, { ...contract, schema: versionOnly });
+  return version === HOT_VERSION ? answer : rowsOfToday(head, answer);
+}
+
+function rowsOfToday(head: RowsHead, rows: Pick<HotAnswer, 'events' | 'sessions'>): HotAnswer {
+  const events = rowsFromVersion1('events', rows.events);
+  const sessions = rowsFromVersion1('sessions', rows.sessions);
+  return { head: { ...head, eventBytes: events.length, sessionBytes: sessions.length }, events, sessions };
 }
 
 export function encodeHotQuestion(question: HotQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: HOT_VERSION, ...question }));
+  return Buffer.from(JSON.stringify({ version: QUESTION_VERSION, reads: HOT_VERSION, ...question }));
 }
 
 /** @throws {DecodeError} */
@@ -145,27 +212,32 @@ const text = z.string();
 const count = z.int().min(0);
 // A time beyond these would empty the owner's counters of recent minutes.
 const nowMs = z.number().min(0).max(TIME_MAX_MS);
+// Askers of the release before do not say what they read. One of a later release gets what there is.
+const reads = count.default(1).transform((version) => Math.min(version, HOT_VERSION));
 const questionSchema: z.ZodType<HotQuestion> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('live'), projectId: text, nowMs }),
-  z.object({ kind: z.literal('live-details'), projectId: text, nowMs }),
-  z.object({ kind: z.literal('rows'), projectId: text }),
-  z.object({ kind: z.literal('minutes'), projectId: text, fromMs: z.number() }),
+  z.object({ kind: z.literal('live'), projectId: text, reads, nowMs }),
+  z.object({ kind: z.literal('live-details'), projectId: text, reads, nowMs }),
+  z.object({ kind: z.literal('rows'), projectId: text, reads }),
+  z.object({ kind: z.literal('minutes'), projectId: text, reads, fromMs: z.number() }),
 ]);
 
 // Lists of an answer may have hundreds of thousands of entries: a plain loop takes a fraction of a schema's time.
 const numbers = z.custom<readonly number[]>(
   (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'number'),
 );
-const counts = z.custom<readonly (readonly [string, number])[]>(
-  (value) => Array.isArray(value) && value.every(isCount),
-);
+const profiles = numbers.default([]);
+const counts = z
+  .custom<readonly (readonly [name: string, visitors: number, profiles?: readonly number[]])[]>(
+    (value) => Array.isArray(value) && value.every(isCount),
+  )
+  .transform((list) => list.map(([name, visitors, named = []]): LiveCount => [name, visitors, named]));
 
 function isCount(entry: unknown): boolean {
-  return (
-    Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string' && typeof entry[1] === 'number'
-  );
+  if (!Array.isArray(entry) || typeof entry[0] !== 'string' || typeof entry[1] !== 'number') return false;
+  return entry.length === 2 || (entry.length === 3 && numbers.safeParse(entry[2]).success);
 }
 
+const versionOnly = z.object({ version: z.number().default(0) });
 const minute = z.object({
   minuteMs: z.number(),
   screenViews: z.number(),
@@ -177,10 +249,11 @@ const minute = z.object({
   visitors: numbers,
 });
 const headSchema: z.ZodType<HotHead> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('live'), visitors: count }),
+  z.object({ kind: z.literal('live'), visitors: count, profiles }),
   z.object({
     kind: z.literal('live-details'),
     visitors: count,
+    profiles,
     pages: counts,
     countries: counts,
     referrers: counts,

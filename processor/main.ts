@@ -12,6 +12,7 @@ import { addOperations } from '../infra/http/operations.ts';
 import { createLogger, type Logger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
+import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
@@ -176,13 +177,18 @@ async function startJobs(deps: Deps, { supervisors }: Partitions): Promise<reado
 
 /** Serves health and metrics, and announces on standard output that the process is running. */
 async function serveOperations(
-  { config, log, metrics }: Deps,
+  { config, log, metrics, bus }: Deps,
   { supervisors, workers }: Partitions,
 ): Promise<HttpServer> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
+  const busWatch = new BusWatch(bus, systemClock);
   addOperations(http, metrics, () => {
     const answering = supervisors.filter((supervisor) => supervisor.answering).length;
-    return { ready: answering === supervisors.length, shown: { partitions: supervisors.length, answering } };
+    const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
+    return {
+      ready: answering === supervisors.length,
+      shown: { partitions: supervisors.length, answering, dependencies },
+    };
   });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);

@@ -1,4 +1,4 @@
-import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
+import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } from '../ingest/event.ts';
 
 /**
  * CONTRACT between the processor, which writes the tables of the store, and all readers. A test compares these lists
@@ -53,6 +53,10 @@ export const SESSIONS_COLUMNS = [
   ...ENVIRONMENT_COLUMNS,
   // 1: `session_end` was written before this state, because the session had been evicted.
   'ended',
+  // 1: events of it name another profile than `profileId`, or none. Then their visitor is looked up here.
+  'mixed',
+  // Time of the newest event that was only credited, which may be after `endedAt`; 1970 for none.
+  'creditedAt',
 ] as const;
 
 /**
@@ -64,7 +68,17 @@ export const ROLLUP_DIMENSIONS = {
   daily_sources: SOURCE_COLUMNS,
   daily_places: ['country', 'region', 'city'],
   daily_devices: ['device', 'brand', 'model', 'browser', 'browserVersion', 'os', 'osVersion'],
+  daily_locales: LOCALE_COLUMNS,
 } as const;
+
+/**
+ * Rollup tables that are newer than announcements of days in the store. A release that did not know such a table has
+ * announced days without writing to it. So a reader takes a day from it only if it has rows of the announced block; a
+ * day without any session of the site has none, and costs little to read from rows.
+ */
+export const ADDED_ROLLUP_TABLES: readonly string[] = [
+  'daily_locales',
+] satisfies (keyof typeof ROLLUP_DIMENSIONS)[];
 
 /**
  * How long rollups of hours by page are kept, in days from the beginning of the hour; the TTL of `hourly_pages` says
@@ -82,6 +96,50 @@ export const HOURLY_PAGES_DAYS = 100;
  */
 export function hashText(expression: string): string {
   return `bitAnd(sipHash64(${expression}), 281474976710655)`;
+}
+
+/** The visitor of a session, as text of a statement over `sessions`: its profile, else its device. */
+export const SESSION_VISITOR = "if(profileId != '', profileId, deviceId)";
+
+/**
+ * The visitor of an event, as text of a statement over `events` that `ANY LEFT JOIN`s `sessionProfiles`: the profile of
+ * its session, else its own profile, else its device; empty for none.
+ */
+export const EVENT_VISITOR = `if(sessionProfile != '', sessionProfile, ${SESSION_VISITOR})`;
+
+/**
+ * A query for the profiles (`sessionProfile`) of stored mixed sessions (`sessionId`, `projectId`): all other events say
+ * themselves what the profile of their session is. `conditions` select the sessions; a session that meets several is
+ * counted as often, which changes nothing.
+ */
+export function sessionProfiles(...conditions: readonly string[]): string {
+  const rows = conditions.map(
+    (condition) => `
+        SELECT projectId, id, profileId, version, sign
+        FROM ${SESSIONS_TABLE}
+        WHERE mixed = 1 AND ${condition}`,
+  );
+  return `
+    SELECT projectId, id AS sessionId, argMaxIf(profileId, version, sign > 0) AS sessionProfile
+    FROM
+    (${rows.join('\n        UNION ALL')}
+    )
+    GROUP BY projectId, id
+    HAVING sum(sign) > 0`;
+}
+
+/**
+ * Conditions for `sessionProfiles`: mixed sessions that have events in one of `hours`, an Array(UInt32) of their
+ * beginnings in seconds. Few sessions last more than a day.
+ */
+export function mixedInHours(hours: string): readonly [string, string] {
+  const lastHour = `toDateTime64(arrayMax(${hours}) + 3600, 3, 'UTC')`;
+  const hoursOfDay = `arrayMap(back -> toUInt32(greatest(toInt64(hour) - back * 3600, 0)), range(toInt64(25)))`;
+  return [
+    `toStartOfHour(startedAt) IN (
+            SELECT toDateTime(arrayJoin(arrayDistinct(arrayFlatten(arrayMap(hour -> ${hoursOfDay}, ${hours})))), 'UTC'))`,
+    `mixedLong = 1 AND startedAt < ${lastHour} AND mixedUntil >= toDateTime64(arrayMin(${hours}), 3, 'UTC')`,
+  ];
 }
 
 /**
@@ -129,6 +187,8 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   entryIsView: 'UInt8',
   exitIsView: 'UInt8',
   ended: 'UInt8',
+  mixed: 'UInt8',
+  creditedAt: "DateTime64(3, 'UTC')",
   date: 'Date',
   clicks: 'UInt32',
   impressions: 'UInt32',
@@ -140,13 +200,16 @@ export const COLUMN_TYPES: Readonly<Record<string, string>> = {
   properties: 'Map(String, String)',
 };
 
-/** Structure text of `columns` for the `format` table function. A session's `revenue` is a map, an event's a number. */
-export function structureOf(table: 'events' | 'sessions'): string {
+export type RowsTable = 'events' | 'sessions';
+
+/** The ClickHouse type of a column of rows. A session's `revenue` is a map, an event's a number. */
+export function columnTypeOf(table: RowsTable, column: string): string {
+  if (table === 'sessions' && column === 'revenue') return 'Map(String, Int64)';
+  return COLUMN_TYPES[column] ?? 'String';
+}
+
+/** Structure text of a table's columns for the `format` table function. */
+export function structureOf(table: RowsTable): string {
   const columns: readonly string[] = table === 'events' ? EVENTS_COLUMNS : SESSIONS_COLUMNS;
-  return columns
-    .map((column) => {
-      const type = table === 'sessions' && column === 'revenue' ? 'Map(String, Int64)' : COLUMN_TYPES[column];
-      return `${column} ${type ?? 'String'}`;
-    })
-    .join(', ');
+  return columns.map((column) => `${column} ${columnTypeOf(table, column)}`).join(', ');
 }

@@ -84,7 +84,7 @@ export const exportSelection = z.object({
     .union([z.string(), z.array(z.string())])
     .default([])
     .transform((names) => (typeof names === 'string' ? [names] : names))
-    .describe('Only events of this name; repeat it for several names.'),
+    .describe('Only events of these names.'),
   start: z
     .string()
     .optional()
@@ -139,7 +139,11 @@ export const csvQuery = streamQuery.extend({
 
 const metrics = {
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
-  unique_visitors: z.number().describe('Distinct profiles, plus distinct devices without a profile.'),
+  unique_visitors: z
+    .number()
+    .describe(
+      'Distinct visitors. The visitor of an event is the profile of its session; without one, the profile of the event; without one, the device. So a visitor who logs in during a visit counts once.',
+    ),
   total_sessions: z.number().describe('Sessions that began in the span.'),
   avg_session_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   total_screen_views: z.number(),
@@ -164,7 +168,9 @@ export const bucketDate = z
   .describe(
     "The start of the bucket in the site's time zone: `YYYY-MM-DD` for days and longer, else `YYYY-MM-DD HH:MM:SS`. When clocks go back, times of the second pass end in their offset from UTC, as in `2026-10-25 02:00:00+01:00`; so no two buckets have the same date. When they go forward, the skipped hour has no bucket. Accepted as `startDate` and `endDate`.",
   );
-const visitorsNow = z.number().describe('Devices with an event in the last five minutes.');
+const visitorsNow = z
+  .number()
+  .describe('Distinct visitors with an event in a session in the last five minutes.');
 
 export const metricsAnswer = z.object({
   metrics: metricsSchema,
@@ -260,10 +266,13 @@ export const exportedEvent = z.object({
   region: z.string().optional().describe('includes=geo, like the next two'),
   longitude: z.number().nullable().optional().describe('Degrees.'),
   latitude: z.number().nullable().optional().describe('Degrees.'),
-  brand: z.string().optional().describe('includes=device, like the next three'),
+  brand: z.string().optional().describe('includes=device, like the next six'),
   model: z.string().optional(),
   browserVersion: z.string().optional(),
   osVersion: z.string().optional(),
+  language: z.string().optional().describe('BCP 47, such as `de-DE`.'),
+  timezone: z.string().optional().describe('An IANA name, such as `Europe/Berlin`.'),
+  screen: z.string().optional().describe('Width and height in CSS pixels, such as `1920x1080`.'),
   revenue: z
     .number()
     .nullable()
@@ -284,12 +293,22 @@ export const exportedEvent = z.object({
 });
 export type ExportedEvent = z.output<typeof exportedEvent>;
 
-/** Accepted requests that were not recorded: `bot` by the type and name of the bot, `filter` by the site's filter. */
+/**
+ * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
+ * `filter` by the site's filter, and `replay`, which is never recorded.
+ */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot` or `filter`.'),
-    type: z.string().describe('The type of the bot, or the site setting that filtered the request.'),
-    name: z.string().nullable().describe('The name of the bot; null for a filter.'),
+    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
+    type: z
+      .string()
+      .describe(
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('The name of the bot, or the spam domain; null for the other reasons.'),
     requests: z.number(),
   }),
 );

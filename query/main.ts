@@ -57,9 +57,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const endpoints = [...questions, ...manage.endpoints];
   for (const endpoint of endpoints) endpoint.addTo(http, authenticator, metrics);
   addDocumentation(http, endpoints);
-  const busSince = clock.nowMs();
   return {
-    dependencies: () => [{ name: 'bus', up: bus.connected, since: busSince }, watch.dependency],
+    dependencies: () => [watch.dependency],
     stop: async () => {
       watch.stop();
       clearInterval(evicting);

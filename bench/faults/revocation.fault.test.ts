@@ -252,6 +252,34 @@ test('a deleted site is hidden and rejected everywhere within two seconds', asyn
   });
 });
 
+test('a restored site works everywhere within two seconds as before', async () => {
+  const site = await createSite('Restored');
+  const watched = sendAndAsk('a client', site, { before: '200', track: '200', ask: '200' });
+  const deleted = await deletedUnderLoad(site, watched);
+  expect(deleted).toMatchObject({ restorable: true, remainingSeconds: expect.any(Number) });
+  const rejected = watched.map(({ probe, after }) => ({ probe, before: probe.last ?? '', after }));
+  await holdsInTime(rejected, async () => {
+    await manage('POST', `projects/${site.id}/restore`);
+    return [];
+  });
+});
+
+/** Deletes a site under load; resolves once every probe is rejected. */
+async function deletedUnderLoad(site: ProbedSite, watched: readonly Watched[]): Promise<unknown> {
+  await waitFor(
+    'every probe to be accepted',
+    () => watched.every(({ probe }) => probe.last === '200'),
+    WAIT_MAX_MS,
+  );
+  const { deletion } = await manage<{ deletion: unknown }>('DELETE', `projects/${site.id}`);
+  await waitFor(
+    'every probe to be rejected',
+    () => watched.every(({ probe }) => probe.last === '403' || probe.last === '404'),
+    WAIT_MAX_MS,
+  );
+  return deletion;
+}
+
 test('a changed setting is in force everywhere within two seconds', async () => {
   const site = await createSite('Changed', { cors: [OLD_PAGE], timezone: WEST });
   const secret = secretOf(site.write);
@@ -281,7 +309,7 @@ test('a changed setting is in force everywhere within two seconds', async () => 
 
 test('everything that was acknowledged is counted once, whatever was revoked since', async () => {
   await Promise.all(others.map(({ probe }) => probe.stop()));
-  expect(acknowledged.size).toBe(5);
+  expect(acknowledged.size).toBe(6);
   const expected = Object.fromEntries(acknowledged);
   const store = cluster.openStore();
   const stored = async () =>

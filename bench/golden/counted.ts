@@ -2,7 +2,7 @@ import type { MetricsAnswer, MetricsFigures } from '../../query/api.ts';
 import type { ActiveUsersAnswer } from '../../query/insights/active-users-api.ts';
 import { addDays, type DateText, daysBetween } from './calendar.ts';
 import type { AskedFilter } from './filters.ts';
-import { heldRows, ratesOf, retainedSessions, type SiteModel, shown, visitorsOf } from './model.ts';
+import { groupsOf, heldRows, ratesOf, retainedSessions, type SiteModel, shown, visitorsOf } from './model.ts';
 import { type AskedRange, bucketsOf, isIn, type Parameters, rangeOf, type Span } from './ranges.ts';
 import { majorUnits, type Row, revenueOf, type Session } from './rows.ts';
 
@@ -90,28 +90,28 @@ function activeDays({ calendar }: SiteModel, parameters: Parameters, nowMs: numb
 export function liveAnswer(model: SiteModel, isDetailed: boolean, nowMs: number) {
   // The service compares whole seconds.
   const floorSecond = Math.floor((nowMs - LIVE_MS) / 1000);
-  const lastByDevice = new Map<string, Row>();
-  for (const row of model.rows) {
-    const { deviceId, sessionId } = row.event;
-    if (sessionId === '' || row.isSynthetic || Math.floor(row.atMs / 1000) <= floorSecond) continue;
-    const known = lastByDevice.get(deviceId);
-    if (known === undefined || row.atMs > known.atMs) lastByDevice.set(deviceId, row);
-  }
-  if (!isDetailed) return { visitors: lastByDevice.size };
-  const sessions = [...lastByDevice.values()].flatMap(
-    ({ event }) => model.sessionById.get(event.sessionId) ?? [],
+  const live = model.rows
+    .filter((row) => !row.isSynthetic && Math.floor(row.atMs / 1000) > floorSecond)
+    .sort((a, b) => a.atMs - b.atMs)
+    .flatMap(({ event }) => model.sessionById.get(event.sessionId) ?? []);
+  const visitors = visitorsOf(live);
+  if (!isDetailed) return { visitors };
+  // A profile counts in each of its sessions, a device without one in its last.
+  const sessions = new Map(
+    live.map((session) => [session.profileId === '' ? session.deviceId : session.id, session]),
   );
+  const by = (nameOf: (session: Session) => string) => top([...sessions.values()], nameOf);
   const endMs = (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS;
   return {
-    visitors: lastByDevice.size,
-    pages: top(sessions.map(({ exit }) => exit.event.path)).map(([path, visitors]) => ({ path, visitors })),
-    countries: top(sessions.map(({ entry }) => entry.event.country)).map(([country, visitors]) => ({
+    visitors,
+    pages: by(({ exit }) => exit.event.path).map(([path, count]) => ({ path, visitors: count })),
+    countries: by(({ entry }) => entry.event.country).map(([country, count]) => ({
       country,
-      visitors,
+      visitors: count,
     })),
-    referrers: top(sessions.map(({ entry }) => entry.event.referrerName)).map(([referrer, visitors]) => ({
+    referrers: by(({ entry }) => entry.event.referrerName).map(([referrer, count]) => ({
       referrer,
-      visitors,
+      visitors: count,
     })),
     minutes: Array.from({ length: LIVE_MINUTES }, (_, index) => {
       const fromMs = endMs - (LIVE_MINUTES - index) * MINUTE_MS;
@@ -127,8 +127,10 @@ export function liveAnswer(model: SiteModel, isDetailed: boolean, nowMs: number)
   };
 }
 
-function top(names: readonly string[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts].sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1)).slice(0, TOP);
+/** The names with most visitors. */
+function top(sessions: readonly Session[], nameOf: (session: Session) => string): [string, number][] {
+  const counts = groupsOf(sessions, (session) => [nameOf(session)]).map(
+    ({ key: [name = ''], members }): [string, number] => [name, visitorsOf(members)],
+  );
+  return counts.sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1)).slice(0, TOP);
 }

@@ -44,6 +44,9 @@ const OF_SETTING = [
   'device',
   'brand',
   'model',
+  'language',
+  'timezone',
+  'screen',
 ];
 export const SESSION_FIELDS: readonly string[] = [...OF_SOURCE, ...OF_SETTING];
 

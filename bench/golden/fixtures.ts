@@ -66,3 +66,12 @@ export const AGENTS = [
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36 Edg/124.0.2478.51',
   'Mozilla/5.0 (Linux; Android 12; SM-T870) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/110.0.0.0 Safari/537.36',
 ] as const;
+/** What browsers say of their language, time zone and screen; the last one says nothing. */
+export const LOCALES = [
+  { __language: 'en-US', __timezone: 'America/New_York', __screen: '1920x1080' },
+  { __language: 'de-de', __timezone: 'Europe/Berlin', __screen: '390x844' },
+  { __language: 'hi_IN', __timezone: 'Asia/Calcutta', __screen: '1366x768' },
+  { __language: 'zh-Hant-TW', __screen: '2560x1440' },
+  { __language: 'english', __timezone: 'nowhere', __screen: 'large' },
+  {},
+] as const;

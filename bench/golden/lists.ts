@@ -42,6 +42,9 @@ export const DIMENSIONS: Readonly<
   browser_version: ['browserVersion', 'browser'],
   os: ['os'],
   os_version: ['osVersion', 'os'],
+  language: ['language'],
+  timezone: ['timezone'],
+  screen: ['screen'],
 };
 
 export function breakdownRows(
@@ -251,6 +254,9 @@ function listedSession(
     device: event.device,
     brand: event.brand,
     model: event.model,
+    language: event.language,
+    timezone: event.timezone,
+    screen: event.screen,
     revenue: majorUnits(revenue.get(currency) ?? 0n, currency),
     revenueByCurrency: Object.fromEntries([...revenue].map(([code, sum]) => [code, majorUnits(sum, code)])),
   };

@@ -1,7 +1,16 @@
 import { Calendar } from './calendar.ts';
 import { type AskedFilter, holds, isAboutSession, type KnownEntities } from './filters.ts';
 import { isIn, type Span } from './ranges.ts';
-import { majorUnits, type Row, revenueOf, rowOf, type Session, sessionsOf, type WholeEvent } from './rows.ts';
+import {
+  majorUnits,
+  ofVisitors,
+  type Row,
+  revenueOf,
+  rowOf,
+  type Session,
+  sessionsOf,
+  type WholeEvent,
+} from './rows.ts';
 
 /**
  * A slow and obvious computation of every answer, from nothing but the exported events of one site, what is known of
@@ -32,12 +41,13 @@ export function modelOf(
 ): SiteModel {
   const rows = events.map(rowOf);
   const sessions = sessionsOf(rows);
+  const sessionById = new Map(sessions.map((session) => [session.id, session]));
   return {
     calendar: calendarOf(zone, nowMs),
     currency,
-    rows,
+    rows: ofVisitors(rows, sessionById),
     sessions,
-    sessionById: new Map(sessions.map((session) => [session.id, session])),
+    sessionById,
     records,
   };
 }

@@ -41,7 +41,18 @@ const BREAKDOWNS: Readonly<Record<string, readonly [string, ...string[]]>> = {
     'utm_campaign',
   ],
   'traffic/geo': ['country', 'region', 'city'],
-  'traffic/devices': ['device', 'browser', 'browser_version', 'os', 'os_version', 'brand', 'model'],
+  'traffic/devices': [
+    'device',
+    'browser',
+    'browser_version',
+    'os',
+    'os_version',
+    'brand',
+    'model',
+    'language',
+    'timezone',
+    'screen',
+  ],
 };
 const TEXTS = [
   'name',

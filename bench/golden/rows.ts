@@ -14,7 +14,7 @@ export interface Row {
   readonly isView: boolean;
   /** `session_start` and `session_end`, which no client sent. */
   readonly isSynthetic: boolean;
-  /** The profile, else the device; empty where neither is known. */
+  /** The profile of its session, else its own, else the device; empty where none is known. */
   readonly visitor: string;
 }
 
@@ -39,6 +39,7 @@ export interface Session {
 const GAP_MS = 30 * MINUTE_MS;
 const DECIMALS: Readonly<Record<string, number>> = { EUR: 2, USD: 2, JPY: 0, KWD: 3, '': 0 };
 
+/** The row of an event, with the visitor that the event itself names. */
 export function rowOf(event: WholeEvent): Row {
   const { name, deviceId, profileId, revenue, currency } = event;
   return {
@@ -61,6 +62,14 @@ export function sessionsOf(rows: readonly Row[]): Session[] {
   return [...byId].map(([id, members]) => sessionOf(id, members));
 }
 
+/** The rows with the visitors that their sessions name. */
+export function ofVisitors(rows: readonly Row[], sessionById: ReadonlyMap<string, Session>): Row[] {
+  return rows.map((row) => ({
+    ...row,
+    visitor: sessionById.get(row.event.sessionId)?.profileId || row.visitor,
+  }));
+}
+
 function sessionOf(id: string, members: readonly Row[]): Session {
   const own = lived(members).sort((a, b) => a.atMs - b.atMs);
   const entry = own.find(({ isView }) => isView) ?? own[0];
@@ -69,7 +78,7 @@ function sessionOf(id: string, members: readonly Row[]): Session {
   if (entry === undefined || exit === undefined || last === undefined)
     throw new Error(`no event opened ${id}`);
   // A visit belongs to the profile named last, in the order of arrival.
-  const arrived = [...own].sort((a, b) => (a.event.meta.receivedAt < b.event.meta.receivedAt ? -1 : 1));
+  const arrived = [...members].sort((a, b) => (a.event.meta.receivedAt < b.event.meta.receivedAt ? -1 : 1));
   const profileId = arrived.findLast(({ event }) => event.profileId !== '')?.event.profileId ?? '';
   const { deviceId } = entry.event;
   return {

@@ -7,6 +7,7 @@ import {
   CAMPAIGNS,
   type GoldenSite,
   GROUPS,
+  LOCALES,
   ORIGINS,
   PAGES,
   REFERRERS,
@@ -39,6 +40,7 @@ interface Person {
   readonly deviceId: string;
   readonly agent: string;
   readonly address: string;
+  readonly locale: Properties;
   /** Empty for a visitor who stays unknown. */
   readonly profileId: string;
   knownFromMs: number;
@@ -90,6 +92,7 @@ class SitePlan {
       deviceId: `${this.#site.id}-device-${index}`,
       agent: random.favourite(AGENTS),
       address: random.favourite(ADDRESSES),
+      locale: random.favourite(LOCALES),
       profileId: isKnown ? `user-${random.below(PROFILES)}` : '',
       knownFromMs: this.#nowMs - random.below(DAYS) * DAY_MS,
       timesMs: new Set(),
@@ -131,6 +134,9 @@ class SitePlan {
     const times = this.#visitTimes(person, isBounce ? 1 : random.integer(2, 9), startMs);
     const path = this.#entryPath();
     const paidAt = !isBounce && random.chance(0.15) ? random.integer(1, 4) : -1;
+    // Some log in during their visit, and some log out again.
+    const loginAt = random.chance(0.4) ? random.integer(1, 3) : 0;
+    const logoutAt = random.chance(0.2) ? loginAt + 1 : times.length;
     for (const [index, atMs] of times.entries()) {
       const isFirst = index === 0;
       const isView = isBounce ? random.chance(0.9) : random.chance(isFirst ? 0.85 : 0.65);
@@ -144,10 +150,12 @@ class SitePlan {
       };
       if (index === paidAt) this.#addPayment(place, person, { ...where, __timestamp: atMs });
       else
-        this.#addEvent(place, person, isView ? 'screen_view' : random.one(['click', 'sign_up', 'search']), {
-          ...where,
-          __timestamp: atMs,
-        });
+        this.#addEvent(
+          place,
+          index >= loginAt && index < logoutAt ? person : { ...person, profileId: '' },
+          isView ? 'screen_view' : random.one(['click', 'sign_up', 'search']),
+          { ...where, __timestamp: atMs },
+        );
     }
   }
 
@@ -242,8 +250,8 @@ class SitePlan {
     }
   }
 
-  #visitor({ deviceId, address }: Person): Properties {
-    return { __deviceId: deviceId, ...(address === '' ? {} : { __ip: address }) };
+  #visitor({ deviceId, address, locale }: Person): Properties {
+    return { __deviceId: deviceId, ...locale, ...(address === '' ? {} : { __ip: address }) };
   }
 
   #visitStartMs(): number {

@@ -44,7 +44,11 @@ afterEach(async () => {
   expect(troubles).toEqual([]);
 });
 
-async function openPage(options: BrowserContextOptions = {}, hash = ''): Promise<Page> {
+async function openPage(
+  options: BrowserContextOptions = {},
+  hash = '',
+  path = '/documentation',
+): Promise<Page> {
   troubles = [];
   outside = [];
   const context = await browser.newContext(options);
@@ -60,8 +64,9 @@ async function openPage(options: BrowserContextOptions = {}, hash = ''): Promise
     },
   );
   const page = await context.newPage();
-  await page.goto(`${url}/documentation${hash}`);
-  if (options.javaScriptEnabled !== false) await page.getByText('Client Libraries').first().waitFor();
+  await page.goto(`${url}${path}${hash}`);
+  if (path === '/documentation' && options.javaScriptEnabled !== false)
+    await page.getByText('Client Libraries').first().waitFor();
   return page;
 }
 
@@ -107,7 +112,7 @@ describe.skipIf(chromium === undefined)('the page', () => {
   test('shows each request in several languages, as the example has it', async () => {
     const page = await openPage(DESK, METRICS);
     const shown = (text: string) =>
-      page.locator('pre', { hasText: '/insights/shop/metrics' }).filter({ hasText: text }).waitFor();
+      page.locator('pre', { hasText: '/insights/demo/metrics' }).filter({ hasText: text }).waitFor();
     for (const [language, text] of [
       ['Node.js', "from 'undici'"],
       ['Python', 'import http.client'],
@@ -186,6 +191,48 @@ describe.skipIf(chromium === undefined)('the page', () => {
     await page.getByRole('link', { name: 'openapi.json' }).click();
     expect(page.url()).toBe(`${url}/openapi.json`);
   });
+});
+
+describe.skipIf(chromium === undefined)('the start page', () => {
+  const LINKS = [
+    '/script.js',
+    '/documentation',
+    '/openapi.json',
+    '/healthz/ready',
+    '/healthz/live',
+    '/metrics',
+  ];
+
+  test('is at the base URL, and its links lead to what is there, by keyboard', async () => {
+    const page = await openPage(DESK, '', '/');
+    for (const path of LINKS) {
+      await page.keyboard.press('Tab');
+      const address = await page.evaluate<string>('document.activeElement.href');
+      expect(address).toBe(url + path);
+      // There is no store here.
+      expect((await fetch(address)).status).toBe(path === '/healthz/ready' ? 503 : 200);
+    }
+    await page.getByRole('link', { name: 'API documentation' }).press('Enter');
+    await page.getByText('Client Libraries').first().waitFor();
+    expect(page.url()).toMatch(/\/documentation$/);
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'fits a phone and can be read where it is %s',
+    async (colorScheme) => {
+      const page = await openPage({ ...PHONE, colorScheme, javaScriptEnabled: true }, '', '/');
+      const [wide, shown] = await page.evaluate<[number, number]>(
+        '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+      );
+      expect(wide).toBeLessThanOrEqual(shown);
+      const ground = luminance(await groundOf(page, 'li p'));
+      expect(ground > 0.5).toBe(colorScheme === 'light');
+      for (const selector of ['h1', 'p', 'li a', 'li code'])
+        expect(contrast(luminance(await colourOf(page, selector)), ground), selector).toBeGreaterThanOrEqual(
+          4.5,
+        );
+    },
+  );
 });
 
 /** What the element that has the focus says. */

@@ -198,7 +198,7 @@ test('requests made from the document alone: every answer is as the document say
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
   // No dependency was away and no question was too large.
   expect([...unavailable].filter((said) => !BUSY.test(said))).toEqual([]);
-  for (const status of [200, 204, 400, 401, 403, 404, 405, 412, 413, 415])
+  for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 412, 413, 415])
     expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
   // The generator covers what it should: every operation that was sent often succeeded often.
   const blind = [...good].filter(([, { sent: asked, done }]) => done < DONE_SHARE_MIN * asked);

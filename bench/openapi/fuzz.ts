@@ -1,7 +1,8 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { SeededRandom } from '../../ingest/testing/random.ts';
-import { RawConnection } from './connection.ts';
+import { type RawAnswer, RawConnection } from './connection.ts';
 import { breachOf, type Law } from './judge.ts';
-import type { KnownThings } from './known.ts';
+import { isRestore, type KnownThings } from './known.ts';
 import { mutate, mutateCredentials } from './mutate.ts';
 import type { ListedOperation } from './operations.ts';
 import { bytesOf, type Cast, curlOf, type Draft, goodRequest, type RequestSources } from './requests.ts';
@@ -129,7 +130,7 @@ async function sendOne(
 ): Promise<string | undefined> {
   const { operation, manner } = planned;
   try {
-    const answer = await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD');
+    const answer = decoded(await connection.exchange(bytesOf(draft, host), draft.method === 'HEAD'));
     const { status } = answer;
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
     if (status === 503)
@@ -150,6 +151,15 @@ async function sendOne(
   } catch (error) {
     return `no answer: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** The answer before it was compressed. Throws if its body is not what its content-encoding says. */
+function decoded(answer: RawAnswer): RawAnswer {
+  const { headers, body } = answer;
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || body.length === 0) return answer;
+  if (encoding !== 'gzip' && encoding !== 'br') throw new Error(`the body is encoded as ${encoding}`);
+  return { ...answer, body: encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body) };
 }
 
 /** Every operation in turn, and cheap ones again and again, in a shuffled order. */
@@ -194,10 +204,10 @@ function isQuestion({ tag }: ListedOperation): boolean {
   return tag === 'Insights' || tag === 'Export';
 }
 
-/** Shuffled, but creations come rather early and deletions rather late, so that there are things to ask about. */
+/** Shuffled, but creations come rather early, deletions and restores rather late, so that there are things to ask about. */
 function shuffled(random: SeededRandom, plan: readonly Planned[]): readonly Planned[] {
-  const placeOf = ({ operation: { method, tag } }: Planned) => {
-    if (method === 'DELETE') return 0.5 + random.next() / 2;
+  const placeOf = ({ operation: { method, path, tag } }: Planned) => {
+    if (method === 'DELETE' || isRestore({ path })) return 0.5 + random.next() / 2;
     return tag === 'Manage' && method === 'POST' ? random.next() * 0.6 : random.next();
   };
   return plan

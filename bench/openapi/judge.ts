@@ -17,6 +17,11 @@ const ERROR: ListedAnswer = {
   content: [['application/json', { $ref: '#/components/schemas/Error' }]],
   headers: [],
 };
+/** Headers of every answer. */
+const ALWAYS = [
+  ['service-version', /^\d/],
+  ['x-content-type-options', /^nosniff$/],
+] as const;
 /** A missing thing has no version, and the last page has no next one. */
 const SOMETIMES: ReadonlySet<string> = new Set(['etag', 'x-next-cursor']);
 const STACK = /\bat .{1,200}:\d+:\d+|node_modules|\.[tj]s:\d+|\bError: |DB::Exception/;
@@ -25,6 +30,7 @@ const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
 
 /** What is wrong with an answer; undefined where it is right. `path` is as sent, without the query. */
 export function breachOf(law: Law, method: string, path: string, answer: RawAnswer): string | undefined {
+  if (method === 'HEAD') return headBreach(law, path, answer);
   const target = targetOf(law.operations, method, path);
   const { status } = answer;
   if (target.kind === 'operation') {
@@ -34,18 +40,29 @@ export function breachOf(law: Law, method: string, path: string, answer: RawAnsw
     return contentBreach(law, answer, listed);
   }
   if (target.kind === 'no-path' && status !== 404) return `an unknown path is answered ${status}`;
-  if (method === 'HEAD' && answer.body.length > 0) return 'HEAD is answered with a body';
-  if (target.kind === 'no-path') return method === 'HEAD' ? undefined : contentBreach(law, answer, ERROR);
+  if (target.kind === 'no-path') return contentBreach(law, answer, ERROR);
   if (method === 'OPTIONS')
     return status === 204 && answer.body.length === 0 ? undefined : `OPTIONS is answered ${status}`;
   if (status !== 405) return `another method is answered ${status}: ${shown(answer)}`;
   const allowed = (answer.headers.allow ?? '').split(', ');
   if (!target.methods.every((other) => allowed.includes(other))) return `405 allows ${allowed}`;
-  return method === 'HEAD' ? undefined : contentBreach(law, answer, ERROR);
+  return contentBreach(law, answer, ERROR);
+}
+
+/** HEAD is answered as GET, without the body. */
+function headBreach(law: Law, path: string, { status, body }: RawAnswer): string | undefined {
+  if (body.length > 0) return 'HEAD is answered with a body';
+  const target = targetOf(law.operations, 'GET', path);
+  if (target.kind === 'no-path') return status === 404 ? undefined : `an unknown path is answered ${status}`;
+  if (target.kind === 'other-method') return status === 405 ? undefined : `HEAD is answered ${status}`;
+  if (status !== 500 && target.operation.answers.has(status)) return undefined;
+  return `${target.operation.id} does not list ${status}, which HEAD is answered`;
 }
 
 function contentBreach(law: Law, answer: RawAnswer, listed: ListedAnswer): string | undefined {
   const { status, headers, body } = answer;
+  for (const [name, value] of ALWAYS)
+    if (headers[name] === undefined || !value.test(headers[name])) return `${status} has no header ${name}`;
   if (listed.content.length === 0) return body.length === 0 ? undefined : `${status} has a body`;
   const mediaType = headers['content-type']?.split(';')[0] ?? '';
   const content = listed.content.find(([type]) => type === mediaType);

@@ -42,7 +42,8 @@ export class KnownThings {
       const name = lastName(below.path);
       this.#add(name, { names: { ...names, [name]: found }, etag });
     };
-    if (operation.method === 'POST') add(id);
+    if (isRestore(operation)) this.#restore(own, names, etag);
+    else if (operation.method === 'POST') add(id);
     // Lists show the things that no POST creates. The things of all other lists must stay.
     else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
       for (const one of shown.slice(0, 3)) add(fieldOf(one, 'id'));
@@ -57,9 +58,15 @@ export class KnownThings {
     if (own !== '') this.#drop(own, names);
   }
 
-  /** A thing that was created; undefined where none of the kind exists. */
-  one(random: SeededRandom, { path }: ListedOperation): Known | undefined {
-    return chosen(random, this.#byName.get(lastName(path)) ?? []);
+  /** A thing that was created, or was deleted and is to be restored; undefined where none of the kind exists. */
+  one(random: SeededRandom, operation: ListedOperation): Known | undefined {
+    const name = lastName(operation.path);
+    if (!isRestore(operation)) return chosen(random, this.#byName.get(name) ?? []);
+    const gone = this.#gone.filter(({ own }) => own === name);
+    return chosen(
+      random,
+      gone.map(({ value }) => ({ names: { [name]: value }, etag: '' })),
+    );
   }
 
   /** A created site that may be changed. */
@@ -103,6 +110,12 @@ export class KnownThings {
     );
   }
 
+  #restore(name: string, names: Names, etag: string): void {
+    const at = this.#gone.findIndex(({ own, value }) => own === name && value === names[name]);
+    if (at >= 0) this.#gone.splice(at, 1);
+    this.#add(name, { names, etag });
+  }
+
   /** Deleting a thing deletes what is below it. */
   #drop(own: string, names: Names): void {
     for (const [name, there] of this.#byName)
@@ -137,7 +150,12 @@ export function lastName(path: string): string {
 
 /** Whether the operation changes or deletes what its path names last. */
 export function changesNamed({ method, path }: ListedOperation): boolean {
-  return method !== 'GET' && /{\w+}(?:\/rotate)?$/.test(path);
+  return method !== 'GET' && /{\w+}(?:\/(?:rotate|restore))?$/.test(path);
+}
+
+/** Whether the operation is for deleted things. */
+export function isRestore({ path }: Pick<ListedOperation, 'path'>): boolean {
+  return path.endsWith('/restore');
 }
 
 function isOneBelow(path: string, above: string): boolean {

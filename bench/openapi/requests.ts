@@ -61,6 +61,9 @@ const FILTERED = [
   'group.name',
 ] as const;
 
+/** What clients accept; the judge reads the body as it was before. */
+const ENCODINGS = ['gzip', 'br', 'gzip, deflate, br', '*', 'identity'] as const;
+
 /** A request that should succeed, as far as a document can tell. */
 export function goodRequest(sources: RequestSources, operation: ListedOperation): Draft {
   const { random, known, site, cast } = sources;
@@ -78,6 +81,7 @@ export function goodRequest(sources: RequestSources, operation: ListedOperation)
   if (body !== undefined) headers.push(['content-type', 'application/json']);
   if (hasHeader(operation, 'If-Match') && thing !== undefined && thing.etag !== '' && random.chance(0.3))
     headers.push(['if-match', thing.etag]);
+  if (random.chance(0.25)) headers.push(['accept-encoding', oneOf(random, ENCODINGS)]);
   return {
     operation,
     names,
@@ -191,6 +195,20 @@ function queryOf(values: ValueSources, { parameters }: ListedOperation): string 
   return pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
 }
 
+/** A list in one of the forms that clients send. */
+function listPairs({ random }: ValueSources, name: string, texts: readonly string[]): [string, string][] {
+  switch (random.below(4)) {
+    case 0:
+      return texts.map((text) => [`${name}[]`, text]);
+    case 1:
+      return texts.map((text, index) => [`${name}[${index}]`, text]);
+    case 2:
+      return [[name, JSON.stringify(texts)]];
+    default:
+      return texts.map((text) => [name, text]);
+  }
+}
+
 /** Whether a parameter makes sense alone: dates need one another, and a text can be anything. */
 function isFree({ schema, content }: ParameterObject): boolean {
   return (
@@ -210,10 +228,20 @@ function pairsOf(
   if (content !== undefined) {
     const { schema: inner = {}, example: given } = content['application/json'] ?? {};
     const isGiven = given !== undefined && random.chance(0.4);
-    return [[name, JSON.stringify(isGiven ? given : withFields(values, name, madeValue(values, inner)))]];
+    const value = isGiven ? given : withFields(values, name, madeValue(values, inner));
+    // Elements one by one, except for an empty list, which has none.
+    if (Array.isArray(value) && value.length > 0 && random.chance(0.3))
+      return value.map((one, index) => [`${name}[${index}]`, JSON.stringify(one)]);
+    return [[name, JSON.stringify(value)]];
   }
   const value = example !== undefined && random.chance(0.7) ? example : madeValue(values, schema ?? {});
-  return (Array.isArray(value) ? value : [value]).map((one) => [name, wellFormed(String(one))]);
+  return Array.isArray(value)
+    ? listPairs(
+        values,
+        name,
+        value.map((one) => wellFormed(String(one))),
+      )
+    : [[name, wellFormed(String(value))]];
 }
 
 /** Replaces the field names in generated filters, breakdowns or series by existing ones. */

@@ -212,6 +212,9 @@ function environmentOf(index: number): Event['environment'] {
     device: 'desktop',
     brand: '',
     model: '',
+    language: 'de-DE',
+    timezone: 'Europe/Berlin',
+    screen: '1920x1080',
   };
 }
 

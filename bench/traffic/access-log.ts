@@ -82,7 +82,7 @@ const ENDING = /^[a-z][a-z0-9]{0,5}$|^mp[34]$|^7z$|^woff2?$/i;
 /**
  * Whether the request was a page view: a GET, answered with 200 or (from the visitor's cache) 304, of a path whose last
  * segment has no file ending or one of a page. Style sheets, scripts, images, feeds, archives and robots.txt do not
- * count; a directory and `/download` do. Robots count as well.
+ * count; a directory and `/download` do. Robots count as well, unless a replay leaves them out.
  */
 export function isPageView(entry: LogEntry): boolean {
   if (entry.method !== 'GET' || (entry.status !== 200 && entry.status !== 304)) return false;

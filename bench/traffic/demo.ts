@@ -1,10 +1,11 @@
 import { readConfig } from '../../infra/config.ts';
+import { exitWithParent } from '../../infra/process/parent-watch.ts';
 import { SeededRandom } from '../../ingest/testing/random.ts';
 import { type ModelStep, type ModelVisit, VisitorModel } from '../../ingest/testing/visitors.ts';
 import { Questions } from '../cluster/answers.ts';
 import { Client, rejectOf } from '../cluster/client.ts';
-import { readCredentials } from '../cluster/cluster.ts';
 import { numberOption, readOptions, targetOf, UsageError } from '../cluster/options.ts';
+import { requireService, startedCredentials } from './running-service.ts';
 import { trackBody, trackHeaders } from './visit-request.ts';
 
 const USAGE = `npm run demo -- [options]
@@ -80,10 +81,13 @@ class Demo {
 }
 
 async function main(args: readonly string[]): Promise<void> {
+  exitWithParent();
   const options = readOptions(args, { values: ['--rate', '--url', '--site', '--seed'], flags: ['--help'] });
-  if (options.flags.has('--help') || options.rest.length > 0) throw new UsageError(USAGE);
-  const credentials = readCredentials(readConfig().DATA_DIR);
+  if (options.flags.has('--help')) return void process.stdout.write(USAGE);
+  if (options.rest.length > 0) throw new UsageError(USAGE);
+  const credentials = startedCredentials(readConfig().DATA_DIR);
   const { url, site } = targetOf(options, credentials);
+  await requireService(url);
   const { write, read } = credentials.clients;
   const demo = new Demo(numberOption(options, '--seed', Date.now()), async (client, visit, step, isFirst) => {
     const headers = trackHeaders(visit);

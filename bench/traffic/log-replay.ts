@@ -3,6 +3,8 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { backoffMs } from '../../infra/concurrency/backoff.ts';
+import { botOf } from '../../ingest/enrich/bot.ts';
+import { isReferrer } from '../../ingest/enrich/referrer.ts';
 import { type Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { isPageView, LineNames, type LogEntry, parseLine, utf8 } from './access-log.ts';
 
@@ -15,12 +17,17 @@ export interface ReplayOptions {
   readonly origin: string;
   /** Times real time; undefined: as fast as the service accepts. */
   readonly speed: number | undefined;
+  /** Leaves out the page views of what the service takes for a bot. */
+  readonly withoutRobots: boolean;
 }
 
 /** Progress of a replay. */
 export interface ReplayTotals {
   lines: number;
   unreadable: number;
+  /** Page views that were left out, because a robot made them. */
+  ofRobots: number;
+  /** All other page views. */
   pageViews: number;
   accepted: number;
   /** Tries that had to be repeated. */
@@ -63,6 +70,10 @@ export async function replayLog(client: Client, options: ReplayOptions, totals: 
     if (parsed.kind === 'unreadable') totals.unreadable += 1;
     if (parsed.kind === 'unreadable' || !isPageView(parsed.entry)) continue;
     const { entry } = parsed;
+    if (options.withoutRobots && botOf(userAgentOf(entry)) !== undefined) {
+      totals.ofRobots += 1;
+      continue;
+    }
     totals.pageViews += 1;
     pace ??= new Pace(entry.atMs, options.speed);
     await pace.until(entry.atMs);
@@ -84,7 +95,7 @@ export async function replayLog(client: Client, options: ReplayOptions, totals: 
 }
 
 export function emptyTotals(): ReplayTotals {
-  return { lines: 0, unreadable: 0, pageViews: 0, accepted: 0, retries: 0, rejected: new Map() };
+  return { lines: 0, unreadable: 0, ofRobots: 0, pageViews: 0, accepted: 0, retries: 0, rejected: new Map() };
 }
 
 /** Lines of a plain or gzipped file as latin1, so that every byte survives. */
@@ -149,9 +160,11 @@ async function send(
 
 function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, deviceId: string): string {
   const target = utf8(entry.target);
+  const referrer = utf8(entry.referrer);
   const properties = {
     __path: /^https?:/i.test(target) ? target : options.origin + target,
-    ...(entry.referrer === '' ? {} : { __referrer: utf8(entry.referrer) }),
+    // A log holds whatever was sent; the service rejects text that is no referrer.
+    ...(referrer !== '' && isReferrer(referrer) ? { __referrer: referrer } : {}),
     __timestamp: entry.atMs,
     __deviceId: deviceId,
   };
@@ -159,10 +172,14 @@ function bodyOf(options: ReplayOptions, entry: LogEntry, eventId: string, device
 }
 
 function headersOf(entry: LogEntry): Record<string, string> {
-  // A header cannot contain control characters; a log can.
-  const userAgent = entry.userAgent.replace(/[^\x20-\x7e\x80-\xff]/g, ' ').trim();
+  const userAgent = userAgentOf(entry);
   const address = /^[\da-fA-F.:]+$/.test(entry.address) ? { 'service-client-ip': entry.address } : {};
   return { ...address, ...(userAgent === '' ? {} : { 'user-agent': userAgent }) };
+}
+
+/** The user agent as it is sent: a header cannot contain control characters, and a log can. */
+function userAgentOf({ userAgent }: LogEntry): string {
+  return userAgent.replace(/[^\x20-\x7e\x80-\xff]/g, ' ').trim();
 }
 
 function deviceOf(site: string, { address, userAgent }: LogEntry): string {

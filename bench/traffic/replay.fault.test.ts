@@ -36,9 +36,9 @@ afterEach(async () => {
 });
 
 /** Runs the built program; returns its summary as numbers by name. */
-async function replay(file: string): Promise<Record<string, number>> {
+async function replay(file: string, ...options: readonly string[]): Promise<Record<string, number>> {
   const program = join(projectRoot, 'dist/bench/traffic/replay.js');
-  const { stdout } = await run(process.execPath, [program, file, '--url', cluster.url('web')], {
+  const { stdout } = await run(process.execPath, [program, file, '--url', cluster.url('web'), ...options], {
     env: { ...process.env, DATA_DIR: cluster.folder },
   });
   const rows = stdout.split('\n').map((line) => /^(.*?) {2,}(\S+)$/.exec(line));
@@ -109,6 +109,28 @@ test('a replayed log gives the totals that the log itself has, and a second time
   const totals = logTotals(lines);
   expect(totals.unreadable).toBe(2);
   await replayedTwiceEqualsReference(file, totals);
+});
+
+test('without robots, a replayed log gives the totals of the other lines', async () => {
+  const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+  const lines = generatedLog().map((line, index) =>
+    index % 7 === 0 ? line.replace(/"Mozilla[^"]*"$/, `"${googlebot}"`) : line,
+  );
+  const file = join(folder, 'access.log');
+  writeFileSync(file, `${lines.join('\n')}\n`, 'latin1');
+  // An agent that is neither a browser's nor empty is a robot's.
+  const isRobots = (line: string) => !/"(Mozilla\/5\.0 \(X11;[^"]*|-)"$/.test(line);
+  const [all, people] = [logTotals(lines), logTotals(lines.filter((line) => !isRobots(line)))];
+  expect(lines.some((line) => line.includes('Googlebot'))).toBe(true);
+  expect(people.screenViews).toBeGreaterThan(0);
+  expect(await replay(file, '--without-robots')).toMatchObject({
+    lines: all.lines,
+    unreadable: 2,
+    'of robots': all.screenViews - people.screenViews,
+    'page views': people.screenViews,
+    accepted: people.screenViews,
+  });
+  expect(await countsOf(people)).toEqual(expected(people));
 });
 
 test.skipIf(!existsSync(SAMPLE))(

@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import { readConfig } from '../../infra/config.ts';
 import { Client, type Credential } from '../cluster/client.ts';
-import { readCredentials } from '../cluster/cluster.ts';
 import { numberOption, type Options, readOptions, targetOf, UsageError } from '../cluster/options.ts';
 import { emptyTotals, type ReplayTotals, replayLog } from './log-replay.ts';
+import { requireService, startedCredentials } from './running-service.ts';
 
 const USAGE = `npm run replay -- FILE [options]
   FILE               a web-server log in common or combined format, plain or .gz
@@ -12,6 +12,8 @@ const USAGE = `npm run replay -- FILE [options]
   --client ID:SECRET a write client of the site
   --origin URL       scheme and host of the log's pages; default http://localhost
   --speed N          N times as fast as it happened; default: as fast as it is taken
+  --without-robots   leaves out the page views of robots and other programs, as the
+                     service itself does with live traffic; default: they count
 `;
 const CONNECTIONS = 48;
 const PROGRESS_MS = 250;
@@ -19,28 +21,30 @@ const PROGRESS_MS = 250;
 async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args, {
     values: ['--url', '--site', '--client', '--origin', '--speed'],
-    flags: ['--help'],
+    flags: ['--help', '--without-robots'],
   });
+  if (options.flags.has('--help')) return void process.stdout.write(USAGE);
   const [file] = options.rest;
-  if (file === undefined || options.rest.length > 1 || options.flags.has('--help'))
-    throw new UsageError(USAGE);
+  if (file === undefined || options.rest.length > 1) throw new UsageError(USAGE);
   checkReadable(file);
-  const credentials = readCredentials(readConfig().DATA_DIR);
+  const credentials = startedCredentials(readConfig().DATA_DIR);
   const { url, site } = targetOf(options, credentials);
   const credential = credentialOf(options, site, credentials);
   const origin = (options.values.get('--origin') ?? 'http://localhost').replace(/\/+$/, '');
   if (!URL.canParse(origin)) throw new UsageError(`--origin: not an address: ${origin}`);
   const speed = numberOption(options, '--speed', undefined);
+  const withoutRobots = options.flags.has('--without-robots');
+  await requireService(url);
   const client = new Client(CONNECTIONS);
   const totals = emptyTotals();
   const startedMs = performance.now();
   const progress = showProgress(totals, startedMs);
   try {
-    await replayLog(client, { file, url, site, credential, origin, speed }, totals);
+    await replayLog(client, { file, url, site, credential, origin, speed, withoutRobots }, totals);
   } finally {
     progress();
     client.close();
-    process.stdout.write(summaryOf(totals, (performance.now() - startedMs) / 1_000));
+    process.stdout.write(summaryOf(totals, withoutRobots, (performance.now() - startedMs) / 1_000));
   }
 }
 
@@ -87,11 +91,12 @@ function showProgress(totals: ReplayTotals, startedMs: number): () => void {
   };
 }
 
-function summaryOf(totals: ReplayTotals, seconds: number): string {
+function summaryOf(totals: ReplayTotals, withoutRobots: boolean, seconds: number): string {
   const rejected = sum(totals.rejected);
   const rows: (readonly [string, string])[] = [
     ['lines', String(totals.lines)],
     ['unreadable', String(totals.unreadable)],
+    ...(withoutRobots ? [['of robots', String(totals.ofRobots)] as const] : []),
     ['page views', String(totals.pageViews)],
     ['accepted', String(totals.accepted)],
     ['rejected', String(rejected)],

@@ -54,8 +54,9 @@ export const SITE_TYPES = ['website', 'app', 'backend'] as const;
 const deletionSchema = z.object({
   status: z.enum(['waiting', 'purging', 'purged']),
   requestedAt: instant,
-  /** When the purge may begin. */
+  /** When the purge may begin. Until it begins the site can be restored, unless the deletion is final. */
   purgeAt: instant,
+  isFinal: z.boolean().optional(),
   startedAt: instant.nullable().default(null),
   finishedAt: instant.nullable().default(null),
   /** The present step of the purge, for people to read; empty between steps. */
@@ -83,6 +84,8 @@ export const siteSchema = z
     updatedAt: instant,
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
+    /** Whether events with a known spam domain as referrer are not recorded. */
+    filterReferrerSpam: z.boolean().default(true),
     publicWidget: z.boolean().default(false),
     /** Whether its events are copied to a stream that other programs can follow; see `feedSubjectOf`. */
     feed: z.boolean().default(false),
@@ -93,18 +96,23 @@ export const siteSchema = z
   })
   .transform((site) => ({ ...site, storedId: site.storedId || site.id }));
 
-export const clientSchema = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  type: z.enum(CLIENT_TYPES),
-  /** Null for a root client: it acts for every site of its team. */
-  projectId: z.string().nullable().default(null),
-  teamId: z.string().min(1),
-  createdAt: instant,
-  updatedAt: instant,
-  /** What `hashSecret` of client-auth.ts made; never the secret. */
-  secretHash: z.string(),
-});
+export const clientSchema = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    type: z.enum(CLIENT_TYPES),
+    /** Null for a root client: it acts for every site of its team. */
+    projectId: z.string().nullable().default(null),
+    /** The `storedId` of its site. Missing for a root client, and in records of earlier versions. */
+    storedId: z.string().optional(),
+    teamId: z.string().min(1),
+    createdAt: instant,
+    updatedAt: instant,
+    /** What `hashSecret` of client-auth.ts made; never the secret. */
+    secretHash: z.string(),
+  })
+  // A root client whose record names a site belongs to the team all the same.
+  .transform((client) => (client.type === 'root' ? { ...client, projectId: null } : client));
 
 export type Team = Readonly<z.output<typeof teamSchema>>;
 /**
@@ -172,8 +180,17 @@ export class Accounts {
     return site?.deletion === null ? site : undefined;
   }
 
+  /** A client that may be used; undefined as soon as its site was purged. */
   client(id: string): Client | undefined {
-    return this.clients.get(`client.${id}`);
+    const client = this.clients.get(`client.${id}`);
+    return client === undefined || this.isLeftOver(client) ? undefined : client;
+  }
+
+  /** Whether the site of the client was purged, also where another site has taken over its id. */
+  isLeftOver({ projectId, storedId }: Client): boolean {
+    const site = projectId === null ? undefined : this.sites.get(siteKeyOf(projectId));
+    if (site === undefined) return false;
+    return site.deletion?.status === 'purged' || (storedId !== undefined && storedId !== site.storedId);
   }
 
   stop(): void {

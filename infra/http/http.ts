@@ -1,57 +1,22 @@
-import uws from 'uWebSockets.js';
-
-/** Status lines that the service uses. */
-const STATUS_LINES: Readonly<Record<number, string>> = {
-  200: '200 OK',
-  202: '202 Accepted',
-  204: '204 No Content',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  412: '412 Precondition Failed',
-  413: '413 Payload Too Large',
-  415: '415 Unsupported Media Type',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-};
-
-export type HeaderList = readonly (readonly [name: string, value: string])[];
-
-const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']];
+import { type HeaderList, JSON_TYPE } from './headers.ts';
+import { type HttpRequest, type HttpResponse, type ListenSocket, uws } from './library.ts';
+import { endWith, OpenReply, type Reply } from './open-reply.ts';
+import { errorText } from './status.ts';
 
 /** The head of a request. Readable only while `readHead` runs; afterwards its memory is gone. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
-  /** A header's value by its lower-case name; empty when absent. */
+  /** The first line of a header by its lower-case name; empty when absent. */
   header(name: string): string;
+  /** All lines of a header by its lower-case name, joined by commas; reads every header of the request. */
+  headerLines(name: string): string;
   /** A `:name` of the route's pattern, by position, percent-decoded; malformed escapes stay as they are. */
   parameter(index: number): string;
   /** The text after `?`, not decoded. */
   readonly query: string;
   /** The address of the connection's peer as text; forwarding headers do not change it. */
   remoteAddress(): string;
-}
-
-/** Answers one request, once. After the peer has gone, calls have no effect. */
-export interface Reply {
-  /** False once the peer has gone or the answer was given. */
-  readonly open: boolean;
-  /** Sends `text` as JSON. */
-  json(status: number, text: string, headers?: HeaderList): void;
-  /** Sends any body with exactly these headers. */
-  send(status: number, body: string | Uint8Array, headers: HeaderList): void;
-  /**
-   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is
-   * sent before the first chunk: an error until then is thrown, and another answer can be given. After a later error
-   * the connection is cut, so that the peer does not take the part for the whole, and the error is thrown. `chunks` is
-   * ended when the peer goes away, or takes nothing for a minute.
-   */
-  stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
 }
 
 /** One route. `readHead` runs at once, `answer` when the body is complete (at once without one). */
@@ -63,22 +28,41 @@ export interface Route<Head> {
   readonly bodyMaxBytes: number;
   /** Headers of preflights, and of the answers of this path that `answer` does not give (413, 405). */
   readonly cors: HeaderList | undefined;
+  /**
+   * For a hot path whose answers fit a packet: they are not compressed, and the size of the head is not checked, so that
+   * no further headers are read.
+   */
+  readonly isHot?: boolean;
   readHead(head: RequestHead): Head;
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
 }
 
-const EMPTY_BODY = new Uint8Array(0);
-/** A peer that takes nothing of a body for this long is disconnected. */
-const STALL_MAX_MS = 60_000;
-const TRICKLE_EVERY_MS = 4_000;
-const RETAINED_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
+/** Something to open in a browser, as the page at `/` lists it. */
+export interface Announcement {
+  readonly path: string;
+  readonly title: string;
+  /** One sentence. */
+  readonly about: string;
+}
 
-/** The HTTP server of a process. Every service in the process adds its routes before `listen`. */
+const EMPTY_BODY = new Uint8Array(0);
+const PATH_SHOWN_MAX = 200;
+/** The longest path, query and headers, together. Longer ones are answered 431. */
+export const HEAD_MAX_BYTES = 65_536;
+
+/**
+ * The HTTP server of a process. Every service in the process adds its routes before `listen`.
+ *
+ * HEAD is answered as GET without the body. Every answer has the headers `service-version` and
+ * `x-content-type-options: nosniff`; one over 1 KB and a stream are compressed if the request accepts it. What the library
+ * answers by itself, before a route is found, is in README.md.
+ */
 export class HttpServer {
   readonly #app = uws.App();
   readonly #methodsByPattern = new Map<string, { methods: string[]; cors: HeaderList | undefined }>();
+  readonly #announced: Announcement[] = [];
   readonly #onFailure: (error: unknown) => void;
-  #socket: uws.us_listen_socket | undefined;
+  #socket: ListenSocket | undefined;
   #inFlight = 0;
 
   /** `onFailure` is called with an exception of a route; the peer gets a 500 without details. */
@@ -100,13 +84,25 @@ export class HttpServer {
     );
   }
 
+  /** Lists a path on the page at `/`, see `start-page.ts`. */
+  announce(announcement: Announcement): void {
+    this.#announced.push(announcement);
+  }
+
+  /** What was announced, in that order. */
+  get announced(): readonly Announcement[] {
+    return this.#announced;
+  }
+
   route<Head>(route: Route<Head>): void {
     const known = this.#methodsByPattern.get(route.pattern);
     if (known === undefined) {
       this.#methodsByPattern.set(route.pattern, { methods: [route.method], cors: route.cors });
     } else known.methods.push(route.method);
     const method = route.method === 'delete' ? 'del' : route.method;
-    this.#app[method](route.pattern, (response, request) => this.#serve(route, response, request));
+    this.#app[method](route.pattern, (response, request) => this.#serve(route, { response, request }, false));
+    if (route.method === 'get')
+      this.#app.head(route.pattern, (response, request) => this.#serve(route, { response, request }, true));
   }
 
   /** Starts to listen; returns the port. Rejects when the port is not available. */
@@ -114,8 +110,8 @@ export class HttpServer {
     for (const [pattern, { methods, cors }] of this.#methodsByPattern)
       this.#answerOtherMethods(pattern, methods, cors);
     this.#app.any('/*', (response, request) => {
-      const text = errorText(404, `no such path: ${request.getUrl()}`);
-      end(response, 404, text, JSON_HEADERS, isHead(request));
+      const body = errorText(404, `no such path: ${request.getUrl().slice(0, PATH_SHOWN_MAX)}`);
+      endWith(response, { status: 404, body, headers: JSON_HEADERS, isHead: isHead(request) });
     });
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, (socket) => {
@@ -139,23 +135,29 @@ export class HttpServer {
   }
 
   #answerOtherMethods(pattern: string, methods: readonly string[], cors: HeaderList | undefined): void {
-    const allowed = [...methods.map((method) => method.toUpperCase()), 'OPTIONS'].join(', ');
+    const allowed = [...methods.flatMap(methodsOf), 'OPTIONS'].join(', ');
     this.#app.options(pattern, (response) => {
-      end(response, 204, '', cors === undefined ? [['allow', allowed]] : cors);
+      const headers: HeaderList = cors ?? [['allow', allowed]];
+      endWith(response, { status: 204, body: '', headers, isHead: false });
     });
     this.#app.any(pattern, (response, request) => {
-      const text = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
+      const body = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
       const headers: HeaderList = [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])];
-      end(response, 405, text, headers, isHead(request));
+      endWith(response, { status: 405, body, headers, isHead: isHead(request) });
     });
   }
 
-  #serve<Head>(route: Route<Head>, response: uws.HttpResponse, request: uws.HttpRequest): void {
-    const reply = new OpenReply(response, () => {
+  #serve<Head>(route: Route<Head>, { response, request }: Exchange, isHead: boolean): void {
+    const acceptEncoding = route.isHot === true ? '' : request.getHeader('accept-encoding');
+    const reply = new OpenReply(response, { isHead, acceptEncoding }, () => {
       this.#inFlight -= 1;
     });
     this.#inFlight += 1;
     response.onAborted(() => reply.abort());
+    if (route.isHot !== true && headBytes(request) > HEAD_MAX_BYTES) {
+      reply.json(431, HEAD_TOO_LARGE, route.cors);
+      return;
+    }
     let head: Head;
     try {
       head = route.readHead(new UwsHead(request, response));
@@ -192,17 +194,40 @@ export class HttpServer {
   }
 }
 
-/** The body of every error answer. */
-export function errorText(status: number, message: string): string {
-  const line = STATUS_LINES[status] ?? '';
-  return JSON.stringify({ status, error: line.slice(4), message });
+const JSON_HEADERS: HeaderList = [['content-type', JSON_TYPE]];
+const HEAD_TOO_LARGE = errorText(431, `path, query and headers are longer than ${HEAD_MAX_BYTES} bytes`);
+
+interface Exchange {
+  readonly response: HttpResponse;
+  readonly request: HttpRequest;
+}
+
+function methodsOf(method: string): string[] {
+  return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
+}
+
+function isHead(request: HttpRequest): boolean {
+  return request.getMethod() === 'head';
+}
+
+/** The library answers undefined where there is no `?`, whatever its types say. */
+function queryOf(request: HttpRequest): string {
+  return (request.getQuery() as string | undefined) ?? '';
+}
+
+function headBytes(request: HttpRequest): number {
+  let bytes = request.getUrl().length + queryOf(request).length;
+  request.forEach((name, value) => {
+    bytes += name.length + value.length;
+  });
+  return bytes;
 }
 
 class UwsHead implements RequestHead {
-  readonly #request: uws.HttpRequest;
-  readonly #response: uws.HttpResponse;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
 
-  constructor(request: uws.HttpRequest, response: uws.HttpResponse) {
+  constructor(request: HttpRequest, response: HttpResponse) {
     this.#request = request;
     this.#response = response;
   }
@@ -214,10 +239,15 @@ class UwsHead implements RequestHead {
     return this.#request.getUrl();
   }
   get query(): string {
-    return this.#request.getQuery();
+    return queryOf(this.#request);
   }
   header(name: string): string {
     return this.#request.getHeader(name);
+  }
+  headerLines(name: string): string {
+    const lines: string[] = [];
+    this.#request.forEach((key, value) => void (key === name && lines.push(value)));
+    return lines.join(',');
   }
   parameter(index: number): string {
     const text = this.#request.getParameter(index);
@@ -236,182 +266,12 @@ class UwsHead implements RequestHead {
   }
 }
 
-const headerBlocks = new WeakMap<HeaderList, string>();
-
-/**
- * The value of `content-type: application/json`, with all further headers behind it in one text: crossing into the
- * library costs half a microsecond a header, and an answer of the hot path has three. A list is joined once, so lists
- * that do not change cost nothing.
- */
-function jsonHeaderBlock(headers: HeaderList): string {
-  const known = headerBlocks.get(headers);
-  if (known !== undefined) return known;
-  const lines = headers.map(([name, value]) => `\r\n${name}: ${oneLine(value)}`);
-  const block = `application/json; charset=utf-8${lines.join('')}`;
-  headerBlocks.set(headers, block);
-  return block;
-}
-
-/** Keeps a header's value from beginning another header. */
-function oneLine(value: string): string {
-  return value.replace(/[\r\n]+/g, ' ');
-}
-
-const NO_HEADERS: HeaderList = [];
-
-class OpenReply implements Reply {
-  readonly #response: uws.HttpResponse;
-  readonly #settled: () => void;
-  #aborted: (() => void) | undefined;
-  open = true;
-
-  constructor(response: uws.HttpResponse, settled: () => void) {
-    this.#response = response;
-    this.#settled = settled;
-  }
-
-  json(status: number, text: string, headers: HeaderList = NO_HEADERS): void {
-    if (!this.open) return;
-    this.open = false;
-    this.#settled();
-    this.#response.cork(() => {
-      // The library writes 200 by itself.
-      if (status !== 200) this.#response.writeStatus(STATUS_LINES[status] ?? String(status));
-      this.#response.writeHeader('content-type', jsonHeaderBlock(headers));
-      this.#response.end(text);
-    });
-  }
-
-  send(status: number, body: string | Uint8Array, headers: HeaderList): void {
-    if (!this.open) return;
-    this.open = false;
-    this.#settled();
-    this.#response.cork(() => end(this.#response, status, body, headers));
-  }
-
-  async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-    const pieces = chunks[Symbol.asyncIterator]();
-    let isBegun = false;
-    // The last bytes that came, held back so that there is something to send while the peer is slow.
-    let held: Uint8Array = EMPTY_BODY;
-    try {
-      for (let next = await pieces.next(); this.open; next = await pieces.next()) {
-        if (!isBegun) begin(this.#response, status, headers);
-        isBegun = true;
-        if (next.done) {
-          this.#close(() => {
-            writeParts(this.#response, [held]);
-            this.#response.end();
-          });
-          return;
-        }
-        const cut = Math.max(0, next.value.length - RETAINED_BYTES);
-        const isTaken = this.#write([held, next.value.subarray(0, cut)]);
-        held = next.value.subarray(cut);
-        if (!isTaken) held = await this.#drained(held);
-      }
-    } catch (error) {
-      if (isBegun) this.#close(() => this.#response.close());
-      throw error;
-    } finally {
-      await pieces.return?.();
-    }
-  }
-
-  /** Whether the peer takes more at once. */
-  #write(parts: readonly Uint8Array[]): boolean {
-    let isTaken = true;
-    this.#response.cork(() => {
-      isTaken = writeParts(this.#response, parts);
-    });
-    return isTaken;
-  }
-
-  /**
-   * Resolves with what is left of `held` once the peer took what was written, went away, or is given up. The library
-   * disconnects a peer that takes nothing for ten seconds after the last write, so a byte is written now and then.
-   */
-  #drained(held: Uint8Array): Promise<Uint8Array> {
-    return new Promise((resolve) => {
-      let left = held;
-      const trickle = setInterval(() => {
-        if (left.length === 0) return;
-        const isTaken = this.#write([left.subarray(0, 1)]);
-        left = left.subarray(1);
-        // The write was taken, so nothing else reports that there is room.
-        if (isTaken) over();
-      }, TRICKLE_EVERY_MS);
-      const over = () => {
-        clearTimeout(patience);
-        clearInterval(trickle);
-        resolve(left);
-      };
-      const patience = setTimeout(() => this.#close(() => this.#response.close()), STALL_MAX_MS);
-      this.#aborted = over;
-      this.#response.onWritable(() => {
-        // Deferred until this listener has returned: a listener that is set before that would be replaced by this one.
-        setImmediate(over);
-        return true;
-      });
-    });
-  }
-
-  #close(act: () => void): void {
-    if (!this.open) return;
-    this.open = false;
-    this.#settled();
-    this.#response.cork(act);
-    this.#aborted?.();
-  }
-
-  abort(): void {
-    if (!this.open) return;
-    this.open = false;
-    this.#settled();
-    this.#aborted?.();
-  }
-}
-
-/** A body after the head of a HEAD answer would be read as the beginning of the next answer. */
-function isHead(request: uws.HttpRequest): boolean {
-  return request.getMethod() === 'head';
-}
-
-/** Whether the peer takes more at once. */
-function writeParts(response: uws.HttpResponse, parts: readonly Uint8Array[]): boolean {
-  return parts.reduce((isTaken, part) => (part.length === 0 ? isTaken : response.write(part)), true);
-}
-
-function begin(response: uws.HttpResponse, status: number, headers: HeaderList): void {
-  response.cork(() => {
-    response.writeStatus(STATUS_LINES[status] ?? String(status));
-    for (const [name, value] of headers) response.writeHeader(name, oneLine(value));
-  });
-}
-
-/** `headOnly` leaves the body out and gives its length. */
-function end(
-  response: uws.HttpResponse,
-  status: number,
-  body: string | Uint8Array,
-  headers: HeaderList,
-  headOnly = false,
-): void {
-  response.writeStatus(STATUS_LINES[status] ?? String(status));
-  for (const [name, value] of headers) response.writeHeader(name, value);
-  if (status === 204 || status === 304) response.endWithoutBody();
-  else if (headOnly) {
-    response.writeHeader('content-length', String(Buffer.byteLength(body)));
-    response.endWithoutBody();
-  } else response.end(body);
-}
-
 /**
  * Reads a body. `done` gets undefined as soon as the body exceeds `maxBytes`; a single chunk is passed on without a
  * copy.
  */
 function readBody(
-  response: uws.HttpResponse,
+  response: HttpResponse,
   maxBytes: number,
   done: (body: Uint8Array | undefined) => void,
 ): void {

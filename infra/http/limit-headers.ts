@@ -1,4 +1,4 @@
-import type { HeaderList } from './http.ts';
+import type { HeaderList } from './headers.ts';
 
 /** Whether a request is within its limit, and how much of the limit is left after it. */
 export interface Allowance {

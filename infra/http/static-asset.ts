@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import type { HeaderList, HttpServer } from './http.ts';
+import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
+import type { HeaderList } from './headers.ts';
+import type { HttpServer } from './http.ts';
 
 /** A body that does not change while the process runs. */
 export interface StaticAsset {
@@ -13,10 +15,6 @@ export interface StaticAsset {
   /** See `Route`. */
   readonly cors: HeaderList | undefined;
 }
-
-/** Encodings, the best first; every client accepts the last. */
-const ENCODINGS = ['br', 'gzip', 'identity'] as const;
-type Encoding = (typeof ENCODINGS)[number];
 
 interface AssetRequest {
   readonly encoding: Encoding;
@@ -45,17 +43,6 @@ export function addStaticAsset(http: HttpServer, patterns: Iterable<string>, ass
     });
 }
 
-/** The best encoding that an Accept-Encoding header allows; it may also forbid one (`gzip;q=0`). */
-export function encodingFor(acceptEncoding: string): Encoding {
-  const allowed = acceptEncoding
-    .toLowerCase()
-    .split(',')
-    .map((part) => part.split(';').map((text) => text.trim()))
-    .filter(([, ...parameters]) => !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)))
-    .map(([name]) => name);
-  return ENCODINGS.find((encoding) => allowed.includes(encoding)) ?? 'identity';
-}
-
 /** Whether an If-None-Match header names this tag. A weak tag, as proxies make them, counts. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((part) => {
@@ -81,8 +68,7 @@ function representationsOf({
 }: StaticAsset): Readonly<Record<Encoding, Representation>> {
   const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
   const represent = (encoding: Encoding, encoded: Uint8Array): Representation => {
-    // Each encoding has other bytes, so it has its own tag.
-    const etag = `"${hash}-${encoding}"`;
+    const etag = encodedTag(`"${hash}"`, encoding);
     const shared: HeaderList = [
       ...headers,
       ['etag', etag],
@@ -92,7 +78,6 @@ function representationsOf({
     const fullHeaders: HeaderList = [
       ...shared,
       ['content-type', contentType],
-      ['x-content-type-options', 'nosniff'],
       ...(encoding === 'identity' ? [] : [['content-encoding', encoding] as const]),
     ];
     return { body: encoded, etag, headers: shared, fullHeaders };

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { startChild } from './child.mjs';
 import { firstStartLines, laterStartLines } from './first-lines.mjs';
 import { runFirstStart } from './first-start.mjs';
 import { openLogFile } from './log-file.mjs';
@@ -17,6 +18,7 @@ import { formatDuration } from './terminal.mjs';
  * @property {import('./data-folder.mjs').Secrets} secrets
  * @property {import('./nats-version.mjs').NatsServer | undefined} server undefined when an external bus is used
  * @property {NodeJS.ProcessEnv} env
+ * @property {boolean} withDemo sends made-up traffic and shows what comes of it
  * @property {import('./terminal.mjs').Terminal} terminal
  */
 
@@ -27,6 +29,8 @@ export class Launch {
   #logLines;
   /** @type {Part[]} */
   #parts = [];
+  /** @type {import('./child.mjs').Child | undefined} */
+  #demo;
   #isStopping = false;
   #stopFirstStart = () => {};
   /** @type {(problem: Error) => void} */
@@ -75,12 +79,28 @@ export class Launch {
     if (this.#isStopping || first === undefined || ready === undefined) return;
     const url = settings.baseUrl || String(ready.url);
     for (const line of this.#lastLines(first, url)) terminal.line(line);
+    if (this.#options.withDemo) await this.#startDemo(full, String(ready.url));
+  }
+
+  /**
+   * Starts the program of `npm run demo`, which prints a line a second. It is not restarted: nothing depends on it.
+   * @param {NodeJS.ProcessEnv} env
+   * @param {string} url
+   */
+  async #startDemo(env, url) {
+    const { terminal } = this.#options;
+    terminal.line('');
+    const plan = planProgram(['dist/bench/traffic/demo.js', '--url', url], env);
+    this.#demo = await startChild(plan, (line) => terminal.line(line));
+    if (this.#isStopping) this.#demo.signal('SIGKILL');
   }
 
   /** Stops the parts in reverse order, each after the one before it has exited. */
   async drain() {
     this.#isStopping = true;
     this.#stopFirstStart();
+    this.#demo?.signal('SIGTERM');
+    await this.#demo?.exited;
     for (const part of [...this.#parts].reverse()) {
       const startedAtMs = Date.now();
       const outcome = await part.stop();
@@ -92,6 +112,7 @@ export class Launch {
 
   /** Kills every part immediately. */
   killAll() {
+    this.#demo?.signal('SIGKILL');
     for (const part of this.#parts) part.kill();
     this.#stopFirstStart();
   }

@@ -2,7 +2,7 @@ import { openDataFolder } from './data-folder.mjs';
 import { Launch } from './launch.mjs';
 import { checkPort, freePort } from './ports.mjs';
 import { prepare } from './prepare.mjs';
-import { explain } from './problem.mjs';
+import { explain, Problem } from './problem.mjs';
 import { endLeftovers } from './run-record.mjs';
 import { readLaunchSettings } from './settings.mjs';
 import { stopRequests } from './stop-requests.mjs';
@@ -10,16 +10,22 @@ import { createTerminal, wantsColor } from './terminal.mjs';
 
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
 
+const DEMO = '--demo';
+
 /**
  * Entry point of `npm start`: prepares, starts every part, restarts parts that exit, drains. Sets the exit code.
  * @param {NodeJS.ProcessEnv} env
+ * @param {readonly string[]} args `--demo` or nothing
  */
-export async function run(env) {
+export async function run(env, args) {
   // The terminal may close before this process ends; the parts must be drained all the same.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const terminal = createTerminal(process.stdout, { color: wantsColor(process.stdout, env) });
   try {
-    await runLocked(env, terminal);
+    const unknown = args.find((arg) => arg !== DEMO);
+    if (unknown !== undefined)
+      throw new Problem(`${unknown} is not an option of npm start. The only one is ${DEMO}.`);
+    await runLocked({ env, withDemo: args.includes(DEMO) }, terminal);
   } catch (error) {
     process.stderr.write(explain(error));
     process.exitCode = 1;
@@ -28,10 +34,10 @@ export async function run(env) {
 
 /**
  * Everything that can be checked is checked before anything is started, the cheap checks first.
- * @param {NodeJS.ProcessEnv} env
+ * @param {{ env: NodeJS.ProcessEnv, withDemo: boolean }} wanted
  * @param {Terminal} terminal
  */
-async function runLocked(env, terminal) {
+async function runLocked({ env, withDemo }, terminal) {
   const settings = readLaunchSettings(env);
   terminal.line('footfall');
   await terminal.step('node', () => process.versions.node);
@@ -43,10 +49,9 @@ async function runLocked(env, terminal) {
     await checkPort(settings.host, settings.port);
     const server = await prepare(env, terminal);
     const port = settings.port === 0 ? await freePort(settings.host) : settings.port;
-    await serve(
-      new Launch({ settings: { ...settings, port }, secrets: folder.secrets, server, env, terminal }),
-      terminal,
-    );
+    const { secrets } = folder;
+    const options = { settings: { ...settings, port }, secrets, server, env, withDemo, terminal };
+    await serve(new Launch(options), terminal);
   } finally {
     folder.lock.release();
   }

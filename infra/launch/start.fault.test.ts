@@ -91,6 +91,19 @@ test.each(PARTS)('%s restarts on the same port after SIGKILL', async (part) => {
   await stopWithCtrlC(launcher);
 });
 
+test('with --demo, one command shows a live number that moves, and Ctrl-C ends the traffic, too', async () => {
+  const launcher = start({}, process.execPath, ['--demo']);
+  const url = await urlOf(launcher);
+  await launcher.waitFor(/^\S+ {2}[1-9]\d* events\/s, \d+ visits in progress, [1-9]\d* live visitors$/m);
+  expect(await liveVisitors(url, readCredentials())).toBeGreaterThan(0);
+  const shown = launcher.output().indexOf('live visitors');
+  expect(shown).toBeGreaterThan(launcher.output().indexOf('Press Ctrl-C to stop'));
+  await stopWithCtrlC(launcher);
+  const afterwards = launcher.output();
+  expect(launchedPrograms('demo.js')).toEqual([]);
+  expect(launcher.output()).toBe(afterwards);
+});
+
 test('after SIGKILL of the launcher, the next start succeeds', async () => {
   const killed = start();
   const url = await urlOf(killed);
@@ -140,6 +153,13 @@ describe.each(NEWER_NODES)('Node %s', (version) => {
 });
 
 describe('a failing start', () => {
+  test('names an option that it does not know', async () => {
+    const launcher = start({}, process.execPath, ['--dmo']);
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.output()).toBe('--dmo is not an option of npm start. The only one is --demo.\n');
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
   test('names a port that is in use, before it starts anything', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -176,10 +196,32 @@ describe('a failing start', () => {
   });
 });
 
-function start(env: Record<string, string | undefined> = {}, node = process.execPath): Launcher {
-  const launcher = startLauncher(dataDir, { NATS_URL: undefined, CLICKHOUSE_URL: undefined, ...env }, node);
+function start(
+  env: Record<string, string | undefined> = {},
+  node = process.execPath,
+  args: readonly string[] = [],
+): Launcher {
+  const settings = { NATS_URL: undefined, CLICKHOUSE_URL: undefined, ...env };
+  const launcher = startLauncher(dataDir, settings, node, args);
   launchers.push(launcher);
   return launcher;
+}
+
+/** The running processes with this program and the data folder of the test. */
+function launchedPrograms(program: string): string[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const read = (path: string) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      return ''; // It has ended meanwhile.
+    }
+  };
+  return pids.filter(
+    (pid) =>
+      read(`/proc/${pid}/cmdline`).includes(program) &&
+      read(`/proc/${pid}/environ`).includes(`DATA_DIR=${dataDir}`),
+  );
 }
 
 async function urlOf(launcher: Launcher): Promise<string> {

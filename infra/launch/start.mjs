@@ -4,7 +4,7 @@ import { nodeProblem, thisMachine } from './node-version.mjs';
 var problem = nodeProblem(thisMachine());
 if (problem === '') {
   void import('./run.mjs').then((program) => {
-    program.run(process.env);
+    program.run(process.env, process.argv.slice(2));
   });
 } else {
   process.stderr.write(`${problem}\n`);

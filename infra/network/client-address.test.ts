@@ -10,19 +10,29 @@ import {
   TrustedProxies,
 } from './client-address.ts';
 
+/** `|` separates the lines of a header. */
 function head(peer: string, headers: Readonly<Record<string, string>>): RequestHead {
   return {
     method: 'POST',
     path: '/track',
     query: '',
-    header: (name) => headers[name] ?? '',
+    header: (name) => headers[name]?.split('|', 1)[0] ?? '',
+    headerLines: (name) => headers[name]?.replaceAll('|', ',') ?? '',
     parameter: () => '',
     remoteAddress: () => peer,
   };
 }
 
+function proxies(
+  trusted: string,
+  header = 'x-forwarded-for',
+  onIgnored = (_peer: string) => {},
+): TrustedProxies {
+  return new TrustedProxies({ trusted, header, onIgnored });
+}
+
 function addressOf(trusted: string, peer: string, headers: Record<string, string>, claimed: string[] = []) {
-  return senderAddress(readAddressClaims(head(peer, headers), new TrustedProxies(trusted)), claimed);
+  return senderAddress(readAddressClaims(head(peer, headers), proxies(trusted)), claimed);
 }
 
 test.each([
@@ -84,36 +94,79 @@ test('without a trusted proxy no header changes the address, from any peer', () 
     expect(addressOf('', peer, headers)).toBe(peer);
 });
 
-test.each<[string, Record<string, string>, string]>([
-  [
-    'the most reliable header takes precedence',
-    { 'x-forwarded-for': '8.8.8.8', 'cf-connecting-ip': '1.1.1.1' },
-    '1.1.1.1',
-  ],
-  ['the first of a list', { 'x-forwarded-for': '8.8.8.8, 9.9.9.9' }, '8.8.8.8'],
-  ['a private address is skipped', { 'x-real-ip': '10.0.0.9', 'x-forwarded-for': '8.8.8.8' }, '8.8.8.8'],
-  ['the standard header', { forwarded: 'proto=https;for="[2001:db8::5]:99", for=8.8.8.8' }, '2001:db8::5'],
-  ['an unreadable address is skipped', { 'x-real-ip': 'unknown', forwarded: 'for=_secret' }, '10.0.0.1'],
-])('from a trusted proxy: %s', (_, headers, address) => {
-  expect(addressOf('10.0.0.0/8', '10.0.0.1', headers)).toBe(address);
-  expect(addressOf('any', '10.0.0.1', headers)).toBe(address);
-  expect(addressOf('192.0.2.0/24', '10.0.0.1', headers)).toBe('10.0.0.1');
+test.each<[string, string, string]>([
+  ['the only address', '8.8.8.8', '8.8.8.8'],
+  ['the last one: what stands left of it may be made up', '1.1.1.1, 8.8.8.8', '8.8.8.8'],
+  ['the last one that is no trusted proxy', '1.1.1.1, 8.8.8.8, 10.0.0.9, 10.0.0.8', '8.8.8.8'],
+  ['over all lines of the header', '1.1.1.1|8.8.8.8, 10.0.0.9|10.0.0.8', '8.8.8.8'],
+  ['a private address as well', '8.8.8.8, 192.168.1.5', '192.168.1.5'],
+  ['the first one when all are trusted', '10.0.0.7, 10.0.0.8', '10.0.0.7'],
+  ['the proxy behind a sender that it does not know', '8.8.8.8, unknown, 10.0.0.8', '10.0.0.8'],
+  ['the peer when the header says nothing', '', '10.0.0.1'],
+])('from a trusted proxy: %s', (_, lines, address) => {
+  expect(addressOf('10.0.0.0/8', '10.0.0.1', { 'x-forwarded-for': lines })).toBe(address);
+  expect(addressOf('192.0.2.0/24', '10.0.0.1', { 'x-forwarded-for': lines })).toBe('10.0.0.1');
 });
 
+test('where every proxy is trusted, the first address counts', () => {
+  expect(addressOf('any', '10.0.0.1', { 'x-forwarded-for': '1.1.1.1, 8.8.8.8' })).toBe('1.1.1.1');
+});
+
+test.each<[string, string, string]>([
+  ['cf-connecting-ip', '8.8.8.8', '8.8.8.8'],
+  ['X-Real-IP', '8.8.8.8', '8.8.8.8'],
+  ['forwarded', 'for=1.1.1.1, proto=https;for="[2001:db8::5]:99", for=10.0.0.9', '2001:db8::5'],
+  ['forwarded', 'for=_secret', '10.0.0.1'],
+])('only the named header is read: %s', (name, value, address) => {
+  const headers = { 'x-forwarded-for': '9.9.9.9', 'true-client-ip': '9.9.9.9', [name.toLowerCase()]: value };
+  const claims = readAddressClaims(head('10.0.0.1', headers), proxies('10.0.0.0/8', name));
+  expect(senderAddress(claims, [])).toBe(address);
+});
+
+test('a sender that writes any forwarding header cannot choose the address that a trusted proxy reports', () => {
+  const forged = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 });
+  fc.assert(
+    fc.property(forged, fc.boolean(), (entries, isOwnLine) => {
+      // The proxy appends to the line that it received, or adds one of its own.
+      const separator = isOwnLine ? '|' : ', ';
+      const lines = [...entries.map((entry) => entry.replaceAll('|', '')), '203.0.113.7'].join(separator);
+      const headers = { 'x-forwarded-for': lines, 'x-real-ip': '1.1.1.1', 'cf-connecting-ip': '1.1.1.1' };
+      expect(addressOf('10.0.0.0/8', '10.0.0.1', headers)).toBe('203.0.113.7');
+    }),
+  );
+});
+
+test.each(['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip', 'x-own-proxy'])(
+  'an untrusted peer that sends %s is noticed, and any other request is not',
+  (name) => {
+    const ignored: string[] = [];
+    const read = (peer: string, headers: Record<string, string>) =>
+      readAddressClaims(
+        head(peer, headers),
+        proxies('10.0.0.1', 'x-own-proxy', (address) => ignored.push(address)),
+      );
+    read('192.168.0.1', { 'user-agent': 'x' });
+    read('10.0.0.1', { [name]: '8.8.8.8' });
+    expect(ignored).toEqual([]);
+    read('192.168.0.1', { [name]: '8.8.8.8' });
+    expect(ignored).toEqual(['192.168.0.1']);
+  },
+);
+
 test('an authenticated claim takes precedence over the proxy; within one network the first address counts', () => {
-  expect(addressOf('any', '10.0.0.1', { 'x-real-ip': '8.8.8.8' }, ['1.1.1.1'])).toBe('1.1.1.1');
+  expect(addressOf('any', '10.0.0.1', { 'x-forwarded-for': '8.8.8.8' }, ['1.1.1.1'])).toBe('1.1.1.1');
   expect(addressOf('', '198.51.100.1', {}, ['10.0.0.5'])).toBe('198.51.100.1');
   expect(addressOf('', '127.0.0.1', {}, ['10.0.0.5'])).toBe('10.0.0.5');
 });
 
 test('a claimed address is never the one that limits count by', () => {
-  const claims = readAddressClaims(head('198.51.100.1', { 'x-real-ip': '8.8.8.8' }), new TrustedProxies(''));
+  const claims = readAddressClaims(head('198.51.100.1', { 'x-real-ip': '8.8.8.8' }), proxies(''));
   expect(limitedAddress(claims)).toBe('198.51.100.1');
 });
 
 test.each(['nonsense', '10.0.0.0/33', '10.0.0.0/', '::1/x'])(
   'the setting %j is rejected by name',
   (setting) => {
-    expect(() => new TrustedProxies(setting)).toThrow(/TRUSTED_PROXIES/);
+    expect(() => proxies(setting)).toThrow(/TRUSTED_PROXIES/);
   },
 );

@@ -3,8 +3,14 @@ import { ConfigError } from '../config.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
-/** Headers in which proxies name the original sender, the most reliable first. */
-const PROXY_HEADERS = ['cf-connecting-ip', 'true-client-ip', 'x-real-ip', 'x-forwarded-for', 'forwarded'];
+/** The usual headers in which proxies name the original sender. */
+const FORWARDING_HEADERS = [
+  'x-forwarded-for',
+  'x-real-ip',
+  'forwarded',
+  'cf-connecting-ip',
+  'true-client-ip',
+];
 
 const PRIVATE_IPV6: readonly (readonly [network: string, prefix: number])[] = [
   ['::', 127],
@@ -15,18 +21,32 @@ const PRIVATE_IPV6: readonly (readonly [network: string, prefix: number])[] = [
 const PRIVATE = new BlockList();
 for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
 
+export interface ProxySettings {
+  /** `TRUSTED_PROXIES`: addresses and CIDR ranges, comma-separated, or `any`. */
+  readonly trusted: string;
+  /** `CLIENT_IP_HEADER`: the header in which the proxies name the sender. */
+  readonly header: string;
+  readonly onIgnored?: (peer: string) => void;
+}
+
 /**
  * The peers whose forwarding headers are believed. By default none, not even on this machine: otherwise any sender that
  * can reach a bare port could claim any address, also through a forwarder that passes headers on unread.
  */
 export class TrustedProxies {
+  /** The one header that is read: senders can set all those that their proxy does not write. */
+  readonly header: string;
+  /** Called with each peer whose forwarding headers are ignored, because it is not trusted. */
+  readonly onIgnored: (peer: string) => void;
   readonly #all: boolean;
   readonly #list = new BlockList();
   readonly #any: boolean;
 
-  /** `setting` is `TRUSTED_PROXIES`: addresses and CIDR ranges, comma-separated, or `any`. Throws a ConfigError. */
-  constructor(setting: string) {
-    const entries = setting
+  /** Throws a ConfigError when `trusted` cannot be read. */
+  constructor({ trusted, header, onIgnored = () => {} }: ProxySettings) {
+    this.header = header.toLowerCase();
+    this.onIgnored = onIgnored;
+    const entries = trusted
       .split(',')
       .map((entry) => entry.trim())
       .filter((entry) => entry !== '');
@@ -56,32 +76,53 @@ export interface AddressClaims {
   readonly peer: string;
   /** The peer is a trusted proxy. */
   readonly peerTrusted: boolean;
-  /** The first public address that a trusted proxy named; if none is public, the first one. */
+  /** The address that a trusted proxy forwards for. */
   readonly forwarded: string;
 }
 
 /** Reads the peer and, if it is a trusted proxy, the address that it forwards for. */
 export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): AddressClaims {
   const peer = normalAddress(head.remoteAddress());
-  if (!proxies.trusts(peer)) return { peer, peerTrusted: false, forwarded: '' };
-  let forwarded = '';
-  for (const name of PROXY_HEADERS) {
-    const address = firstAddressOf(name, head.header(name));
-    if (isPublic(address)) return { peer, peerTrusted: true, forwarded: address };
-    forwarded ||= address;
-  }
-  return { peer, peerTrusted: true, forwarded };
+  if (proxies.trusts(peer))
+    return {
+      peer,
+      peerTrusted: true,
+      forwarded: forwardedAddress(head.headerLines(proxies.header), proxies),
+    };
+  if (isForwarded(head, proxies.header)) proxies.onIgnored(peer);
+  return { peer, peerTrusted: false, forwarded: '' };
+}
+
+function isForwarded(head: RequestHead, header: string): boolean {
+  return FORWARDING_HEADERS.some((name) => head.header(name) !== '') || head.header(header) !== '';
 }
 
 /**
- * The visitor's address: the first public one of what an authenticated client claims, what a trusted proxy says, and
- * the peer. When none is public, as within one network, the first one.
+ * The visible end of the chain. Each proxy appends the address that it received the request from, so the entries are read
+ * from the right, past trusted proxies: what stands left of the first other address may be made up. When all are trusted,
+ * the first one counts; an entry that is no address ends the chain.
+ */
+function forwardedAddress(lines: string, proxies: TrustedProxies): string {
+  const entries = lines === '' ? [] : lines.split(',');
+  let found = '';
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const address = addressIn(entries[index] ?? '', proxies.header);
+    if (address === '') return found;
+    found = address;
+    if (!proxies.trusts(address)) return found;
+  }
+  return found;
+}
+
+/**
+ * The sender's address: the first public one of what an authenticated client claims, and what a trusted proxy says or
+ * else the peer. When none is public, as within one network, the first one.
  */
 export function senderAddress(claims: AddressClaims, claimed: readonly string[]): string {
   // The usual case on a bare port. Judging an address costs more than reading the rest of the request's head.
-  if (claimed.length === 0 && claims.forwarded === '') return claims.peer;
+  if (claimed.length === 0) return claims.forwarded || claims.peer;
   const believed = claimed.map(normalAddress);
-  believed.push(claims.forwarded, claims.peer);
+  believed.push(claims.forwarded || claims.peer);
   return believed.find(isPublic) ?? believed.find((address) => address !== '') ?? '';
 }
 
@@ -128,11 +169,9 @@ function isPrivateIpv4(address: string): boolean {
   return second === 168;
 }
 
-function firstAddressOf(name: string, value: string): string {
-  if (value === '') return '';
-  const first = value.split(',', 1)[0] ?? '';
-  if (name !== 'forwarded') return normalAddress(first);
-  const named = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;\s]*)/i.exec(first)?.[1] ?? '';
+function addressIn(entry: string, header: string): string {
+  if (header !== 'forwarded') return normalAddress(entry);
+  const named = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;\s]*)/i.exec(entry.trim())?.[1] ?? '';
   return normalAddress(named.replaceAll('"', ''));
 }
 

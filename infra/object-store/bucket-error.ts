@@ -1,7 +1,7 @@
 /**
  * What went wrong, in terms of what the bucket's owner can fix. `slow`: no answer in time, or the storage asks for
  * fewer requests. `unreachable`: no connection or a broken one, so the request may have taken effect.
- * `address-refused`: the service does not connect to this address. `failed`: everything else.
+ * `address-refused`: the setting ENDPOINTS_ALLOWED does not allow this address. `failed`: everything else.
  */
 export const BUCKET_FAILURES = [
   'denied',

@@ -40,5 +40,6 @@ export function rejectForbiddenLiteral(host: string, mayConnect: (address: strin
 }
 
 function addressRejected(host: string): BucketError {
-  return new BucketError('address-refused', `this service does not connect to the address of ${host}`);
+  const message = `this service may not connect to the address of ${host}; its operator can allow the address in the setting ENDPOINTS_ALLOWED`;
+  return new BucketError('address-refused', message);
 }

@@ -94,6 +94,16 @@ test.each<[what: string, found: LookupAddress[]]>([
   expect(internal.connections).toBe(0);
 });
 
+test.each([
+  ['127.0.0.1', LOOPBACK],
+  ['storage.example.com', LOOPBACK],
+])('the error of %s names the host and the setting that allows its address', async (host, found) => {
+  const store = openStore(host, { resolve: (_name, _options, done) => done(null, [found]) });
+  const failed = store.get('a', 100);
+  await expect(failed).rejects.toThrow(host);
+  await expect(failed).rejects.toThrow('ENDPOINTS_ALLOWED');
+});
+
 test('a name that ends in a dot is judged by its addresses too', async () => {
   const resolved: string[] = [];
   const resolve: Resolve = (name, _options, done) => {

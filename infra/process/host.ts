@@ -6,7 +6,9 @@ import { HttpServer } from '../http/http.ts';
 import { addOperations } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
+import type { HealthWarning } from '../network/ignored-forwarding.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
+import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { exitWithParent } from './parent-watch.ts';
 
 const DRAIN_MAX_MS = 15_000;
@@ -22,17 +24,12 @@ export interface HostContext {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** One dependency as `/healthz/ready` reports it. `since` is in milliseconds since 1970. */
-export interface Dependency {
-  readonly name: string;
-  readonly up: boolean;
-  readonly since: number;
-}
-
 /** A mounted service. */
 export interface Mounted {
-  /** What the service cannot work without, and whether it is available. */
+  /** What the service cannot work without besides the bus, and whether it is available. */
   dependencies(): readonly Dependency[];
+  /** What the operator should look at, although everything works. */
+  warnings?(): readonly HealthWarning[];
   /** Finishes what was accepted and releases every resource. */
   stop(): Promise<void>;
 }
@@ -59,23 +56,23 @@ async function main(rooms: readonly string[]): Promise<void> {
   const http = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
-  const mounted: Mounted[] = [];
+  const busWatch = new BusWatch(bus, systemClock);
+  const mounted: { readonly room: string; readonly service: Mounted }[] = [];
   for (const room of rooms) {
     const module = (await import(new URL(`../../${room}/main.js`, import.meta.url).href)) as Mountable;
-    mounted.push(await module.mount(context));
+    mounted.push({ room, service: await module.mount(context) });
   }
   let draining = false;
   addOperations(http, metrics, () => {
-    const dependencies = mounted.flatMap((service) => service.dependencies());
-    const shown = dependencies.map(({ name, up, since }) => ({
-      name,
-      up,
-      since: new Date(since).toISOString(),
-    }));
-    return {
-      ready: !draining && dependencies.every(({ up }) => up),
-      shown: { draining, dependencies: shown },
-    };
+    const dependencies = [
+      reportedDependency(busWatch.dependency, rooms, config),
+      ...mounted.flatMap(({ room, service }) =>
+        service.dependencies().map((dependency) => reportedDependency(dependency, [room], config)),
+      ),
+    ];
+    const warnings = mounted.flatMap(({ service }) => (service.warnings?.() ?? []).map(reportedWarning));
+    const ready = !draining && dependencies.every(({ up }) => up);
+    return { ready, shown: { draining, dependencies, warnings } };
   });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
@@ -87,13 +84,17 @@ async function main(rooms: readonly string[]): Promise<void> {
     draining = true;
     http.stopListening();
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
-    for (const service of mounted.reverse()) await service.stop();
+    for (const { service } of mounted.reverse()) await service.stop();
     http.close();
     await bus.close();
     log.info('drained');
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
+}
+
+function reportedWarning({ since, last, ...warning }: HealthWarning): object {
+  return { ...warning, since: new Date(since).toISOString(), last: new Date(last).toISOString() };
 }
 
 /** Rejects when another process listens on the port: the HTTP library would silently share it. */

@@ -21,14 +21,15 @@ const WAIT_MAX_MS = 120_000;
 
 /**
  * Runs the program of `npm start` on a data folder and a free port. `env` replaces settings, and undefined removes one.
- * `node` is the Node to run it with.
+ * `node` is the Node to run it with, and `args` are what follows `npm start --`.
  */
 export function startLauncher(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},
   node = process.execPath,
+  args: readonly string[] = [],
 ): Launcher {
-  const child = spawn(node, [join(projectRoot, 'infra/launch/start.mjs')], {
+  const child = spawn(node, [join(projectRoot, 'infra/launch/start.mjs'), ...args], {
     cwd: projectRoot,
     // vitest sets BASE_URL to "/" in the environment.
     env: { ...process.env, BASE_URL: undefined, DATA_DIR: dataDir, PORT: '0', NO_COLOR: '1', ...env },

@@ -4,12 +4,13 @@ import {
   type Caller,
   type CallerCredentials,
   type CallerVerdict,
+  hashNamesOn,
   identifyCaller,
 } from '../identity/caller.ts';
-import { RequestVisitor, type VisitorClaims, type VisitorDeps } from '../identity/request-visitor.ts';
+import { NO_VISITOR_CLAIMS, RequestVisitor, type VisitorDeps } from '../identity/request-visitor.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
-import type { AcceptedBody, EntityBody, TrackBody } from '../request/track-request.ts';
+import type { AcceptedBody, EntityBody, ReplayBody, TrackBody } from '../request/track-request.ts';
 import type { FoundSession, SessionRequest } from './sessions.ts';
 import type { SiteFilters } from './site-filters.ts';
 import type { Tallies } from './tallies.ts';
@@ -56,8 +57,9 @@ export class Collector {
   /** Takes one body. A returned promise rejects only for a bug of ours. */
   take(collected: CollectedBody): Promise<void> | undefined {
     const { body } = collected;
-    if (body.kind === 'track') {
-      this.trackEvent(collected as CollectedBody<TrackBody>);
+    if (body.kind === 'track' || body.kind === 'replay') {
+      if (body.kind === 'track') this.trackEvent(collected as CollectedBody<TrackBody>);
+      else this.excludeReplay(collected as CollectedBody<ReplayBody>);
       return undefined;
     }
     const tracked = this.trackEntity(collected as CollectedBody<EntityBody>, true);
@@ -86,7 +88,7 @@ export class Collector {
     if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) outcome.rejected(TOO_OLD);
     else if (devices === undefined) outcome.rejected(busy('no-salt'));
     else {
-      const environment = visitor.environment();
+      const environment = visitor.environment(body);
       const options = { caller, facts, body, profileId, devices, environment, occurredAtMs, nowMs, outcome };
       new TrackedEvent(this.#deps, options).begin();
     }
@@ -111,10 +113,18 @@ export class Collector {
     return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
   }
 
+  /** Answers a part of a recorded session: it is counted and not stored. */
+  excludeReplay(collected: CollectedBody<ReplayBody>): void {
+    const { caller, facts, body, outcome } = collected;
+    if (this.#isExcluded(collected, new RequestVisitor(this.#deps, caller, facts, body), '')) return;
+    this.#deps.tallies.count(caller.site.storedId, 'replay:not-recorded', '');
+    outcome.excluded({ kind: 'replay' });
+  }
+
   /** Finds a visitor's device and session without recording anything. */
   findVisitor(caller: Caller, facts: RequestFacts, outcome: IdentityOutcome): Reject | undefined {
     const nowMs = this.#deps.clock.nowMs();
-    const devices = new RequestVisitor(this.#deps, caller, facts, NO_CLAIMS).devices(nowMs);
+    const devices = new RequestVisitor(this.#deps, caller, facts, NO_VISITOR_CLAIMS).devices(nowMs);
     if (devices === undefined) return busy('no-salt');
     const { deviceId, earlierDeviceId } = devices;
     const found = (session: FoundSession) =>
@@ -145,21 +155,31 @@ export class Collector {
     const bot = caller.verified ? undefined : enrichment.bot(facts.userAgent, facts.hints);
     if (bot !== undefined) {
       tallies.count(site.storedId, `bot:${bot.type}`, bot.name);
-      outcome.excluded(bot);
+      outcome.excluded({ kind: 'bot', bot });
       return true;
     }
     const isEvent = body.kind === 'track';
+    if (isEvent && site.filterReferrerSpam) {
+      const page = enrichment.page(body.path, hashNamesOn(site));
+      const domain = enrichment.spamDomain(body.referrer, page, facts.origin);
+      if (domain !== undefined) {
+        tallies.count(site.storedId, 'spam:referrer', domain);
+        outcome.excluded({ kind: 'spam', domain });
+        return true;
+      }
+    }
     if (!filters.hasFilters(site)) return false;
     const kind = filters.excludedBy(site, {
       address: visitor.address,
       profileId,
       name: isEvent ? body.name : '',
-      path: isEvent && site.filters.paths.length > 0 ? enrichment.page(body.path).path : '',
+      path:
+        isEvent && site.filters.paths.length > 0 ? enrichment.page(body.path, hashNamesOn(site)).path : '',
     });
     if (kind === undefined) return false;
     // An address is never stored, not even one that a filter matched.
     tallies.count(site.storedId, `filter:${kind}`, kind === 'name' && isEvent ? body.name : '');
-    outcome.excluded(undefined);
+    outcome.excluded({ kind: 'filter' });
     return true;
   }
 }
@@ -171,7 +191,6 @@ async function publishChecked(tracked: TrackedEntity, outcome: TrackOutcome): Pr
   else outcome.rejected(reject);
 }
 
-const NO_CLAIMS: VisitorClaims = { deviceId: '', address: '' };
 const TOO_OLD: Reject = {
   reason: 'too-old',
   status: 400,

@@ -3,12 +3,25 @@ import type { Reject } from '../request/reject.ts';
 import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
+/** Why a valid body is not recorded. Each kind is a counter. */
+export const EXCLUDED_BY = ['bot', 'filter', 'spam', 'replay'] as const;
+export type ExcludedBy = (typeof EXCLUDED_BY)[number];
+
+/**
+ * `filter`: a filter of the site matched; `spam`: the referrer is known spam of this domain; `replay`: a part of a recorded
+ * session, which is never stored.
+ */
+export type Exclusion =
+  | { readonly kind: 'bot'; readonly bot: Bot }
+  | { readonly kind: 'spam'; readonly domain: string }
+  | { readonly kind: 'filter' | 'replay' };
+
 /** Receives the outcome of a body. One of its methods is called, once. */
 export interface TrackOutcome {
   /** The body is durable. */
   stored(answer: TrackAnswer): void;
-  /** The body is understood and excluded. `bot` is undefined when a filter of the site matched. */
-  excluded(bot: Bot | undefined): void;
+  /** The body is understood and excluded. */
+  excluded(exclusion: Exclusion): void;
   rejected(reject: Reject): void;
 }
 

@@ -12,8 +12,9 @@ import {
   encodeEvent,
   partitionKeyOf,
   partitionOf,
+  SCREEN_VIEW,
 } from '../event.ts';
-import type { Caller } from '../identity/caller.ts';
+import { type Caller, hashNamesOn } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
 import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
@@ -63,7 +64,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   readonly occurredAtMs: number;
   readonly eventId: string;
   readonly readOnly = false;
-  /** Revenue is credited to the device's latest session even when that has ended. */
+  /** Money is credited to the device's latest session even when that has ended; a view opens one. */
   readonly credit: boolean;
   #session: FoundSession | undefined;
 
@@ -75,7 +76,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     this.earlierDeviceId = options.devices.earlierDeviceId;
     this.occurredAtMs = options.occurredAtMs;
     this.eventId = options.body.eventId || options.facts.idempotencyKey;
-    this.credit = options.body.revenue !== undefined;
+    this.credit = options.body.revenue !== undefined && options.body.name !== SCREEN_VIEW;
   }
 
   begin(): void {
@@ -161,7 +162,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const { caller, facts, body, nowMs, profileId, environment } = this.#options;
     const { enrichment } = this.#deps;
     const { revenue } = body;
-    const page = enrichment.page(body.path);
+    const page = enrichment.page(body.path, hashNamesOn(caller.site));
     const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
     return {
       projectId: this.siteId,

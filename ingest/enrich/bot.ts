@@ -54,10 +54,11 @@ const UNNOTICED =
   /\bWindowsPowerShell\/|^Dart\/|\bGTmetrix\b|\bYLT Chrome\/|\bMiniature\.io\/|\bTSM-turingos\b/;
 
 /**
- * Words in browsers that people use and `isbot` takes for bots: Sogou's browser, a plug-in of Internet Explorer, and
- * Samsung's old phones.
+ * Words in browsers and apps that people use and `isbot` takes for bots: Sogou's browser, a plug-in of Internet Explorer,
+ * Samsung's old phones, and the HTTP library of Android apps.
  */
-const OF_PEOPLE = /\bSogouMobileBrowser\/[\d.]{0,20}|\bchromeframe\b\/?[\d.]{0,20}|\bBada\/[\d.]{1,20}/g;
+const OF_PEOPLE =
+  /\bokhttp\/[\w.-]{0,20}|\bSogouMobileBrowser\/[\d.]{0,20}|\bchromeframe\b\/?[\d.]{0,20}|\bBada\/[\d.]{1,20}/g;
 
 interface Crawler {
   readonly pattern: string;

@@ -1,10 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { type Environment, NO_ENVIRONMENT, type Source } from '../event.ts';
 import { type Bot, botOf } from './bot.ts';
+import { type Locale, Locales } from './locale.ts';
 import type { LocationLookup } from './location-lookup.ts';
-import { hostOf, type Page, pageOf } from './page.ts';
+import { type HashNames, hostOf, type Page, pageOf } from './page.ts';
 import { sourceOf } from './referrer.ts';
-import { type Software, softwareOf } from './user-agent.ts';
+import { spamDomainOf } from './referrer-spam.ts';
+import { claimedSoftware, type SoftwareClaim } from './software-claim.ts';
+import { isVisitorAgent, type Software, softwareOf } from './user-agent.ts';
 import type { ClientHints } from './user-agent-hints.ts';
 
 const CACHED_MAX = 5_000;
@@ -15,6 +18,14 @@ const CACHED_TEXT_MAX = 1_024;
 interface Agent {
   readonly software: Software;
   readonly bot: Bot | undefined;
+  readonly isVisitors: boolean;
+}
+
+/** Everything that a request says about the software of its visitor. */
+export interface AgentClaims {
+  readonly userAgent: string;
+  readonly hints: ClientHints;
+  readonly claim: SoftwareClaim;
 }
 
 interface LastSource {
@@ -28,7 +39,11 @@ interface LastSource {
  */
 export class Enrichment {
   readonly #locations: LocationLookup;
-  readonly #pages = new LRUCache<string, Page>({ max: CACHED_MAX });
+  readonly #locales = new Locales();
+  readonly #pages: Readonly<Record<HashNames, LRUCache<string, Page>>> = {
+    section: new LRUCache({ max: CACHED_MAX }),
+    page: new LRUCache({ max: CACHED_MAX }),
+  };
   readonly #hosts = new LRUCache<string, string>({ max: CACHED_MAX });
   /** The last source of each page: most pages are reached in one way. */
   readonly #sources = new WeakMap<Page, LastSource>();
@@ -38,11 +53,12 @@ export class Enrichment {
     this.#locations = locations;
   }
 
-  page(text: string): Page {
-    const known = this.#pages.get(text);
+  page(text: string, hashNames: HashNames): Page {
+    const pages = this.#pages[hashNames];
+    const known = pages.get(text);
     if (known !== undefined) return known;
-    const page = pageOf(text);
-    if (text.length <= CACHED_TEXT_MAX) this.#pages.set(text, page);
+    const page = pageOf(text, hashNames);
+    if (text.length <= CACHED_TEXT_MAX) pages.set(text, page);
     return page;
   }
 
@@ -58,14 +74,39 @@ export class Enrichment {
     return source;
   }
 
+  /**
+   * The domain of referrer spam that a referrer belongs to; undefined when it is no spam, or a page of the site itself. Page
+   * and origin are those of `source`.
+   */
+  spamDomain(referrer: string, page: Page, origin: string): string | undefined {
+    if (referrer === '') return undefined;
+    const host = this.#host(referrer);
+    const domain = spamDomainOf(host);
+    return domain !== undefined && host !== (page.host || this.#host(origin)) ? domain : undefined;
+  }
+
   /** The bot behind a user agent; undefined when it is not a bot's. */
   bot(userAgent: string, hints: ClientHints): Bot | undefined {
     return this.#agent(userAgent, hints).bot;
   }
 
+  /** Whether the user agent is a browser's or an app's. */
+  isVisitors(userAgent: string, hints: ClientHints): boolean {
+    return this.#agent(userAgent, hints).isVisitors;
+  }
+
+  /** The locale that a body claims; `acceptLanguage` is the header of a browser, else empty. */
+  locale(claims: Locale, acceptLanguage: string): Locale {
+    return this.#locales.of(claims, acceptLanguage);
+  }
+
   /** The visitor's environment; an unknown address is the empty text. */
-  environment(userAgent: string, hints: ClientHints, address: string): Environment {
-    const { software } = this.#agent(userAgent, hints);
+  environment(
+    { userAgent, hints, claim }: AgentClaims,
+    address: string,
+    { language, timezone, screen }: Locale,
+  ): Environment {
+    const software = claimedSoftware(this.#agent(userAgent, hints).software, claim);
     const { country, region, city, longitude, latitude } = this.#locations.of(address);
     const { browser, browserVersion, os, osVersion, device, brand, model } = software;
     return {
@@ -81,12 +122,19 @@ export class Enrichment {
       device,
       brand,
       model,
+      language,
+      timezone,
+      screen,
     };
   }
 
-  /** The environment of a server-side program; the address is the visitor's that it speaks for. */
-  serverEnvironment(address: string): Environment {
-    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), device: 'server' };
+  /**
+   * The environment of a server-side program; the address is the visitor's that it speaks for. The program says nothing
+   * about the device of a visitor that it names.
+   */
+  serverEnvironment(address: string, locale: Locale, namesDevice: boolean): Environment {
+    const device = namesDevice ? '' : 'server';
+    return { ...NO_ENVIRONMENT, ...this.#locations.of(address), ...locale, device };
   }
 
   #agent(userAgent: string, hints: ClientHints): Agent {
@@ -95,7 +143,12 @@ export class Enrichment {
       ua === '' ? userAgent : `${userAgent}\n${ua}\n${mobile}\n${platform}\n${platformVersion}\n${model}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent = { software: softwareOf(userAgent, hints), bot: botOf(userAgent) };
+    const software = softwareOf(userAgent, hints);
+    const agent: Agent = {
+      software,
+      bot: botOf(userAgent),
+      isVisitors: isVisitorAgent(userAgent, software),
+    };
     // User agents are cut to a real one's length, so that one entry with its hints takes a few kilobytes at most.
     this.#agents.set(key, agent);
     return agent;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cut, hostOf, pageOf } from './page.ts';
 
 test.each([
@@ -13,6 +13,81 @@ test.each([
   ['', ['', '', '', '']],
 ])('%j is split', (text, [origin, path, query, hash]) => {
   expect(pageOf(text)).toMatchObject({ origin, path, query, hash });
+});
+
+test.each([
+  ['app://settings/x', ['app://', '/settings/x', '', '']],
+  ['app://settings', ['app://', '/settings', '', '']],
+  ['app:///settings/x', ['app://', '/settings/x', '', '']],
+  ['app://', ['app://', '/', '', '']],
+  ['app://./index.html', ['app://', '/index.html', '', '']],
+  ['MyApp://Shop/cart?step=2#pay', ['myapp://', '/Shop/cart', '?step=2', '#pay']],
+  ['com.example.shop://cart', ['com.example.shop://', '/cart', '', '']],
+  ['file:///android_asset/index.html', ['file://', '/android_asset/index.html', '', '']],
+  ['capacitor://localhost/inbox?a=1', ['capacitor://localhost', '/inbox', '?a=1', '']],
+  ['ionic://localhost', ['ionic://localhost', '/', '', '']],
+  ['tauri://localhost:3000/a', ['tauri://localhost:3000', '/a', '', '']],
+  ['chrome-extension://abcdef/popup.html', ['chrome-extension://abcdef', '/popup.html', '', '']],
+  ['/go?to=app://settings/x', ['', '/go', '?to=app://settings/x', '']],
+  ['go?to=app://settings/x', ['', '/go', '?to=app://settings/x', '']],
+])('%j is a page of an app, or none', (text, [origin, path, query, hash]) => {
+  expect(pageOf(text)).toMatchObject({ origin, path, query, hash, host: '' });
+  expect(pageOf(text, 'page')).toMatchObject({ origin, path: `${path}${hash}`, query, hash, host: '' });
+});
+
+describe('with the fragment as part of the page', () => {
+  test.each([
+    ['https://app.example/#/inbox', ['/#/inbox', '', '#/inbox']],
+    ['https://app.example/#/settings', ['/#/settings', '', '#/settings']],
+    ['https://app.example/#!/inbox', ['/#!/inbox', '', '#!/inbox']],
+    ['https://app.example/a?b=c#/inbox', ['/a#/inbox', '?b=c', '#/inbox']],
+    ['https://app.example/page#section', ['/page#section', '', '#section']],
+    ['https://app.example/page#', ['/page', '', '']],
+    ['https://app.example/#', ['/', '', '']],
+    ['https://app.example/#?a=1', ['/', '?a=1', '#?a=1']],
+    ['https://app.example/page', ['/page', '', '']],
+    ['/#/inbox', ['/#/inbox', '', '#/inbox']],
+    ['#/inbox', ['/#/inbox', '', '#/inbox']],
+    // The query of a route is the page's, and not part of its name.
+    ['https://app.example/#/inbox?tab=2', ['/#/inbox', '?tab=2', '#/inbox?tab=2']],
+    ['https://app.example/?b=c#/inbox?tab=2', ['/#/inbox', '?b=c&tab=2', '#/inbox?tab=2']],
+    ['https://app.example/page#tab=2', ['/page#tab=2', '', '#tab=2']],
+    ['https://app.example/page#a=1&utm_term=2', ['/page', '?a=1&utm_term=2', '#a=1&utm_term=2']],
+    ['https://app.example/page#section:~:text=word', ['/page#section', '', '#section']],
+    ['https://app.example/page#:~:text=word', ['/page', '', '']],
+  ])('%j is split', (text, [path, query, hash]) => {
+    expect(pageOf(text, 'page')).toMatchObject({ path, query, hash });
+  });
+
+  test('a campaign may stand in it', () => {
+    const expected = { path: '/#/inbox', utmSource: 'news', utmMedium: 'mail' };
+    expect(pageOf('https://app.example/#/inbox?utm_source=news&utm_medium=mail', 'page')).toMatchObject(
+      expected,
+    );
+    expect(pageOf('https://app.example/?utm_source=news#/inbox?utm_medium=mail', 'page')).toMatchObject(
+      expected,
+    );
+    expect(pageOf('https://app.example/?utm_source=news#/?utm_source=other', 'page').utmSource).toBe('news');
+    expect(pageOf('https://app.example/page#utm_source=news', 'page')).toMatchObject({
+      path: '/page',
+      utmSource: 'news',
+    });
+    expect(pageOf('https://app.example/#/inbox?utm_source=news')).toMatchObject({
+      path: '/',
+      query: '',
+      utmSource: '',
+    });
+  });
+});
+
+test('the names of campaign parameters may be written in any case', () => {
+  const written = '/?UTM_SOURCE=a&Utm_Medium=b&utm_CAMPAIGN=c&UTM_Term=d&uTM_CONTENT=e';
+  const campaign = { utmSource: 'a', utmMedium: 'b', utmCampaign: 'c', utmTerm: 'd', utmContent: 'e' };
+  expect(pageOf(written)).toMatchObject(campaign);
+  expect(pageOf('/?REF=r').utmSource).toBe('r');
+  expect(pageOf('/?Source=s').utmSource).toBe('s');
+  expect(pageOf('/?UTM_SOURCE=&utm_source=b').utmSource).toBe('b');
+  expect(pageOf('/?utm_source=a&UTM_SOURCE=b').utmSource).toBe('a');
 });
 
 test('the campaign is read from the query; ref and source are fallbacks for its source', () => {
@@ -32,9 +107,15 @@ test('any text is split within the limits', () => {
     fc.property(
       fc.oneof(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string()),
       (text) => {
-        const page = pageOf(text.repeat(20));
-        expect(page.path.length).toBeLessThanOrEqual(2048);
-        expect(page.query.length).toBeLessThanOrEqual(2048);
+        for (const hashNames of ['section', 'page'] as const) {
+          const page = pageOf(text.repeat(20), hashNames);
+          expect(page.path.length).toBeLessThanOrEqual(2048);
+          expect(page.path).toMatch(text === '' ? /^$/ : /^\//);
+          expect(page.query.length).toBeLessThanOrEqual(2048);
+          expect(page.hash.length).toBeLessThanOrEqual(512);
+          expect(page.query).toMatch(/^(?:\?|$)/);
+          expect(page.hash).toMatch(/^(?:#|$)/);
+        }
         expect(hostOf(text)).not.toMatch(/^www\./);
       },
     ),

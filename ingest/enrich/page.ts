@@ -32,21 +32,43 @@ const NO_PAGE: Page = {
   utmContent: '',
 };
 
-const NO_CAMPAIGN = new URLSearchParams();
+/** What the hash of an address names: a section of a page, or, by the site's setting `hashChanges`, a page of its own. */
+export type HashNames = 'section' | 'page';
 
-/** Splits a URL or a path. Only campaign values are decoded; a URL that no browser accepts is used as a path. */
-export function pageOf(text: string): Page {
+/**
+ * Splits a URL or a path. Only campaign values are decoded; a web URL that no browser accepts is used as a path. Where the
+ * hash names a page, it is part of the path, and its own query belongs to the page's.
+ */
+export function pageOf(text: string, hashNames: HashNames = 'section'): Page {
   if (text === '') return NO_PAGE;
-  const absolute = /^https?:\/\//i.test(text) ? urlOf(text) : null;
-  const { path, query, hash } = split(absolute === null ? text : behindHost(text));
-  const campaign = query === '' ? NO_CAMPAIGN : new URLSearchParams(query);
-  const named = (name: string) => cut(campaign.get(name)?.trim() ?? '', PAGE_LIMITS.utm);
+  const { origin, host, rest } = originOf(text);
+  const address = split(rest);
+  const { path, query, hash } = hashNames === 'page' ? withHashPage(address) : address;
+  const campaign = campaignOf(query);
   return {
-    origin: absolute === null ? '' : cut(absolute.origin, PAGE_LIMITS.origin),
-    host: absolute === null ? '' : bareHost(absolute.hostname),
+    origin: cut(origin, PAGE_LIMITS.origin),
+    host,
     path: cut(path, PAGE_LIMITS.path),
     query: cut(query, PAGE_LIMITS.query),
     hash: cut(hash, PAGE_LIMITS.hash),
+    ...campaign,
+  };
+}
+
+export type Campaign = Pick<Page, 'utmSource' | 'utmMedium' | 'utmCampaign' | 'utmTerm' | 'utmContent'>;
+
+const NO_CAMPAIGN: Campaign = { utmSource: '', utmMedium: '', utmCampaign: '', utmTerm: '', utmContent: '' };
+
+/** The campaign that a query names. Names may be written in any case; of several values the first one counts. */
+export function campaignOf(query: string): Campaign {
+  if (query.length < 2) return NO_CAMPAIGN;
+  const values = new Map<string, string>();
+  for (const [written, value] of new URLSearchParams(query)) {
+    const name = written.toLowerCase();
+    if (!values.has(name) && value.trim() !== '') values.set(name, value.trim());
+  }
+  const named = (name: string) => cut(values.get(name) ?? '', PAGE_LIMITS.utm);
+  return {
     utmSource: named('utm_source') || named('ref') || named('source'),
     utmMedium: named('utm_medium'),
     utmCampaign: named('utm_campaign'),
@@ -76,13 +98,63 @@ function bareHost(hostname: string): string {
   return hostname.startsWith('www.') ? hostname.slice(4) : hostname;
 }
 
+interface Origin {
+  readonly origin: string;
+  /** As `Page.host`; empty for an app, whose pages have none. */
+  readonly host: string;
+  /** What follows the origin. */
+  readonly rest: string;
+}
+
+function originOf(text: string): Origin {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === undefined) return { origin: '', host: '', rest: text };
+  if (scheme !== 'http' && scheme !== 'https') return appOriginOf(scheme, text.slice(scheme.length + 3));
+  const url = urlOf(text);
+  if (url === null) return { origin: '', host: '', rest: text };
+  return { origin: url.origin, host: bareHost(url.hostname), rest: behindHost(text) };
+}
+
+/**
+ * An app's own scheme has no hosts: `app://settings/x` is its page `/settings/x`. Only web views on `localhost`, browser
+ * extensions and apps by their package have one, and `.` stands for none.
+ */
+function appOriginOf(scheme: string, behind: string): Origin {
+  const host = /^[^/?#]*/.exec(behind)?.[0].toLowerCase() ?? '';
+  const isHost = /^localhost(?::\d+)?$/.test(host) || /-(?:extension|app)$/.test(scheme);
+  const rest = isHost || host === '.' ? behind.slice(host.length) : behind;
+  return { origin: `${scheme}://${isHost ? host : ''}`, host: '', rest };
+}
+
 function behindHost(text: string): string {
   const start = text.indexOf('://') + 3;
   const length = text.slice(start).search(/[/?#]/);
   return length < 0 ? '/' : text.slice(start + length);
 }
 
-function split(text: string): { path: string; query: string; hash: string } {
+interface Address {
+  readonly path: string;
+  readonly query: string;
+  readonly hash: string;
+}
+
+/** The address of a page that its hash names: `#/inbox?tab=2` is the page `#/inbox` with the query `?tab=2`. */
+function withHashPage({ path, query, hash: sent }: Address): Address {
+  // Browsers add a directive that selects text in the page; it names nothing.
+  const [shown = ''] = sent.split(':~:', 1);
+  const hash = shown === '#' ? '' : shown;
+  const isCampaign = /^#(?:[^/?]*&)?utm_\w+=/i.test(hash);
+  const queryAt = isCampaign ? 0 : hash.indexOf('?');
+  const name = queryAt < 0 ? hash : hash.slice(0, queryAt);
+  const ownQuery = queryAt < 0 ? '' : hash.slice(queryAt + 1);
+  return {
+    path: name === '#' ? path : path + name,
+    query: ownQuery === '' ? query : `${query.length > 1 ? `${query}&` : '?'}${ownQuery}`,
+    hash,
+  };
+}
+
+function split(text: string): Address {
   const hashAt = text.indexOf('#');
   const hash = hashAt < 0 ? '' : text.slice(hashAt);
   const before = hashAt < 0 ? text : text.slice(0, hashAt);

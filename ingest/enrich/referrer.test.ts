@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hostOf, pageOf } from './page.ts';
-import { sourceOf } from './referrer.ts';
+import { isReferrer, sourceOf } from './referrer.ts';
 import {
   APPS,
   REFERRER_SERVICES,
@@ -148,12 +148,12 @@ describe('the list', () => {
 
 describe('a referrer', () => {
   test.each([
-    ['https://www.google.com/search?q=a', 'Google', 'search', 'Organic Search'],
+    ['https://www.google.com/search', 'Google', 'search', 'Organic Search'],
     ['https://t.co/abc', 'X', 'social', 'Organic Social'],
-    ['https://www.youtube.com/watch?v=1', 'YouTube', 'video', 'Organic Video'],
+    ['https://www.youtube.com/watch', 'YouTube', 'video', 'Organic Video'],
     ['https://mail.google.com/', 'Gmail', 'email', 'Email'],
     ['https://chatgpt.com/', 'ChatGPT', 'ai', 'AI Assistants'],
-    ['https://www.bing.com/chat?q=1', 'Copilot', 'ai', 'AI Assistants'],
+    ['https://www.bing.com/chat', 'Copilot', 'ai', 'AI Assistants'],
     ['https://www.bing.com/chatter', 'Bing', 'search', 'Organic Search'],
     ['https://x.com/i/grok/share/1', 'Grok', 'ai', 'AI Assistants'],
     ['https://x.com/i/lists', 'X', 'social', 'Organic Social'],
@@ -175,7 +175,6 @@ describe('a referrer', () => {
     ['android-app://org.example.reader/', 'org.example.reader', '', 'Referral'],
     ['ios-app://544007664/vnd.youtube/www.youtube.com/', 'YouTube', 'video', 'Organic Video'],
     ['ios-app://1/', '1', '', 'Referral'],
-    ['about:client', '', '', 'Referral'],
   ])('%s is named and typed', (referrer, referrerName, referrerType, channel) => {
     expect(arrive(referrer)).toMatchObject({ referrer, referrerName, referrerType, channel });
   });
@@ -187,6 +186,10 @@ describe('a referrer', () => {
     ['https://www.shop.example/a', 'https://shop.example/b'],
     ['https://SHOP.example/a', 'https://www.shop.example/b?page=2'],
     ['https://www.google.com/a', 'https://www.google.com/b'],
+    ['about:client', 'https://shop.example/'],
+    ['about:blank', 'https://shop.example/'],
+    ['capacitor://localhost/inbox', 'https://shop.example/'],
+    ['chrome-extension://abcdef/', 'https://shop.example/'],
   ])('%j of a page of %j is no source', (referrer, path) => {
     expect(arrive(referrer, path)).toEqual({
       referrer: '',
@@ -205,12 +208,71 @@ describe('a referrer', () => {
     expect(arrive('https://blog.shop.example/').referrerName).toBe('blog.shop.example');
   });
 
-  test('is stored as sent, cut to its limit', () => {
+  test.each([
+    ['https://www.google.com/search?q=my+secret#top', 'https://www.google.com/search'],
+    ['https://www.Google.com', 'https://www.google.com/'],
+    ['https://www.google.com?q=a', 'https://www.google.com/'],
+    ['http://ada:secret@blog.example:8080/A%20b/?x', 'http://blog.example:8080/A%20b/'],
+    ['android-app://com.Slack?q=a', 'android-app://com.Slack'],
+    ['android-app://com.google.android.gm/inbox#x', 'android-app://com.google.android.gm/inbox'],
+  ])('%s is stored without query, fragment and password', (referrer, stored) => {
+    expect(arrive(referrer).referrer).toBe(stored);
+  });
+
+  test('is stored cut to its limit', () => {
     const referrer = `https://blog.example/${'a'.repeat(3000)}`;
     expect(arrive(referrer)).toMatchObject({
       referrer: referrer.slice(0, 2048),
       referrerName: 'blog.example',
     });
+  });
+
+  test('of an installed app is a campaign, unless the page has its own', () => {
+    const install = 'utm_source=google-play&utm_medium=organic';
+    expect(arrive(install, '')).toMatchObject({
+      referrer: '',
+      referrerName: 'google-play',
+      utmSource: 'google-play',
+      utmMedium: 'organic',
+      channel: 'Organic Search',
+    });
+    expect(arrive('gclid=abc', 'home').channel).toBe('Paid Search');
+    expect(arrive(install, '/home?utm_source=letter')).toMatchObject({ utmSource: 'letter', utmMedium: '' });
+    expect(arrive('utm_source=(not%20set)&utm_medium=(not%20set)', 'home').utmSource).toBe('(not set)');
+  });
+
+  test.each([
+    '',
+    'https://www.google.com/',
+    'HTTP://blog.example',
+    'android-app://com.Slack',
+    'ios-app://544007664/vnd.youtube',
+    'capacitor://localhost/inbox',
+    'about:blank',
+    '/pricing',
+    'utm_source=google-play&utm_medium=organic',
+  ])('%j can be one', (text) => {
+    expect(isReferrer(text)).toBe(true);
+  });
+
+  test.each([
+    'x',
+    'google',
+    'google.com',
+    'www.google.com/search',
+    'not a url',
+    'http://',
+    'https://[broken/',
+    'https://exa mple.com/',
+    'http:/blog.example',
+    'android-app://',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    ' ',
+    '?q=a',
+    '=a',
+  ])('%j cannot be one', (text) => {
+    expect(isReferrer(text)).toBe(false);
   });
 });
 

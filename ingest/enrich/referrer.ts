@@ -1,6 +1,6 @@
 import { NO_SOURCE, type Source } from '../event.ts';
 import { channelOf } from './channel.ts';
-import { cut, type Page } from './page.ts';
+import { type Campaign, campaignOf, cut, hostOf, type Page, pageOf } from './page.ts';
 import { type ReferrerType, serviceAt, serviceOfApp, serviceOfSource } from './referrer-list.ts';
 
 const REFERRER_MAX = 2048;
@@ -16,34 +16,56 @@ export interface Referral {
 }
 
 /**
- * Where a visit came from; a pure function. A page of the same host is no source, nor is a bare path. Name and type are
- * those of the service that the referring host or app belongs to, or else the host itself. The campaign's source was
- * set on purpose, so it overrides the referrer.
+ * Whether a text can be a referrer: a URL of the web or of an app, a URL of another scheme, a path, the parameters of an
+ * installation, or nothing.
+ */
+export function isReferrer(text: string): boolean {
+  if (text === '' || text.startsWith('/') || text.startsWith('about:')) return true;
+  if (/^https?:/i.test(text)) return hostOf(text) !== '';
+  if (/^(?:android|ios)-app:/i.test(text)) return APP.test(text);
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) || INSTALLATION.test(text);
+}
+
+/**
+ * Where a visit came from; a pure function. A page of the same host is no source, nor is a path or the page of a web view
+ * or an extension. Name and type are those of the service that the referring host or app belongs to, or else the host
+ * itself. The campaign's source was set on purpose, so it overrides the referrer.
+ *
+ * A referrer is stored without query and hash, which may hold what a visitor searched for.
  */
 export function sourceOf({ referrer, referrerHost, ownHost }: Referral, page: Page): Source {
-  const outside =
-    referrer !== '' && !referrer.startsWith('/') && (referrerHost === '' || referrerHost !== ownHost);
-  if (!outside && page.query === '') return DIRECT;
+  const outside = referrerHost === '' ? APP.test(referrer) : referrerHost !== ownHost;
+  const query = page.query === '' && INSTALLATION.test(referrer) ? `?${referrer}` : page.query;
+  if (!outside && query === '') return DIRECT;
+  const campaign: Campaign = query === page.query ? page : campaignOf(query);
+  const { utmSource, utmMedium, utmCampaign, utmTerm, utmContent } = campaign;
   const named = outside ? referrerOf(referrer, referrerHost) : NO_REFERRER;
-  const { name, type } = page.utmSource === '' ? named : campaignReferrer(page.utmSource);
+  const { name, type } = utmSource === '' ? named : campaignReferrer(utmSource);
   return {
-    referrer: outside ? cut(referrer, REFERRER_MAX) : '',
+    referrer: outside ? cut(addressOf(referrer, referrerHost), REFERRER_MAX) : '',
     referrerName: name,
     referrerType: type,
-    utmSource: page.utmSource,
-    utmMedium: page.utmMedium,
-    utmCampaign: page.utmCampaign,
-    utmTerm: page.utmTerm,
-    utmContent: page.utmContent,
+    utmSource,
+    utmMedium,
+    utmCampaign,
+    utmTerm,
+    utmContent,
     channel: channelOf({
       referrerType: type,
       hasReferrer: outside,
-      utmSource: page.utmSource,
-      utmMedium: page.utmMedium,
-      utmCampaign: page.utmCampaign,
-      query: page.query,
+      utmSource,
+      utmMedium,
+      utmCampaign,
+      query,
     }),
   };
+}
+
+/** Origin and path of a referrer. */
+function addressOf(referrer: string, host: string): string {
+  if (host === '') return referrer.split(/[?#]/, 1)[0] ?? '';
+  const { origin, path } = pageOf(referrer);
+  return origin + path;
 }
 
 interface NamedReferrer {
@@ -53,6 +75,8 @@ interface NamedReferrer {
 
 const NO_REFERRER: NamedReferrer = { name: '', type: '' };
 const APP = /^(?:android|ios)-app:\/\/([^/?#]+)/i;
+/** What Android names as the referrer of an app's installation, such as `utm_source=google-play&utm_medium=organic`. */
+const INSTALLATION = /^[\w.%-]+=/;
 
 /** The service, host or app that a referrer names. */
 function referrerOf(referrer: string, host: string): NamedReferrer {

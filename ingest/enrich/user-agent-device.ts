@@ -18,7 +18,7 @@ const MODEL_MAX = 64;
 
 // Programs that fetch pages and show none. They begin with their own name, which no browser does.
 const SERVER_PROGRAM =
-  /^(?:curl|wget|libcurl|python|python-\w+|aiohttp|httpx|urllib3?|go-http-client|okhttp|node|node-\w+|undici|axios|got|superagent|deno|bun|java|java-http-client|apache-httpclient|jakarta|jetty|vert\.x|ruby|rest-client|faraday|typhoeus|guzzlehttp|php|symfony|wordpress|postmanruntime|insomnia|httpie|reqwest|ureq|hyper|dart|libwww-perl|lwp|perl|elixir|hackney|finch|req|restsharp|dotnet|powershell)(?=$|[\s/;(-])|\bWindowsPowerShell\//i;
+  /^(?:curl|wget|libcurl|python|python-\w+|aiohttp|httpx|urllib3?|go-http-client|node|node-\w+|undici|axios|got|superagent|deno|bun|java|java-http-client|apache-httpclient|jakarta|jetty|vert\.x|ruby|rest-client|faraday|typhoeus|guzzlehttp|php|symfony|wordpress|postmanruntime|insomnia|httpie|reqwest|ureq|hyper|dart|libwww-perl|lwp|perl|elixir|hackney|finch|req|restsharp|dotnet|powershell)(?=$|[\s/;(-])|\bWindowsPowerShell\//i;
 
 const TV =
   /\bSMART-?TV\b|\bSmartTV\b|\bGoogleTV\b|\bAndroid TV\b|\bHbbTV\b|\bNetCast\b|\bCrKey\b|\bBRAVIA\b|\bMiTV|\bMIBOX|\bMiBOX|\bNexus Player\b|\bAFT[A-Z0-9]{1,6}\b|\bAQUOS ?TV|\bAQUOSBrowser\b|\bViera\b|\bVIDAA\b|\bPhilipsTV\b|\bDTV\b|\bSonyDTV|\bInettvBrowser\b|\bSmartCast\b|\bRoku\b|\bTV Safari\/|\bTV\)|\bTV /;
@@ -36,7 +36,8 @@ const TV_BRANDS: readonly (readonly [brand: string, pattern: RegExp])[] = [
 
 const TABLET = /\bTablet\b(?! (?:PC|OS))|\bPlayBook\b|\bKindle\b|\bKF[A-Z]{2,6}\b/;
 const PHONE = /\bMobile\b|\bPhone\b|\bMIDP\b|\bOpera Mini\b|\bUP\.Browser\b/;
-const APPLE = /\b(iPhone|iPad|iPod touch|iPod)\b/;
+// Apps write the hardware's number behind the name, as in `iPhone15,2`.
+const APPLE = /\b(iPhone|iPad|iPod touch|iPod)(?:\b|(?=\d))/;
 
 /** Brands that the library spells differently from their makers or does not know. */
 const BRAND_NAMES: ReadonlyMap<string, string> = new Map([
@@ -61,6 +62,21 @@ const BRANDS_BY_MODEL: readonly (readonly [brand: string, pattern: RegExp])[] = 
   ['Nothing', /^A0(?:63|65|142)P?$/],
 ];
 
+/** Kinds of devices by the words for them, in lower case. */
+const KINDS: ReadonlyMap<string, (typeof DEVICES)[number]> = new Map([
+  ...DEVICES.map((device) => [device, device] as const),
+  ['phone', 'mobile'],
+  ['smartphone', 'mobile'],
+  ['wearable', 'mobile'],
+  ['smarttv', 'tv'],
+  ['computer', 'desktop'],
+]);
+
+/** The kind of device that a word names, in any case. */
+export function deviceKindOf(word: string): (typeof DEVICES)[number] | undefined {
+  return KINDS.get(word.toLowerCase());
+}
+
 /** Whether a user agent is a library's or a command line's, which shows no page. */
 export function isServerProgram(userAgent: string): boolean {
   return SERVER_PROGRAM.test(userAgent);
@@ -83,7 +99,9 @@ export function hardwareOf(userAgent: string, system: System, isBrowser: boolean
   }
   if (TV.test(userAgent) || system.name === 'webOS') return televisionOf(userAgent, system);
   if (/\bKindle\//.test(userAgent)) return { device: 'tablet', brand: 'Amazon', model: 'Kindle' };
-  if (isDesktopSystem(system.name)) return isBrowser ? desktopOf(userAgent, system) : NO_HARDWARE;
+  // An agent that names macOS and no browser is an app's; with another desktop system it may be a server's.
+  if (isDesktopSystem(system.name))
+    return isBrowser || system.name === 'macOS' ? desktopOf(userAgent, system) : NO_HARDWARE;
   return portableOf(userAgent, system);
 }
 
@@ -106,7 +124,7 @@ function deviceOfModel(model: string): UAParser.IDevice {
 }
 
 function appleHardware(userAgent: string): Hardware {
-  const model = APPLE.exec(userAgent)?.[1] ?? '';
+  const model = APPLE.exec(userAgent)?.[1] ?? (/\biPadOS\b/.test(userAgent) ? 'iPad' : '');
   return { device: model === 'iPad' ? 'tablet' : 'mobile', brand: 'Apple', model };
 }
 

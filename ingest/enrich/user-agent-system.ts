@@ -25,7 +25,7 @@ const SIGNATURES: readonly Signature[] = [
   ['PlayStation', /\bPlayStation\b/i, /\bPlayStation (?:\d|Vita|Portable)[ /]([\d.]+)/i],
   ['Nintendo', /\bNintendo\b/, NO_VERSION],
   ['tvOS', /\bAppleTV\d+,\d+\/([\d.]+)/],
-  ['tvOS', /\bApple ?TV\b|\btvOS\b/, /\b(?:CPU OS |tvOS[ /])(\d[\d_.]*)/],
+  ['tvOS', /\bApple ?TV(?:\b|(?=\d))|\btvOS\b/, /\b(?:CPU OS |tvOS[ /])(\d[\d_.]*)/],
   ['watchOS', /\bwatchOS[ /]?([\d.]*)/i],
   ['Windows Phone', /\bWindows Phone(?: OS)?(?: ([\d.]+))?/],
   ['Windows Mobile', /\bWindows (?:Mobile|CE)\b/, NO_VERSION],
@@ -42,19 +42,23 @@ const SIGNATURES: readonly Signature[] = [
   ['MeeGo', /\bMeeGo\b|\bMaemo\b/, NO_VERSION],
   ['Sailfish', /\bSailfish\b/, NO_VERSION],
   ['iOS', APPLE_VERSION],
-  ['iOS', /\biP(?:hone|ad|od)\b/, /\b(?:i?OS |FBSV\/)(\d[\d_.]*)/],
+  ['iOS', /\biP(?:hone|ad|od)(?:\b|(?=\d))/, /\b(?:i?OS |iPadOS[ /]|FBSV\/)(\d[\d_.]*)/],
+  ['iOS', /\b(?:iOS|iPadOS)[ /](\d[\d_.]*)/],
   // Facebook's app sends its own list of facts, with neither system nor model in the usual position.
   ['Android', /\bFBAN\/(?:FB4A|Orca-Android|EMA)\b/, /\bFBSV\/([\d.]+)/],
   // Only Instagram puts the API level before the version.
   ['Android', /\bAndroid \(\d+\/([\d.]+)/],
   ['Android', /\bAndroid[ /-]?([\d.]*)/],
   // Amazon's tablets and Meta's headsets omit Android when they request desktop pages.
+  // The HTTP library of nearly all Android apps; on a server it is named, too, which no text can tell apart.
+  ['Android', /\bokhttp\//, NO_VERSION],
   ['Android', /\bKF[A-Z]{2,6} Build\b|\bOculusBrowser\b/, NO_VERSION],
   ['Firefox OS', /^Mozilla\/5\.0 \((?:Mobile|Tablet|TV);/, NO_VERSION],
 ];
 
 const DESKTOPS: readonly Signature[] = [
   ['macOS', /\bMac OS X ?([\d_.]*)/],
+  ['macOS', /\bmacOS[ /]([\d_.]+)/],
   ['macOS', /\bMacintosh\b|\bMac_PowerPC\b|\bMac_PPC\b/, NO_VERSION],
   ['FreeBSD', /\bFreeBSD\b/, NO_VERSION],
   ['OpenBSD', /\bOpenBSD\b/, NO_VERSION],
@@ -85,7 +89,40 @@ const DESKTOP_NAMES: ReadonlySet<string> = new Set([
 ]);
 
 export function systemOf(userAgent: string): System {
-  return signed(userAgent, SIGNATURES) ?? windowsOf(userAgent) ?? signed(userAgent, DESKTOPS) ?? NO_SYSTEM;
+  const named = signed(userAgent, SIGNATURES) ?? windowsOf(userAgent) ?? signed(userAgent, DESKTOPS);
+  return userAgent.includes('CFNetwork/') ? ofApple(userAgent, named) : (named ?? NO_SYSTEM);
+}
+
+/** Our spelling of a system's name; a name that is not ours stays as it is. */
+export function systemNameOf(name: string): string {
+  return SYSTEM_NAMES.get(name.toLowerCase()) ?? name;
+}
+
+/** Whether this is the name of a system that user agents are recognized to have. */
+export function isSystemName(name: string): boolean {
+  return SYSTEM_NAMES.get(name.toLowerCase()) === name;
+}
+
+const SYSTEM_NAMES: ReadonlyMap<string, string> = new Map(
+  [...SIGNATURES.map(([name]) => name), ...DESKTOP_NAMES, 'iPadOS'].map((name) => [name.toLowerCase(), name]),
+);
+
+const MAC = /\b(?:MacBook|iMac|Macmini|MacPro|Mac\d)|\((?:x86_64|i386)\)/;
+
+/** The system below Apple's HTTP library: the one that is named, else a Mac by its model or processor, else iOS. */
+function ofApple(userAgent: string, named: System | undefined): System {
+  const name = named?.name ?? (MAC.test(userAgent) ? 'macOS' : 'iOS');
+  if (named !== undefined && named.version !== '') return named;
+  const darwin = Number(/\bDarwin\/(\d{1,3})/.exec(userAgent)?.[1]);
+  return { name, version: versionOfDarwin(name, darwin) };
+}
+
+/** The first number of a system's version by its kernel's; empty when that is unknown. */
+function versionOfDarwin(name: string, darwin: number): string {
+  // Since 2025 all of Apple's systems have the number of the year; of Darwin 14 there were two versions of iOS.
+  if (darwin >= 25) return String(darwin + 1);
+  if (name === 'macOS') return darwin >= 20 ? String(darwin - 9) : darwin >= 5 ? `10.${darwin - 4}` : '';
+  return name === 'watchOS' ? '' : darwin >= 15 ? String(darwin - 6) : '';
 }
 
 /** Whether a system is a desktop's or a laptop's. */

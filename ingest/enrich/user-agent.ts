@@ -1,9 +1,8 @@
-import { cut } from './page.ts';
 import { browserOf } from './user-agent-browser.ts';
 import { brandOfModel, type Device, hardwareOf } from './user-agent-device.ts';
 import { type ClientHints, type HintedSoftware, parseClientHints } from './user-agent-hints.ts';
 import { isDesktopSystem, systemOf } from './user-agent-system.ts';
-import { USER_AGENT_MAX } from './user-agent-version.ts';
+import { storableText, USER_AGENT_MAX } from './user-agent-version.ts';
 
 /** The software and device that a visitor uses. Texts of at most 64 characters; empty when unknown. */
 export interface Software {
@@ -16,17 +15,15 @@ export interface Software {
   readonly model: string;
 }
 
-const FIELD_MAX = 64;
-const CONTROLS_AND_LONE_SURROGATES = /[\p{Cc}\p{Cs}]/gu;
-
 /**
  * Parses a user agent and its hints; a pure function that reads 1024 characters, in time proportional to their number.
  * Enrichment caches the results.
  *
  * Limits of the texts: an iPad that requests desktop pages is a Macintosh; Brave and Tor on a desktop are Chrome and
  * Firefox; Windows 11 is 10 and every macOS since 11 is 10.15.7 unless client hints say more; Android with a reduced
- * user agent (`Android 10; K`) has no model. An Android device that sends neither `Mobile` nor its kind is a tablet. A
- * server has no browser and no system, because these do not describe a visitor.
+ * user agent (`Android 10; K`) has no model. An Android device that sends neither `Mobile` nor its kind is a tablet.
+ * `okhttp` alone is taken for an Android phone, and `CFNetwork` alone for an iPhone, of which the version of Darwin gives
+ * the first number of the system's. A server has no browser and no system, because these do not describe a visitor.
  */
 export function softwareOf(userAgent: string, hints: ClientHints): Software {
   const text = userAgent.slice(0, USER_AGENT_MAX);
@@ -43,6 +40,18 @@ export function softwareOf(userAgent: string, hints: ClientHints): Software {
   };
   // Only Chromium-based browsers send hints; with any other user agent they are made up.
   return storable(text.includes('Chrome/') ? corrected(software, parseClientHints(hints)) : software);
+}
+
+/** Libraries that apps send with, and the agent of the de-facto standard's Swift package on a TV or a watch. */
+const APP_LIBRARY = /^Dalvik\/|\bokhttp\/|\bCFNetwork\/|\bAlamofire\/|^OpenPanel\/[\d.]+ \(/;
+
+/**
+ * Whether a user agent with this software is a browser's or an app's, and so a visitor's. Programs on servers name desktop
+ * systems, too, and of these only macOS makes it a device.
+ */
+export function isVisitorAgent(userAgent: string, { browser, device }: Software): boolean {
+  if (device === 'server') return false;
+  return device !== '' || browser !== '' || userAgent.includes('Mozilla/') || APP_LIBRARY.test(userAgent);
 }
 
 const NO_SOFTWARE: Software = {
@@ -94,7 +103,7 @@ function withDevice(software: Software, { isMobile, model }: HintedSoftware): So
   const device = isMobile === true && software.device === 'tablet' ? 'mobile' : software.device;
   // A model in the user agent is the same as the hint's.
   if (model === '' || software.model !== '') return { ...software, device };
-  return { ...software, device, model, brand: brandOfModel(cut(model, FIELD_MAX)) };
+  return { ...software, device, model, brand: brandOfModel(storableText(model)) };
 }
 
 function storable(software: Software): Software {
@@ -107,8 +116,4 @@ function storable(software: Software): Software {
     brand: storableText(software.brand),
     model: storableText(software.model),
   };
-}
-
-function storableText(text: string): string {
-  return cut(text.replace(CONTROLS_AND_LONE_SURROGATES, ''), FIELD_MAX);
 }

@@ -1,14 +1,13 @@
 import type { HttpServer } from '../../infra/http/http.ts';
-import type { TrackOutcome } from '../collect/track-outcome.ts';
+import type { Exclusion, TrackOutcome } from '../collect/track-outcome.ts';
 import type { TrackedEntity } from '../collect/tracked-entity.ts';
-import type { Bot } from '../enrich/bot.ts';
 import { isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
 import { COLLECTION_CORS, credentialsOf, isRejectedByHead, type RouteDeps } from './routes.ts';
-import { type RejectedBody, TrackResponder } from './track-responder.ts';
+import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
 const NO_CLAIMS: SenderClaims = { clientId: '', clientSecret: '', projectId: '' };
@@ -89,8 +88,9 @@ async function takeBody(
     outcome.rejected(caller);
     return undefined;
   }
-  if (body.kind !== 'track') return deps.collector.trackEntity({ caller, facts, body, outcome }, false);
-  deps.collector.trackEvent({ caller, facts, body, outcome });
+  if (body.kind === 'track') deps.collector.trackEvent({ caller, facts, body, outcome });
+  else if (body.kind === 'replay') deps.collector.excludeReplay({ caller, facts, body, outcome });
+  else return deps.collector.trackEntity({ caller, facts, body, outcome }, false);
   return undefined;
 }
 
@@ -138,9 +138,9 @@ class BodyOutcome implements TrackOutcome {
     this.#settle();
   }
 
-  excluded(bot: Bot | undefined): void {
-    this.#deps.excluded[bot === undefined ? 'filter' : 'bot'].add();
-    this.outcome = { status: 202, message: bot === undefined ? 'filtered' : `bot: ${bot.name}` };
+  excluded(exclusion: Exclusion): void {
+    this.#deps.excluded[exclusion.kind].add();
+    this.outcome = { status: 202, message: exclusionReason(exclusion) };
     this.#settle();
   }
 

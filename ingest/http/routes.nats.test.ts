@@ -18,6 +18,7 @@ import { storedEvents } from '../testing/stored-events.ts';
 
 const PARTITIONS = 4;
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Test/1.0';
+const REPLAY = { type: 'replay', payload: { chunk_index: 0, payload: '[]' } };
 const VIEW = { type: 'track', payload: { name: 'screen_view', properties: { __path: '/a' } } };
 
 setFlagsFromString('--expose-gc');
@@ -73,7 +74,7 @@ describe('a recorded event', () => {
         groups: ['g1'],
         properties: {
           __path: 'https://shop.example/p/1?utm_source=news&utm_medium=mail#top',
-          __referrer: 'https://www.search.example/find?q=x',
+          __referrer: 'https://www.search.example/find',
           __title: 'Product',
           __ip: '203.0.113.7',
           plan: { tier: 'pro' },
@@ -98,7 +99,7 @@ describe('a recorded event', () => {
         path: '/p/1',
         query: '?utm_source=news&utm_medium=mail',
         hash: '#top',
-        referrer: 'https://www.search.example/find?q=x',
+        referrer: 'https://www.search.example/find',
         referrerName: 'news',
         utmSource: 'news',
         utmMedium: 'mail',
@@ -185,7 +186,8 @@ describe('law 6: bad input', () => {
     ['a lone surrogate', withName({ a: '\ud800' }), {}, 400, 'payload.properties.a: '],
     ['a NUL', withName({ a: { b: '\0' } }), {}, 400, 'payload.properties.a.b: '],
     ['a wrong type', { type: 'track', payload: { name: 5 } }, {}, 400, 'payload.name: '],
-    ['an unknown type', { type: 'replay', payload: {} }, {}, 400, 'type: expected "track"'],
+    ['an unknown type', { type: 'page', payload: {} }, {}, 400, 'type: expected "track"'],
+    ['a replay of an unknown client', REPLAY, { 'service-client-id': '' }, 401, 'service-client-id: missing'],
     ['an empty payload', { type: 'alias', payload: {} }, {}, 400, 'payload.profileId: '],
     [
       'a deep body',
@@ -265,6 +267,31 @@ describe('law 6: bad input', () => {
     const after = await rounds(400, 4_000);
     expect(after - before).toBeLessThan(10e6);
   });
+});
+
+test('a replay is answered with why it is not recorded, alone and in a batch, and is counted', async () => {
+  const count = async () =>
+    Number(/ingest_excluded_total\{reason="replay"\} (\d+)/.exec(collector.metrics.expose())?.[1]);
+  const before = await count();
+  for (const headers of [{}, secretHeaders()]) {
+    const answer = await post(REPLAY, headers);
+    expect(answer.status).toBe(202);
+    expect(await answer.json()).toEqual({ filtered: true, reason: 'replay: sessions are not recorded' });
+  }
+  const batch = await fetch(`${collector.url}/track/batch`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'service-client-id': write.id,
+      'service-client-secret': write.secret,
+    },
+    body: JSON.stringify([VIEW, REPLAY]),
+  });
+  expect(await batch.json()).toEqual({
+    accepted: 1,
+    rejected: [{ index: 1, status: 202, message: 'replay: sessions are not recorded' }],
+  });
+  expect(await count()).toBe(before + 3);
 });
 
 test('the tracking settings of a site are public', async () => {

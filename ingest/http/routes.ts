@@ -1,6 +1,7 @@
 import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
 import type { Clock } from '../../infra/clock.ts';
-import type { HeaderList, HttpServer, RequestHead } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
+import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import { limitedAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
 import { type Caller, type CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
@@ -21,13 +22,10 @@ export const COLLECTION_CORS: HeaderList = [
 ];
 
 /** Headers of every answer of a collection endpoint. */
-export function answerHeaders(version: string): HeaderList {
-  return [
-    ['access-control-allow-origin', '*'],
-    ['access-control-expose-headers', 'retry-after'],
-    ['service-version', version],
-  ];
-}
+export const ANSWER_HEADERS: HeaderList = [
+  ['access-control-allow-origin', '*'],
+  ['access-control-expose-headers', 'retry-after, service-version'],
+];
 
 export interface RouteDeps extends TrackResponderDeps {
   readonly collector: Collector;
@@ -53,6 +51,7 @@ export function addTrackRoute(http: HttpServer, deps: RouteDeps, prefix: string)
     pattern: `${prefix}/track`,
     bodyMaxBytes: BODY_MAX_BYTES,
     cors: COLLECTION_CORS,
+    isHot: true,
     readHead: (head) => readRequestFacts(head, deps.proxies),
     answer: (facts, bytes, reply) => track(deps, facts, bytes, new TrackResponder(deps, reply)),
   });

@@ -1,12 +1,14 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
-import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import { unreachable } from '../../infra/assert.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
 import { limitedAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
-import type { IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
-import type { Bot } from '../enrich/bot.ts';
+import type { ExcludedBy, Exclusion, IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
 import type { Reject, RejectReason } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 
@@ -18,10 +20,6 @@ export interface TrackResponderDeps {
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
   readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
 }
-
-/** Why a valid body is not recorded. Each is a counter. */
-export const EXCLUDED_BY = ['bot', 'filter'] as const;
-export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
 /** A body of a batch that was not recorded, by its index in the batch. */
 export interface RejectedBody {
@@ -63,9 +61,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
 
-  excluded(bot: Bot | undefined): void {
-    this.#deps.excluded[bot === undefined ? 'filter' : 'bot'].add();
-    this.#reply.json(202, excludedText(bot), this.#headers);
+  excluded(exclusion: Exclusion): void {
+    this.#deps.excluded[exclusion.kind].add();
+    this.#reply.json(202, excludedText(exclusion), this.#headers);
   }
 
   /** Answers a batch: how many bodies were recorded, and why the others were not. */
@@ -76,7 +74,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   identified({ kind, deviceId, sessionId }: FoundSession, earlier: boolean): void {
     const current = earlier ? 'previous-day session' : 'current session';
     const message = kind === 'known' || kind === 'open' ? current : 'new session';
-    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), this.#headers);
+    // A cache would give one visitor's device to another.
+    const headers: HeaderList = [...this.#headers, ['cache-control', 'no-store']];
+    this.#reply.json(200, JSON.stringify({ deviceId, sessionId, message }), headers);
   }
 
   rejected(reject: Reject): void {
@@ -92,7 +92,25 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   }
 }
 
-function excludedText(bot: Bot | undefined): string {
-  if (bot === undefined) return '{"filtered":true}';
-  return JSON.stringify({ bot: { name: bot.name, type: bot.type } });
+/** The body of a 202. */
+function excludedText(exclusion: Exclusion): string {
+  if (exclusion.kind === 'filter') return '{"filtered":true}';
+  if (exclusion.kind !== 'bot') return JSON.stringify({ filtered: true, reason: exclusionReason(exclusion) });
+  return JSON.stringify({ bot: { name: exclusion.bot.name, type: exclusion.bot.type } });
+}
+
+/** Why a body is not recorded, in one line. */
+export function exclusionReason(exclusion: Exclusion): string {
+  switch (exclusion.kind) {
+    case 'bot':
+      return `bot: ${exclusion.bot.name}`;
+    case 'filter':
+      return 'filtered';
+    case 'spam':
+      return `referrer spam: ${exclusion.domain}`;
+    case 'replay':
+      return 'replay: sessions are not recorded';
+    default:
+      return unreachable(exclusion);
+  }
 }

@@ -1,5 +1,6 @@
 import type { Accounts } from '../../infra/accounts/accounts.ts';
-import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
+import type { HttpServer } from '../../infra/http/http.ts';
 import { COLLECTION_CORS } from './routes.ts';
 
 const UUID =

@@ -2,6 +2,7 @@ import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { SecretGuard, SecretVerdict } from '../../infra/accounts/secret-guard.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { HashNames } from '../enrich/page.ts';
 import { busy, type Reject } from '../request/reject.ts';
 import { originAllowed } from './origin.ts';
 
@@ -10,6 +11,11 @@ export interface Caller {
   readonly site: Site;
   /** The request had a valid secret: it comes from the site's own program and not from a visitor's browser. */
   readonly verified: boolean;
+}
+
+/** What the hash of an address names on a site. */
+export function hashNamesOn(site: Site): HashNames {
+  return site.tracking.hashChanges ? 'page' : 'section';
 }
 
 /** What a request says of its sender, in headers and body. Texts; empty when absent. */

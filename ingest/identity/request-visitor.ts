@@ -1,6 +1,8 @@
 import { senderAddress } from '../../infra/network/client-address.ts';
-import type { Enrichment } from '../enrich/enrichment.ts';
-import { areSame } from '../enrich/user-agent-hints.ts';
+import type { AgentClaims, Enrichment } from '../enrich/enrichment.ts';
+import { areSameLocales, type Locale } from '../enrich/locale.ts';
+import { isSameClaim, NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
+import { areSame, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { Caller } from './caller.ts';
@@ -11,7 +13,18 @@ import type { DeviceIds, Devices, RecentVisitor } from './visitor.ts';
 export interface VisitorClaims {
   readonly deviceId: string;
   readonly address: string;
+  /** Stands in for the header of a request with a secret. */
+  readonly userAgent: string;
+  readonly software: SoftwareClaim;
 }
+
+/** The claims of a body that makes none. */
+export const NO_VISITOR_CLAIMS: VisitorClaims = {
+  deviceId: '',
+  address: '',
+  userAgent: '',
+  software: NO_SOFTWARE_CLAIM,
+};
 
 /** What derives a device and a location from an address. */
 export interface VisitorDeps {
@@ -27,12 +40,13 @@ export interface VisitorDeps {
 export class RequestVisitor {
   readonly #deps: VisitorDeps;
   readonly #caller: Caller;
-  readonly #facts: RequestFacts;
   readonly #claims: VisitorClaims;
+  readonly #agent: AgentClaims;
+  readonly #acceptLanguage: string;
   #recent: RecentVisitor | undefined;
   /**
-   * The request comes from the site's own program, and not from a browser or from a program that forwards a visitor's
-   * request.
+   * The request comes from the site's own program, and neither from a browser or an app nor from a program that forwards a
+   * visitor's request: it has a secret, its agent is no visitor's, and it says nothing of a device, or that it is a server.
    */
   readonly isServerSide: boolean;
   /** Empty for a program that names no visitor: its own address says nothing about one. */
@@ -41,9 +55,11 @@ export class RequestVisitor {
   constructor(deps: VisitorDeps, caller: Caller, facts: RequestFacts, claims: VisitorClaims) {
     this.#deps = deps;
     this.#caller = caller;
-    this.#facts = facts;
     this.#claims = claims;
-    this.isServerSide = caller.verified && !facts.userAgent.includes('Mozilla/');
+    this.#agent = agentOf(caller, facts, claims);
+    // A program that names the visitor's agent sends no header of the visitor.
+    this.#acceptLanguage = this.#agent.hints === facts.hints ? facts.acceptLanguage : NO_HEADER;
+    this.isServerSide = caller.verified && isServer(deps.enrichment, this.#agent);
     const claimed = claimedAddresses(caller, facts, claims.address);
     const namesNoVisitor = this.isServerSide && claimed === NOTHING_CLAIMED;
     this.address = namesNoVisitor ? '' : senderAddress(facts.claims, claimed);
@@ -60,29 +76,55 @@ export class RequestVisitor {
     const salts = this.#deps.salts.at(nowMs);
     if (salts === undefined) return undefined;
     const siteId = this.#caller.site.storedId;
-    const trace = { siteId, address: this.address, userAgent: this.#facts.userAgent };
+    const trace = { siteId, address: this.address, userAgent: this.#agent.userAgent };
     this.#recent = this.#deps.deviceIds.of(salts, trace, nowMs);
     return this.#recent;
   }
 
-  /** Location and device of the request. */
-  environment(): Environment {
+  /** Location, device and locale of the request, whose body claims the locale. */
+  environment(claims: Locale): Environment {
     const { enrichment } = this.#deps;
-    if (this.isServerSide) return enrichment.serverEnvironment(this.address);
-    const { userAgent, hints } = this.#facts;
+    if (this.isServerSide) {
+      const locale = enrichment.locale(claims, NO_HEADER);
+      return enrichment.serverEnvironment(this.address, locale, this.#claims.deviceId !== '');
+    }
+    const { hints, claim } = this.#agent;
+    const locale = enrichment.locale(claims, this.#acceptLanguage);
     const recent = this.#recent;
-    if (recent?.environment !== undefined && areSame(recent.hints, hints)) return recent.environment;
-    const environment = enrichment.environment(userAgent, hints, this.address);
+    if (
+      recent?.environment !== undefined &&
+      areSame(recent.hints, hints) &&
+      isSameClaim(recent.claim, claim) &&
+      areSameLocales(recent.environment, locale)
+    )
+      return recent.environment;
+    const environment = enrichment.environment(this.#agent, this.address, locale);
     if (recent !== undefined) {
       recent.environment = environment;
       recent.hints = hints;
+      recent.claim = claim;
     }
     return environment;
   }
 }
 
+/** The languages of a server-side program are not those of a visitor. */
+const NO_HEADER = '';
 const NO_DEVICE: Devices = { deviceId: '', earlierDeviceId: '' };
 const NOTHING_CLAIMED: readonly string[] = [];
+
+/** The agent of the visitor. Without a secret only the header counts, as bots are recognized by it. */
+function agentOf(caller: Caller, facts: RequestFacts, { userAgent, software }: VisitorClaims): AgentClaims {
+  const isNamed = caller.verified && userAgent !== '';
+  if (!isNamed) return { userAgent: facts.userAgent, hints: facts.hints, claim: software };
+  // The hints are those of the program that sends the request.
+  return { userAgent, hints: NO_CLIENT_HINTS, claim: software };
+}
+
+function isServer(enrichment: Enrichment, { userAgent, hints, claim }: AgentClaims): boolean {
+  if (claim !== NO_SOFTWARE_CLAIM) return claim.device === 'server';
+  return !enrichment.isVisitors(userAgent, hints);
+}
 
 /** Addresses that the caller claims for the visitor, as far as it may be believed. */
 function claimedAddresses(caller: Caller, facts: RequestFacts, named: string): readonly string[] {

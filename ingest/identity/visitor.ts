@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
 import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
@@ -21,9 +22,10 @@ export interface Devices {
 
 /** A visitor of the last minutes, with the environment that was derived for its last request. */
 export interface RecentVisitor extends Devices {
-  /** Location and device, as derived from `hints`. */
+  /** Location, device and locale; the device as derived from `hints` and `claim`. */
   environment: Environment | undefined;
   hints: ClientHints;
+  claim: SoftwareClaim;
 }
 
 /**
@@ -57,6 +59,7 @@ export class DeviceIds {
       earlierDeviceId: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
       environment: undefined,
       hints: NO_CLIENT_HINTS,
+      claim: NO_SOFTWARE_CLAIM,
     };
     this.#young.set(key, visitor);
     return visitor;

@@ -1,6 +1,7 @@
 import { unreachable } from '../../infra/assert.ts';
 import { decimalText } from '../../infra/money.ts';
-import { flattenProperties, KEY_MAX } from './properties.ts';
+import { NO_SOFTWARE_CLAIM } from '../enrich/software-claim.ts';
+import { flattenProperties, KEY_MAX, type ReservedProperties } from './properties.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
@@ -22,11 +23,8 @@ export const GROUP_IDS_MAX = 256;
 /** Maximum characters of a step as decimal text, without its sign. */
 export const STEP_MAX = 40;
 
-/** The visitor by `__deviceId` and `__ip`; empty when absent, as in payloads without properties. */
-interface Origin {
-  readonly deviceId: string;
-  readonly address: string;
-}
+/** What reserved properties say about the visitor; empty when absent, as in payloads without properties. */
+export type Origin = Pick<ReservedProperties, 'deviceId' | 'address' | 'userAgent' | 'software'>;
 
 /** Sets the given fields of a profile. Undefined leaves a field as it is; the empty text is a value. */
 export interface IdentifyPayload extends Origin {
@@ -113,9 +111,8 @@ function readIdentify(fields: PayloadFields, rules: TextRules): IdentifyPayload 
   const email = given('email', ENTITY_TEXT_MAX);
   const avatar = given('avatar', AVATAR_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
-  const { deviceId, address } = reserved;
   const texts = { profileId, firstName, lastName, email, avatar };
-  return { kind: 'identify', ...texts, properties: flat, deviceId, address };
+  return { kind: 'identify', ...texts, properties: flat, ...originOf(reserved) };
 }
 
 function readStep(fields: PayloadFields, rules: TextRules, sign: '' | '-'): StepPayload {
@@ -142,8 +139,7 @@ function readGroup(fields: PayloadFields, rules: TextRules): GroupPayload {
   const type = rules.required(fields.type, 'payload.type', ENTITY_TEXT_MAX);
   const name = rules.required(fields.name, 'payload.name', ENTITY_TEXT_MAX);
   const { flat, reserved } = flattenProperties(fields.properties, rules);
-  const { deviceId, address } = reserved;
-  return { kind: 'group', id, type, name, properties: flat, deviceId, address };
+  return { kind: 'group', id, type, name, properties: flat, ...originOf(reserved) };
 }
 
 function readAssignGroup(fields: PayloadFields, rules: TextRules): AssignGroupPayload {
@@ -174,4 +170,8 @@ function readProfileId(fields: PayloadFields, rules: TextRules): string {
   return rules.identity(fields.profileId, 'payload.profileId', IDENTITY_MAX);
 }
 
-const NO_ORIGIN: Origin = { deviceId: '', address: '' };
+function originOf({ deviceId, address, userAgent, software }: ReservedProperties): Origin {
+  return { deviceId, address, userAgent, software };
+}
+
+export const NO_ORIGIN: Origin = { deviceId: '', address: '', userAgent: '', software: NO_SOFTWARE_CLAIM };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decimalText, isCurrency, isWithinMinorUnits } from '../../infra/money.ts';
+import { deviceKindOf } from '../enrich/user-agent-device.ts';
 import { DEPTH_MAX, DEVICE_ID_MAX, KEY_MAX, KEYS_MAX, VALUE_MAX_BYTES } from './properties.ts';
 import { AMOUNT_MAX, type RevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
@@ -13,11 +14,30 @@ export const wholeText = z
 /** Non-empty text, or a number as text. */
 export const identity = z.union([wholeText.min(1).max(IDENTITY_MAX), z.number().transform(String)]);
 
+const softwareText = z.union([wholeText, z.number().transform(String)]).nullish();
+const deviceKind = softwareText.transform((word, context) => {
+  if (word === undefined || word === null || word === '') return undefined;
+  const kind = deviceKindOf(word);
+  if (kind === undefined) context.addIssue('not a kind of device');
+  return kind;
+});
+
 const reserved = {
   __path: wholeText.nullish(),
   __referrer: wholeText.nullish(),
   __title: wholeText.nullish(),
+  __language: wholeText.nullish(),
+  __timezone: wholeText.nullish(),
+  __screen: wholeText.nullish(),
   __ip: wholeText.nullish(),
+  __userAgent: wholeText.nullish(),
+  __os: softwareText,
+  __osVersion: softwareText,
+  __browser: softwareText,
+  __browserVersion: softwareText,
+  __device: deviceKind,
+  __brand: softwareText,
+  __model: softwareText,
   __deviceId: wholeText.min(1).max(DEVICE_ID_MAX).nullish(),
   __timestamp: z
     .union([z.string(), z.number()])
@@ -28,7 +48,7 @@ const reserved = {
     })
     .nullish(),
 };
-// Unchecked, except on an event named `revenue`.
+// Unchecked, except on an event that claims money.
 const money = {
   __amount: z.unknown().optional(),
   __currency: z.unknown().optional(),
@@ -74,7 +94,7 @@ const currency = z
   .toUpperCase()
   .refine(isCurrency);
 
-/** The reserved properties of an event named `revenue`. */
+/** The reserved properties of an event that claims money. */
 export const revenueSchema = z
   .object({
     __amount: amount.nullish(),

@@ -1,3 +1,11 @@
+import {
+  type GivenSoftware,
+  NO_SOFTWARE_CLAIM,
+  type SoftwareClaim,
+  softwareClaimOf,
+} from '../enrich/software-claim.ts';
+import { DEVICES, deviceKindOf } from '../enrich/user-agent-device.ts';
+import { USER_AGENT_MAX } from '../enrich/user-agent-version.ts';
 import { isRecord, type TextRules } from './text-rules.ts';
 import { parseInstant } from './timestamp.ts';
 
@@ -7,7 +15,10 @@ export const VALUE_MAX_BYTES = 4096;
 export const KEY_MAX = 200;
 export const DEPTH_MAX = 32;
 
-/** Title, path and referrer may have any length a body allows; page.ts and referrer.ts cut them. */
+/**
+ * Title, path, referrer and locale may have any length a body allows; page.ts and referrer.ts cut them, and to locale.ts long
+ * ones mean nothing.
+ */
 export const PAGE_TEXT_MAX = Number.POSITIVE_INFINITY;
 export const DEVICE_ID_MAX = 64;
 
@@ -16,12 +27,32 @@ export interface ReservedProperties {
   readonly path: string;
   readonly referrer: string;
   readonly title: string;
+  readonly language: string;
+  readonly timezone: string;
+  readonly screen: string;
   readonly timestampMs: number | undefined;
   readonly deviceId: string;
   readonly address: string;
+  /** Cut like the header that it stands in for. */
+  readonly userAgent: string;
+  readonly software: SoftwareClaim;
 }
 
-/** The properties of revenue (revenue-claim.ts). They are not stored as properties on any event. */
+/** The properties in which a sender says what device it runs on. */
+export const SOFTWARE_PROPERTIES = {
+  __os: 'os',
+  __osVersion: 'osVersion',
+  __browser: 'browser',
+  __browserVersion: 'browserVersion',
+  __device: 'device',
+  __brand: 'brand',
+  __model: 'model',
+} as const satisfies Record<string, keyof SoftwareClaim>;
+const SOFTWARE_FIELDS: ReadonlyMap<string, keyof SoftwareClaim> = new Map(
+  Object.entries(SOFTWARE_PROPERTIES),
+);
+
+/** The properties of money (revenue-claim.ts). They are not stored as properties on any event. */
 const REVENUE_PROPERTIES: readonly string[] = [
   '__amount',
   '__currency',
@@ -40,9 +71,14 @@ const NOTHING_RESERVED: ReservedProperties = {
   path: '',
   referrer: '',
   title: '',
+  language: '',
+  timezone: '',
+  screen: '',
   timestampMs: undefined,
   deviceId: '',
   address: '',
+  userAgent: '',
+  software: NO_SOFTWARE_CLAIM,
 };
 const NOTHING: Flattened = { reserved: NOTHING_RESERVED, flat: [] };
 
@@ -62,7 +98,7 @@ export function flattenProperties(value: unknown, rules: TextRules): Flattened {
     flattening.add(key, value[key], 1);
     if (rules.problem !== '') return NOTHING;
   }
-  return { reserved: flattening.reserved, flat: flattening.finish() };
+  return { reserved: flattening.finishReserved(), flat: flattening.finish() };
 }
 
 const UNDERSCORE = 95;
@@ -70,6 +106,7 @@ const UNDERSCORE = 95;
 class Flattening {
   readonly #rules: TextRules;
   #flat: string[] = [];
+  #software: GivenSoftware | undefined;
   #nested = false;
   #dotted = false;
   reserved: { -readonly [Name in keyof ReservedProperties]: ReservedProperties[Name] } = {
@@ -86,12 +123,36 @@ class Flattening {
     if (key === '__path') reserved.path = this.#text(key, value);
     else if (key === '__referrer') reserved.referrer = this.#text(key, value);
     else if (key === '__title') reserved.title = this.#text(key, value);
+    else if (key === '__language') reserved.language = this.#text(key, value);
+    else if (key === '__timezone') reserved.timezone = this.#text(key, value);
+    else if (key === '__screen') reserved.screen = this.#text(key, value);
     else if (key === '__ip') reserved.address = this.#text(key, value);
+    else if (key === '__userAgent') reserved.userAgent = this.#text(key, value).slice(0, USER_AGENT_MAX);
     else if (key === '__deviceId')
       reserved.deviceId = this.#rules.optionalId(value, whereOf(key), DEVICE_ID_MAX);
     else if (key === '__timestamp') reserved.timestampMs = this.#instant(key, value);
-    else return REVENUE_PROPERTIES.includes(key);
+    else return REVENUE_PROPERTIES.includes(key) || this.#reserveSoftware(key, value);
     return true;
+  }
+
+  #reserveSoftware(key: string, value: unknown): boolean {
+    const field = SOFTWARE_FIELDS.get(key);
+    if (field === undefined) return false;
+    const text = this.#rules.optionalIdentity(value, whereOf(key), PAGE_TEXT_MAX);
+    this.#software ??= {};
+    if (field !== 'device') this.#software[field] = text;
+    else if (text !== '') {
+      this.#software.device = deviceKindOf(text);
+      if (this.#software.device === undefined)
+        this.#rules.fail(whereOf(key), `expected one of ${DEVICES.join(', ')}`);
+    }
+    return true;
+  }
+
+  /** The reserved properties that were read. */
+  finishReserved(): ReservedProperties {
+    if (this.#software !== undefined) this.reserved.software = softwareClaimOf(this.#software);
+    return this.reserved;
   }
 
   /** Adds one property with everything below it. */
@@ -147,7 +208,10 @@ class Flattening {
     if (value === undefined || value === null) return undefined;
     const ms = parseInstant(value);
     if (ms === undefined)
-      this.#rules.fail(whereOf(key), 'expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200');
+      this.#rules.fail(
+        whereOf(key),
+        'expected an ISO 8601 time, epoch milliseconds or epoch seconds, from 1970 to 2200',
+      );
     return ms;
   }
 }

@@ -1,4 +1,4 @@
-import type { HeaderList } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 
 /** Why the bus did not take a valid event. */
 export const PUBLISH_REJECTS = ['in-flight', 'bus-away', 'bus-full', 'draining'] as const;

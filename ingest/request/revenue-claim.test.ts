@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { deep, parseFields } from '../testing/field-cases.ts';
 
 const NOTHING = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
@@ -125,11 +125,46 @@ test('the reserved properties of revenue are not stored, the other properties ar
   expect(body).toMatchObject({ properties: ['plan', 'pro'], deviceId: 'd' });
 });
 
-test.each(['purchase', 'Revenue', 'revenue '])(
-  'on an event named %j they are ignored, whatever they hold',
-  (name) => {
-    const properties = '{"__amount":-1,"__revenue":"x","__currency":7,"__refund":"y","__orderId":{},"a":1}';
-    const body = parseFields('track', { name: JSON.stringify(name), properties });
-    expect(body).toMatchObject({ kind: 'track', revenue: undefined, properties: ['a', '1'] });
-  },
-);
+describe.each(['purchase', 'screen_view', 'Revenue'])('on an event named %j', (name) => {
+  const readNamed = (members: string) =>
+    parseFields('track', { name: JSON.stringify(name), properties: `{${members}}` });
+
+  test.each([
+    ['"__amount":19.99,"__currency":"eur","__orderId":7', { amount: '19.99', currency: 'EUR', orderId: '7' }],
+    ['"__revenue":1999', { minorUnits: '1999' }],
+    ['"__refund":true,"__orderId":"o"', { isRefund: true, orderId: 'o' }],
+    ['"__amount":0,"__refund":false', { amount: '0' }],
+  ])('{%s} is money, as on one named revenue', (members, claim) => {
+    expect(readNamed(`${members},"a":1`)).toMatchObject({
+      kind: 'track',
+      name,
+      revenue: { ...NOTHING, ...claim },
+      properties: ['a', '1'],
+    });
+  });
+
+  test.each([
+    ['"__amount":-1', AMOUNT],
+    ['"__amount":"x"', AMOUNT],
+    ['"__revenue":"x"', MINOR],
+    ['"__revenue":1.5', MINOR],
+    ['"__refund":"yes"', REFUND],
+    ['"__refund":true', NO_ORDER],
+    ['"__amount":1,"__currency":7', CURRENCY],
+    [
+      '"__amount":1,"__revenue":100',
+      'payload.properties.__revenue: expected only one of __amount and __revenue',
+    ],
+  ])('{%s} is rejected, as on one named revenue', (members, message) => {
+    expect(readNamed(members)).toEqual({ kind: 'reject', reason: 'schema', message });
+  });
+
+  test.each([
+    '',
+    '"__amount":null',
+    '"__refund":false',
+    '"__revenue":null,"__orderId":"o","__currency":"EUR"',
+  ])('{%s} claims no money', (members) => {
+    expect(readNamed(members)).toMatchObject({ kind: 'track', revenue: undefined, properties: [] });
+  });
+});

@@ -1,11 +1,12 @@
 import { decimalText, isCurrency, isWithinMinorUnits } from '../../infra/money.ts';
+import { REVENUE } from '../event.ts';
 import { IDENTITY_MAX } from './sender-claims.ts';
 import type { TextRules } from './text-rules.ts';
 
 /** Maximum characters of an amount as decimal text. */
 export const AMOUNT_MAX = 40;
 
-/** What the reserved properties of an event named `revenue` say, before site and order are looked at. */
+/** What the reserved properties of an event with money say, before site and order are looked at. */
 export interface RevenueClaim {
   readonly isRefund: boolean;
   /** Major units as decimal text without a sign; empty when absent. */
@@ -19,6 +20,20 @@ export interface RevenueClaim {
 }
 
 const NO_CLAIM: RevenueClaim = { isRefund: false, amount: '', minorUnits: '', currency: '', orderId: '' };
+
+/**
+ * Whether an event claims money: by its name, or by an amount or a refund in its properties. An order number or a currency
+ * alone is none.
+ */
+export function claimsRevenue(name: string, properties: Readonly<Record<string, unknown>>): boolean {
+  if (name === REVENUE) return true;
+  const { __amount: amount, __revenue: minorUnits, __refund: refund } = properties;
+  return isGiven(amount) || isGiven(minorUnits) || (isGiven(refund) && refund !== false);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
 
 /**
  * Reads the reserved properties of a revenue event. A doubtful value is rejected and never guessed, because a wrong

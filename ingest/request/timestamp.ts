@@ -1,20 +1,31 @@
 const DAY_MS = 86_400_000;
 /** 2200-01-01, where the store's range of times ends. */
 const LATEST_MS = 7_258_118_400_000;
+/** 1973-03-03. No event is older, and below it a number may be either seconds or milliseconds. */
+const EARLIEST_NUMBER_MS = 100_000_000_000;
 
 const ISO =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /**
- * Milliseconds since 1970 of an ISO 8601 text (UTC when it names no zone) or of epoch milliseconds as a number or as
- * digits. Undefined for anything else, for dates that do not exist, and outside 1970 to 2200.
+ * Milliseconds since 1970 of an ISO 8601 text (UTC when it names no zone), or of a number or digits: epoch seconds where
+ * that is a time from March 1973 to 2200, or else epoch milliseconds of such a time. Undefined for anything else, for
+ * dates that do not exist, and outside 1970 to 2200.
  */
 export function parseInstant(value: unknown): number | undefined {
-  if (typeof value === 'number') return withinRange(value);
+  if (typeof value === 'number') return ofNumber(value);
   if (typeof value !== 'string') return undefined;
-  if (/^\d{1,15}(?:\.\d{1,9})?$/.test(value) && !/^\d{4}$/.test(value)) return withinRange(Number(value));
+  if (/^\d{1,15}(?:\.\d{1,9})?$/.test(value)) return ofNumber(Number(value));
   const parts = ISO.exec(value);
   return parts === null ? undefined : withinRange(msOf(parts));
+}
+
+/** The two ranges do not overlap, so a number that is in neither is not guessed at. */
+function ofNumber(value: number): number | undefined {
+  // Rounded to microseconds first: a fraction of a second is rarely exact in binary.
+  const ofSeconds = Math.round(value * 1_000_000) / 1000;
+  if (ofSeconds >= EARLIEST_NUMBER_MS && ofSeconds < LATEST_MS) return Math.floor(ofSeconds);
+  return value >= EARLIEST_NUMBER_MS ? withinRange(value) : undefined;
 }
 
 function msOf(parts: RegExpExecArray): number {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NO_SOFTWARE_CLAIM } from '../enrich/software-claim.ts';
 import { deep, fieldOf, parseFields } from '../testing/field-cases.ts';
 import { BODY_MAX_BYTES, type ParsedBody, parseBatchBody, parseTrackBody } from './track-request.ts';
 
@@ -8,7 +9,7 @@ const withProperties = (text: string) =>
   parseTrackBody(Buffer.from(`{"type":"track","payload":{"name":"a","properties":${text}}}`));
 
 const TYPES =
-  'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias"';
+  'type: expected "track" or "identify" or "increment" or "decrement" or "group" or "assign_group" or "alias" or "replay"';
 const PAYLOAD = 'payload: expected an object';
 const BODY = 'body: expected an object with type and payload';
 const BROKEN = 'expected text without NUL or lone surrogates';
@@ -23,7 +24,9 @@ test.each([
   ['[{"type":"track","payload":{"name":"a"}}]', BODY],
   ['{}', TYPES],
   ['{"payload":{}}', TYPES],
-  ['{"type":"replay","payload":{}}', TYPES],
+  ['{"type":"Replay","payload":{}}', TYPES],
+  ['{"type":"replay"}', PAYLOAD],
+  ['{"type":"replay","payload":{},"eventId":7}', 'eventId: expected a string'],
   ['{"type":"Track","payload":{}}', TYPES],
   ['{"type":null,"payload":{}}', TYPES],
   ['{"type":["track"],"payload":{}}', TYPES],
@@ -114,18 +117,58 @@ const FIELDS: [field: string, json: string | undefined, expected: unknown][] = [
   ['properties', deep(100), `rejected: payload.properties.d${'.d'.repeat(31)}: expected at most 32 levels`],
   ['properties', '{"__path":1}', 'rejected: payload.properties.__path: expected a string'],
   ['properties', '{"__referrer":[]}', 'rejected: payload.properties.__referrer: expected a string'],
+  [
+    'properties',
+    '{"__referrer":"x"}',
+    'rejected: payload.properties.__referrer: expected a URL such as https://example.com/, or an empty string',
+  ],
+  ['properties', '{"__referrer":"","a":1}', ['a', '1']],
   ['properties', '{"__title":{}}', 'rejected: payload.properties.__title: expected a string'],
+  ['properties', '{"__language":["de"]}', 'rejected: payload.properties.__language: expected a string'],
+  ['properties', '{"__timezone":60}', 'rejected: payload.properties.__timezone: expected a string'],
+  ['properties', '{"__screen":1920}', 'rejected: payload.properties.__screen: expected a string'],
+  ['properties', '{"__screen":"\\u0000"}', `rejected: payload.properties.__screen: ${BROKEN}`],
+  ['properties', '{"__language":null,"__timezone":"x","__screen":"y","a":1}', ['a', '1']],
   ['properties', '{"__ip":7}', 'rejected: payload.properties.__ip: expected a string'],
   ['properties', '{"__deviceId":""}', 'rejected: payload.properties.__deviceId: expected 1 to 64 characters'],
+  ['properties', '{"__userAgent":7}', 'rejected: payload.properties.__userAgent: expected a string'],
+  ['properties', '{"__os":{}}', 'rejected: payload.properties.__os: expected a string or a number'],
+  ['properties', '{"__model":1e999}', 'rejected: payload.properties.__model: expected a finite number'],
+  [
+    'properties',
+    '{"__device":"fridge"}',
+    'rejected: payload.properties.__device: expected one of desktop, mobile, tablet, tv, console, server',
+  ],
+  ['properties', '{"__device":"","__os":null,"__version":"1.2"}', ['__version', '1.2']],
   [
     'properties',
     '{"__timestamp":"2023-02-30T00:00:00Z"}',
-    'rejected: payload.properties.__timestamp: expected an ISO 8601 time or epoch milliseconds, from 1970 to 2200',
+    'rejected: payload.properties.__timestamp: expected an ISO 8601 time, epoch milliseconds or epoch seconds, from 1970 to 2200',
   ],
 ];
 
 test.each(FIELDS)('track: %s: %s', (field, json, expected) => {
   expect(fieldOf(parseFields('track', { name: '"a"', [field]: json }), field)).toEqual(expected);
+});
+
+test('a referrer that is none is ignored in a body that records no event', () => {
+  const identify = { profileId: 'p', properties: { __referrer: 'x', a: 1 } };
+  expect(parse({ type: 'identify', payload: identify })).toMatchObject({ properties: ['a', '1'] });
+});
+
+test('a replay is read without its recording, whatever that holds', () => {
+  const payload = { chunk_index: 0, payload: '[]', properties: { __timestamp: 'never' } };
+  expect(parse({ type: 'replay', payload, clientId: 'c' })).toStrictEqual({
+    kind: 'replay',
+    clientId: 'c',
+    clientSecret: '',
+    projectId: '',
+    eventId: '',
+    deviceId: '',
+    address: '',
+    userAgent: '',
+    software: NO_SOFTWARE_CLAIM,
+  });
 });
 
 test('invalid JSON and broken UTF-8 are rejected, each with its own reason', () => {
@@ -158,12 +201,20 @@ test('a valid body is read completely', () => {
       eventId: 'e',
       properties: {
         __path: 'https://a.example/x',
-        __referrer: 'r',
+        __referrer: 'https://r.example/?q=a',
         __title: 't',
+        __language: 'l',
+        __timezone: 'z',
+        __screen: 'w',
         __timestamp: 1_700_000_000_000,
         __deviceId: 'd',
         __ip: '1.2.3.4',
-        __revenue: 5,
+        __userAgent: 'ua',
+        __os: 'android',
+        __osVersion: 14,
+        __device: 'Phone',
+        __model: null,
+        __orderId: 5,
         list: [1, { x: true }, null],
       },
     },
@@ -181,11 +232,44 @@ test('a valid body is read completely', () => {
     properties: ['list.0', '1', 'list.1.x', 'true'],
     revenue: undefined,
     path: 'https://a.example/x',
-    referrer: 'r',
+    referrer: 'https://r.example/?q=a',
     title: 't',
+    language: 'l',
+    timezone: 'z',
+    screen: 'w',
     timestampMs: 1_700_000_000_000,
     deviceId: 'd',
     address: '1.2.3.4',
+    userAgent: 'ua',
+    software: { ...NO_SOFTWARE_CLAIM, os: 'Android', osVersion: '14', device: 'mobile' },
+  });
+});
+
+describe('an eventId beside the type', () => {
+  const named = (eventId: unknown, payload: object = {}) => track({ name: 'a', ...payload }, { eventId });
+
+  test('is the same as one in the payload, for every type', () => {
+    expect(named('e-1')).toStrictEqual(track({ name: 'a', eventId: 'e-1' }));
+    const step = { profileId: 'p', property: 'logins' };
+    expect(parse({ type: 'increment', payload: step, eventId: 'e-1' })).toStrictEqual(
+      parse({ type: 'increment', payload: { ...step, eventId: 'e-1' } }),
+    );
+    expect(named(null)).toStrictEqual(track({ name: 'a' }));
+  });
+
+  test('counts only when the payload has none', () => {
+    expect(named('e-1', { eventId: 'e-2' })).toMatchObject({ eventId: 'e-2' });
+    expect(named('e-1', { eventId: null })).toMatchObject({ eventId: 'e-1' });
+  });
+
+  test.each([
+    ['', 'eventId: expected 1 to 64 characters'],
+    ['n'.repeat(65), 'eventId: expected at most 64 characters'],
+    [7, 'eventId: expected a string'],
+    ['\ud800', `eventId: ${BROKEN}`],
+  ])('%j is rejected', (eventId, message) => {
+    expect(named(eventId)).toMatchObject({ kind: 'reject', message });
+    expect(named(eventId, { eventId: 'e-2' })).toMatchObject({ kind: 'reject', message });
   });
 });
 

@@ -1,22 +1,25 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { REVENUE, SESSION_END, SESSION_START } from '../event.ts';
+import { isReferrer } from '../enrich/referrer.ts';
+import { SESSION_END, SESSION_START } from '../event.ts';
 import {
   type AliasPayload,
   type AssignGroupPayload,
   ENTITY_UPDATE_TYPES,
   type GroupPayload,
   type IdentifyPayload,
+  NO_ORIGIN,
+  type Origin,
   readEntityPayload,
   type StepPayload,
 } from './entity-payload.ts';
 import { elementSizes } from './json-elements.ts';
 import { flattenProperties, type ReservedProperties } from './properties.ts';
-import { type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
+import { claimsRevenue, type RevenueClaim, readRevenueClaim } from './revenue-claim.ts';
 import { IDENTITY_MAX, readSenderClaims, type SenderClaims } from './sender-claims.ts';
 import { isRecord, TextRules } from './text-rules.ts';
 
 /** Every `type` that `POST /track` accepts. */
-export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES] as const;
+export const TRACK_TYPES = ['track', ...ENTITY_UPDATE_TYPES, 'replay'] as const;
 
 export const BODY_MAX_BYTES = 65_536;
 /** Bodies in one batch. */
@@ -27,7 +30,7 @@ export const GROUPS_MAX = 256;
 
 /** The fields of every body besides its payload. Texts are empty when absent. */
 interface BodyHead extends SenderClaims {
-  /** Idempotency key. */
+  /** Idempotency key: of the payload, or else the one beside `type`. */
   readonly eventId: string;
 }
 
@@ -39,7 +42,7 @@ export interface TrackBody extends BodyHead, ReservedProperties {
   readonly groups: readonly string[];
   /** Flat: dotted keys and text values, alternating. */
   readonly properties: readonly string[];
-  /** Given for events named `revenue`, and only for those. */
+  /** Given for events with money: those named `revenue`, and those with an amount or a refund. */
   readonly revenue: RevenueClaim | undefined;
 }
 
@@ -51,7 +54,13 @@ export interface AliasBody extends BodyHead, AliasPayload {}
 
 /** A body that updates an entity and records no event. */
 export type EntityBody = IdentifyBody | StepBody | GroupBody | AssignGroupBody | AliasBody;
-export type AcceptedBody = TrackBody | EntityBody;
+
+/** A part of a recorded session. What its payload holds is not read. */
+export interface ReplayBody extends BodyHead, Origin {
+  readonly kind: 'replay';
+}
+
+export type AcceptedBody = TrackBody | EntityBody | ReplayBody;
 
 /** A rejected body. `message` names the field. */
 export interface BodyReject {
@@ -121,25 +130,36 @@ function readJson(body: Uint8Array): Json | BodyReject {
 function readBody(value: unknown, rules: TextRules): ParsedBody {
   if (!isRecord(value)) return reject('schema', 'body: expected an object with type and payload');
   const { type, payload } = value;
-  const known = type === 'track' ? type : ENTITY_UPDATE_TYPES.find((name) => name === type);
+  const known = TRACK_TYPES.find((name) => name === type);
   if (known === undefined)
     return reject('schema', `type: expected ${TRACK_TYPES.map((name) => `"${name}"`).join(' or ')}`);
   if (!isRecord(payload)) return reject('schema', 'payload: expected an object');
-  const body =
-    known === 'track'
-      ? readTrack(value, payload, rules)
-      : { ...readHead(value, payload, rules), ...readEntityPayload(known, payload, rules) };
+  const body = readKnown(known, value, payload, rules);
   return rules.problem === '' ? body : reject('schema', rules.problem);
 }
+
+function readKnown(
+  type: (typeof TRACK_TYPES)[number],
+  body: Readonly<Record<string, unknown>>,
+  payload: Readonly<Record<string, unknown>>,
+  rules: TextRules,
+): AcceptedBody {
+  if (type === 'track') return readTrack(body, payload, rules);
+  if (type === 'replay') return { kind: 'replay', ...readHead(body, NO_PAYLOAD, rules), ...NO_ORIGIN };
+  return { ...readHead(body, payload, rules), ...readEntityPayload(type, payload, rules) };
+}
+
+const NO_PAYLOAD: Readonly<Record<string, unknown>> = {};
 
 function readHead(
   body: Readonly<Record<string, unknown>>,
   payload: Readonly<Record<string, unknown>>,
   rules: TextRules,
 ): BodyHead {
-  const eventId = rules.optionalId(payload.eventId, 'payload.eventId', EVENT_ID_MAX);
+  const inPayload = rules.optionalId(payload.eventId, 'payload.eventId', EVENT_ID_MAX);
+  const eventId = rules.optionalId(body.eventId, 'eventId', EVENT_ID_MAX);
   const { clientId, clientSecret, projectId } = readSenderClaims(body, rules);
-  return { clientId, clientSecret, projectId, eventId };
+  return { clientId, clientSecret, projectId, eventId: inPayload || eventId };
 }
 
 function readTrack(
@@ -150,6 +170,7 @@ function readTrack(
   const head = readHead(body, payload, rules);
   const name = readName(payload.name, rules);
   const { reserved, flat } = flattenProperties(payload.properties, rules);
+  if (!isReferrer(reserved.referrer)) rules.fail('payload.properties.__referrer', REFERRER);
   return {
     kind: 'track',
     clientId: head.clientId,
@@ -160,15 +181,22 @@ function readTrack(
     eventId: head.eventId,
     groups: readGroups(payload.groups, rules),
     properties: flat,
-    revenue: name === REVENUE ? readRevenue(payload.properties, rules) : undefined,
+    revenue: readRevenue(name, payload.properties, rules),
     path: reserved.path,
     referrer: reserved.referrer,
     title: reserved.title,
+    language: reserved.language,
+    timezone: reserved.timezone,
+    screen: reserved.screen,
     timestampMs: reserved.timestampMs,
     deviceId: reserved.deviceId,
     address: reserved.address,
+    userAgent: reserved.userAgent,
+    software: reserved.software,
   };
 }
+
+const REFERRER = 'expected a URL such as https://example.com/, or an empty string';
 
 function readName(value: unknown, rules: TextRules): string {
   if (value === SESSION_START || value === SESSION_END)
@@ -177,8 +205,9 @@ function readName(value: unknown, rules: TextRules): string {
 }
 
 /** Properties that are not an object were rejected in `flattenProperties`. */
-function readRevenue(properties: unknown, rules: TextRules): RevenueClaim {
-  return readRevenueClaim(isRecord(properties) ? properties : {}, rules);
+function readRevenue(name: string, properties: unknown, rules: TextRules): RevenueClaim | undefined {
+  const given = isRecord(properties) ? properties : NO_PAYLOAD;
+  return claimsRevenue(name, given) ? readRevenueClaim(given, rules) : undefined;
 }
 
 const NO_GROUPS: readonly string[] = [];

@@ -14,6 +14,7 @@ const VERDICTS = [
   'identify',
   'not-json',
   'not-utf8',
+  'replay',
   'revenue',
   'schema',
   'step',

@@ -45,6 +45,7 @@ function body(random: SeededRandom): JsonNode {
     clientId: maybe(random, 0.2, () => plain('7f9d2c6e-3b1a-4a55-9f0e-52c1d1b8e001')),
     clientSecret: maybe(random, 0.1, () => plain(`sec_${'0f'.repeat(20)}`)),
     projectId: maybe(random, 0.2, () => plain('demo')),
+    eventId: maybe(random, 0.05, () => plain(`event-${random.below(10_000)}`)),
   });
 }
 
@@ -57,6 +58,7 @@ const TYPES = [
   'group',
   'assign_group',
   'alias',
+  'replay',
 ] as const;
 
 const PAYLOADS: Readonly<Record<(typeof TYPES)[number], (random: SeededRandom) => JsonNode>> = {
@@ -89,6 +91,7 @@ const PAYLOADS: Readonly<Record<(typeof TYPES)[number], (random: SeededRandom) =
     }),
   alias: (random) =>
     object({ profileId: id(random), alias: plain(`alias-${random.below(500)}`), ...eventId(random) }),
+  replay: (random) => object({ chunk_index: plain(random.below(9)), payload: text(random) }),
 };
 
 function eventPayload(random: SeededRandom): JsonNode {
@@ -135,10 +138,17 @@ function properties(random: SeededRandom): JsonNode {
     __referrer: maybe(random, 0.3, () => plain('https://www.google.com/')),
     __title: maybe(random, 0.3, () => text(random)),
     __timestamp: maybe(random, 0.2, () =>
-      random.one([plain('2024-02-29T12:00:00Z'), plain(1_700_000_000_000)]),
+      random.one([plain('2024-02-29T12:00:00Z'), plain(1_700_000_000_000), plain(1_700_000_000)]),
     ),
     __deviceId: maybe(random, 0.1, () => plain('device-1')),
     __ip: maybe(random, 0.1, () => plain('203.0.113.7')),
+    __userAgent: maybe(random, 0.1, () => plain('okhttp/4.12.0')),
+    __os: maybe(random, 0.1, () => plain('iOS')),
+    __osVersion: maybe(random, 0.1, () => random.one([plain('17.2'), plain(14)])),
+    __device: maybe(random, 0.1, () => plain(random.one(['mobile', 'Tablet', 'server']))),
+    __language: maybe(random, 0.2, () => plain(random.one(['de-DE', 'pt_br', 'none']))),
+    __timezone: maybe(random, 0.2, () => plain(random.one(['Asia/Kolkata', 'Europe/Kiev', '+01:00']))),
+    __screen: maybe(random, 0.2, () => plain(random.one(['1920x1080', '0x0']))),
     plan: maybe(random, 0.5, () => text(random)),
     seats: maybe(random, 0.5, () => plain(random.below(1_000))),
     cart: maybe(random, 0.3, () => array([object({ sku: text(random), count: plain(2) }), plain(true)])),

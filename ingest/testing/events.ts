@@ -94,8 +94,13 @@ const environment: fc.Arbitrary<Environment> = fc
     country: fc.constantFrom('', 'DE', 'JP'),
     city: oddText,
     longitude: fc.constantFrom(0, 13.5, -179.5),
+    locale: fc.constantFrom(
+      { language: '', timezone: '', screen: '' },
+      { language: 'de', timezone: 'America/Argentina/Buenos_Aires', screen: '1920x1080' },
+      { language: 'zh-Hant-TW', timezone: '', screen: '390x844' },
+    ),
   })
-  .map((drawn) => ({ ...NO_ENVIRONMENT, ...drawn }));
+  .map(({ locale, ...drawn }) => ({ ...NO_ENVIRONMENT, ...drawn, ...locale }));
 
 const revenue = fc.record({
   revenue: fc.bigInt({ min: -1_000_000_000_000n, max: 1_000_000_000_000n }),

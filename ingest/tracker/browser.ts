@@ -11,11 +11,13 @@ export interface Browser {
     readonly currentScript: { readonly src: string; readonly dataset: Dataset } | null;
     /** The page is prerendered for a visit that may never come. Unknown to some browsers. */
     readonly prerendering?: boolean;
-    addEventListener(type: 'prerenderingchange', listener: () => void): void;
+    addEventListener(type: 'prerenderingchange', listener: () => unknown): void;
   };
   readonly location: { readonly href: string; readonly hostname: string };
   readonly history: Record<'pushState' | 'replaceState', (...rest: unknown[]) => void>;
   readonly navigator: { readonly onLine: boolean };
+  /** In CSS pixels. */
+  readonly screen: { readonly width: number; readonly height: number };
   readonly sessionStorage: {
     getItem(key: string): string | null;
     setItem(key: string, text: string): void;

@@ -9,17 +9,7 @@ import { buildSync } from 'esbuild';
 export const GZIP_MAX_BYTES = 2560;
 
 // Properties of objects that neither the page nor the service sees; the build shortens them to one letter.
-const INTERNAL_NAMES = [
-  'isSending',
-  'leave',
-  'onCompleted',
-  'resume',
-  'send',
-  'sender',
-  'takenAtMs',
-  'tries',
-  'url',
-];
+const INTERNAL_NAMES = ['isSending', 'leave', 'resume', 'send', 'takenAtMs', 'tries'];
 
 const projectRoot = resolve(import.meta.dirname, '../..');
 

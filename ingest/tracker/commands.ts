@@ -8,6 +8,7 @@ import { type PendingRevenue, readPendingRevenue, writePendingRevenue } from './
 declare const addEventListener: Browser['addEventListener'];
 declare const document: Browser['document'];
 declare const location: Browser['location'];
+declare const screen: Browser['screen'];
 
 declare global {
   /** The release, inserted by the build. */
@@ -52,14 +53,9 @@ export function startTracker(
 
   const sender = () => !disabled && (!waitForProfile || !!profileId) && { profileId };
 
-  const delivery = createDelivery({
-    url,
-    headers,
-    sender,
-    onCompleted: (eventId, answer) => {
-      if (pending[0]) setPending(pending.filter((revenueEntry) => revenueEntry[2] !== eventId));
-      identity = { ...identity, ...answer };
-    },
+  const delivery = createDelivery(url, headers, sender, (eventId, answer) => {
+    if (pending[0]) setPending(pending.filter((revenueEntry) => revenueEntry[2] !== eventId));
+    identity = { ...identity, ...answer };
   });
 
   const send = (type: string, payload: EventProperties) => {
@@ -71,14 +67,22 @@ export function startTracker(
 
   const track = (name: string, properties?: EventProperties, eventId?: string) => {
     const { profileId: ownProfileId, groups, ...free } = { ...properties };
-    // The path of a view, which the page may have made up, stays valid until the address changes.
-    const __path = location.href === viewedAddress ? viewedPath : location.href;
     send('track', {
       name,
       profileId: ownProfileId,
       groups,
       eventId,
-      properties: { __referrer: document.referrer, __path, ...globalProperties, ...free },
+      properties: {
+        __referrer: document.referrer,
+        // The path of a view, which the page may have made up, stays valid until the address changes.
+        __path: location.href === viewedAddress ? viewedPath : location.href,
+        // The language is in a header of the request.
+        __timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+        // biome-ignore lint/style/useTemplate: what es2018 makes of it is longer
+        __screen: screen.width + 'x' + screen.height,
+        ...globalProperties,
+        ...free,
+      },
     });
   };
 
@@ -121,8 +125,10 @@ export function startTracker(
   const look = () => {
     const address = location.href;
     void whenDecided(({ screenViews, hashChanges }) => {
-      const pageOf = (whole: string) => (hashChanges ? whole : whole.split('#')[0]);
-      if (screenViews && pageOf(address) !== pageOf(viewedAddress)) screenView(address, {}, address);
+      // An empty hash names no page of its own.
+      const ignored = hashChanges ? /#$/ : /#.*/;
+      if (screenViews && address.replace(ignored, '') !== viewedAddress.replace(ignored, ''))
+        screenView(address, {}, address);
     });
   };
 

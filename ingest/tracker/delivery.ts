@@ -21,23 +21,13 @@ export interface VisitorIds {
   readonly sessionId?: string;
 }
 
-/** Where and how calls are sent. */
-export interface DeliveryOptions {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The profile to add to calls without one; false while calls must wait. */
-  readonly sender: () => object | false;
-  /** Called for each call that was accepted, rejected or given up, with the service's answer. */
-  readonly onCompleted: (eventId: string, answer: VisitorIds | false | undefined) => void;
-}
-
 export interface Delivery {
   /** Takes a call. Nothing may change it afterwards. */
   send(call: TrackCall): void;
   /** Continues after calls had to wait, or after the network was away. */
   resume(): void;
   /** Sends all waiting calls at once, because the page may not come back. */
-  leave(): void;
+  leave(): unknown;
 }
 
 /** A call in the queue. */
@@ -66,8 +56,16 @@ export function newEventId(): string {
 /**
  * Sends calls one after the other, so that they arrive in order, and repeats each until it is accepted or rejected.
  * Only when the page is left are all waiting calls sent in parallel.
+ *
+ * @param sender the profile to add to calls without one; false while calls must wait
+ * @param onCompleted called for each call that was accepted, rejected or given up, with the service's answer
  */
-export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOptions): Delivery {
+export function createDelivery(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  sender: () => object | false,
+  onCompleted: (eventId: string, answer: VisitorIds | false | undefined) => void,
+): Delivery {
   let queue: readonly QueuedCall[] = [];
   let lastAtMs = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -103,16 +101,16 @@ export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOp
       const response = await fetch(url, {
         method: 'POST',
         body,
-        headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': payload.eventId },
+        headers: { ...headers, 'content-type': 'application/json' },
         credentials: 'omit',
         keepalive: body.length < KEEPALIVE_MAX,
       });
       if (response.status !== 429 && response.status < 500) {
         if (queued.takenAtMs) lastAtMs = Date.now();
-        const answer = response.ok && (await response.json().catch(() => false));
+        const answer = response.ok && (await response.json().catch(() => {}));
         return complete(queued, answer as VisitorIds | false);
       }
-      retryAfterS = Number(response.headers.get('retry-after'));
+      retryAfterS = +(response.headers.get('retry-after') as string);
     } catch {
       // The network is away.
     }
@@ -131,8 +129,6 @@ export function createDelivery({ url, headers, sender, onCompleted }: DeliveryOp
       queue = [...queue, { ...call, takenAtMs, tries: 0 }].slice(-QUEUE_MAX);
       next();
     },
-    leave: () => {
-      if (sender()) for (const queued of queue) if (!queued.isSending) void transmit(queued);
-    },
+    leave: () => sender() && queue.map((queued) => queued.isSending || transmit(queued)),
   };
 }

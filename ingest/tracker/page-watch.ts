@@ -7,7 +7,7 @@ declare const history: Browser['history'];
 /** Calls `look` when the page is loaded and whenever its address may have changed. */
 export function watchAddress(look: () => void): void {
   // A delay in which a router may correct the address or set the title.
-  const lookSoon = () => void setTimeout(look, ROUTER_DELAY_MS);
+  const lookSoon = () => setTimeout(look, ROUTER_DELAY_MS);
   for (const name of ['pushState', 'replaceState'] as const) {
     const original = history[name];
     history[name] = function (...rest) {

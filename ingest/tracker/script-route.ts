@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HeaderList, HttpServer } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
+import type { HttpServer } from '../../infra/http/http.ts';
 import { addStaticAsset } from '../../infra/http/static-asset.ts';
 import { projectRoot } from '../../infra/root.ts';
 
@@ -28,6 +29,11 @@ export function addScriptRoutes(http: HttpServer, options: ScriptRouteOptions): 
   const { paths, headers, scriptFile = BUILT_SCRIPT } = options;
   const wrong = paths.find((path) => !PLAIN_PATH.test(path));
   if (wrong !== undefined) throw new Error(`not a valid path for the browser script: ${wrong}`);
+  http.announce({
+    path: '/script.js',
+    title: 'Browser script',
+    about: 'Include it in the pages of a site to send events.',
+  });
   addStaticAsset(http, new Set([...USUAL_PATHS, ...paths]), {
     body: readFileSync(scriptFile),
     contentType: 'text/javascript; charset=utf-8',

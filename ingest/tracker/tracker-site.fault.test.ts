@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findChromium } from '../testing/chromium.ts';
 import { PREFIX, useServedVisit, WAIT } from './testing/served-visit.ts';
+import { VISITOR_LOCALE } from './testing/test-browser.ts';
 
 // The served script on pages in a real browser, and the events that the real service recorded: each exactly once.
 
@@ -34,6 +35,7 @@ inBrowser('a site of several pages', () => {
       'screen_view /a',
     ]);
     expect(events[0]).toMatchObject({ title: 'A', origin: pages.url, referrer: `${pages.otherUrl}/outside` });
+    for (const event of events) expect(event).toMatchObject(VISITOR_LOCALE);
     expect(events[1]).toMatchObject({ title: 'B' });
     expect(events[1]?.referrer ?? '').toBe('');
     expect(new Set(events.map(({ sessionId }) => sessionId)).size).toBe(1);
@@ -113,20 +115,37 @@ inBrowser('a single-page application', () => {
     expect(events[1]).toMatchObject({ title: 'One' });
   });
 
-  test('records a view of each hash when the settings say so', async () => {
+  test('records a view of each hash, as a page of its own, when the settings say so', async () => {
     await visit.useSite({ hashChanges: true });
     await visit.openViewed('/app', visit.html('App'));
     await visit.run(walk);
     await visit.recordedAs([
       'screen_view /app',
       'screen_view /one',
-      'screen_view /one',
+      'screen_view /one#part',
       'arrived /two',
       'screen_view /two',
-      'screen_view /one',
+      'screen_view /one#part',
       'screen_view /three',
       'end /three',
     ]);
+  });
+
+  test('with a router in the hash has a page for each route, and none for an empty hash', async () => {
+    await visit.useSite({ hashChanges: true });
+    await visit.openViewed('/app', visit.html('App'));
+    await visit.run(`
+      history.replaceState(null, '', '/app#'); ${stay}
+      location.hash = '#/inbox'; ${stay}
+      location.hash = '#/settings?tab=2&utm_source=news'; ${stay}
+      op('track', 'end');`);
+    const events = await visit.recordedAs([
+      'screen_view /app',
+      'screen_view /app#/inbox',
+      'screen_view /app#/settings',
+      'end /app#/settings',
+    ]);
+    expect(events[2]).toMatchObject({ referrerName: 'news' });
   });
 });
 

@@ -32,7 +32,7 @@ function install(): void {
     if (!options.clientId) return;
     // A prerendered page has no visitor until it is shown.
     if (document.prerendering) {
-      document.addEventListener('prerenderingchange', () => void call('init', given));
+      document.addEventListener('prerenderingchange', () => call('init', given));
       return;
     }
     isDebugging = options.debug;

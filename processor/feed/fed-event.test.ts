@@ -66,6 +66,9 @@ test('an event in the feed has exactly these fields', () => {
       device: 'desktop',
       brand: 'Acme',
       model: 'One',
+      language: 'de-DE',
+      timezone: 'Europe/Berlin',
+      screen: '1920x1080',
     },
     groups: ['g1', 'g2'],
     properties: ['plan', 'pro', '__proto__', 'odd'],
@@ -86,7 +89,8 @@ test('an event in the feed has exactly these fields', () => {
       "meta": {"eventId": "sent-as", "receivedAt": "2024-02-28T23:50:00.000Z", "query": "q=1", "hash": "top"},
       "referrer": "https://search.example/", "referrerName": "Search", "referrerType": "search",
       "region": "Berlin", "longitude": 13.41, "latitude": 52.52437, "brand": "Acme", "model": "One",
-      "browserVersion": "127.0", "osVersion": "6", "revenue": -12.34, "currency": "EUR", "orderId": "A-1",
+      "browserVersion": "127.0", "osVersion": "6", "language": "de-DE", "timezone": "Europe/Berlin",
+      "screen": "1920x1080", "revenue": -12.34, "currency": "EUR", "orderId": "A-1",
       "utmSource": "s", "utmMedium": "m", "utmCampaign": "c", "utmTerm": "t", "utmContent": "n",
       "channel": "Paid Search", "sdkName": "node", "sdkVersion": "1.3.1"
     }`),
@@ -109,7 +113,7 @@ const single = fc.float({ min: -180, max: 180, noNaN: true });
 const environment: fc.Arbitrary<Environment> = fc
   .tuple(
     textsOf('country', 'region', 'city', 'browser', 'browserVersion', 'os', 'osVersion'),
-    textsOf('device', 'brand', 'model'),
+    textsOf('device', 'brand', 'model', 'language', 'timezone', 'screen'),
     fc.record({ longitude: single, latitude: single }),
   )
   .map(([place, machine, coordinates]) => ({ ...place, ...machine, ...coordinates }));

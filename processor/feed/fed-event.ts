@@ -56,6 +56,12 @@ export interface FedEvent {
   readonly model: string;
   readonly browserVersion: string;
   readonly osVersion: string;
+  /** BCP 47, such as `de-DE`. */
+  readonly language: string;
+  /** An IANA name, such as `Europe/Berlin`. */
+  readonly timezone: string;
+  /** CSS pixels, such as `1920x1080`. */
+  readonly screen: string;
   /** Major units of `currency`, negative for a refund; null for an event without. */
   readonly revenue: number | null;
   /** ISO 4217. */
@@ -122,6 +128,7 @@ export function readEvent(
     brand: row.text(),
     model: row.text(),
   };
+  const locale = { language: row.text(), timezone: row.text(), screen: row.text() };
   return {
     id,
     sequence: [partition, flushNumber, index],
@@ -136,6 +143,7 @@ export function readEvent(
     ...place,
     ...coordinates,
     ...machine,
+    ...locale,
     groups: row.texts(),
     properties: Object.fromEntries(row.pairs()),
     profile: profileId === '' ? null : { id: profileId },

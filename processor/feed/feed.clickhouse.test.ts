@@ -36,7 +36,12 @@ const start = (instance: string, more: Partial<LaneStart> = {}) =>
   world.start({ partition: PARTITION, instance, ...more });
 
 /** Writes a site's record, and waits until its feed is on or off. */
-async function putSite(id: string, feed: boolean, storedId = id): Promise<void> {
+async function putSite(
+  id: string,
+  feed: boolean,
+  storedId = id,
+  deletion: object | null = null,
+): Promise<void> {
   const at = new Date().toISOString();
   const site = siteSchema.parse({
     id,
@@ -45,7 +50,8 @@ async function putSite(id: string, feed: boolean, storedId = id): Promise<void> 
     name: id,
     createdAt: at,
     updatedAt: at,
-    feed,
+    feed: feed || deletion !== null,
+    deletion,
   });
   const before = await control.get(siteKeyOf(id));
   await control.put(siteKeyOf(id), encodeJson(site), before?.revision ?? 0);
@@ -166,6 +172,27 @@ test('a feed has what the export has, from when it is switched on until it is sw
   );
   expect(await fedTo('called')).toEqual([]);
   expect(await expectFeedIsStored('called', 'called~2')).toBe(12 + 5);
+});
+
+test('a feed goes on while the deletion of its site can be undone, and a restored site misses no event', async () => {
+  const at = new Date().toISOString();
+  const waiting = { status: 'waiting', requestedAt: at, purgeAt: at };
+  await putSite('restored', true);
+  const lane = await start('undone');
+  await answering(lane);
+  await publish('restored', 0, 5);
+  await stored('restored', 5);
+  // The last events were accepted before the deletion, and reach the store after it.
+  await putSite('restored', true, 'restored', waiting);
+  await publish('restored', 5, 5);
+  await stored('restored', 10);
+  await putSite('restored', true);
+  await publish('restored', 10, 5);
+  await stored('restored', 15);
+  await flushOver();
+  await putSite('restored', false, 'restored', { ...waiting, isFinal: true });
+  await lane.stop();
+  expect(await expectFeedIsStored('restored')).toBe(15 + 5);
 });
 
 const points = CRASH_POINTS.filter((point) => point.startsWith('flush:'));

@@ -1,4 +1,4 @@
-import { Accounts } from '../../infra/accounts/accounts.ts';
+import { Accounts, type Site } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type Logger, reasonOf } from '../../infra/log.ts';
 import type { FeedMetrics } from './feed-metrics.ts';
@@ -49,8 +49,16 @@ export class Feeds implements FeedDeps {
 
   #look(): void {
     const wanted = [...this.#accounts.sites.entries()].filter(
-      ({ value }) => value.feed && value.deletion === null,
+      ({ value }) => value.feed && mayComeBack(value),
     );
     this.#sites = new Map(wanted.map(({ value }) => [value.storedId, value.id]));
   }
+}
+
+/**
+ * A deleted site that can be restored must not miss the events that were accepted before the deletion and reach the
+ * store after it.
+ */
+function mayComeBack({ deletion }: Site): boolean {
+  return deletion === null || (deletion.status === 'waiting' && !deletion.isFinal);
 }

@@ -1,17 +1,20 @@
 import { FLAG_REVENUE, FLAG_SCREEN_VIEW } from '../../ingest/event.ts';
 import type { EventView } from './event-view.ts';
 import { evictCounters } from './evict-sites.ts';
+import { textOf } from './interned.ts';
+import { expireNamed, leaveLive, seeSession } from './live.ts';
 import type { PartitionState } from './partition.ts';
-import { isBounce } from './session.ts';
+import { isBounce } from './session-table.ts';
 import {
   createSiteCounters,
   dropMinutesBefore,
   expireMinutes,
   MINUTE_MS,
+  type Minute,
   minuteAt,
   type SiteCounters,
-  seeDevice,
 } from './site-counters.ts';
+import { visitorHashAt } from './visitor.ts';
 
 /** What the minute counters need to know of a session. */
 export interface SessionSummary {
@@ -32,10 +35,10 @@ export function summaryOf(state: PartitionState, slot: number): SessionSummary {
   };
 }
 
-/** Counts an event in its minute, and its device as live. `slot` is its session, 0 for none. */
+/** Counts an event in its minute, and its visitor as live. `slot` is its session, 0 for none. */
 export function countEvent(state: PartitionState, event: EventView, slot: number): void {
   const counters = countersOf(state, event.bytes.toString('latin1', event.projectStart, event.projectEnd));
-  if (slot !== 0) seeDeviceOf(state, counters, slot, event.occurredAtMs);
+  if (slot !== 0) seeSession(state, counters, slot, event.occurredAtMs);
   const minute = minuteAt(counters, event.occurredAtMs, state.clockMs);
   if (minute === undefined) return;
   if ((event.flags & FLAG_SCREEN_VIEW) !== 0) minute.screenViews += 1;
@@ -45,10 +48,28 @@ export function countEvent(state: PartitionState, event: EventView, slot: number
     const minorUnits = event.bytes.readBigInt64LE(event.revenueStart);
     minute.revenue.set(currency, (minute.revenue.get(currency) ?? 0n) + minorUnits);
   }
-  const visitor = visitorHashOf(event);
-  if (visitor === 0 || !minute.visitors.add(visitor)) return;
-  state.minuteVisitors += 1;
+  addVisitor(state, minute, slot, visitorHashAt(event));
   if (state.minuteVisitors > state.limits.minuteVisitorsMax) makeRoom(state, counters);
+}
+
+/** Adds a visitor to a minute: that of the session in `slot`, else the one with this hash (0: none). */
+export function addVisitor(state: PartitionState, minute: Minute, slot: number, visitor: number): void {
+  const isNew = slot === 0 ? visitor !== 0 && minute.visitors.add(visitor) : minute.slots.add(slot);
+  if (isNew) state.minuteVisitors += 1;
+}
+
+/** Notes that the session in `slot` is evicted: its minutes keep its visitor, who is not live by it any more. */
+export function leaveCounters(state: PartitionState, slot: number): void {
+  leaveLive(state, slot);
+  const { sessions } = state;
+  const minutes = state.counters.get(textOf(state.sites, sessions.site[slot] ?? 0))?.minutes;
+  if (minutes === undefined) return;
+  const endMs = Math.max(sessions.endMs[slot] ?? 0, state.creditedBySlot.get(slot) ?? 0);
+  for (const minute of minutesWithin(minutes, sessions.startMs[slot] ?? 0, endMs)) {
+    if (!minute.slots.delete(slot)) continue;
+    state.minuteVisitors -= 1;
+    addVisitor(state, minute, 0, sessions.visitor[slot] ?? 0);
+  }
 }
 
 /** Moves a session's contribution from its former state (undefined: the session is new) to its present one. */
@@ -77,25 +98,10 @@ export function countersOf(state: PartitionState, site: string): SiteCounters {
 
 /** Evicts the minutes that are too old to be answered from memory. */
 export function expireCounters(state: PartitionState): void {
-  for (const counters of state.counters.values())
+  for (const counters of state.counters.values()) {
     state.minuteVisitors -= expireMinutes(counters, state.clockMs);
-}
-
-/** Moves a device among the live ones. The session that was seen last carries the second. */
-export function seeDeviceOf(state: PartitionState, counters: SiteCounters, slot: number, atMs: number): void {
-  const { liveSecond, nextOfDevice, deviceKeys } = state.sessions;
-  let holder = slot;
-  let previous = liveSecond[slot] ?? 0;
-  let other = state.slotByDevice.get(deviceKeys[slot] ?? '') ?? 0;
-  for (; other !== 0; other = nextOfDevice[other] ?? 0) {
-    if ((liveSecond[other] ?? 0) <= previous) continue;
-    holder = other;
-    previous = liveSecond[other] ?? 0;
+    expireNamed(state, counters);
   }
-  const second = seeDevice(counters, previous, Math.floor(atMs / 1000));
-  if (second === previous) return;
-  liveSecond[holder] = 0;
-  liveSecond[slot] = second;
 }
 
 function addSession(counters: SiteCounters, session: SessionSummary, amount: 1 | -1, clockMs: number): void {
@@ -115,24 +121,16 @@ function makeRoom(state: PartitionState, counters: SiteCounters): void {
   state.minuteVisitors -= dropMinutesBefore(counters, Math.max(middle, (minutes[0] ?? 0) + MINUTE_MS));
 }
 
-/** The visitor who caused an event: the profile, else the device. */
-function visitorHashOf(event: EventView): number {
-  if (event.profileEnd > event.profileStart)
-    return visitorHash(event.bytes, event.profileStart, event.profileEnd);
-  return visitorHash(event.bytes, event.deviceStart, event.deviceEnd);
-}
-
-/** A 52-bit hash of a visitor's name; never 0, except for the empty name, which stands for no visitor. */
-export function visitorHash(bytes: Uint8Array, start: number, end: number): number {
-  if (start === end) return 0;
-  let low = 0x811c9dc5;
-  let high = 0x9747b28c;
-  for (let offset = start; offset < end; offset += 1) {
-    const byte = bytes[offset] ?? 0;
-    low = Math.imul(low ^ byte, 0x01000193);
-    high = Math.imul(high ^ byte, 0x85ebca6b) ^ (high >>> 13);
+/** The known minutes from that of `startMs` to that of `endMs`. */
+function* minutesWithin(minutes: Map<number, Minute>, startMs: number, endMs: number): Iterable<Minute> {
+  const firstMs = Math.floor(startMs / MINUTE_MS) * MINUTE_MS;
+  // Few minutes are known, and a session may be long.
+  if ((endMs - firstMs) / MINUTE_MS > minutes.size) {
+    for (const [minuteMs, minute] of minutes) if (minuteMs >= firstMs && minuteMs <= endMs) yield minute;
+    return;
   }
-  low ^= low >>> 15;
-  const hash = (high >>> 12) * 4_294_967_296 + (low >>> 0);
-  return hash === 0 ? 1 : hash;
+  for (let minuteMs = firstMs; minuteMs <= endMs; minuteMs += MINUTE_MS) {
+    const minute = minutes.get(minuteMs);
+    if (minute !== undefined) yield minute;
+  }
 }

@@ -13,7 +13,7 @@ const HEAD = MESSAGE.subarray(0, MESSAGE_HEADER_BYTES);
 
 test('the bytes of erase commands change only with their version', () => {
   expect(createHash('sha256').update(MESSAGE).digest('hex')).toMatchInlineSnapshot(
-    `"20eb8d226e85a2f24111cf88d45573d0cee0bb74d85e11dfba13dd5a20f7b6d4"`,
+    `"415bcb9efc276c3161d8fc2b677914de86c5d0216971c74d0cb1aaa694114268"`,
   );
 });
 

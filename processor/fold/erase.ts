@@ -1,12 +1,12 @@
 import type { Batch } from './batch.ts';
-import { countersOf, visitorHash } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import type { EraseCommand } from './erase-command.ts';
 import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { evicted } from './session.ts';
 import { oldestSlot } from './session-table.ts';
-import { unseeDevice } from './site-counters.ts';
+import { visitorEntries } from './site-counters.ts';
+import { visitorHashOf } from './visitor.ts';
 
 /**
  * Evicts the sessions that a command means, and everything else known of an erased site. The store gets the last state
@@ -29,11 +29,7 @@ export function erase(
       sessions.site[slot] === site &&
       (profile === undefined || sessions.profile[slot] === profile) &&
       (beforeMs === null || (sessions.endMs[slot] ?? 0) < beforeMs);
-    if (isMeant) {
-      const second = sessions.liveSecond[slot] ?? 0;
-      if (second > 0) unseeDevice(countersOf(state, run), second);
-      evicted(state, slot, batch);
-    }
+    if (isMeant) evicted(state, slot, batch);
     slot = newer;
   }
   if (beforeMs !== null) return;
@@ -43,15 +39,14 @@ export function erase(
 
 /** Minutes keep their counts, which identify no person, and lose one visitor. */
 function evictVisitor(state: PartitionState, run: string, profileId: string): void {
-  const name = Buffer.from(profileId);
-  const visitor = visitorHash(name, 0, name.length);
+  const visitor = visitorHashOf(runOf(profileId));
   for (const { visitors } of state.counters.get(run)?.minutes.values() ?? [])
     if (visitors.delete(visitor)) state.minuteVisitors -= 1;
 }
 
 function evictSite(state: PartitionState, projectId: string, run: string): void {
   const counters = state.counters.get(run);
-  for (const { visitors } of counters?.minutes.values() ?? []) state.minuteVisitors -= visitors.size;
+  for (const minute of counters?.minutes.values() ?? []) state.minuteVisitors -= visitorEntries(minute);
   state.counters.delete(run);
   for (const key of state.eventIds.keys()) if (key.startsWith(`${run}\n`)) state.eventIds.delete(key);
   // A device's key begins with its site, length first.

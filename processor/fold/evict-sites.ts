@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
 import { release, textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters } from './site-counters.ts';
+import { MINUTE_MS, MINUTES_KEPT_MS, type SiteCounters, visitorEntries } from './site-counters.ts';
 
 /** The share of counters that is evicted at the cap: large enough to pay for sorting them and reading every session. */
 const EVICTED_SHARE = 0.1;
@@ -15,8 +15,8 @@ export function evictCounters(state: PartitionState): void {
   const byTouch = [...counters].sort(([, one], [, other]) => one.touchedMs - other.touchedMs);
   const evictedIds = new Set<number>();
   for (const [site, evicted] of byTouch.slice(0, Math.ceil(byTouch.length * EVICTED_SHARE))) {
-    for (const [minuteMs, { visitors }] of evicted.minutes) {
-      state.minuteVisitors -= visitors.size;
+    for (const [minuteMs, minute] of evicted.minutes) {
+      state.minuteVisitors -= visitorEntries(minute);
       state.evictedMinutesBeforeMs = Math.max(state.evictedMinutesBeforeMs, minuteMs + MINUTE_MS);
     }
     counters.delete(site);

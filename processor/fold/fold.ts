@@ -155,8 +155,8 @@ function extend(state: PartitionState, slot: number, event: EventView, batch: Ba
   const before: SessionSummary = summaryOf(state, slot);
   changeSession(state, slot, batch);
   const isCredit = (event.flags & FLAG_CREDIT) !== 0 && !reaches(state, slot, event.occurredAtMs);
-  if (isCredit) noteCredit(state, slot);
-  else noteEvent(state, slot, event);
+  if (isCredit) noteCredit(state, slot, event, batch);
+  else noteEvent(state, slot, event, batch);
   if ((event.flags & FLAG_REVENUE) !== 0) addRevenue(state, slot, event);
   touch(state.sessions, slot, state.clockMs);
   countSessionChange(state, before, summaryOf(state, slot));
@@ -242,7 +242,7 @@ function writeEventRow(
   writer.u32(batch.flushNumber);
   writeEventRowId(batch, event, index, state.partition);
   writer.raw(state.sessions.ids, slot * 16, slot * 16 + 16);
-  writer.raw(event.bytes, event.rowStart, event.rowEnd);
+  event.writeRow(writer);
   endRow(batch.events, site);
   noteChange(batch, site, event.occurredAtMs);
 }

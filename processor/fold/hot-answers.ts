@@ -1,11 +1,19 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { encodeHotAnswer, type HotMinute, type HotQuestion } from '../hot.ts';
+import {
+  encodeHotAnswer,
+  type HotAnswer,
+  type HotHead,
+  type HotMinute,
+  type HotQuestion,
+  type LiveCount,
+} from '../hot.ts';
 import { type Batch, copyRowsOf } from './batch.ts';
 import { expireCounters } from './counting.ts';
 import { runOf } from './interned.ts';
+import { isNewestOfDevice, liveVisitors } from './live.ts';
 import type { PartitionState } from './partition.ts';
 import { writeSessionRow } from './session-rows.ts';
-import { expireLive, LIVE_WINDOW_MS } from './site-counters.ts';
+import type { Minute } from './site-counters.ts';
 
 const BYTES_MAX = 1_073_741_824;
 
@@ -24,66 +32,110 @@ export function answerHot(
   question: HotQuestion,
   messageMaxBytes: number,
 ): Uint8Array {
+  const { head, events, sessions } = answerOf(state, unflushed, question, messageMaxBytes);
+  return encodeHotAnswer(head, events, sessions, question.reads);
+}
+
+type Answer = Pick<HotAnswer, 'head'> & Partial<HotAnswer>;
+
+function answerOf(
+  state: PartitionState,
+  unflushed: Unflushed,
+  question: HotQuestion,
+  messageMaxBytes: number,
+): Answer {
   switch (question.kind) {
     case 'live':
-      return encodeHotAnswer({
-        kind: 'live',
-        visitors: liveVisitors(state, question.projectId, question.nowMs),
-      });
+      return { head: live(state, question.projectId, question.nowMs) };
     case 'live-details':
-      return liveDetails(state, question.projectId, question.nowMs);
+      return { head: liveDetails(state, question.projectId, question.nowMs) };
     case 'minutes':
-      return minutes(state, question.projectId, question.fromMs);
+      return { head: minutes(state, question.projectId, question.fromMs) };
     case 'rows':
       return rows(state, unflushed, question.projectId, messageMaxBytes);
   }
 }
 
-function liveVisitors(state: PartitionState, projectId: string, nowMs: number): number {
-  const counters = state.counters.get(runOf(projectId));
-  if (counters === undefined) return 0;
-  expireLive(counters, nowMs);
-  return counters.live;
+function live(state: PartitionState, projectId: string, nowMs: number): HotHead {
+  const { devices, named } = liveVisitors(state, runOf(projectId), nowMs);
+  const profiles = new Set<number>();
+  for (const slot of named) profiles.add(state.sessions.visitor[slot] ?? 0);
+  return { kind: 'live', visitors: devices, profiles: [...profiles] };
 }
 
-function liveDetails(state: PartitionState, projectId: string, nowMs: number): Uint8Array {
-  const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
-  const visitors = liveVisitors(state, projectId, nowMs);
-  const pages = new Map<string, number>();
-  const countries = new Map<string, number>();
-  const referrers = new Map<string, number>();
+function liveDetails(state: PartitionState, projectId: string, nowMs: number): HotHead {
+  const run = runOf(projectId);
+  const { devices } = liveVisitors(state, run, nowMs);
+  const profiles = new Set<number>();
+  const pages = new LiveCounts();
+  const countries = new LiveCounts();
+  const referrers = new LiveCounts();
   const { sessions } = state;
-  const fromSecond = Math.floor((nowMs - LIVE_WINDOW_MS) / 1000);
+  const site = state.sites.idByText.get(run) ?? 0;
+  const fromSecond = state.counters.get(run)?.floorSecond ?? Number.POSITIVE_INFINITY;
   for (let slot = 1; slot < sessions.used; slot += 1) {
     if (sessions.site[slot] !== site || (sessions.liveSecond[slot] ?? 0) <= fromSecond || site === 0)
       continue;
-    addOne(pages, textAt(state.pages.textById[sessions.exitPage[slot] ?? 0], 1));
-    addOne(countries, textAt(state.environments.textById[sessions.environment[slot] ?? 0], 0));
-    addOne(referrers, textAt(state.sources.textById[sessions.source[slot] ?? 0], 1));
+    const profile = sessions.profile[slot] === 0 ? 0 : (sessions.visitor[slot] ?? 0);
+    if (profile === 0 && !isNewestOfDevice(state, slot)) continue;
+    if (profile !== 0) profiles.add(profile);
+    pages.add(textAt(state.pages.textById[sessions.exitPage[slot] ?? 0], 1), profile);
+    countries.add(textAt(state.environments.textById[sessions.environment[slot] ?? 0], 0), profile);
+    referrers.add(textAt(state.sources.textById[sessions.source[slot] ?? 0], 1), profile);
   }
-  return encodeHotAnswer({
+  return {
     kind: 'live-details',
-    visitors,
-    pages: [...pages],
-    countries: [...countries],
-    referrers: [...referrers],
-  });
+    visitors: devices,
+    profiles: [...profiles],
+    pages: pages.counts(),
+    countries: countries.counts(),
+    referrers: referrers.counts(),
+  };
 }
 
-function minutes(state: PartitionState, projectId: string, fromMs: number): Uint8Array {
+/** Live visitors by a name. */
+class LiveCounts {
+  readonly #byName = new Map<string, { devices: number; readonly profiles: Set<number> }>();
+
+  /** Adds a device, or a profile by its hash. */
+  add(name: string, profile: number): void {
+    let count = this.#byName.get(name);
+    if (count === undefined) {
+      count = { devices: 0, profiles: new Set() };
+      this.#byName.set(name, count);
+    }
+    if (profile === 0) count.devices += 1;
+    else count.profiles.add(profile);
+  }
+
+  counts(): LiveCount[] {
+    return [...this.#byName].map(([name, { devices, profiles }]) => [name, devices, [...profiles]]);
+  }
+}
+
+function minutes(state: PartitionState, projectId: string, fromMs: number): HotHead {
   expireCounters(state);
   const counters = state.counters.get(runOf(projectId));
   if (fromMs < (counters?.minutesFromMs ?? state.evictedMinutesBeforeMs)) {
-    return encodeHotAnswer({ kind: 'unavailable', reason: 'not-held' });
+    return { kind: 'unavailable', reason: 'not-held' };
   }
   const answered: HotMinute[] = [];
   for (const [minuteMs, minute] of counters?.minutes ?? []) {
     if (minuteMs < fromMs) continue;
     const revenue: Record<string, string> = {};
     for (const [currency, minorUnits] of minute.revenue) revenue[currency] = minorUnits.toString();
-    answered.push({ ...minute, minuteMs, revenue, visitors: minute.visitors.values() });
+    const { screenViews, otherEvents, sessions, bounces, durationMs } = minute;
+    const visitors = visitorsOf(state, minute);
+    answered.push({ minuteMs, screenViews, otherEvents, sessions, bounces, durationMs, revenue, visitors });
   }
-  return encodeHotAnswer({ kind: 'minutes', partition: state.partition, minutes: answered });
+  return { kind: 'minutes', partition: state.partition, minutes: answered };
+}
+
+/** The hashes of everyone who has an event in a minute. */
+function visitorsOf({ sessions }: PartitionState, { slots, visitors }: Minute): number[] {
+  const hashes = new Set(visitors.values());
+  for (const slot of slots.values()) hashes.add(sessions.visitor[slot] ?? 0);
+  return [...hashes];
 }
 
 function rows(
@@ -91,7 +143,7 @@ function rows(
   unflushed: Unflushed,
   projectId: string,
   messageMaxBytes: number,
-): Uint8Array {
+): Answer {
   const site = state.sites.idByText.get(runOf(projectId)) ?? 0;
   const events = new RowBinaryWriter(BYTES_MAX);
   const sessions = new RowBinaryWriter(BYTES_MAX);
@@ -112,7 +164,7 @@ function rows(
     }
   }
   if (events.length + sessions.length > messageMaxBytes - 1024) {
-    return encodeHotAnswer({ kind: 'unavailable', reason: 'too-large' });
+    return { head: { kind: 'unavailable', reason: 'too-large' } };
   }
   const head = {
     kind: 'rows',
@@ -124,7 +176,7 @@ function rows(
     sessionRows,
     hours: [...hours],
   } as const;
-  return encodeHotAnswer(head, events.bytes(), sessions.bytes());
+  return { head, events: events.bytes(), sessions: sessions.bytes() };
 }
 
 /** The text at `index` of a run of texts, each behind its length. */
@@ -143,8 +195,4 @@ function textAt(run: string | undefined, index: number): string {
     offset += length;
   }
   return '';
-}
-
-function addOne(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

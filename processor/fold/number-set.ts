@@ -24,12 +24,20 @@ export class NumberSet {
     return true;
   }
 
-  /** Removes `value`; false when it was not there. It rebuilds the table, so it is for rare occasions. */
+  /** Removes `value`; false when it was not there. */
   delete(value: number): boolean {
-    if (!this.has(value)) return false;
-    const rest = new Float64Array(this.#slots.length);
-    for (const other of this.#slots) if (other !== 0 && other !== value) rest[placeOf(rest, other)] = other;
-    this.#slots = rest;
+    const slots = this.#slots;
+    let free = placeOf(slots, value);
+    if (slots[free] !== value) return false;
+    const mask = slots.length - 1;
+    // Numbers behind the gap move into it, unless that would put them in front of where their search begins.
+    for (let place = (free + 1) & mask; slots[place] !== 0; place = (place + 1) & mask) {
+      const moved = slots[place] ?? 0;
+      if (((place - startOf(slots, moved)) & mask) < ((place - free) & mask)) continue;
+      slots[free] = moved;
+      free = place;
+    }
+    slots[free] = 0;
     this.#size -= 1;
     return true;
   }
@@ -53,8 +61,13 @@ export class NumberSet {
 /** The position of `value`, or the free position where it would go. */
 function placeOf(slots: Float64Array, value: number): number {
   const mask = slots.length - 1;
-  // Hashes need no mixing; the multiplication spreads numbers that are not hashes.
-  let place = (Math.imul((value % 4_294_967_296) | 0, 0x9e3779b1) >>> 7) & mask;
+  let place = startOf(slots, value);
   while (slots[place] !== 0 && slots[place] !== value) place = (place + 1) & mask;
   return place;
+}
+
+/** The position where the search for `value` begins. */
+function startOf(slots: Float64Array, value: number): number {
+  // Hashes need no mixing; the multiplication spreads numbers that are not hashes.
+  return (Math.imul((value % 4_294_967_296) | 0, 0x9e3779b1) >>> 7) & (slots.length - 1);
 }

@@ -63,6 +63,8 @@ export interface PartitionState {
   readonly profiles: Interned;
   /** Minor units by currency, by slot of the sessions that have revenue. */
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
+  /** Time of the newest event that was only credited, by slot of the sessions that have one. */
+  readonly creditedBySlot: Map<number, number>;
   /** Recorded event ids, oldest first, keyed by site and id. */
   readonly eventIds: Map<string, SeenEvent>;
   /** Ended sessions that messages at hand name (`ended-sessions.ts`); empty otherwise. */
@@ -90,6 +92,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     environments: createInterned(),
     profiles: createInterned(),
     revenueBySlot: new Map(),
+    creditedBySlot: new Map(),
     eventIds: new Map(),
     ended: new Map(),
     counters: new Map(),

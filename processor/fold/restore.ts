@@ -1,12 +1,14 @@
 import { must } from '../../infra/assert.ts';
-import { countersOf, seeDeviceOf, visitorHash } from './counting.ts';
+import { addVisitor, countersOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
+import { seeSession } from './live.ts';
 import type { PartitionState } from './partition.ts';
 import { retainedSession } from './session.ts';
-import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, takeSlot } from './session-table.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED, takeSlot } from './session-table.ts';
 import { minuteAt } from './site-counters.ts';
 import { StoredSession } from './stored-session.ts';
+import { visitorHashOf } from './visitor.ts';
 
 /** A recorded event id, as the store has it. */
 export interface StoredEventId {
@@ -16,13 +18,19 @@ export interface StoredEventId {
   readonly atMs: number;
 }
 
-/** When a device was last seen in a session, as the store has it. */
+/** When a session was last seen, as the store has it. */
 export interface StoredSeen {
   readonly projectId: string;
   readonly deviceId: string;
   readonly sessionId: string;
   readonly atMs: number;
 }
+
+/**
+ * Who has events in a minute: a session of a device, with its profile; or without session (an empty `sessionId`), what
+ * the events say.
+ */
+export type StoredVisitor = readonly [deviceId: string, sessionId: string, profileId: string];
 
 /** One minute of one site, as the store has it. Revenue: pairs of currency and minor units as decimal text. */
 export interface StoredMinute {
@@ -34,7 +42,7 @@ export interface StoredMinute {
   readonly bounces: number;
   readonly durationMs: number;
   readonly revenue: readonly (readonly [currency: string, minorUnits: string])[];
-  readonly visitors: readonly string[];
+  readonly visitors: readonly StoredVisitor[];
 }
 
 /**
@@ -55,16 +63,12 @@ export function restoreEventIds(state: PartitionState, ids: readonly StoredEvent
 }
 
 /**
- * Restores when devices were last seen, where the times of their sessions do not say so: credit does not move a
- * session's end.
+ * Restores when sessions were last seen, where their times do not say so: credit does not move a session's end.
  */
 export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]): void {
   for (const { projectId, deviceId, sessionId, atMs } of seen) {
-    const slot = retainedSession(state, deviceKeyOf(projectId, deviceId), {
-      bytes: Buffer.from(sessionId, 'hex'),
-      hintStart: 0,
-    });
-    if (slot !== 0) seeDeviceOf(state, countersOf(state, runOf(projectId)), slot, atMs);
+    const slot = slotOf(state, projectId, deviceId, sessionId);
+    if (slot !== 0) seeSession(state, countersOf(state, runOf(projectId)), slot, atMs);
   }
 }
 
@@ -82,17 +86,24 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
       const key = runOf(currency);
       minute.revenue.set(key, (minute.revenue.get(key) ?? 0n) + BigInt(minorUnits));
     }
-    for (const visitor of stored.visitors) {
-      const bytes = Buffer.from(visitor, 'utf8');
-      const hash = visitorHash(bytes, 0, bytes.length);
-      if (hash !== 0 && minute.visitors.add(hash)) state.minuteVisitors += 1;
+    for (const [deviceId, sessionId, profileId] of stored.visitors) {
+      const slot = sessionId === '' ? 0 : slotOf(state, stored.projectId, deviceId, sessionId);
+      addVisitor(state, minute, slot, visitorHashOf(runOf(profileId || deviceId)));
     }
   }
 }
 
+/** The slot of a retained session; 0 when it is not retained. */
+function slotOf(state: PartitionState, projectId: string, deviceId: string, sessionId: string): number {
+  return retainedSession(state, deviceKeyOf(projectId, deviceId), {
+    bytes: Buffer.from(sessionId, 'hex'),
+    hintStart: 0,
+  });
+}
+
 function restoreSession(state: PartitionState, row: StoredSession): void {
   const slot = placeSession(state, row);
-  seeDeviceOf(state, countersOf(state, row.site), slot, row.endMs);
+  seeSession(state, countersOf(state, row.site), slot, row.endMs);
 }
 
 /** Adds the session of a stored row to the table; returns its slot. */
@@ -109,16 +120,21 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
   sessions.site[slot] = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
   sessions.ids.set(row.id, slot * 16);
   sessions.profile[slot] = intern(state.profiles, row.profile);
+  sessions.visitor[slot] = visitorHashOf(row.profile || row.device);
   sessions.startMs[slot] = row.startMs;
   sessions.endMs[slot] = row.endMs;
   sessions.touchedMs[slot] = row.touchedMs;
   sessions.screenViews[slot] = row.screenViews;
   sessions.otherEvents[slot] = row.otherEvents;
   if (row.revenue.size > 0) state.revenueBySlot.set(slot, row.revenue);
+  if (row.creditedMs > 0) state.creditedBySlot.set(slot, row.creditedMs);
   sessions.entryMs[slot] = row.entryMs;
   sessions.exitMs[slot] = row.exitMs;
   sessions.flags[slot] =
-    (row.entryIsView ? ENTRY_IS_VIEW : 0) | (row.exitIsView ? EXIT_IS_VIEW : 0) | (row.ended ? ENDED : 0);
+    (row.entryIsView ? ENTRY_IS_VIEW : 0) |
+    (row.exitIsView ? EXIT_IS_VIEW : 0) |
+    (row.ended ? ENDED : 0) |
+    (row.mixed ? MIXED : 0);
   sessions.exitPage[slot] = intern(state.pages, row.exitPage);
   sessions.entryPage[slot] = intern(state.pages, row.entryPage);
   sessions.source[slot] = intern(state.sources, row.source);

@@ -2,7 +2,7 @@ import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
-import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW } from './session-table.ts';
+import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED } from './session-table.ts';
 
 const NO_FRAGMENT_PAGE = '\0\0';
 
@@ -41,6 +41,8 @@ export function writeSessionRow(
   writer.latin1(textOf(state.sources, sessions.source[slot] ?? 0));
   writer.latin1(textOf(state.environments, sessions.environment[slot] ?? 0));
   writer.u8((flags & ENDED) === 0 ? 0 : 1);
+  writer.u8((flags & MIXED) === 0 ? 0 : 1);
+  writer.dateTime64Ms(state.creditedBySlot.get(slot) ?? 0);
 }
 
 /**
@@ -89,11 +91,13 @@ function writeMarker(batch: Batch, partition: number, version: number, sign: Sig
   writer.dateTime64Ms(0);
   writer.dateTime64Ms(0);
   writer.u16(0);
-  // Two pages of two texts and nine texts of a source, then the environment with its two coordinates.
+  // Two pages of two texts and nine texts of a source, then the environment: three texts, two coordinates, seven texts, and
+  // the locale.
   for (let index = 0; index < 13 + 3; index += 1) writer.string('');
   writer.f32(0);
   writer.f32(0);
-  for (let index = 0; index < 7; index += 1) writer.string('');
-  writer.u8(0);
+  for (let index = 0; index < 7 + 3; index += 1) writer.string('');
+  writer.u16(0);
+  writer.dateTime64Ms(0);
   endRow(batch.sessions, 0);
 }

@@ -27,11 +27,16 @@ export interface SessionTable {
   otherEvents: Uint32Array;
   site: Uint32Array;
   profile: Uint32Array;
+  /** The hash of the session's visitor: its profile, else its device. */
+  visitor: Float64Array;
   entryPage: Uint32Array;
   exitPage: Uint32Array;
   source: Uint32Array;
   environment: Uint32Array;
-  /** 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before. */
+  /**
+   * 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before; 8: events of it name
+   * another profile than the session has, or none.
+   */
   flags: Uint8Array;
   /** Next session of the same device; 0 ends the list. */
   nextOfDevice: Uint32Array;
@@ -39,7 +44,7 @@ export interface SessionTable {
   newer: Uint32Array;
   /** Position in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
   changedPlace: Uint32Array;
-  /** The second at which the device was last seen, where this session carries it; else 0. */
+  /** The second of its newest event while that may be live; else 0. */
   liveSecond: Uint32Array;
   readonly deviceKeys: string[];
 }
@@ -47,6 +52,12 @@ export interface SessionTable {
 export const ENTRY_IS_VIEW = 1;
 export const EXIT_IS_VIEW = 2;
 export const ENDED = 4;
+export const MIXED = 8;
+
+/** A session with at most one screen view; other events do not change that. */
+export function isBounce(screenViews: number): boolean {
+  return screenViews <= 1;
+}
 
 export function createSessionTable(): SessionTable {
   const capacity = FIRST_CAPACITY;
@@ -66,6 +77,7 @@ export function createSessionTable(): SessionTable {
     otherEvents: new Uint32Array(capacity),
     site: new Uint32Array(capacity),
     profile: new Uint32Array(capacity),
+    visitor: new Float64Array(capacity),
     entryPage: new Uint32Array(capacity),
     exitPage: new Uint32Array(capacity),
     source: new Uint32Array(capacity),
@@ -144,6 +156,7 @@ function grow(table: SessionTable): void {
   table.otherEvents = longer(table.otherEvents, new Uint32Array(capacity));
   table.site = longer(table.site, new Uint32Array(capacity));
   table.profile = longer(table.profile, new Uint32Array(capacity));
+  table.visitor = longer(table.visitor, new Float64Array(capacity));
   table.entryPage = longer(table.entryPage, new Uint32Array(capacity));
   table.exitPage = longer(table.exitPage, new Uint32Array(capacity));
   table.source = longer(table.source, new Uint32Array(capacity));
@@ -174,6 +187,7 @@ function numberColumns(table: SessionTable): readonly (Float64Array | Uint32Arra
     table.otherEvents,
     table.site,
     table.profile,
+    table.visitor,
     table.entryPage,
     table.exitPage,
     table.source,

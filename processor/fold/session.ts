@@ -1,5 +1,6 @@
 import { FLAG_SCREEN_VIEW, SESSION_GAP_MS } from '../../ingest/event.ts';
 import { type Batch, endRow, noteChange } from './batch.ts';
+import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
 import type { PartitionState } from './partition.ts';
@@ -12,11 +13,7 @@ import {
   takeSlot,
   touch,
 } from './session-table.ts';
-
-/** A session with at most one screen view; other events do not change that. */
-export function isBounce(screenViews: number): boolean {
-  return screenViews <= 1;
-}
+import { nameSession, profileAt, visitorHashAt } from './visitor.ts';
 
 /** A session id inside a message: the offset of its 16 bytes. */
 export interface IdAt {
@@ -112,7 +109,8 @@ export function openSession(
   sessions.endMs[slot] = event.occurredAtMs;
   setEntry(state, slot, event);
   setExit(state, slot, event);
-  sessions.profile[slot] = profileOf(state, event);
+  sessions.profile[slot] = intern(state.profiles, profileAt(event));
+  sessions.visitor[slot] = visitorHashAt(event);
   touch(sessions, slot, state.clockMs);
   sessions.version[slot] = 1;
   batch.changed.push(slot);
@@ -133,7 +131,7 @@ export function changeSession(state: PartitionState, slot: number, batch: Batch)
 }
 
 /** Adds one event to a session: its times, counts, entry, exit and profile. */
-export function noteEvent(state: PartitionState, slot: number, event: EventView): void {
+export function noteEvent(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
   const { sessions } = state;
   const atMs = event.occurredAtMs;
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
@@ -146,17 +144,16 @@ export function noteEvent(state: PartitionState, slot: number, event: EventView)
   if (isView === entryIsView ? atMs < (sessions.entryMs[slot] ?? 0) : isView) setEntry(state, slot, event);
   const exitIsView = (flags & EXIT_IS_VIEW) !== 0;
   if (isView === exitIsView ? atMs >= (sessions.exitMs[slot] ?? 0) : isView) setExit(state, slot, event);
-  if (event.profileEnd > event.profileStart) {
-    const previous = sessions.profile[slot] ?? 0;
-    sessions.profile[slot] = profileOf(state, event);
-    release(state.profiles, previous);
-  }
+  nameSession(state, slot, event, batch);
 }
 
-/** Counts an event in a session that does not reach it: times, pages and profile stay. */
-export function noteCredit(state: PartitionState, slot: number): void {
+/** Counts an event in a session that does not reach it: times and pages stay. */
+export function noteCredit(state: PartitionState, slot: number, event: EventView, batch: Batch): void {
   const { otherEvents } = state.sessions;
   otherEvents[slot] = (otherEvents[slot] ?? 0) + 1;
+  const creditedMs = state.creditedBySlot.get(slot) ?? 0;
+  state.creditedBySlot.set(slot, Math.max(creditedMs, event.occurredAtMs));
+  nameSession(state, slot, event, batch);
 }
 
 /** Adds an event's revenue to its session. */
@@ -181,8 +178,10 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
     batch.changed[changedPlace - 1] = 0;
   }
   batch.evicted.add(sessions.deviceKeys[slot] ?? '');
+  leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);
+  state.creditedBySlot.delete(slot);
   release(state.pages, sessions.entryPage[slot] ?? 0);
   release(state.pages, sessions.exitPage[slot] ?? 0);
   release(state.sources, sessions.source[slot] ?? 0);
@@ -211,10 +210,7 @@ function setEntry(state: PartitionState, slot: number, event: EventView): void {
   const { bytes } = event;
   const page = intern(state.pages, bytes.toString('latin1', event.pageStart, event.pageEnd));
   const source = intern(state.sources, bytes.toString('latin1', event.sourceStart, event.environmentStart));
-  const environment = intern(
-    state.environments,
-    bytes.toString('latin1', event.environmentStart, event.environmentEnd),
-  );
+  const environment = intern(state.environments, event.environment());
   release(state.pages, sessions.entryPage[slot] ?? 0);
   release(state.sources, sessions.source[slot] ?? 0);
   release(state.environments, sessions.environment[slot] ?? 0);
@@ -234,8 +230,4 @@ function setExit(state: PartitionState, slot: number, event: EventView): void {
   sessions.exitMs[slot] = event.occurredAtMs;
   const isView = (event.flags & FLAG_SCREEN_VIEW) !== 0;
   sessions.flags[slot] = ((sessions.flags[slot] ?? 0) & ~EXIT_IS_VIEW) | (isView ? EXIT_IS_VIEW : 0);
-}
-
-function profileOf(state: PartitionState, event: EventView): number {
-  return intern(state.profiles, event.bytes.toString('latin1', event.profileStart, event.profileEnd));
 }

@@ -17,11 +17,14 @@ export interface Minute {
   bounces: number;
   durationMs: number;
   readonly revenue: Map<string, bigint>;
+  /** Slots of the retained sessions with an event in the minute: their visitors may still become known. */
+  readonly slots: NumberSet;
+  /** Hashes of the other visitors: of ended sessions, and of events without session. */
   readonly visitors: NumberSet;
 }
 
 /**
- * The counters of one site on one partition.
+ * The counters of one site on one partition. About devices and sessions that are live: `live.ts`.
  *
  *     liveBySecond   …│ 2 │ 0 │ 5 │ 1 │…      devices by the second of their last event, a ring of 512
  *                      └─ floorSecond: seconds up to here have expired and are zero
@@ -32,6 +35,8 @@ export interface SiteCounters {
   live: number;
   floorSecond: number;
   readonly liveBySecond: Int32Array;
+  /** Slots of sessions with a profile that may be live. */
+  readonly liveNamed: Set<number>;
   readonly minutes: Map<number, Minute>;
   /** Minutes before this are not known any more. */
   minutesFromMs: number;
@@ -44,6 +49,7 @@ export function createSiteCounters(clockMs: number, minutesFromMs: number): Site
     live: 0,
     floorSecond: Math.floor((clockMs - LIVE_WINDOW_MS) / 1000),
     liveBySecond: new Int32Array(RING_SECONDS),
+    liveNamed: new Set(),
     minutes: new Map(),
     minutesFromMs,
     touchedMs: clockMs,
@@ -52,24 +58,27 @@ export function createSiteCounters(clockMs: number, minutesFromMs: number): Site
 
 /** Expires every second whose events are older than the live window at `nowMs`. */
 export function expireLive(counters: SiteCounters, nowMs: number): void {
-  raiseFloor(counters, Math.floor((nowMs - LIVE_WINDOW_MS) / 1000));
+  expireSeconds(counters, Math.floor((nowMs - LIVE_WINDOW_MS) / 1000));
 }
 
 /**
- * Moves one device's last event from `previousSecond` (0: none) to `second`. Returns the second that now counts the
- * device: `previousSecond` when the event is no later, 0 when it is too old to be live.
+ * Moves one device's last event from `previousSecond` (0: none) to `second`, unless that is earlier, or too old to be
+ * live.
  */
-export function seeDevice(counters: SiteCounters, previousSecond: number, second: number): number {
-  // An event lies at most a minute behind the newest one that counts; seconds further back are over.
-  raiseFloor(counters, second - LIVE_SPAN_SECONDS);
+export function seeDevice(counters: SiteCounters, previousSecond: number, second: number): void {
+  raiseFloor(counters, second);
   const counted = previousSecond > counters.floorSecond ? previousSecond : 0;
-  if (second <= counted || second <= counters.floorSecond) return counted;
+  if (second <= counted || second <= counters.floorSecond) return;
   if (counted > 0) add(counters, counted, -1);
   add(counters, second, 1);
-  return second;
 }
 
-/** Removes a device that `seeDevice` counts under this second. */
+/** An event lies at most a minute behind the newest one that counts, which is at `second`: seconds further back are over. */
+export function raiseFloor(counters: SiteCounters, second: number): void {
+  expireSeconds(counters, second - LIVE_SPAN_SECONDS);
+}
+
+/** Removes a device whose last event is at this second. */
 export function unseeDevice(counters: SiteCounters, second: number): void {
   if (second > counters.floorSecond) add(counters, second, -1);
 }
@@ -87,13 +96,19 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
     bounces: 0,
     durationMs: 0,
     revenue: new Map(),
+    slots: new NumberSet(),
     visitors: new NumberSet(),
   };
   counters.minutes.set(minuteMs, minute);
   return minute;
 }
 
-/** Evicts the minutes that are too old; returns how many visitor hashes went with them. */
+/** How many entries the visitors of a minute take. */
+export function visitorEntries({ slots, visitors }: Minute): number {
+  return slots.size + visitors.size;
+}
+
+/** Evicts the minutes that are too old; returns how many entries of visitors went with them. */
 export function expireMinutes(counters: SiteCounters, clockMs: number): number {
   return evictMinutesBefore(counters, clockMs - MINUTES_KEPT_MS);
 }
@@ -108,7 +123,7 @@ function evictMinutesBefore(counters: SiteCounters, fromMs: number): number {
   let visitors = 0;
   for (const [minuteMs, minute] of counters.minutes) {
     if (minuteMs >= fromMs) continue;
-    visitors += minute.visitors.size;
+    visitors += visitorEntries(minute);
     counters.minutes.delete(minuteMs);
   }
   return visitors;
@@ -120,7 +135,7 @@ function add(counters: SiteCounters, second: number, amount: number): void {
   counters.live += amount;
 }
 
-function raiseFloor(counters: SiteCounters, floorSecond: number): void {
+function expireSeconds(counters: SiteCounters, floorSecond: number): void {
   if (floorSecond <= counters.floorSecond) return;
   const steps = Math.min(RING_SECONDS, floorSecond - counters.floorSecond);
   for (let step = 1; step <= steps; step += 1) {

@@ -11,6 +11,7 @@ export class StoredSession {
   version = 0;
   site = '';
   deviceKey = '';
+  device = '';
   id: Uint8Array = new Uint8Array(16);
   profile = '';
   startMs = 0;
@@ -24,6 +25,8 @@ export class StoredSession {
   entryIsView = false;
   exitIsView = false;
   ended = false;
+  mixed = false;
+  creditedMs = 0;
   exitPage = '';
   entryPage = '';
   source = '';
@@ -59,7 +62,7 @@ export class StoredSession {
     this.#take(2 + 4);
     const keyStart = this.#offset;
     this.site = this.#text();
-    this.#text();
+    this.device = this.#text();
     this.deviceKey = this.#bytes.toString('latin1', keyStart, this.#offset);
     const id = this.#take(16);
     this.id = Uint8Array.prototype.slice.call(this.#bytes, id, id + 16);
@@ -81,8 +84,10 @@ export class StoredSession {
     this.exitPage = this.#run('ss');
     this.entryPage = this.#run('ss');
     this.source = this.#run('sssssssss');
-    this.environment = this.#run('sss8sssssss');
+    this.environment = this.#run('sss8ssssssssss');
     this.ended = this.#bytes.readUInt8(this.#take(1)) === 1;
+    this.mixed = this.#bytes.readUInt8(this.#take(1)) === 1;
+    this.creditedMs = this.#time();
   }
 
   /**

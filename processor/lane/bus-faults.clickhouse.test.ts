@@ -118,7 +118,11 @@ test('bad hot questions are counted and answered as unreadable, and a good one w
     expect(counted('hot')).toBe(before + 1);
   }
   for (const bytes of [good, Buffer.from(JSON.stringify(LIVE))])
-    expect(decodeHotAnswer(await ask(subject, bytes)).head).toEqual({ kind: 'live', visitors: 0 });
+    expect(decodeHotAnswer(await ask(subject, bytes)).head).toEqual({
+      kind: 'live',
+      visitors: 0,
+      profiles: [],
+    });
 });
 
 test('bad entity questions are counted and answered as unavailable, and a good one with and without a version is answered', async () => {

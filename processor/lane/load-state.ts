@@ -3,7 +3,7 @@ import type { NamedSession } from '../fold/ended-sessions.ts';
 import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
-import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../rows.ts';
+import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
 import type { WorkerHandle } from './worker-handle.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
@@ -116,11 +116,18 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
        SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
               countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
               sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency,
-              groupUniqArray(if(profileId = '', deviceId, profileId)) AS visitors
-       FROM ${EVENTS_TABLE}
-       WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
-         AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-         AND name NOT IN ('session_start', 'session_end')
+              groupUniqArray((deviceId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))),
+                              if(sessionProfile != '', sessionProfile, profileId))) AS visitors
+       FROM (
+         SELECT projectId, createdAt, name, revenue, currency, sessionId, profileId, deviceId FROM ${EVENTS_TABLE}
+         WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
+           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+           AND name NOT IN ('session_start', 'session_end')
+       ) AS happened
+       ANY LEFT JOIN (${sessionProfiles(
+         `projectId != '' AND partition = {partition:UInt16}
+            AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
+       )}) AS named USING (projectId, sessionId)
        GROUP BY projectId, minuteMs
      )`,
     parameters,
@@ -129,7 +136,7 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
     `SELECT projectId, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
             0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
             sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-            emptyArrayString() AS revenue, emptyArrayString() AS visitors
+            [] AS revenue, [] AS visitors
      FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
            WHERE partition = {partition:UInt16} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))

@@ -260,7 +260,7 @@ describe('a payment that is credited to an ended session', () => {
     expect(before).toMatchObject([
       { minutes: [{ sessions: 0, bounces: 0, otherEvents: 1, revenue: { EUR: '500' } }] },
       { visitors: 1 },
-      { visitors: 1, pages: [['/', 1]] },
+      { visitors: 1, profiles: [], pages: [['/', 1, []]] },
     ]);
     await first.stop();
     const second = await start();

@@ -5,7 +5,7 @@ import { deleteRows, tablesOfSites } from './tables.ts';
 
 /**
  * Collectors learn of a deletion within moments, and what they accepted before is on the bus within seconds. A purge is
- * not done before this long after the request.
+ * not done before this long after the request, or after a later request with `now`, at which the site's feed ends.
  */
 const STRAGGLERS_MS = 15_000;
 const STRAGGLERS_WAIT_MS = 1_000;
@@ -24,7 +24,7 @@ export async function purgeRows(
   progress: ReportPurgeStep,
 ): Promise<RowsRemoved> {
   const { store } = deps;
-  const requestedMs = Date.parse(deletion?.requestedAt ?? '');
+  const requestedMs = Date.parse((deletion?.isFinal ? deletion.purgeAt : deletion?.requestedAt) ?? '');
   const removed: RowsRemoved = { ...deletion?.rowsRemoved };
   const tables = await tablesOfSites(store);
   const parameters = { site: storedId };

@@ -140,7 +140,7 @@ export class Purger {
   #dueSites(): readonly string[] {
     const nowMs = this.#options.clock.nowMs();
     return [...this.#accounts.sites.entries()].flatMap(({ key, value: { deletion } }) =>
-      deletion !== null && deletion.status !== 'purged' && Date.parse(deletion.purgeAt) <= nowMs ? [key] : [],
+      deletion !== null && isDue(deletion, nowMs) ? [key] : [],
     );
   }
 
@@ -158,11 +158,12 @@ export class Purger {
   async #purgeSite(key: string): Promise<void> {
     const { control, aliases, log, metrics, clock, bus } = this.#options;
     const nowText = () => new Date(clock.nowMs()).toISOString();
-    const begun = await this.#changeSite(key, (deletion) => ({
-      ...deletion,
-      status: 'purging',
-      startedAt: deletion.startedAt ?? nowText(),
-    }));
+    // The record may have changed since it was due: a restore, and perhaps another deletion.
+    const begun = await this.#changeSite(key, (deletion) =>
+      isDue(deletion, clock.nowMs())
+        ? { ...deletion, status: 'purging', startedAt: deletion.startedAt ?? nowText() }
+        : undefined,
+    );
     if (begun === undefined) return;
     const { id, storedId } = begun;
     log.info({ site: id }, 'purge: removing a deleted site');
@@ -192,20 +193,25 @@ export class Purger {
     const stored = await this.#options.control.get(key);
     if (stored?.bytes === undefined) return false;
     const record: unknown = JSON.parse(Buffer.from(stored.bytes).toString('utf8'));
-    return (
-      typeof record === 'object' && record !== null && 'projectId' in record && record.projectId === siteId
-    );
+    if (typeof record !== 'object' || record === null || !('projectId' in record)) return false;
+    // A root client belongs to the team, even if its record names a site.
+    const isRoot = key.startsWith('client.') && 'type' in record && record.type === 'root';
+    return record.projectId === siteId && !isRoot;
   }
 
-  /** Changes the deletion of a site; undefined when the site is no longer being deleted. */
+  /**
+   * Changes the deletion of a site; undefined when the site is no longer being deleted, or `change` wants none. One
+   * compare-and-set decides between the beginning of a purge and a restore.
+   */
   async #changeSite(
     key: string,
-    change: (deletion: SiteDeletion) => SiteDeletion,
+    change: (deletion: SiteDeletion) => SiteDeletion | undefined,
   ): Promise<Site | undefined> {
     return changeRecord(this.#options.control, key, (stored) => {
       const site = siteSchema.parse(stored);
       if (site.deletion === null || site.deletion.status === 'purged') return undefined;
       const deletion = change(site.deletion);
+      if (deletion === undefined) return undefined;
       if (deletion.status !== 'purged') return { ...site, deletion };
       // The record goes on saying that there was such a site, without its settings.
       const { id, storedId, teamId, name, createdAt, updatedAt } = site;
@@ -277,6 +283,11 @@ export class Purger {
     this.#isRetentionPostponed = postponed > 0;
     this.#retentionDueMs = nowMs + (postponed > 0 ? RETENTION_POSTPONED_MS : RETENTION_EVERY_MS);
   }
+}
+
+/** Whether a purge may begin or continue. */
+function isDue({ status, purgeAt }: SiteDeletion, nowMs: number): boolean {
+  return status === 'purging' || (status === 'waiting' && Date.parse(purgeAt) <= nowMs);
 }
 
 /** Whether the error only says that partitions have to answer first, which is no failure of the pass. */

@@ -1,5 +1,6 @@
 import type { Store } from '../../infra/store/store.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
+import { ADDED_ROLLUP_TABLES, ROLLUP_DIMENSIONS } from '../rows.ts';
 import { type RollupUnit, startOfUnit, UNITS } from './units.ts';
 
 /** Older times are never rolled up; questions read their rows. */
@@ -31,6 +32,25 @@ export async function unrolledStarts(
   const fromMs = isFirst ? await firstStart(store, unit, nowMs) : rolled.last * 1000 + ms;
   for (let start = fromMs ?? endMs; start + ms <= endMs; start += ms) starts.push(start);
   return starts;
+}
+
+/**
+ * The days that a release rolled up which did not know all of today's tables by dimension, ascending: there a site has
+ * rows of a block in the oldest table and none in a newer one.
+ */
+export async function incompleteDays(store: Store): Promise<readonly number[]> {
+  if (ADDED_ROLLUP_TABLES.length === 0) return [];
+  const [oldest] = Object.keys(ROLLUP_DIMENSIONS);
+  const lacks = ADDED_ROLLUP_TABLES.map(
+    (table) => `(projectId, day, block) NOT IN (SELECT projectId, day, block FROM ${table})`,
+  );
+  const rows = await store.query<{ start: number }>(
+    `SELECT DISTINCT toUnixTimestamp(day) AS start
+     FROM (SELECT projectId, day, max(block) AS block FROM ${oldest} GROUP BY projectId, day)
+     WHERE ${lacks.join(' OR ')}
+     ORDER BY start`,
+  );
+  return rows.map(({ start }) => start * 1000);
 }
 
 /** The hour or day of the oldest row; undefined when there is none. */

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { type Event, NO_ENVIRONMENT, NO_SOURCE, subjectOf } from '../../ingest/event.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
 import { decodeLaneRecord, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
+import { ADDED_ROLLUP_TABLES } from '../rows.ts';
 import { answering, type LaneWorld, startLaneWorld, until } from '../testing/lane-world.ts';
 import { type RollupsByTable, recountRollups } from '../testing/rollups-recount.ts';
 import { messageOf } from '../testing/run.ts';
@@ -127,10 +129,11 @@ test('finalized hours and days are rolled up once every partition has passed the
     for (const rows of Object.values(before[unit].tables)) expect(rows.length).toBeGreaterThan(3);
   }
 
-  // One late event in a rolled-up hour, which gives its session a profile, and one on a day before all others.
+  // One late event in a rolled-up hour, with a profile, and one on a day before all others.
   const receivedAtMs = FIRST_MS + (LAST_MINUTES + 1) * 60_000;
   const lateMinutes = 2 * STEP_MINUTES + 0.5;
-  await record(0, eventAt(lateMinutes, 2, { receivedAtMs, path: '/late', profileId: 'bob' }));
+  const sessionId = 'bb'.repeat(16);
+  await record(0, eventAt(lateMinutes, 2, { receivedAtMs, sessionId, path: '/late', profileId: 'bob' }));
   await record(0, eventAt(-2_000, 1, { receivedAtMs, path: '/early' }));
   const startAt = (unit: RollupUnit, minutes: number) => startOfUnit(unit, FIRST_MS + minutes * 60_000);
   for (const unit of ROLLUP_UNITS) {
@@ -147,4 +150,51 @@ test('finalized hours and days are rolled up once every partition has passed the
     await job.pass();
     expect((await foundRollups(unit)).blocks).toEqual(after.blocks);
   }
+}, 60_000);
+
+test('days that a release without a table rolled up are rolled up once more, when a process begins to lead', async () => {
+  await (await rollupJob()).pass();
+  const before = await foundRollups('day');
+  const starts = [...new Set([...before.blocks.keys()].map((key) => Number(key.split(' ')[1])))].sort();
+  const [first, second] = [must(starts[0], 'a day'), must(starts[1], 'a second day')];
+  const condition = `day = toDateTime(${first / 1000}, 'UTC') OR projectId = 'shop' AND day = toDateTime(${second / 1000}, 'UTC')`;
+  for (const table of ADDED_ROLLUP_TABLES)
+    await world.store.command(`ALTER TABLE ${table} DELETE WHERE ${condition}`, {}, { mutations_sync: 1 });
+  expect((await foundRollups('day')).tables).not.toEqual(before.tables);
+
+  const job = await rollupJob();
+  await job.pass();
+  const after = await foundRollups('day');
+  expect(after.tables).toEqual(before.tables);
+  const renewed = [...after.blocks].filter(([key, block]) => before.blocks.get(key) !== block);
+  const days = [...new Set(renewed.map(([key]) => Number(key.split(' ')[1])))].sort();
+  expect(days).toEqual([first, second].sort());
+  await job.pass();
+  expect((await foundRollups('day')).blocks).toEqual(after.blocks);
+}, 60_000);
+
+test('a login at the end of a long visit counts in every hour of it, though most were rolled up before', async () => {
+  const job = await rollupJob();
+  const beganMinutes = LAST_MINUTES + 60;
+  const visit = (minutes: number, profileId = '') =>
+    eventAt(beganMinutes + minutes, 9, { sessionId: 'ca'.repeat(16), profileId });
+  for (let minutes = 0; minutes < 480; minutes += 24) await record(0, visit(minutes));
+  await record(1, eventAt(beganMinutes + 480, 5));
+  await job.pass();
+  const before = (await foundRollups('hour')).blocks;
+  await record(0, visit(481, 'carol'));
+
+  const startOf = (minutes: number) => startOfUnit('hour', FIRST_MS + (beganMinutes + minutes) * 60_000);
+  const finalized = Array.from({ length: 4 }, (_, hour) => `blog ${startOf(hour * 60)}`);
+  for (const key of finalized) expect(before.has(key)).toBe(true);
+  await until('the hours of the visit', async () => {
+    await job.pass();
+    const { blocks } = await foundRollups('hour');
+    return finalized.every((key) => blocks.get(key) !== before.get(key)) ? true : undefined;
+  });
+  const { tables } = await foundRollups('hour');
+  const visitors = (tables.hourly_totals ?? [])
+    .filter(({ projectId, start }) => finalized.includes(`${projectId} ${start}`))
+    .map((row) => row.visitors);
+  expect(visitors).toEqual(finalized.map(() => ['carol']));
 }, 60_000);

@@ -5,7 +5,7 @@ import type { Store } from '../../infra/store/store.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
 import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
 import { type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import { lateStarts, unrolledStarts } from './pending.ts';
+import { incompleteDays, lateStarts, unrolledStarts } from './pending.ts';
 import { announceInvalidation, type RollupRun, rollUp } from './rollup.ts';
 import type { RollupMetrics } from './rollup-metrics.ts';
 import { ROLLUP_UNITS, type RollupUnit, startOfUnit, UNITS } from './units.ts';
@@ -55,6 +55,8 @@ export class RollupJob {
   readonly #steps: Record<RollupUnit, number> = { hour: 1, day: 1 };
   /** All marks from before this time are known to be rolled up; 0 when that is not known. */
   readonly #marksSeenMs: Record<RollupUnit, number> = { hour: 0, day: 0 };
+  /** Whether all days are known to be in all tables. */
+  #isComplete = false;
   /** One permit: an erasure must not run while rollups are made. */
   readonly #semaphore = new Semaphore(1);
 
@@ -80,6 +82,7 @@ export class RollupJob {
       await this.#skipBlocks();
       for (const unit of ROLLUP_UNITS) await this.#rollFinalized(unit, await this.#progress());
       for (const unit of ROLLUP_UNITS) await this.#rollLate(unit, await this.#progress());
+      if (!this.#isComplete) await this.#completeTables(await this.#progress());
     });
   }
 
@@ -123,9 +126,26 @@ export class RollupJob {
   }
 
   async #rollFinalized(unit: RollupUnit, { flushed, finalizedMs }: LaneProgress): Promise<void> {
-    const { store, clock, log } = this.#options;
+    const { store, clock } = this.#options;
     const endMs = startOfUnit(unit, finalizedMs);
     const starts = await unrolledStarts(store, unit, { endMs, nowMs: clock.nowMs() });
+    await this.#rollUpAll(unit, starts, flushed);
+  }
+
+  /**
+   * Rolls up days again that an older release rolled up without a table that it did not know. It looks for them once: any
+   * that comes later, while processes of both releases run, is read from rows.
+   */
+  async #completeTables({ flushed }: LaneProgress): Promise<void> {
+    const starts = await incompleteDays(this.#options.store);
+    if (starts.length > 0) this.#options.log.info({ days: starts.length }, 'rollup: filling new tables');
+    await this.#rollUpAll('day', starts, flushed);
+    this.#isComplete = true;
+  }
+
+  /** Rolls up hours or days for all sites, some in a statement. */
+  async #rollUpAll(unit: RollupUnit, starts: readonly number[], flushed: readonly number[]): Promise<void> {
+    const { log } = this.#options;
     let loggedMs = performance.now();
     for (let done = 0; done < starts.length; ) {
       this.#job.throwIfOver();

@@ -1,4 +1,11 @@
-import { hashText, ROLLUP_DIMENSIONS } from '../rows.ts';
+import {
+  EVENT_VISITOR,
+  hashText,
+  mixedInHours,
+  ROLLUP_DIMENSIONS,
+  SESSION_VISITOR,
+  sessionProfiles,
+} from '../rows.ts';
 import { type RollupUnit, UNITS } from './units.ts';
 
 /** Which rows a statement covers: those of one site (parameter `site`), or of all. */
@@ -7,7 +14,6 @@ export interface RollupStatement {
   readonly isOneSite: boolean;
 }
 
-const VISITOR = "if(profileId != '', profileId, deviceId)";
 const NO_AMOUNTS = "CAST(map(), 'Map(String, Int64)')";
 const AMOUNTS = 'sumMapIf(map(toString(currency), revenue), revenue != 0)';
 const EARNED = 'mapFilter((currency, amount) -> amount != 0, sumMap(amounts)) AS revenue';
@@ -35,9 +41,8 @@ FROM
         countIf(name = {screenView:String}) AS viewed,
         0 AS begun, 0 AS bounced, 0 AS lastedMs,
         ${AMOUNTS} AS amounts,
-        groupUniqArrayIf(${hashText(VISITOR)}, ${VISITOR} != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
-    FROM events
-    WHERE ${isMeant('createdAt', isOneSite)}
+        groupUniqArrayIf(${hashText('visitor')}, visitor != '' AND name NOT IN {synthetic:Array(String)}) AS visitorHashes
+    FROM ${eventsWithVisitors('name, revenue, currency', isMeant('createdAt', isOneSite), isOneSite)}
     GROUP BY projectId, hour
     UNION ALL
     SELECT
@@ -60,6 +65,7 @@ HAVING ${SAYS_SOMETHING} OR notEmpty(visitors)`;
  */
 export function pagesStatement({ unit, isOneSite }: RollupStatement): string {
   const { column, startOf, pages } = UNITS[unit];
+  const viewed = `${isMeant('createdAt', isOneSite)} AND (name = {screenView:String} OR revenue != 0)`;
   return `
 INSERT INTO ${pages}
     (projectId, ${column}, block, origin, path, title, screenViews, begun, bounced, lastedMs, revenue,
@@ -87,9 +93,8 @@ FROM
         uniqExactIf(sessionId, name = {screenView:String} AND sessionId IN (SELECT id FROM whole)) AS within,
         groupUniqArrayIf(${hashText('sessionId')},
             name = {screenView:String} AND sessionId != toFixedString('', 16) AND sessionId NOT IN (SELECT id FROM whole)) AS sessionHashes,
-        groupUniqArrayIf(${hashText(VISITOR)}, name = {screenView:String} AND ${VISITOR} != '') AS visitorHashes
-    FROM events
-    WHERE ${isMeant('createdAt', isOneSite)} AND (name = {screenView:String} OR revenue != 0)
+        groupUniqArrayIf(${hashText('visitor')}, name = {screenView:String} AND visitor != '') AS visitorHashes
+    FROM ${eventsWithVisitors('id, name, origin, path, title, revenue, currency', viewed, isOneSite)}
     GROUP BY projectId, ${column}, origin, path
     UNION ALL
     SELECT
@@ -121,7 +126,7 @@ FROM
 (
     SELECT
         projectId, toStartOfDay(startedAt) AS day, ${names},
-        if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)}) AS visitor,
+        if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)}) AS visitor,
         ${ENTERED},
         sum(sign * screenViews) AS viewed,
         sumMap(mapApply((currency, amount) -> (currency, amount * sign), revenue)) AS amounts
@@ -134,8 +139,27 @@ HAVING ${SAYS_SOMETHING}`;
   });
 }
 
+/** Rows of events that meet `condition`, with their `visitor`, for a FROM clause. */
+function eventsWithVisitors(columns: string, condition: string, isOneSite: boolean): string {
+  const ofSites = mixedInHours('{hours:Array(UInt32)}').map((within) => `${ofSite(isOneSite)} AND ${within}`);
+  return `
+    (
+        SELECT *, ${EVENT_VISITOR} AS visitor
+        FROM
+        (
+            SELECT projectId, createdAt, sessionId, profileId, deviceId, ${columns}
+            FROM events
+            WHERE ${condition}
+        ) AS happened
+        ANY LEFT JOIN (${sessionProfiles(...ofSites)}) AS named USING (projectId, sessionId)
+    )`;
+}
+
+function ofSite(isOneSite: boolean): string {
+  return isOneSite ? 'projectId = {site:String}' : "projectId != ''";
+}
+
 /** Rows of the listed hours, a day being 24 of them: the tables are sorted by the hour. */
 function isMeant(column: string, isOneSite: boolean): string {
-  const site = isOneSite ? 'projectId = {site:String}' : "projectId != ''";
-  return `${site} AND toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))`;
+  return `${ofSite(isOneSite)} AND toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({hours:Array(UInt32)}), 'UTC'))`;
 }

@@ -6,6 +6,8 @@ import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
+import { LOCALE_COLUMNS } from '../../ingest/event.ts';
+import { messageOfVersion2 } from '../../ingest/testing/earlier-messages.ts';
 import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
 import {
   COLUMN_TYPES,
@@ -18,6 +20,7 @@ import {
   structureOf,
 } from '../rows.ts';
 import { FoldRun, messageOf } from '../testing/run.ts';
+import { withoutColumns } from '../testing/stored-rows.ts';
 
 let server: StoreServer;
 let store: Store;
@@ -42,7 +45,8 @@ test.each([
   [SEARCH_CONSOLE_TABLE, SEARCH_CONSOLE_COLUMNS],
 ])('the columns of %s are those of rows.ts, in its order and with its types', async (table, columns) => {
   const stored = await store.query<{ name: string; type: string }>(
-    'SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String} ORDER BY position',
+    `SELECT name, type FROM system.columns
+     WHERE database = {database:String} AND table = {table:String} AND default_kind != 'MATERIALIZED' ORDER BY position`,
     { database: 'schema_test', table },
   );
   const bare = (type: string) => type.replace(/^LowCardinality\((.*)\)$/, '$1');
@@ -64,14 +68,23 @@ test('the store reads back what the fold wrote', async () => {
     currency: 'EUR',
     groups: ['g1', ''],
     properties: ['key', 'välue', 'empty', ''],
-    environment: { ...plainEvent().environment, city: 'Köln', longitude: 6.5, latitude: -50.25 },
+    environment: {
+      ...plainEvent().environment,
+      city: 'Köln',
+      longitude: 6.5,
+      latitude: -50.25,
+      language: 'de-DE',
+      timezone: 'Europe/Berlin',
+      screen: '390x844',
+    },
   });
   run.take(messageOf([event], 1));
   run.take(messageOf([{ ...event, occurredAtMs: START_MS + 5 }], 2));
   run.flush();
   await insert(store, run);
   const events = await store.query(
-    `SELECT lower(hex(sessionId)) AS session, path, title, revenue, currency, groups, properties, city, longitude, latitude
+    `SELECT lower(hex(sessionId)) AS session, path, title, revenue, currency, groups, properties, city, longitude, latitude,
+       language, timezone, screen
      FROM ${EVENTS_TABLE} WHERE name = 'screen_view' AND createdAt = fromUnixTimestamp64Milli({at:Int64}, 'UTC')`,
     { at: START_MS },
   );
@@ -87,15 +100,29 @@ test('the store reads back what the fold wrote', async () => {
       city: 'Köln',
       longitude: 6.5,
       latitude: -50.25,
+      language: 'de-DE',
+      timezone: 'Europe/Berlin',
+      screen: '390x844',
     },
   ]);
   const sessions = await store.query(
     `SELECT sum(sign) AS sessions, sum(sign * screenViews) AS views, sum(sign * revenue['EUR']) AS euro,
-            max(toUnixTimestamp64Milli(endedAt)) AS endedAt, any(exitPath) AS exitPath, any(city) AS city
+            max(toUnixTimestamp64Milli(endedAt)) AS endedAt, any(exitPath) AS exitPath, any(city) AS city,
+            any(language) AS language, any(timezone) AS timezone, any(screen) AS screen
      FROM ${SESSIONS_TABLE} WHERE projectId = 'demo'`,
   );
   expect(sessions).toEqual([
-    { sessions: 1, views: 2, euro: -2468, endedAt: START_MS + 5, exitPath: '/größe/😀', city: 'Köln' },
+    {
+      sessions: 1,
+      views: 2,
+      euro: -2468,
+      endedAt: START_MS + 5,
+      exitPath: '/größe/😀',
+      city: 'Köln',
+      language: 'de-DE',
+      timezone: 'Europe/Berlin',
+      screen: '390x844',
+    },
   ]);
 });
 
@@ -114,6 +141,40 @@ test('hot rows are read by the format function with the structure of rows.ts', a
   expect(await read('sessions', sessions, 'sign, screenViews, entryPath')).toEqual([
     { sign: 1, screenViews: 1, entryPath: '/hot' },
   ]);
+});
+
+test('rows from before visits had a locale are unknown in it, and an older process can still add rows', async () => {
+  const earlier = join(folder, 'schema-without-locales');
+  cpSync(schema, earlier, { recursive: true, filter: (file) => !file.endsWith('012_locales.sql') });
+  const own = new Store({ url: server.url, database: 'locales_before', requestTimeoutMs: 30_000 });
+  await migrate(own, earlier);
+  const run = new FoldRun();
+  run.take(messageOfVersion2());
+  run.flush();
+  const without = (columns: readonly string[]) =>
+    columns.filter((column) => !(LOCALE_COLUMNS as readonly string[]).includes(column));
+  const add = async (key: string) => {
+    for (const [table, columns, rows] of [
+      [EVENTS_TABLE, EVENTS_COLUMNS, run.events],
+      [SESSIONS_TABLE, SESSIONS_COLUMNS, run.sessions],
+    ] as const) {
+      const bytes = rows.map((row) => withoutColumns(row, columns, LOCALE_COLUMNS));
+      await own.insertRowBinary(table, without(columns), bytes, `${table}${key}`);
+    }
+  };
+  await add('before');
+  await migrate(own, schema);
+  await add('after');
+  for (const [table, rows] of [
+    [EVENTS_TABLE, run.events.length],
+    [SESSIONS_TABLE, run.sessions.length],
+  ] as const) {
+    const found = await own.query(
+      `SELECT language, timezone, screen, any(model) AS model, count() AS rows FROM ${table} GROUP BY ALL`,
+    );
+    expect(found).toEqual([{ language: '', timezone: '', screen: '', model: '', rows: 2 * rows }]);
+  }
+  await own.close();
 });
 
 describe('ids of events', () => {

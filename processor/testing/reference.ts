@@ -20,14 +20,16 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  *      ..|         |.. x  ..|       |..        x reaches neither: a third session
  *
  * 5. A session's entry is its earliest event, its exit the latest; a screen view beats anything else; of equal times
- *    the first arrival is the entry, the last arrival the exit. Its profile is the last one given.
+ *    the first arrival is the entry, the last arrival the exit. Its profile is the one that an event of it named last,
+ *    in the order of arrival.
  * 6. A session writes `session_start` when it opens, with the time of the event that opened it, and `session_end` when
  *    it is evicted, with the time of its end. These rows never count in any figure.
  * 7. Events without device or answered with an empty session have no session.
  * 8. An event for credit goes to the session of its (site, device) whose id it was answered, even if that was evicted:
  *    the session is reopened, and its end is not written again. If it reaches the event by rule 4a, the event joins
  *    it as any other. Otherwise the event is credited: it counts among the session's other events and its revenue, and
- *    renews the retention; start, end, entry, exit and profile stay. Where there is no such session, rule 4 holds.
+ *    renews the retention; start, end, entry and exit stay. Where there is no such session, rule 4 holds.
+ * 9. The visitor of an event is the profile of its session; without one, its own profile; without one, its device.
  */
 export interface ReferenceEvent {
   readonly projectId: string;
@@ -135,6 +137,8 @@ interface SessionLog {
   readonly arrivals: ReferenceEvent[];
   /** Events that were only credited to it. */
   readonly credits: ReferenceEvent[];
+  /** The profile that was named last; empty for none. */
+  profileId: string;
   touchedAtMs: number;
   evicted: boolean;
   /** Its end was written. */
@@ -172,6 +176,7 @@ class Partition {
     const session = named ?? this.#sessionFor(event) ?? this.#open(event);
     const isCredit = named !== undefined && !reaches(named, event.occurredAtMs);
     (isCredit ? session.credits : session.arrivals).push(event);
+    if (event.profileId !== '') session.profileId = event.profileId;
     session.evicted = false;
     session.reopened = session.ended;
     session.touchedAtMs = this.#clockMs;
@@ -213,6 +218,7 @@ class Partition {
       id,
       arrivals: [],
       credits: [],
+      profileId: '',
       touchedAtMs: this.#clockMs,
       evicted: false,
       ended: false,
@@ -246,18 +252,17 @@ export function figures(
   span: { readonly projectId: string; readonly fromMs: number; readonly untilMs: number },
 ): Figures {
   const within = (ms: number) => ms >= span.fromMs && ms < span.untilMs;
-  const events = all.events
-    .map(({ event }) => event)
-    .filter((event) => event.projectId === span.projectId && within(event.occurredAtMs));
+  const placed = all.events.filter(
+    ({ event }) => event.projectId === span.projectId && within(event.occurredAtMs),
+  );
+  const events = placed.map(({ event }) => event);
   const sessions = all.sessions.filter(
     (session) => session.projectId === span.projectId && within(session.startedAtMs),
   );
-  const visitors = new Set(events.map((event) => event.profileId || event.deviceId));
-  visitors.delete('');
   return {
     screenViews: events.filter(isView).length,
     otherEvents: events.filter((event) => !isView(event)).length,
-    visitors: visitors.size,
+    visitors: visitorsOf(all, placed).size,
     sessions: sessions.length,
     bounces: sessions.filter((session) => session.screenViews <= 1).length,
     durationMs: sessions.reduce((sum, session) => sum + session.endedAtMs - session.startedAtMs, 0),
@@ -265,13 +270,33 @@ export function figures(
   };
 }
 
-/** Devices of a site with an event, credited or not, in the five minutes up to `nowMs`. */
+/** The visitors of a site who have an event in a session, credited or not, in the five minutes up to `nowMs`. */
 export function liveVisitors(all: ReferenceResult, projectId: string, nowMs: number): number {
-  const live = all.events
-    .map(({ event }) => event)
-    .filter((event) => event.projectId === projectId && event.deviceId !== '')
-    .filter((event) => event.occurredAtMs <= nowMs && event.occurredAtMs > nowMs - 300_000);
-  return new Set(live.map((event) => event.deviceId)).size;
+  const live = all.events.filter(
+    ({ event, sessionId }) =>
+      event.projectId === projectId &&
+      sessionId !== '' &&
+      event.occurredAtMs <= nowMs &&
+      event.occurredAtMs > nowMs - 300_000,
+  );
+  return visitorsOf(all, live).size;
+}
+
+/** The distinct visitors of events, by rule 9. */
+export function visitorsOf(
+  { sessions }: Pick<ReferenceResult, 'sessions'>,
+  events: readonly PlacedEvent[],
+): ReadonlySet<string> {
+  const keyOf = (...parts: readonly string[]) => JSON.stringify(parts);
+  const profiles = new Map(
+    sessions.map(({ projectId, deviceId, id, profileId }) => [keyOf(projectId, deviceId, id), profileId]),
+  );
+  const visitors = events.map(({ event: { projectId, deviceId, profileId }, sessionId }) =>
+    sessionId === ''
+      ? profileId || deviceId
+      : profiles.get(keyOf(projectId, deviceId, sessionId)) || profileId || deviceId,
+  );
+  return new Set(visitors.filter((visitor) => visitor !== ''));
 }
 
 function summary(session: SessionLog): ReferenceSession {
@@ -281,7 +306,7 @@ function summary(session: SessionLog): ReferenceSession {
     projectId,
     deviceId,
     id: session.id,
-    profileId: arrivals.findLast(({ profileId }) => profileId !== '')?.profileId ?? '',
+    profileId: session.profileId,
     startedAtMs: startOf(session),
     endedAtMs: endOf(session),
     touchedAtMs: session.touchedAtMs,

@@ -26,6 +26,9 @@ export function recountRollups(
       [startedAt, endedAt].map(Number),
     ]),
   );
+  const profiles = new Map(
+    currentSessions(rows.sessions).map(({ id, profileId }) => [String(id), String(profileId)]),
+  );
   const reachesBeyond = (id: string) => {
     const [start = 0, end] = (spans.get(id) ?? []).map((atMs) => startOfUnit(unit, atMs));
     return start !== end;
@@ -39,7 +42,9 @@ export function recountRollups(
     const common = { projectId: values.projectId, start: startOfUnit(unit, Number(values.createdAt)) };
     const isView = values.name === 'screen_view';
     const total = totals.at(common);
-    addVisitor(total, values);
+    const profileId = profiles.get(String(values.sessionId)) || values.profileId;
+    const visitor = { profileId, deviceId: values.deviceId };
+    addVisitor(total, visitor);
     addAmount(total, values.currency, values.revenue);
     if (isView) total.screenViews += 1;
     if (!isView && values.revenue === 0n) continue;
@@ -47,7 +52,7 @@ export function recountRollups(
     addAmount(page, values.currency, values.revenue);
     if (!isView) continue;
     page.screenViews += 1;
-    addVisitor(page, values);
+    addVisitor(page, visitor);
     const id = String(values.sessionId);
     if (id !== NO_SESSION) (reachesBeyond(id) ? page.sessions : page.sessionsWithin).add(id);
     const shownAt = `${String(values.createdAt).padStart(20, '0')} ${values.id}`;

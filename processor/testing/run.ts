@@ -10,7 +10,13 @@ import { evictQuietSites } from '../fold/evict-sites.ts';
 import { foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
-import { restoreEventIds, restoreSeen, restoreSessions } from '../fold/restore.ts';
+import {
+  restoreEventIds,
+  restoreMinutes,
+  restoreSeen,
+  restoreSessions,
+  type StoredMinute,
+} from '../fold/restore.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
@@ -149,6 +155,7 @@ export class FoldRun {
     const read = restoreSessions(this.state, bytes.subarray(0, half));
     restoreSessions(this.state, bytes.subarray(read));
     restoreEventIds(this.state, this.#storedEventIds());
+    restoreMinutes(this.state, this.#storedMinutes());
     restoreSeen(this.state, this.#storedSeen());
   }
 
@@ -217,6 +224,37 @@ export class FoldRun {
     return [...newest.values()].sort((a, b) => Number(a.values.touchedAt) - Number(b.values.touchedAt));
   }
 
+  /** One by one: each event and each session as a minute of its own. */
+  #storedMinutes(): StoredMinute[] {
+    const sessions = currentSessions(this.sessions);
+    const minutes: StoredMinute[] = sessions.map((session) => ({
+      ...emptyMinute(session.projectId, session.startedAt),
+      sessions: 1,
+      bounces: Number(session.screenViews) <= 1 ? 1 : 0,
+      durationMs: Number(session.endedAt) - Number(session.startedAt),
+    }));
+    for (const { values } of this.events) {
+      if (values.name === 'session_start' || values.name === 'session_end') continue;
+      const { deviceId, sessionId, projectId } = values;
+      const session = sessions.find(
+        (found) => found.projectId === projectId && found.deviceId === deviceId && found.id === sessionId,
+      );
+      const visitor = [
+        String(deviceId),
+        session === undefined ? '' : String(sessionId),
+        String(session?.profileId || values.profileId),
+      ] as const;
+      minutes.push({
+        ...emptyMinute(projectId, values.createdAt),
+        screenViews: values.name === 'screen_view' ? 1 : 0,
+        otherEvents: values.name === 'screen_view' ? 0 : 1,
+        revenue: values.currency === '' ? [] : [[String(values.currency), String(values.revenue)]],
+        visitors: [visitor],
+      });
+    }
+    return minutes;
+  }
+
   #storedSeen() {
     return this.events
       .filter((row) => row.values.currency !== '')
@@ -256,4 +294,18 @@ export function currentSessions(rows: readonly StoredRow[]): Record<string, unkn
       return left <= 0;
     })
     .map((row) => ({ ...row.values }));
+}
+
+function emptyMinute(projectId: unknown, atMs: unknown): StoredMinute {
+  return {
+    projectId: String(projectId),
+    minuteMs: Math.floor(Number(atMs) / 60_000) * 60_000,
+    screenViews: 0,
+    otherEvents: 0,
+    sessions: 0,
+    bounces: 0,
+    durationMs: 0,
+    revenue: [],
+    visitors: [],
+  };
 }

@@ -1,7 +1,9 @@
 import type { StoreParameters } from '../../infra/store/store.ts';
 import { amountText } from '../../processor/event-export.ts';
+import { SESSION_VISITOR } from '../../processor/rows.ts';
 import { coordinateText, idText, numberText } from '../filters/compile.ts';
 import type { Field } from '../filters/names.ts';
+import { SPANS_PROFILES } from '../sql/rollup-texts.ts';
 import { isAverage, type Segment } from './chart-fields.ts';
 import type { ChartSeries } from './charts-api.ts';
 
@@ -28,7 +30,15 @@ interface Measured extends Pick<ChartSeries, 'segment' | 'measured'> {
 
 type Measure = Pick<ChartStatement, 'columns' | 'rows' | 'figure'>;
 
-const VISITOR = "if(profileId != '', profileId, deviceId) AS measured, measured != '' AS isMeasured";
+/** The visitor as the event itself says; `BY_VISITOR` has it as its session says. */
+const VISITOR = `sessionId, ${SESSION_VISITOR} AS measured, 1 AS isMeasured`;
+const BY_VISITOR = `(
+        WITH hot AS $HOT_STATES$
+        SELECT * REPLACE (if(sessionProfile != '', sessionProfile, measured) AS measured)
+        FROM measurable
+        ANY LEFT JOIN ${SPANS_PROFILES} AS named USING (sessionId)
+        WHERE measured != ''
+    )`;
 
 /** The number of distinct values. */
 const DIFFERENT = 'toFloat64(uniqExactMerge(distinctState))';
@@ -67,9 +77,9 @@ function measureOf(segment: Segment, { number, sum }: Measurable): Measure {
     case 'event':
       return ofNumbers('toFloat64(1)', 'toFloat64(count())');
     case 'user':
-      return ofDifferent(VISITOR, DIFFERENT);
+      return ofDifferent(VISITOR, DIFFERENT, BY_VISITOR);
     case 'user_average':
-      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(distinctState)');
+      return ofDifferent(VISITOR, 'sum(events) / uniqExactMerge(distinctState)', BY_VISITOR);
     case 'session':
       return ofDifferent("sessionId AS measured, measured != toFixedString('', 16) AS isMeasured", DIFFERENT);
     case 'group':
@@ -102,11 +112,11 @@ function ofNumbers(text: string, figure: string): Measure {
 }
 
 /** `figure` aggregates `distinctState`, the distinct values of each bucket, and `events`. */
-function ofDifferent(columns: string, figure: string): Measure {
+function ofDifferent(columns: string, figure: string, from = 'measurable'): Measure {
   return {
     columns,
     rows: `SELECT names, isCurrent, edge, count() AS events, uniqExactState(measured) AS distinctState
-        FROM measurable GROUP BY names, isCurrent, edge`,
+        FROM ${from} GROUP BY names, isCurrent, edge`,
     figure,
   };
 }
@@ -121,7 +131,7 @@ const OF_FIRSTS: Measure = {
         FROM
         (
             SELECT isCurrent, argMin((edge, combinations), (createdAt, id)) AS first
-            FROM measurable GROUP BY isCurrent, measured
+            FROM ${BY_VISITOR} GROUP BY isCurrent, measured
         )`,
   figure: 'toFloat64(count())',
 };

@@ -68,6 +68,8 @@ const ZONES = ['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'America/New_York', 'Aust
 const BREAKDOWNS = [
   'country',
   'browserVersion',
+  'language',
+  'screen',
   'path',
   'groups',
   'properties.k',

@@ -36,17 +36,26 @@ interface ChartSpans {
   readonly previous: readonly Bucket[];
 }
 
+/** What a chart needs before its rows are read. */
+interface ChartPlan {
+  readonly formula: Formula | undefined;
+  readonly spans: ChartSpans;
+  /** Of each series. */
+  readonly currencies: readonly SeriesCurrency[];
+  readonly currencyOfFormula: SeriesCurrency;
+  /** The greatest `limit` for this many series and buckets. */
+  readonly limitMax: number;
+}
+
 /** `GET /export/charts`. Rejects without the store; with `partial` it responds without unreachable owners. */
 export async function answerCharts(
   sources: Sources,
   scope: QuestionScope,
   query: ChartsQuery,
 ): Promise<ChartsAnswer> {
-  const formula = formulaOf(query);
-  const currencies = query.series.map((series) => currencyOf(series, query, scope.site.currency));
-  const ofFormula = currencyOfFormula(query.formula ?? '', currencies);
-  const spans = spansOf(query, scope);
-  const rowsMax = rowsMaxOf(query, spans);
+  const plan = planChart(query, scope);
+  const { formula, spans, currencies } = plan;
+  const rowsMax = rowsMaxOf(query, plan);
   const seam = await openSeam(sources, scope, query);
   const question = { site: scope.site.storedId, query, spans, rowsMax };
   const found = await inBatches(query.series, (series, index) =>
@@ -78,12 +87,26 @@ export async function answerCharts(
             current: spans.buckets.length,
             previous: spans.previous.length,
           }),
-          ofFormula,
+          plan.currencyOfFormula,
         );
   const metrics = metricsByCurrency(series, query.currency ?? scope.site.currency, (rows) =>
     totalMetrics(rows, query.previous),
   );
   return { series, ...metrics, ...(seam.partial ? { partial: true as const } : {}) };
+}
+
+/** Plans a chart. Throws a `RejectError` that names the parameter if the parameters do not fit together. */
+export function planChart(query: ChartsQuery, scope: QuestionScope): ChartPlan {
+  const formula = formulaOf(query);
+  const spans = spansOf(query, scope);
+  const { series, breakdowns = [] } = query;
+  const columns = series.length * (spans.buckets.length + spans.previous.length);
+  const limitMax = breakdowns.length === 0 ? Number.POSITIVE_INFINITY : Math.floor(POINTS_MAX / columns);
+  const currencies = series.map((one) => currencyOf(one, query, scope.site.currency));
+  return {
+    ...{ formula, spans, limitMax, currencies },
+    currencyOfFormula: currencyOfFormula(query.formula ?? '', currencies),
+  };
 }
 
 function formulaOf({ formula, series }: ChartsQuery): Formula | undefined {
@@ -124,15 +147,13 @@ function spansOf(query: ChartsQuery, scope: QuestionScope): ChartSpans {
 }
 
 /** The number of rows to read per series; throws a `RejectError` if the response would be too large. */
-function rowsMaxOf({ series, breakdowns, formula, limit }: ChartsQuery, spans: ChartSpans): number {
-  const columns = series.length * (spans.buckets.length + spans.previous.length);
-  const most = Math.floor(POINTS_MAX / columns);
-  if (breakdowns === undefined || breakdowns.length === 0) return 1;
-  if (limit > most) {
-    const message = `limit: expected at most ${most} with this many series and buckets; request fewer or a longer interval`;
+function rowsMaxOf({ breakdowns = [], formula, limit }: ChartsQuery, { limitMax }: ChartPlan): number {
+  if (breakdowns.length === 0) return 1;
+  if (limit > limitMax) {
+    const message = `limit: expected at most ${limitMax} with this many series and buckets; request fewer or a longer interval`;
     throw new RejectError('invalid', message);
   }
-  return formula === undefined ? limit : Math.min(most, COMBINATIONS_MAX);
+  return formula === undefined ? limit : Math.min(limitMax, COMBINATIONS_MAX);
 }
 
 interface SeriesQuestion {

@@ -39,6 +39,9 @@ export interface ExportRow {
   readonly model?: string;
   readonly browserVersion?: string;
   readonly osVersion?: string;
+  readonly language?: string;
+  readonly timezone?: string;
+  readonly screen?: string;
   readonly orderId?: string;
   readonly utmSource?: string;
   readonly utmMedium?: string;

@@ -175,7 +175,6 @@ export async function streamExport(
     headers: [
       ['content-type', form.mediaType + form.mediaTypeParameters],
       ['content-disposition', `attachment; filename="events.${form.extension}"`],
-      ['cache-control', 'no-store'],
     ],
   };
 }

@@ -2,8 +2,10 @@ import type { Client } from '../../infra/accounts/accounts.ts';
 import type { SecretFailure, SecretGuard } from '../../infra/accounts/secret-guard.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
-import { errorText, type HeaderList, type Reply } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import type { Reply } from '../../infra/http/open-reply.ts';
+import { errorText } from '../../infra/http/status.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
@@ -11,7 +13,8 @@ import type { Directory } from './access.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
 const RETRY_SOON: HeaderList = [['Retry-After', '1']];
-const NO_HEADERS: HeaderList = [];
+/** What a client may see is not for a cache, which knows neither clients nor secrets. */
+const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
 export interface AuthenticatorDeps {
   readonly directory: Directory;
@@ -50,14 +53,14 @@ export class Authenticator {
     reply: Reply,
     answer: (client: Client) => Promise<EndpointAnswer>,
   ): Promise<void> {
-    let headers: HeaderList = NO_HEADERS;
+    let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
       const allowance =
         authentication.kind === 'client'
           ? this.#deps.limiters[area].take(authentication.client.id)
           : authentication.failures;
-      if (allowance !== undefined) headers = limitHeaders(allowance);
+      if (allowance !== undefined) headers = [...NO_STORE, ...limitHeaders(allowance)];
       if (allowance?.allowed === false)
         throw new RejectError('limited', 'too many requests; retry after the time in Retry-After');
       if (authentication.kind !== 'client')

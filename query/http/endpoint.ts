@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Client } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
-import type { HeaderList } from '../../infra/http/http.ts';
+import type { HeaderList } from '../../infra/http/headers.ts';
 import type { QuestionScope } from '../snapshot/question.ts';
 
 /** Decides which clients may ask, and which limit counts; see `authenticator.ts`. */
@@ -66,6 +66,8 @@ export interface Endpoint<Parameters = unknown, Body = unknown> {
   readonly schema: z.ZodType<Parameters>;
   /** The schema of the JSON body; undefined where none is read. */
   readonly body: z.ZodType<Body> | undefined;
+  /** Whether an empty body counts as an empty object. */
+  readonly isBodyOptional?: boolean;
   /** 64 KiB if absent. */
   readonly bodyMaxBytes?: number;
   /** Whether answers have `x-next-cursor` while there is a next page. */

@@ -1,13 +1,15 @@
 import type { z } from 'zod';
 import { readClientHeaders } from '../../infra/accounts/client-auth.ts';
+import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
-import { firstProblem, readParameters } from './parameters.ts';
+import { foreignParameters } from './foreign-parameters.ts';
+import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
 
-const BODY_MAX_BYTES = 65_536;
+export const BODY_MAX_BYTES = 65_536;
 
 /** An endpoint with any types of parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {
@@ -32,6 +34,9 @@ function serve<Parameters, Body>(
   const kind = { kind: endpoint.kind };
   const requests = metrics.counter('query_questions_total', 'requests received, by endpoint', kind);
   const seconds = metrics.seconds('query_question_seconds', 'time from request to answer, by endpoint', kind);
+  const foreign = foreignParameters(endpoint.pattern);
+  // A schema that cannot be read stops the start of the service.
+  parameterKinds(endpoint.schema);
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   http.route({
     method: endpoint.method,
@@ -46,8 +51,8 @@ function serve<Parameters, Body>(
       const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
-        const parameters = readParameters(head.query, endpoint.schema);
-        const body = readBody(head, copy, endpoint.body);
+        const parameters = readParameters(head.query, endpoint.schema, foreign);
+        const body = readBody(head, copy, endpoint);
         return endpoint.answer({ client, path, parameters, body, ifMatch });
       });
       seconds.observe((performance.now() - startedAt) / 1000);
@@ -61,21 +66,30 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
     address: head.remoteAddress(),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
-    ifMatch: head.header('if-match'),
+    ifMatch: withoutEncoding(head.header('if-match')),
     contentType: head.header('content-type'),
   };
 }
 
 /** Reads a body as JSON, by `schema`. Throws a `RejectError` that names the first invalid field. */
-function readBody<Body>({ contentType }: Head, bytes: Uint8Array, schema: z.ZodType<Body> | undefined): Body {
+function readBody<Body>(
+  { contentType }: Head,
+  bytes: Uint8Array,
+  { body: schema, isBodyOptional = false }: Pick<Endpoint<unknown, Body>, 'body' | 'isBodyOptional'>,
+): Body {
   // An endpoint without a schema does not read its body.
   if (schema === undefined) return undefined as Body;
+  if (isBodyOptional && bytes.length === 0) return parsedBody({}, schema);
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   // Beacons of pages send `text/plain`, and so do careless clients.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
     throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
-  const parsed = schema.safeParse(jsonOf(bytes));
+  return parsedBody(jsonOf(bytes), schema);
+}
+
+function parsedBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
+  const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new RejectError('invalid', firstProblem(parsed.error, 'body'));
 }

@@ -35,7 +35,11 @@ export type TrafficQuery = z.output<(typeof trafficQueries)[keyof typeof traffic
 export const rankedFigures = {
   sessions: z.number(),
   pageviews: z.number().describe('Screen views.'),
-  visitors: z.number().describe('Distinct profiles, plus distinct devices without a profile.'),
+  visitors: z
+    .number()
+    .describe(
+      'Distinct visitors of the sessions: the profile, or the device of a session without a profile.',
+    ),
   bounce_rate: z.number().describe('Percent of sessions with at most one screen view, 0 to 100.'),
   avg_duration: z.number().describe('Seconds from the first to the last event of a session.'),
   revenue: z.number().describe("Major units of the site's currency."),

@@ -1,3 +1,4 @@
+import { ADDED_ROLLUP_TABLES } from '../../processor/rows.ts';
 import { nextRows } from '../cursor.ts';
 import type { Insight } from '../http/endpoint.ts';
 import type { QuestionScope, SeamSources } from '../snapshot/question.ts';
@@ -32,14 +33,16 @@ export async function answerBreakdown(
 ): Promise<BreakdownAnswer> {
   const dimension = dimensionOf(name);
   const columns = columnsText(dimension);
+  const rollupTable = rollupTableOf(dimension);
   const rows = await askRanked<BreakdownRow>(sources, asked, query, {
     name: 'breakdown',
     columns,
     rollups: {
       // Dimensions have rollups of days alone: reading an hour of sessions takes no longer than reading its rollup would.
       hoursFromMs: Number.POSITIVE_INFINITY,
+      addedTable: ADDED_ROLLUP_TABLES.includes(rollupTable) ? rollupTable : undefined,
       ask: (history, parameters, seam) => {
-        const texts = { columns, rollupTable: rollupTableOf(dimension) };
+        const texts = { columns, rollupTable };
         return history.ask({ name: 'breakdown-rollup', parameters, texts }, seam);
       },
     },

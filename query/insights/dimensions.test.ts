@@ -8,7 +8,7 @@ import { entryExitQuery } from './pages-api.ts';
 test('the dimensions are those of the API', () => {
   const names =
     'referrer referrer_name referrer_type utm_source utm_medium utm_campaign utm_term utm_content country region city ' +
-    'device brand model browser browser_version os os_version channel';
+    'device brand model browser browser_version os os_version channel language timezone screen';
   expect([...DIMENSION_NAMES].sort()).toEqual(names.split(' ').sort());
 });
 
@@ -64,11 +64,19 @@ test.each([
   ['referrers', 'country', 'referrer_name'],
   ['geo', 'browser', 'country'],
   ['devices', 'referrer', 'device'],
+  ['geo', 'timezone', 'country'],
 ] as const)('traffic/%s rejects the dimension %s, and its default is %s', (name, foreign, usual) => {
   const schema = trafficQueries[name];
   expect(schema.safeParse({ breakdown: foreign }).success).toBe(false);
   expect(schema.safeParse({}).data?.breakdown).toBe(usual);
 });
+
+test.each(['language', 'timezone', 'screen'] as const)(
+  'traffic/devices can be broken down by %s',
+  (breakdown) => {
+    expect(trafficQueries.devices.safeParse({ breakdown }).data?.breakdown).toBe(breakdown);
+  },
+);
 
 test('entry pages are the default, exit pages have a mode', () => {
   expect(readParameters('', entryExitQuery).mode).toBe('entry');

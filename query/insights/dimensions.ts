@@ -30,6 +30,9 @@ export const DIMENSIONS = {
   browser_version: { column: 'browserVersion', parent: 'browser' },
   os: { column: 'os' },
   os_version: { column: 'osVersion', parent: 'os' },
+  language: { column: 'language' },
+  timezone: { column: 'timezone' },
+  screen: { column: 'screen' },
 } as const satisfies Readonly<Record<string, Dimension>>;
 
 export type DimensionName = keyof typeof DIMENSIONS;
@@ -45,7 +48,18 @@ export const DIMENSION_NAMES: readonly DimensionName[] = Object.keys(DIMENSIONS)
 export const TRAFFIC_BREAKDOWNS = {
   referrers: ['referrer_name', 'referrer_type', 'referrer', 'utm_source', 'utm_medium', 'utm_campaign'],
   geo: ['country', 'region', 'city'],
-  devices: ['device', 'browser', 'browser_version', 'os', 'os_version', 'brand', 'model'],
+  devices: [
+    'device',
+    'browser',
+    'browser_version',
+    'os',
+    'os_version',
+    'brand',
+    'model',
+    'language',
+    'timezone',
+    'screen',
+  ],
 } as const satisfies Readonly<Record<string, readonly [DimensionName, ...DimensionName[]]>>;
 
 export function dimensionOf(name: DimensionName): Dimension {

@@ -11,7 +11,14 @@ function emptyView() {
     const question = decodeHotQuestion(bytes);
     return question.kind === 'minutes'
       ? encodeHotAnswer({ kind: 'minutes', partition: 0, minutes: [] })
-      : encodeHotAnswer({ kind: 'live-details', visitors: 0, pages: [], countries: [], referrers: [] });
+      : encodeHotAnswer({
+          kind: 'live-details',
+          visitors: 0,
+          profiles: [],
+          pages: [],
+          countries: [],
+          referrers: [],
+        });
   }, 1);
 }
 

@@ -1,3 +1,4 @@
+import type { LiveCount } from '../../processor/hot.ts';
 import type { LiveAnswer } from '../api.ts';
 import { type HotView, headsOf } from '../snapshot/hot-view.ts';
 import { type QuestionScope, rejectAway } from '../snapshot/question.ts';
@@ -10,14 +11,13 @@ const MINUTES = 30;
 const MINUTE_MS = 60_000;
 
 /**
- * `GET /insights/{projectId}/live`. A device belongs to one partition, so the distinct devices of partitions add up.
+ * `GET /insights/{projectId}/live`. A device belongs to one partition, so devices add up; a profile may be live on
+ * several, so profiles are united.
  */
 export async function answerLive(hot: HotView, { site }: QuestionScope): Promise<LiveAnswer> {
   const answers = await hot.live(site.storedId);
   rejectAway(answers, false);
-  let visitors = 0;
-  for (const head of headsOf(answers, 'live')) visitors += head.visitors;
-  return { visitors };
+  return { visitors: unitedVisitors(headsOf(answers, 'live')) };
 }
 
 /** The same with `details=true`: by page, country and referrer, and the last 30 minutes by minute. */
@@ -41,7 +41,7 @@ export async function answerLiveDetails(
   const hotMinutes = headsOf(minutes, 'minutes').flatMap((head) => head.minutes);
   const figures = memoryFigures({ span, previous: span, buckets }, hotMinutes).buckets;
   return {
-    visitors: heads.reduce((sum, head) => sum + head.visitors, 0),
+    visitors: unitedVisitors(heads),
     pages: top(heads.map((head) => head.pages)).map(([path, visitors]) => ({ path, visitors })),
     countries: top(heads.map((head) => head.countries)).map(([country, visitors]) => ({ country, visitors })),
     referrers: top(heads.map((head) => head.referrers)).map(([referrer, visitors]) => ({
@@ -56,15 +56,34 @@ export async function answerLiveDetails(
   };
 }
 
-/** Sums of the partitions' counts, highest first, ties by name. */
+/** What partitions say of live visitors; see `LiveHead`. */
+interface LivePart {
+  readonly visitors: number;
+  readonly profiles: readonly number[];
+}
+
+function unitedVisitors(parts: readonly LivePart[]): number {
+  let devices = 0;
+  const profiles = new Set<number>();
+  for (const part of parts) {
+    devices += part.visitors;
+    for (const profile of part.profiles) profiles.add(profile);
+  }
+  return devices + profiles.size;
+}
+
+/** The partitions' counts united, highest first, ties by name. */
 function top(
-  lists: readonly (readonly (readonly [name: string, visitors: number])[])[],
+  lists: readonly (readonly LiveCount[])[],
 ): readonly (readonly [name: string, visitors: number])[] {
-  const byName = new Map<string, number>();
-  for (const list of lists) {
-    for (const [name, visitors] of list) byName.set(name, (byName.get(name) ?? 0) + visitors);
+  const byName = new Map<string, LivePart[]>();
+  for (const [name, visitors, profiles] of lists.flat()) {
+    const parts = byName.get(name);
+    if (parts === undefined) byName.set(name, [{ visitors, profiles }]);
+    else parts.push({ visitors, profiles });
   }
   return [...byName]
+    .map(([name, parts]) => [name, unitedVisitors(parts)] as const)
     .sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1))
     .slice(0, TOP_MAX);
 }

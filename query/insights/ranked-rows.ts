@@ -1,7 +1,7 @@
 import { metricsOf } from '../figures.ts';
 import { planLookup, planRanked } from '../plan.ts';
 import type { PagedParameters } from '../rollups/rollup-pages.ts';
-import { askFinalizedBlocks } from '../rollups/rollup-spans.ts';
+import { askBlocksInTable, askFinalizedBlocks } from '../rollups/rollup-spans.ts';
 import type { StatementRunner } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type SeamSources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
@@ -20,6 +20,8 @@ export interface RankedStatement<Row> {
 export interface RollupRows<Row> {
   /** Rollups of hours are used from this time on, besides those of days. */
   readonly hoursFromMs: number;
+  /** The table of days that they come from, if it is one of `ADDED_ROLLUP_TABLES`. */
+  readonly addedTable?: string | undefined;
   ask(history: StatementRunner, parameters: PagedParameters, seam: Seam): Promise<readonly Row[]>;
 }
 
@@ -56,7 +58,12 @@ export async function askRanked<Row extends object>(
     hoursFromMs: rollups?.hoursFromMs ?? Number.POSITIVE_INFINITY,
   };
   const lookup = rollups && planLookup(question, [span]);
-  const plan = planRanked(question, await askFinalizedBlocks(history, lookup, seam));
+  const addedTable = rollups?.addedTable;
+  const blocks =
+    addedTable === undefined
+      ? await askFinalizedBlocks(history, lookup, seam)
+      : await askBlocksInTable(history, lookup, addedTable, seam);
+  const plan = planRanked(question, blocks);
   if (rollups === undefined || plan.rollups === undefined) return history.ask<Row>(plan.rows, seam);
   return rollups.ask(history, plan.rollups, seam);
 }

@@ -10,7 +10,8 @@ export const sessionListQuery = z.object({
 export type SessionListQuery = z.output<typeof sessionListQuery>;
 
 /**
- * A session in its current state. Unknown texts are empty. Source, location and software are those of the entry event.
+ * A session in its current state. Unknown texts are empty. Source, location, software and locale are those of the entry
+ * event.
  */
 export const listedSession = z.object({
   id: z.string().describe('32 hexadecimal digits.'),
@@ -43,6 +44,9 @@ export const listedSession = z.object({
   device: z.string(),
   brand: z.string(),
   model: z.string(),
+  language: z.string().describe('BCP 47, such as `de-DE`.'),
+  timezone: z.string().describe('An IANA name, such as `Europe/Berlin`.'),
+  screen: z.string().describe('Width and height in CSS pixels, such as `1920x1080`.'),
   revenue: z.number().describe("Major units of the site's currency."),
   revenueByCurrency: z
     .record(z.string(), z.number())

@@ -33,6 +33,9 @@ interface State extends ModelSession {
   readonly entryPath: string;
   readonly exitPath: string;
   readonly country: string;
+  readonly language: string;
+  readonly timezone: string;
+  readonly screen: string;
 }
 
 /** Sessions that begin, continue, turn out to have begun earlier, and get another profile. */
@@ -74,6 +77,9 @@ class Sessions {
       entryPath: known?.entryPath ?? `/in/${seeded.below(100)}`,
       exitPath: `/out/${seeded.below(1_000)}`,
       country: 'DE',
+      language: seeded.one(['', 'de-DE', 'fr']),
+      timezone: seeded.one(['', 'Europe/Berlin']),
+      screen: seeded.one(['', '1920x1080']),
     };
   }
 

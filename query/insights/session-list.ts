@@ -43,6 +43,9 @@ const TEXTS = [
   'device',
   'brand',
   'model',
+  'language',
+  'timezone',
+  'screen',
 ] as const satisfies readonly ListedColumn[];
 
 const COLUMNS: readonly ListedColumn[] = [

@@ -28,6 +28,8 @@ interface Case {
   readonly needsStore?: boolean;
   /** The endpoint changes nothing on the bus, although its method is not GET. */
   readonly writesNothing?: boolean;
+  /** The endpoint answers for a deleted site only. */
+  readonly isOfDeleted?: boolean;
 }
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
@@ -45,6 +47,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'get /manage/projects/:projectId': {},
   'patch /manage/projects/:projectId': named,
   'delete /manage/projects/:projectId': {},
+  'post /manage/projects/:projectId/restore': { isOfDeleted: true },
   'get /manage/clients': bySite,
   'post /manage/clients': {
     body: ({ projectId }) => ({ name: 'New', type: 'read', projectId }),
@@ -181,10 +184,35 @@ test.each(Object.entries(CASES))('%s', async (endpoint, known) => {
   }
   expect(await stored(foreign)).toEqual(before);
 
+  if (known.isOfDeleted) await service.ask(root, 'DELETE', `/manage/projects/${own.projectId}`);
   const { answers, bus } = await observed(async () => [await send(root, own)]);
   expect(answers.map(({ status }) => status)).toEqual([known.needsStore ? 503 : 200]);
   expect(bus > 0).toBe(!known.needsStore && !known.writesNothing && !endpoint.startsWith('get '));
   // The number of integrations per team is limited.
+  await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
+});
+
+test.each(Object.entries(CASES))('%s rejects an unknown parameter', async (endpoint, known) => {
+  const { ids: own } = await makeSiteWithAll(service, root, 'Strict');
+  const query = known.query?.(own) ?? '';
+  const surprised = { ...known, query: () => `${query}${query === '' ? '?' : '&'}surprise=1` };
+  const { answers, bus } = await observed(async () => [await sendTo(endpoint, surprised, root, own)]);
+  expect(answers.map(({ json }) => json)).toEqual([
+    expect.objectContaining({ status: 400, message: expect.stringMatching(/^surprise: /) }),
+  ]);
+  expect(bus).toBe(0);
+  await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
+});
+
+test.each(
+  Object.keys(CASES).filter((endpoint) => /^post .*:integrationId\/(?:test|pause|resume)$/.test(endpoint)),
+)('%s rejects a body with a field', async (endpoint) => {
+  const { ids: own } = await makeSiteWithAll(service, root, 'Bodies');
+  const statusWith = async (body: unknown) =>
+    (await sendTo(endpoint, { body: () => body }, root, own)).status;
+  expect(await statusWith({ paused: true })).toBe(400);
+  expect(await statusWith([])).toBe(400);
+  expect(await statusWith({})).toBe(200);
   await service.ask(root, 'DELETE', `/manage/integrations/${own.integrationId}`);
 });
 

@@ -3,12 +3,14 @@ import { breakdownList, formulaField, SEGMENTS, seriesList } from '../export/cha
 import { filterSchema } from '../filters/filter.ts';
 import { INTERVALS } from '../time/buckets.ts';
 import { RANGES } from '../time/range.ts';
-import { nameField } from './project-api.ts';
+import { nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: references, dashboards and reports, as stored and as returned. */
 
 const TITLE_MAX = 200;
 const DESCRIPTION_MAX = 2_000;
+/** More than a date and a time with a zone. */
+const DATE_MAX = 64;
 
 const instant = z.iso.datetime();
 
@@ -36,6 +38,8 @@ export const referenceSchema = referenceShown.extend(stored);
 export const referenceAnswer = z.object({ data: referenceShown });
 export const referencesAnswer = z.object({ data: z.array(referenceShown) });
 
+const dateText = z.string().max(DATE_MAX, `expected at most ${DATE_MAX} characters`);
+
 const referenceFields = {
   title: z
     .string()
@@ -44,12 +48,12 @@ const referenceFields = {
     .max(TITLE_MAX, `expected at most ${TITLE_MAX} characters`),
   description: z.string().trim().max(DESCRIPTION_MAX, `expected at most ${DESCRIPTION_MAX} characters`),
   /** `2026-03-01` (midnight in the site's time zone), or a date and time; without a zone, the site's applies. */
-  date: z.string().trim(),
+  date: dateText.trim(),
 };
 
 /** `POST /manage/references` */
 export const referenceCreation = z.strictObject({
-  projectId: z.string(),
+  projectId: projectIdField,
   ...referenceFields,
   description: referenceFields.description.default(''),
 });
@@ -116,8 +120,8 @@ const reportFields = {
   name: nameField,
   chartType: z.enum(CHART_TYPES),
   range: z.enum(RANGES).optional(),
-  startDate: z.string().optional(),
-  endDate: z.string().optional(),
+  startDate: dateText.optional(),
+  endDate: dateText.optional(),
   interval: z.enum(INTERVALS),
   series: seriesList,
   breakdowns: breakdownList,

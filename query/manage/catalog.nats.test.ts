@@ -275,7 +275,7 @@ describe('reports', () => {
       { interval: 'hour' },
       { series: [{ name: '*', segment: 'property_sum', property: 'price' }] },
       { breakdowns: [{ name: 'country' }, { name: 'properties.plan' }] },
-      { formula: 'A / (B + 1.5) * 100' },
+      { formula: 'A / (A + 1.5) * 100' },
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CLIENT_TYPES, type Client } from '../../infra/accounts/accounts.ts';
-import { nameField } from './project-api.ts';
+import { nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/clients`. */
 
@@ -11,7 +11,7 @@ export const clientCreation = z
   .strictObject({
     name: nameField,
     type: z.enum(CLIENT_TYPES).default('write'),
-    projectId: z.string().nullable().optional(),
+    projectId: projectIdField.nullable().optional(),
   })
   .superRefine(({ type, projectId }, context) => {
     const message =
@@ -44,6 +44,6 @@ export const clientsAnswer = z.object({ data: z.array(clientShown) });
 /** With the secret, which is returned only once. */
 export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
 
-export function shownClient({ secretHash: _, ...client }: Client): ClientShown {
+export function shownClient({ secretHash: _, storedId: _stored, ...client }: Client): ClientShown {
   return client;
 }

@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { clientKeyOf } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
+import { encodeJson } from '../../infra/bus/mirror.ts';
 import { clientAnswer, clientsAnswer, clientWithSecret } from './client-api.ts';
 import { projectCreated } from './project-api.ts';
-import { type ClientKey, type ManageService, startManageService } from './testing/manage-service.ts';
+import {
+  type ClientKey,
+  type ManageService,
+  type Sent,
+  startManageService,
+} from './testing/manage-service.ts';
 
 const ALL = '/manage/clients';
 const SITES = '/manage/projects';
@@ -141,11 +148,112 @@ test('a deleted client is unknown on every server', async () => {
   }
 });
 
+test.each([
+  ['a field', { body: { secret: 'mine' } }, 400, 'secret: '],
+  ['an array', { body: [] }, 400, 'body: '],
+  ['null', { body: 'null' }, 400, 'body: '],
+  ['no JSON', { body: 'now' }, 400, 'body: '],
+  [
+    'a form',
+    { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    415,
+    'content-type: ',
+  ],
+  ['a parameter', { query: '?secret=mine' }, 400, 'secret: '],
+])(
+  'a rotation with %s is rejected and changes nothing',
+  async (_name, { query = '', ...sent }: Rotation, status, message) => {
+    const { data } = await make({ name: 'Strict', type: 'root' });
+    const { etag } = await service.ask(root, 'GET', one(data.id));
+    const rejected = await service.ask(root, 'POST', `${one(data.id)}/rotate${query}`, sent);
+    expect(rejected.json).toMatchObject({ status, message: expect.stringMatching(`^${message}`) });
+    expect((await service.ask(root, 'GET', one(data.id))).etag).toBe(etag);
+    expect(await statusOf(data)).toBe(200);
+  },
+);
+
+interface Rotation extends Sent {
+  readonly query?: string;
+}
+
+test.each([
+  ['no body', {}],
+  ['an empty object', { body: {} }],
+  ['an empty text', { body: '' }],
+])('a rotation with %s gives a new secret', async (_name, sent: Sent) => {
+  const { data } = await make({ name: 'Rotated', type: 'root' });
+  const path = `${one(data.id)}/rotate`;
+  const { data: rotated } = await service.read(clientWithSecret, root, 'POST', path, sent);
+  expect(await statusOf(data)).toBe(401);
+  expect(await statusOf(rotated)).toBe(200);
+});
+
 test('the write client of a new site belongs to the team and can be deleted', async () => {
   const { data } = await service.read(projectCreated, root, 'POST', SITES, { body: { name: 'Withdrawn' } });
   expect(await statusOf(data.client)).toBe(403);
   await service.read(clientAnswer, root, 'DELETE', one(data.client.id));
   expect(await statusOf(data.client)).toBe(401);
+});
+
+describe('clients of a deleted site', () => {
+  const idsIn = async (query = '') =>
+    (await service.read(clientsAnswer, root, 'GET', ALL + query)).data.map(({ id }) => id);
+  const insights = async (key: ClientKey, site: string) =>
+    (await service.ask(key, 'GET', `/insights/${site}/live`)).status;
+
+  test('are hidden with it, and get no answer about it', async () => {
+    const { id, write } = await service.makeSite(root, 'Leaving');
+    const read = await service.makeClient(root, { type: 'read', projectId: id });
+    expect(await idsIn()).toEqual(expect.arrayContaining([read.id, write.id]));
+    expect(await insights(read, id)).toBe(503); // No process owns a partition here.
+    await service.ask(root, 'DELETE', `${SITES}/${id}`);
+    for (const hidden of [read, write]) {
+      expect(await idsIn()).not.toContain(hidden.id);
+      for (const [method, path, sent] of [
+        ['GET', one(hidden.id), {}],
+        ['PATCH', one(hidden.id), { body: { name: 'Back' } }],
+        ['POST', `${one(hidden.id)}/rotate`, {}],
+        ['DELETE', one(hidden.id), {}],
+      ] as const)
+        expect((await service.ask(root, method, path, sent)).status).toBe(404);
+    }
+    expect(await insights(read, id)).toBe(404);
+  });
+
+  test('are unknown once it is purged, also to the next site of its id', async () => {
+    const { id, write } = await service.makeSite(root, 'Purged');
+    const read = await service.makeClient(root, { type: 'read', projectId: id });
+    await service.purge(root, id);
+    for (const gone of [read, write]) {
+      expect(await idsIn()).not.toContain(gone.id);
+      expect((await service.ask(root, 'GET', one(gone.id))).status).toBe(404);
+      expect(await statusOf(gone)).toBe(401);
+    }
+    service.clock.advance(11_000); // Advances past the window of failed authentications.
+    const next = await service.makeSite(root, 'Purged');
+    expect(next.id).toBe(id);
+    expect(await idsIn(`?projectId=${id}`)).toEqual([next.write.id]);
+    expect(await insights(read, id)).toBe(401);
+    expect((await service.ask(root, 'GET', one(read.id))).status).toBe(404);
+  });
+
+  test('stay if they are root clients, which belong to the team even if their record names a site', async () => {
+    const { id } = await service.makeSite(root, 'Named');
+    const bound = await service.makeClient(root, { type: 'root', projectId: null });
+    const key = clientKeyOf(bound.id);
+    const stored = must(await service.control.get(key), 'it is stored');
+    const record = JSON.parse(Buffer.from(must(stored.bytes, 'not removed')).toString('utf8'));
+    await service.control.put(key, encodeJson({ ...record, projectId: id }), stored.revision);
+    const shown = async () => service.read(clientAnswer, bound, 'GET', one(bound.id));
+    await expect
+      .poll(async () => (await service.ask(bound, 'GET', one(bound.id))).etag)
+      .not.toBe(`"${stored.revision}"`);
+    expect((await shown()).data).toMatchObject({ type: 'root', projectId: null });
+    expect(await idsIn(`?projectId=${id}`)).not.toContain(bound.id);
+    await service.purge(root, id);
+    expect((await shown()).data).toMatchObject({ id: bound.id });
+    expect(await idsIn()).toContain(bound.id);
+  });
 });
 
 test('the last root client of a team cannot be deleted', async () => {

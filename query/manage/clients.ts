@@ -1,4 +1,4 @@
-import type { Client } from '../../infra/accounts/accounts.ts';
+import type { Client, Site } from '../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
@@ -13,7 +13,7 @@ import {
   shownClient,
 } from './client-api.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
-import { noParameters } from './parameters.ts';
+import { noFields, noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
 import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
 import { tagged } from './records.ts';
@@ -26,10 +26,13 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const kind: ControlRecordKind<Client> = {
     what: 'client',
     mirror: deps.accounts.clients,
+    // Clients are hidden while their site is deleted, like its other records. Root clients belong to the team.
     belongs:
       ({ client }) =>
-      ({ teamId }) =>
-        teamId === client.teamId,
+      (one) =>
+        one.teamId === client.teamId &&
+        (one.projectId === null ||
+          (deps.accounts.site(one.projectId) !== undefined && !deps.accounts.isLeftOver(one))),
     shown: shownClient,
   };
   return [
@@ -53,9 +56,8 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       schema: noParameters,
       body: clientCreation,
       answer: async ({ client, body }) => {
-        const projectId =
-          typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId).id : null;
-        const { entry, secret } = await newClient(deps, client.teamId, { ...body, projectId });
+        const site = typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId) : undefined;
+        const { entry, secret } = await newClient(deps, client.teamId, { ...body, site });
         return withSecret(entry, secret);
       },
     }),
@@ -93,11 +95,12 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Rotate a client secret',
         description:
-          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds.',
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds. The body is empty, or an object without fields.',
         answer: clientWithSecret,
       },
       schema: noParameters,
-      body: undefined,
+      body: noFields,
+      isBodyOptional: true,
       answer: async (call) => {
         entryOf(kind, call); // Check access before the hash, which is expensive.
         const secret = createSecret();
@@ -109,19 +112,21 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
   ];
 }
 
+/** A client to create; a root client has no site. */
+interface NewClient extends Pick<Client, 'name' | 'type'> {
+  readonly site: Pick<Site, 'id' | 'storedId'> | undefined;
+}
+
 /** Creates a client; the secret is returned and not stored. */
-export async function newClient(
-  deps: ManageDeps,
-  teamId: string,
-  { name, type, projectId }: Pick<Client, 'name' | 'type' | 'projectId'>,
-) {
+export async function newClient(deps: ManageDeps, teamId: string, { name, type, site }: NewClient) {
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
   const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
     id,
     name,
     type,
-    projectId,
+    projectId: site?.id ?? null,
+    storedId: site?.storedId,
     teamId,
     ...times,
     secretHash,

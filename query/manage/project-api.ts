@@ -3,11 +3,18 @@ import { CLIENT_TYPES, feedSubjectOf, SITE_TYPES, type Site } from '../../infra/
 import { isCurrency } from '../../infra/money.ts';
 import { readAddressRange } from '../../infra/network/address-range.ts';
 import { flag } from '../api.ts';
+import { shownDeletion } from './site-deletion.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/projects`. */
 
 const NAME_MAX = 100;
+/** More than the longest id of a site. */
+const ID_MAX = 100;
 const LIST_MAX = 1_000;
+const PROVIDERS_MAX = 100;
+const ADDRESS_MAX = 64;
+/** More than the longest name of a time zone. */
+const TIMEZONE_MAX = 100;
 const RETENTION_DAYS_MAX = 36_500;
 
 const instant = z.iso.datetime();
@@ -19,11 +26,22 @@ export const nameField = z
   .min(1, 'expected a non-empty string')
   .max(NAME_MAX, `expected at most ${NAME_MAX} characters`);
 
-/** A list of strings of at most `longest` characters each. */
-function texts(longest: number) {
-  return z
-    .array(z.string().trim().min(1, 'expected a non-empty string').max(longest))
-    .max(LIST_MAX, `expected at most ${LIST_MAX} entries`);
+/** The site that a record belongs to, in a body. */
+export const projectIdField = z.string().max(ID_MAX, `expected at most ${ID_MAX} characters`);
+
+/** A list of up to `most` strings of at most `longest` characters each. */
+function texts(longest: number, most = LIST_MAX) {
+  const text = z
+    .string()
+    .trim()
+    .min(1, 'expected a non-empty string')
+    .max(longest, `expected at most ${longest} characters`)
+    .refine((given) => !/[\p{Cc}\p{Cs}]/u.test(given), 'contains a control character or a lone surrogate');
+  return listOf(text, most);
+}
+
+function listOf<Entry extends z.ZodType>(entry: Entry, most = LIST_MAX) {
+  return z.array(entry).max(most, `expected at most ${most} entries`);
 }
 
 /** `*`, or a host with optional scheme, `www.` and port; a leading `*.` allows all subdomains. */
@@ -45,17 +63,26 @@ const domain = z
     'expected a domain such as example.com or https://example.com',
   );
 
-const timezone = z.string().refine(isTimezone, 'expected a time zone such as Europe/Berlin');
+const timezone = z
+  .string()
+  .max(TIMEZONE_MAX)
+  .refine(isTimezone, 'expected a time zone such as Europe/Berlin');
 const currency = z
   .string()
   .transform((code) => code.toUpperCase())
   .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
-const cors = z.array(corsEntry).max(LIST_MAX);
+const cors = listOf(corsEntry);
 const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
 const addressRange = z
   .string()
   .trim()
+  .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
   .refine((text) => readAddressRange(text) !== undefined, 'expected an IP address or a CIDR range');
+
+/** The largest creation is a full list of origins. */
+export const CREATION_MAX_BYTES = 1_048_576;
+/** The largest change has full lists of origins and of all filters. */
+export const CHANGE_MAX_BYTES = 5_242_880;
 
 /** `POST /manage/projects` */
 export const projectCreation = z.strictObject({
@@ -77,14 +104,14 @@ const tracking = {
   sessionReplay: z.boolean(),
   replaySampleRate: z.number().min(0).max(1),
   replayNeedsConsent: z.boolean(),
-  paymentProviders: texts(100),
+  paymentProviders: texts(100, PROVIDERS_MAX),
 };
 
 const filters = {
-  addresses: z.array(addressRange).max(LIST_MAX),
+  addresses: listOf(addressRange),
   profileIds: texts(200),
   names: texts(80),
-  paths: texts(2_000),
+  paths: texts(1_000),
 };
 
 /** `PATCH /manage/projects/{projectId}`; given fields replace the stored ones; within `filters`, given lists do. */
@@ -98,11 +125,17 @@ export const projectChange = z.strictObject({
   ...z.object(tracking).partial().shape,
   filters: z.strictObject(filters).partial().optional(),
   allowUnsafeRevenue: z.boolean().optional(),
+  filterReferrerSpam: z.boolean().optional(),
   publicWidget: z.boolean().optional(),
   feed: z.boolean().optional(),
   retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
 });
 export type ProjectChange = z.output<typeof projectChange>;
+
+/** `GET /manage/projects` */
+export const projectsQuery = z.object({
+  deleted: flag,
+});
 
 /** `DELETE /manage/projects/{projectId}` */
 export const projectDeletion = z.object({
@@ -127,6 +160,7 @@ export const projectShown = z.object({
     paths: z.array(z.string()),
   }),
   allowUnsafeRevenue: z.boolean(),
+  filterReferrerSpam: z.boolean(),
   publicWidget: z.boolean(),
   feed: z.boolean(),
   /** The bus subject to subscribe to; null without a feed. */
@@ -141,6 +175,8 @@ export const projectShown = z.object({
       status: z.enum(['waiting', 'purging', 'purged']),
       requestedAt: instant,
       purgeAt: instant,
+      restorable: z.boolean(),
+      remainingSeconds: z.number().int(),
       startedAt: instant.nullable(),
       finishedAt: instant.nullable(),
       step: z.string(),
@@ -152,6 +188,14 @@ export type ProjectShown = z.output<typeof projectShown>;
 
 export const projectAnswer = z.object({ data: projectShown });
 export const projectsAnswer = z.object({ data: z.array(projectShown) });
+/** The site, and the deletion that was undone. */
+const undoneDeletion = z.object({
+  requestedAt: instant,
+  purgeAt: instant,
+  remainingSeconds: z.number().int(),
+});
+export type UndoneDeletion = z.output<typeof undoneDeletion>;
+export const projectRestored = z.object({ data: projectShown.extend({ restored: undoneDeletion }) });
 /** The new site with its first client, whose secret is returned only once. */
 export const projectCreated = z.object({
   data: projectShown.extend({
@@ -159,9 +203,17 @@ export const projectCreated = z.object({
   }),
 });
 
-export function projectOf({ storedId, tracking: settings, ...site }: Site): ProjectShown {
-  const isFed = site.feed && site.deletion === null;
-  return { ...site, ...settings, feedSubject: isFed ? feedSubjectOf(storedId, '>') : null };
+export function projectOf(
+  { storedId, tracking: settings, deletion, ...site }: Site,
+  nowMs: number,
+): ProjectShown {
+  const isFed = site.feed && deletion === null;
+  return {
+    ...site,
+    ...settings,
+    feedSubject: isFed ? feedSubjectOf(storedId, '>') : null,
+    deletion: deletion === null ? null : shownDeletion(deletion, nowMs),
+  };
 }
 
 function isTimezone(name: string): boolean {

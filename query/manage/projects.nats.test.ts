@@ -2,8 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
 import { must } from '../../infra/assert.ts';
 import { referencesAnswer } from './catalog-api.ts';
-import { projectAnswer, projectCreated, projectsAnswer } from './project-api.ts';
+import {
+  projectAnswer,
+  projectChange,
+  projectCreated,
+  projectCreation,
+  projectsAnswer,
+} from './project-api.ts';
 import { makeSiteWithAll } from './testing/fixtures.ts';
+import { largestOf } from './testing/largest-body.ts';
 import {
   type ClientKey,
   type ManageService,
@@ -154,6 +161,7 @@ describe('an invalid body is rejected with the name of the field', () => {
     [{ filters: { paths: [7] } }, 'filters.paths.0'],
     [{ filters: { countries: ['DE'] } }, 'filters.countries'],
     [{ allowUnsafeRevenue: 1 }, 'allowUnsafeRevenue'],
+    [{ filterReferrerSpam: 'no' }, 'filterReferrerSpam'],
     [{ publicWidget: null }, 'publicWidget'],
     [{ feed: 'yes' }, 'feed'],
     [{ feedSubject: 'feed.>' }, 'feedSubject'],
@@ -175,7 +183,28 @@ describe('an invalid body is rejected with the name of the field', () => {
       service.ask(root, 'POST', ALL, { body, headers: { 'content-type': type } });
     expect((await typed('application/xml', '<name/>')).status).toBe(415);
     expect((await typed('text/plain', '{"name":"Beacon"}')).status).toBe(200);
-    expect((await typed('application/json', `"${'x'.repeat(65_536)}"`)).status).toBe(413);
+    expect((await typed('application/json', `"${'x'.repeat(1_048_576)}"`)).status).toBe(413);
+  });
+});
+
+describe('the longest lists', () => {
+  const schemas = { creation: projectCreation, change: projectChange };
+  test.each(['creation', 'change'] as const)('of a %s are stored and returned', async (kind) => {
+    const { data } = await make({ name: `Longest ${kind}` });
+    const largest = largestOf(schemas[kind], {}) as { readonly cors: readonly string[] };
+    expect(largest.cors).toHaveLength(1_000);
+    const changed =
+      kind === 'change'
+        ? await patch(data.id, largest)
+        : await service.ask(root, 'POST', ALL, { body: largest });
+    expect(changed.status).toBe(200);
+    const { id } = projectAnswer.parse(changed.json).data;
+    expect((await site(id)).data).toMatchObject(largest);
+    if (kind === 'change')
+      expect((await patch(id, { ...largest, cors: [...largest.cors, '*'] })).json).toMatchObject({
+        status: 400,
+        message: 'cors: expected at most 1000 entries',
+      });
   });
 });
 
@@ -247,6 +276,7 @@ describe('a change', () => {
       replayNeedsConsent: true,
       paymentProviders: ['one'],
       allowUnsafeRevenue: true,
+      filterReferrerSpam: false,
       publicWidget: true,
       feed: true,
       retentionDays: 90,
@@ -256,7 +286,7 @@ describe('a change', () => {
       ...Object.entries(changes).map(([name, value]) => ({ [name]: value })),
       ...Object.entries(filters).map(([name, value]) => ({ filters: { [name]: value } })),
     ];
-    expect(bodies).toHaveLength(21);
+    expect(bodies).toHaveLength(22);
     const answers = await Promise.all(
       bodies.map((body, index) => patch('busy', body, index % 2 === 0 ? {} : { baseUrl: secondUrl })),
     );

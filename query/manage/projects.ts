@@ -1,10 +1,13 @@
 import { type Site, siteKeyOf, siteSchema } from '../../infra/accounts/accounts.ts';
+import type { Entry } from '../../infra/bus/mirror.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
 import { newClient } from './clients.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText, ownSite, ownSiteOrDeleted } from './manage.ts';
-import { noParameters } from './parameters.ts';
+import { noFields, noParameters } from './parameters.ts';
 import {
+  CHANGE_MAX_BYTES,
+  CREATION_MAX_BYTES,
   type ProjectChange,
   type ProjectCreation,
   projectAnswer,
@@ -13,33 +16,42 @@ import {
   projectCreation,
   projectDeletion,
   projectOf,
+  projectRestored,
   projectsAnswer,
+  projectsQuery,
+  type UndoneDeletion,
 } from './project-api.ts';
 import { tagged } from './records.ts';
+import { deletedSite, restoredSite, shownDeletion } from './site-deletion.ts';
 import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
 
 const ONE = '/manage/projects/:projectId';
-/** The delay between the deletion of a site and its purge. */
-const PURGE_AFTER_MS = 86_400_000;
 
 /** `/manage/projects`: the sites of a team. */
 export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
   const { accounts, records, clock } = deps;
   const one = { pattern: ONE, kind: 'manage-project', area: 'manage' as const };
+  const shown = (site: Site) => projectOf(site, clock.nowMs());
   return [
     anyEndpoint({
       method: 'get',
       pattern: '/manage/projects',
       kind: 'manage-projects',
       area: 'manage',
-      about: { summary: 'List sites', answer: projectsAnswer },
-      schema: noParameters,
+      about: {
+        summary: 'List sites',
+        description:
+          'Returns the sites of the team, newest first. With `deleted=true` returns its deleted sites instead, the last deleted one first: those with `deletion.restorable` can be restored, the others are being purged or are purged.',
+        answer: projectsAnswer,
+      },
+      schema: projectsQuery,
       body: undefined,
-      answer: async ({ client }) => {
+      answer: async ({ client, parameters: { deleted } }) => {
         const own = [...accounts.sites.entries()]
           .map(({ value }) => value)
-          .filter((site) => site.teamId === client.teamId && site.deletion === null);
-        return { json: { data: newestFirst(own).map(projectOf) } };
+          .filter((site) => site.teamId === client.teamId && (site.deletion !== null) === deleted);
+        const sites = deleted ? lastDeletedFirst(own) : newestFirst(own);
+        return { json: { data: sites.map(shown) } };
       },
     }),
     anyEndpoint({
@@ -55,15 +67,16 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       },
       schema: noParameters,
       body: projectCreation,
+      bodyMaxBytes: CREATION_MAX_BYTES,
       answer: async ({ client, body }) => {
         const site = await newSite(deps, client.teamId, body);
         const { entry, secret } = await newClient(deps, client.teamId, {
           name: `${site.value.name} write client`.slice(0, 100),
           type: 'write',
-          projectId: site.value.id,
+          site: site.value,
         });
         const first = { id: entry.value.id, type: entry.value.type, secret };
-        return tagged(site, { data: { ...projectOf(site.value), client: first } });
+        return tagged(site, { data: { ...shown(site.value), client: first } });
       },
     }),
     anyEndpoint({
@@ -71,7 +84,8 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       method: 'get',
       about: {
         summary: 'Get a site',
-        description: 'Also returns a deleted site, with the progress of its purge in `deletion`.',
+        description:
+          'Also returns a deleted site. `deletion` then states whether it can be restored, for how many seconds, and the progress of its purge.',
         answer: projectAnswer,
       },
       schema: noParameters,
@@ -80,7 +94,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
         const { id } = ownSiteOrDeleted(deps, client, projectId);
         const entry = accounts.sites.entry(siteKeyOf(id));
         if (entry === undefined) throw noSuch('project', projectId);
-        return tagged(entry, { data: projectOf(entry.value) });
+        return tagged(entry, { data: shown(entry.value) });
       },
     }),
     anyEndpoint({
@@ -94,6 +108,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       },
       schema: noParameters,
       body: projectChange,
+      bodyMaxBytes: CHANGE_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body, ifMatch }) => {
         const { id } = ownSite(deps, client, projectId);
         const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
@@ -103,7 +118,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
           },
           missing: () => noSuch('project', projectId),
         });
-        return tagged(entry, { data: projectOf(entry.value) });
+        return tagged(entry, { data: shown(entry.value) });
       },
     }),
     anyEndpoint({
@@ -112,7 +127,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Delete a site',
         description:
-          'Hides the site and rejects its events at once. Purges all its data after 24 hours, or at once with `now=true`. Repeat the request with `now=true` to bring a scheduled purge forward.',
+          'Hides the site with its records and clients, and rejects its events at once. Purges all its data after 24 hours. Until the purge begins, the deletion can be undone with `POST …/restore`; `deletion.remainingSeconds` is the time left. With `now=true` the purge begins at once and the deletion cannot be undone. Repeat the request with `now=true` to bring a scheduled purge forward.',
         answer: projectAnswer,
       },
       schema: projectDeletion,
@@ -123,10 +138,55 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
           change: (site) => deletedSite(site, clock.nowMs(), now),
           missing: () => noSuch('project', projectId),
         });
-        return tagged(entry, { data: projectOf(entry.value) });
+        return tagged(entry, { data: shown(entry.value) });
+      },
+    }),
+    anyEndpoint({
+      ...one,
+      method: 'post',
+      pattern: `${ONE}/restore`,
+      kind: 'manage-project-restore',
+      about: {
+        summary: 'Restore a deleted site',
+        description:
+          'Undoes the deletion of a site: its settings, data, clients, dashboards, references and integrations are as before, everywhere within 2 seconds. Events sent in between were rejected and are not recorded. Returns the site, and in `restored` the deletion that was undone with the seconds that were left. Returns 409 if the site is not deleted, if it was deleted with `now=true`, or once its purge has begun. The next deletion again leaves 24 hours. The body is empty, or an object without fields.',
+        answer: projectRestored,
+      },
+      schema: noParameters,
+      body: noFields,
+      isBodyOptional: true,
+      answer: async ({ client, path: { projectId = '' }, ifMatch }) => {
+        const { entry, undone } = await restoreSite(
+          deps,
+          ownSiteOrDeleted(deps, client, projectId).id,
+          ifMatch,
+        );
+        return tagged(entry, { data: { ...shown(entry.value), restored: undone } });
       },
     }),
   ];
+}
+
+/** Undoes a deletion; returns the site, and the deletion as it was. Throws a `RejectError` if it cannot be undone. */
+export async function restoreSite(
+  { accounts, records, clock }: ManageDeps,
+  id: string,
+  ifMatch = '',
+): Promise<{ readonly entry: Entry<Site>; readonly undone: UndoneDeletion }> {
+  let undone: UndoneDeletion | undefined;
+  const entry = await records.change(accounts.sites, siteKeyOf(id), ifMatch, {
+    change: (site) => {
+      const restored = restoredSite(site, clock.nowMs());
+      if (site.deletion !== null) {
+        const { requestedAt, purgeAt, remainingSeconds } = shownDeletion(site.deletion, clock.nowMs());
+        undone = { requestedAt, purgeAt, remainingSeconds };
+      }
+      return restored;
+    },
+    missing: () => noSuch('project', id),
+  });
+  if (undone === undefined) throw new Error('a site without deletion was restored');
+  return { entry, undone };
 }
 
 /** Creates a site under the first free id. The id of a purged site is free. */
@@ -175,17 +235,11 @@ function changedSite(site: Site, change: ProjectChange, updatedAt: string): Site
   });
 }
 
-/** A repeated deletion can only bring the purge forward. */
-function deletedSite(site: Site, nowMs: number, now: boolean): Site {
-  const at = new Date(nowMs).toISOString();
-  const purgeAt = now ? at : new Date(nowMs + PURGE_AFTER_MS).toISOString();
-  const { deletion } = site;
-  if (deletion === null) {
-    const fresh = { status: 'waiting' as const, requestedAt: at, purgeAt };
-    return siteSchema.parse({ ...site, updatedAt: at, deletion: fresh });
-  }
-  if (!now || deletion.status !== 'waiting' || deletion.purgeAt <= at) return site;
-  return { ...site, updatedAt: at, deletion: { ...deletion, purgeAt: at } };
+function lastDeletedFirst(sites: readonly Site[]): Site[] {
+  const deletedAt = ({ deletion }: Site) => deletion?.requestedAt ?? '';
+  return newestFirst(sites).sort((a, b) =>
+    deletedAt(a) < deletedAt(b) ? 1 : deletedAt(a) > deletedAt(b) ? -1 : 0,
+  );
 }
 
 function withoutUndefined<Given extends object>(given: Given): Given {

@@ -25,6 +25,8 @@ export interface OneRecord<Value extends Stamp, Change> {
   readonly about: Readonly<Record<'get' | 'patch' | 'delete', Omit<About, 'answer'>>>;
   readonly answer: z.ZodType;
   readonly change: z.ZodType<Change>;
+  /** Of a change; 64 KiB if absent. */
+  readonly bodyMaxBytes?: number;
   /** Applies a change to the record; may be called more than once. */
   readonly changed: (current: Value, call: RecordCall<Change>) => Value;
   /** Replaces the default removal. */
@@ -35,7 +37,7 @@ export interface OneRecord<Value extends Stamp, Change> {
 export function oneRecordEndpoints<Value extends Stamp, Change>(
   deps: ManageDeps,
   kind: ControlRecordKind<Value>,
-  { pattern, name, about, answer, change, changed, remove }: OneRecord<Value, Change>,
+  { pattern, name, about, answer, change, changed, remove, bodyMaxBytes }: OneRecord<Value, Change>,
 ): AnyEndpoint[] {
   const one = { pattern, kind: name, area: 'manage' as const, schema: noParameters };
   return [
@@ -51,6 +53,7 @@ export function oneRecordEndpoints<Value extends Stamp, Change>(
       method: 'patch',
       about: { ...about.patch, answer },
       body: change,
+      ...(bodyMaxBytes === undefined ? {} : { bodyMaxBytes }),
       answer: async (call) =>
         answerEntry(kind, await changeRecord(deps, kind, call, (current) => changed(current, call))),
     }),

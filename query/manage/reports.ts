@@ -1,6 +1,5 @@
+import { chartOf, type StoredChart } from '../export/stored-chart.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
-import { RejectError } from '../reject.ts';
-import { rangeOf } from '../time/range.ts';
 import { Zones } from '../time/zone.ts';
 import type { Report } from './catalog.ts';
 import {
@@ -27,6 +26,8 @@ import {
 
 const ALL = '/manage/projects/:projectId/dashboards/:dashboardId/reports';
 const REPORTS_MAX = 200;
+/** Series and breakdowns of 64 KiB each, and the other fields. */
+const BODY_MAX_BYTES = 262_144;
 
 /** `/manage/projects/{projectId}/dashboards/{dashboardId}/reports`: stored chart definitions. */
 export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
@@ -40,7 +41,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
     },
     shown: shownRecord,
   };
-  const checkRange = rangeCheck(deps);
+  const rejectUnchartable = chartCheck(deps);
   const all = { pattern: ALL, kind: 'manage-reports', area: 'manage' as const, schema: noParameters };
   return [
     anyEndpoint({
@@ -56,16 +57,23 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a report',
         description:
-          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. Maximum: 200 reports per dashboard.',
+          'Creates a report on a dashboard. Default range: the last 30 days; given dates imply a custom range. A definition that `GET /export/charts` rejects returns 400, with the name of the same field. Maximum: 200 reports per dashboard.',
         answer: reportAnswer,
       },
       body: reportCreation,
+      bodyMaxBytes: BODY_MAX_BYTES,
       answer: async (call) => {
         const { value: dashboard } = entryOf(dashboards, call);
         rejectMoreThan(REPORTS_MAX, 'reports of the dashboard', listOf(kind, call));
         const { name, chartType, interval, series, breakdowns, formula } = call.body;
-        const span = { ...spanOf(call.body, { range: '30d' }), interval };
-        checkRange(call, span);
+        const chart = {
+          ...spanOf(call.body, { range: '30d' }),
+          interval,
+          series,
+          breakdowns,
+          formula: formula ?? undefined,
+        };
+        rejectUnchartable(call, chart);
         const entry = await createRecord(deps, kind.mirror, ({ id, ...times }) => ({
           id,
           projectId: dashboard.projectId,
@@ -73,10 +81,7 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
           dashboardId: dashboard.id,
           name,
           chartType,
-          ...span,
-          series,
-          breakdowns,
-          formula: formula ?? undefined,
+          ...chart,
           ...times,
         }));
         return answerEntry(kind, entry);
@@ -90,15 +95,16 @@ export function reportEndpoints(deps: ManageDeps): AnyEndpoint[] {
         patch: {
           summary: 'Update a report',
           description:
-            'Given fields replace the stored ones, lists as a whole. A `formula` of null removes the formula.',
+            'Given fields replace the stored ones, lists as a whole. A `formula` of null removes the formula. If `GET /export/charts` would reject the result, the request returns 400 and changes nothing.',
         },
         delete: { summary: 'Delete a report', description: 'Returns the deleted report.' },
       },
       answer: reportAnswer,
       change: reportChange,
+      bodyMaxBytes: BODY_MAX_BYTES,
       changed: (current, call) => {
         const next = changedReport(current, call.body);
-        checkRange(call, next);
+        if (changesChart(call.body)) rejectUnchartable(call, next);
         return next;
       },
     }),
@@ -128,14 +134,16 @@ function spanOf({ range, startDate, endDate }: ReportChange, before: ReportSpan)
   return { range: name, startDate: startDate ?? retained?.startDate, endDate: endDate ?? retained?.endDate };
 }
 
-/** Rejects a range that no chart request could use, because such a report could never be answered. */
-function rangeCheck(
-  deps: ManageDeps,
-): (request: RecordRequest, span: ReportSpan & Pick<Report, 'interval'>) => void {
+/** Whether a change is about more than the name and the look. */
+function changesChart({ name: _, chartType: _type, ...chart }: ReportChange): boolean {
+  return Object.values(chart).some((field) => field !== undefined);
+}
+
+/** Rejects a report whose chart `GET /export/charts` rejects, because such a report could never be answered. */
+function chartCheck(deps: ManageDeps): (request: RecordRequest, report: StoredChart) => void {
   const zones = new Zones();
-  return ({ client, path }, span) => {
+  return ({ client, path }, report) => {
     const site = ownSite(deps, client, path.projectId ?? '');
-    const range = rangeOf(span, deps.clock.nowMs(), zones.of(site.timezone));
-    if ('kind' in range) throw new RejectError('invalid', range.message);
+    chartOf(report, { site, zone: zones.of(site.timezone), nowMs: deps.clock.nowMs() });
   };
 }

@@ -32,7 +32,11 @@ export const excludedAnswer = z.union([
   z
     .object({ bot: z.object({ name: z.string(), type: z.string() }) })
     .describe('The request came from a bot.'),
-  z.object({ filtered: z.literal(true) }).describe('A filter of the site matched the event.'),
+  z
+    .object({ filtered: z.literal(true), reason: z.string().optional() })
+    .describe(
+      'A filter of the site matched the event; or, with a `reason`, the referrer is known spam (`referrer spam: semalt.com`), or the request is a replay (`replay: sessions are not recorded`).',
+    ),
 ]);
 /** `POST /track/batch`, 200 */
 export const batchAnswer = z.object({
@@ -43,7 +47,9 @@ export const batchAnswer = z.object({
         index: z.number().describe('Index of the body in the batch, starting at 0.'),
         status: z
           .number()
-          .describe('The status that `POST /track` returns for this body. 202 for bots and filtered events.'),
+          .describe(
+            'The status that `POST /track` returns for this body. 202 for what is understood and not recorded.',
+          ),
         message: z.string().describe('Why the body was not stored.'),
       }),
     )
@@ -79,7 +85,13 @@ const VISITOR_ADDRESS: RequestHeader = {
 };
 const USER_AGENT: RequestHeader = {
   name: 'User-Agent',
-  description: "The visitor's user agent. Browser, operating system and device are derived from it.",
+  description:
+    "The visitor's user agent. Browser, operating system and device are derived from it. Browsers and apps (`Dalvik`, `okhttp`, `CFNetwork`, or an agent that names a phone, a tablet, a television, a console or macOS) are visitors on a device. With a secret, a request with any other agent comes from a server: without `__deviceId` and without a property such as `__os` its events have no device and no session.",
+};
+const ACCEPT_LANGUAGE: RequestHeader = {
+  name: 'Accept-Language',
+  description:
+    "The visitor's languages, sent by browsers. The first one is the language of an event without `__language`.",
 };
 const ORIGIN: RequestHeader = {
   name: 'Origin',
@@ -108,17 +120,18 @@ export const COLLECTION: readonly Operation[] = [
     description: [
       'Returns 200 once the event is durable. Requests are checked in this order: size, JSON, fields (400), client (401), bots and site filters (202).',
       'Pages on an allowed origin of the site send only a client id, as a header or as `clientId` in the body. Requests with a valid secret are never treated as bots and may carry events of any age.',
+      'Apps send a secret. They are recognized by their user agent, or by `__os`, `__osVersion`, `__brand`, `__model`, `__device`, `__browser` and `__browserVersion` in the properties, which override the user agent.',
       'After a 503 it is unknown whether the event was stored. Retry with the same `eventId`, so that it counts once. Maximum body size: 64 KiB.',
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, IDEMPOTENCY_KEY, ...SDK],
     body: { schema: bodySchema, shown: trackBody(), examples: TRACK_EXAMPLES.bodies },
     answers: [
       answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
       answer(
         202,
-        'The request is valid but was not recorded, because of a bot or a site filter. It is counted as excluded.',
+        'The request is valid but was not recorded, because of a bot, referrer spam or a site filter, or because it is a replay. It is counted as excluded.',
         excludedAnswer,
         TRACK_EXAMPLES.excluded,
       ),
@@ -134,11 +147,12 @@ export const COLLECTION: readonly Operation[] = [
     summary: 'Record a batch',
     description: [
       'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others.',
+      'With a secret, a body may also carry the address and the user agent of its own visitor, as `__ip` and `__userAgent`: so an import of many visitors keeps each on a device of its own.',
       'The whole batch fails when the client in the headers is not allowed to send, or when the service can store none of the bodies (503). `Idempotency-Key` is ignored.',
     ].join('\n\n'),
     access: 'sender',
     parameters: NOTHING,
-    headers: [VISITOR_ADDRESS, USER_AGENT, ORIGIN, ...SDK],
+    headers: [VISITOR_ADDRESS, USER_AGENT, ACCEPT_LANGUAGE, ORIGIN, ...SDK],
     body: { schema: batchSchema, shown: trackBatch(), examples: { batch: TRACK_EXAMPLES.batch } },
     answers: [answer(200, 'Every body was either stored or rejected.', batchAnswer, TRACK_EXAMPLES.batched)],
     errors: SENDING,
@@ -174,7 +188,9 @@ export const COLLECTION: readonly Operation[] = [
     description:
       'Returns what the browser script collects automatically on the site of a client. Any origin may read it. Cacheable for 60 seconds.',
     access: 'public',
-    parameters: z.object({ clientId: z.string().describe("The client's id, a UUID.") }),
+    parameters: z.object({
+      clientId: z.string().describe("The client's id, a UUID. The example is made up and returns 404."),
+    }),
     headers: [],
     body: undefined,
     answers: [

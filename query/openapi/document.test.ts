@@ -206,10 +206,21 @@ test('parameters are described by what their text means', () => {
   });
 });
 
+test('a list says in which forms it may be sent, and an endpoint which other names it accepts', () => {
+  const { description, parameters } = operationAt('get', '/insights/{projectId}/events');
+  const meaningOf = (name: string) => parameters.find((one) => one.name === name)?.description;
+  expect(meaningOf('event')).toMatch(/May be repeated, also with `\[\]` or `\[0\]`, or a JSON array\.$/);
+  expect(meaningOf('filters')).toMatch(/May be repeated, also with `\[\]` or `\[0\]`, one object each\.$/);
+  expect(meaningOf('profileId')).not.toContain('repeated');
+  expect(description).toContain('also accepts `country` (a filter on `country`)');
+  expect(description).toContain('`eventNames` (the same as `event`)');
+  expect(document.info.description).toContain('`event[]=a&event[]=b`');
+});
+
 test('a body of /track is discriminated by its type, and its fields are described', () => {
   const { TrackBody, TrackEvent } = document.components.schemas;
-  expect(TrackBody?.oneOf?.length).toBe(7);
-  expect(Object.keys(TrackBody?.discriminator?.mapping ?? {}).length).toBe(7);
+  expect(TrackBody?.oneOf?.length).toBe(8);
+  expect(Object.keys(TrackBody?.discriminator?.mapping ?? {}).length).toBe(8);
   const payload = TrackEvent?.properties?.payload;
   expect(payload?.required).toEqual(['name']);
   expect(payload?.properties?.properties).toEqual({ $ref: '#/components/schemas/EventProperties' });

@@ -24,8 +24,10 @@ const ABOUT = [
   'Send events, query analytics, export raw events, and manage sites and clients. All endpoints share one base URL.',
   'Requests and responses are JSON in UTF-8. Times are ISO 8601 in UTC with milliseconds. Dates of buckets are in the time zone of the site. Amounts are in major units of their currency.',
   'Authenticate with the headers `service-client-id` and `service-client-secret`. A write client sends events; a read client also queries its own site; a root client does everything for its team.',
-  'Errors are JSON with `status`, `error` and `message`.',
-  'Paths carry no version. The header `service-version`, sent with Track responses and with this document, names the release.',
+  'Errors are JSON with `status`, `error` and `message`. Only a request that is no HTTP/1.1 is rejected without JSON (400, 431 or 505, or a closed connection): HTTP/1.0, no `Host`, a malformed header or length, more than 98 headers. Path, query and headers of more than 64 KiB return 431.',
+  'An unknown query parameter of Insights, Export or Manage returns 400 with the names of all unknown ones, and so does a single parameter that is sent twice. All other endpoints ignore unknown parameters. Parameter lists accept `event=a&event=b`, `event[]=a&event[]=b`, `event[0]=a&event[1]=b` and a JSON array, `event=["a","b"]`; lists of objects, such as `filters`, accept the same forms with each object as JSON, and `filters[0][name]=path`.',
+  '`HEAD` returns the status and headers of `GET` without the body. Responses over 1 KB, and streams of NDJSON and CSV, are compressed with brotli or gzip if `Accept-Encoding` allows it; each encoding has its own `ETag`, and `If-Match` accepts all of them. Responses of Insights, Export and Manage are `Cache-Control: no-store`.',
+  'Paths carry no version. Every response names the release in the header `service-version`, and has `X-Content-Type-Options: nosniff`.',
 ].join('\n\n');
 
 /** Builds the document. Operations are grouped in the order of `TAGS` and otherwise stay in the given order. */
@@ -74,14 +76,14 @@ function operationObject(operation: Operation, named: (schema: JsonSchema) => Js
 }
 
 function bodyObject(
-  { schema, shown, examples }: OperationBody,
+  { isOptional = false, schema, shown, examples }: OperationBody,
   named: (schema: JsonSchema) => JsonSchema,
 ): NonNullable<OperationObject['requestBody']> {
   const values = Object.values(examples);
   const several = { examples: mapValues(examples, (value) => ({ value })) };
   const one = values.length === 0 ? {} : { example: values[0] };
   return {
-    required: true,
+    required: !isOptional,
     content: {
       'application/json': {
         schema: named(shown ?? jsonSchemaOf(schema, 'input')),

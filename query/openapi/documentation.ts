@@ -20,11 +20,21 @@ const EXAMPLES = new Map(Object.entries({ ...INSIGHT_EXAMPLES, ...MANAGE_EXAMPLE
 export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoint[]): void {
   const version = release();
   const document = apiDocument(endpoints, version);
+  http.announce({
+    path: '/documentation',
+    title: 'API documentation',
+    about: 'Every endpoint with its parameters and answers, sample code, and a form that sends requests.',
+  });
+  http.announce({
+    path: '/openapi.json',
+    title: 'API description',
+    about: 'The same for programs, in OpenAPI 3.1.',
+  });
   addStaticAsset(http, ['/openapi.json'], {
     body: Buffer.from(JSON.stringify(document)),
     contentType: 'application/json; charset=utf-8',
     maxAgeS: MAX_AGE_S,
-    headers: [['service-version', version]],
+    headers: [],
     cors: undefined,
   });
   addStaticAsset(http, ['/documentation'], {
@@ -34,7 +44,6 @@ export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoi
     headers: [
       ['content-security-policy', VIEWER_POLICY],
       ['referrer-policy', 'no-referrer'],
-      ['service-version', version],
     ],
     cors: undefined,
   });
@@ -42,7 +51,7 @@ export function addDocumentation(http: HttpServer, endpoints: readonly AnyEndpoi
     body: viewerScript(),
     contentType: 'text/javascript; charset=utf-8',
     maxAgeS: SCRIPT_MAX_AGE_S,
-    headers: [['service-version', version]],
+    headers: [],
     cors: undefined,
   });
 }

@@ -15,10 +15,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   screenViews: 'Whether the browser script sends screen views automatically.',
   outgoingLinks: 'Whether the browser script sends clicks on outgoing links.',
   attributes: 'Whether the browser script sends clicks on elements with `data-track`.',
-  hashChanges: 'Whether a change of the URL hash is a new screen view.',
-  sessionReplay: 'Whether sessions are recorded for replay.',
-  replaySampleRate: 'The share of sessions to record, from 0 to 1.',
-  replayNeedsConsent: 'Whether recording requires the consent of the visitor.',
+  hashChanges:
+    'Whether a change of the URL hash is a new screen view, and the hash part of the page: then `/#/inbox` and `/#/settings` are two pages in every figure. An empty hash is none. A query in the hash counts as the query of the page, with its campaign. Applies to events that are received from then on, from every sender.',
+  sessionReplay:
+    'Whether the script of a page is to record sessions for replay. It is returned to the script; the service does not store recordings: a request of the type `replay` returns 202 with that reason, whatever the setting.',
+  replaySampleRate: 'The share of sessions that the script is to record, from 0 to 1.',
+  replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
   paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
   filters: 'Events to exclude. A matching event returns 202 and is not recorded.',
   addresses: 'IP addresses or CIDR ranges to exclude.',
@@ -26,6 +28,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   names: 'Event names to exclude.',
   paths: 'Paths to exclude. `*` matches any text.',
   allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
+  filterReferrerSpam:
+    'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
   publicWidget: 'Whether the live visitor count is public.',
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',
@@ -35,7 +39,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   profileDigest:
     'Identifies the erased profile without naming it: the SHA-256 of the receipt id, a line break and the profile id.',
   requestedAt: 'Time of the request, in UTC.',
-  purgeAt: 'Earliest time of the purge, in UTC.',
+  purgeAt: 'Earliest time of the purge, in UTC. The site can be restored until the purge begins.',
+  restorable:
+    'Whether the deletion can be undone: true until the purge begins, false after a deletion with `now=true`.',
+  remainingSeconds:
+    'Whole seconds until `purgeAt`, in which the deletion can be undone for certain. 0 if it cannot be undone, or once `purgeAt` has passed.',
+  restored: 'The deletion that was undone, with the seconds that were left.',
   startedAt: 'Time at which the purge started, in UTC. Null before.',
   finishedAt: 'Time of completion, in UTC. Null before.',
   step: 'The current step of the purge. Empty when no step is running.',
@@ -76,12 +85,13 @@ const MEANINGS: Readonly<Record<string, string>> = {
   lastDate: 'The last day with rows. Null without rows.',
   rows: 'Figures by day, query and page.',
   'data.rows': 'Number of distinct rows.',
-  'rows.date': 'The day, as reported by the Search Console.',
+  'rows.date':
+    'The day, as reported by the Search Console (in Pacific time). From 2000-01-01 to tomorrow in UTC.',
   'rows.query': 'The search query. Empty when it is withheld.',
   'rows.page': 'The URL of the result.',
   'rows.country': 'Three-letter country code such as `deu`. Omit it for figures of all countries.',
   'rows.device': '`desktop`, `mobile` or `tablet`. Omit it for figures of all devices.',
-  'rows.clicks': 'Number of clicks on the result.',
+  'rows.clicks': 'Number of clicks on the result, at most `impressions`.',
   'rows.impressions': 'Number of times the result was shown.',
   'rows.position': 'Average position in the results over all impressions, starting at 1.',
   imported: 'Number of rows stored.',

@@ -33,12 +33,11 @@ const NOTES: Readonly<Record<string, string>> = {
     'Returns the group with every acknowledged update. Returns 404 when the group does not exist.',
   '/export/charts': [
     'Returns one or more time series of events, optionally broken down by fields.',
-    'Segments: `event` counts events. `user` counts distinct visitors: profiles, or devices without a profile. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
+    'Segments: `event` counts events. `user` counts distinct visitors: the profile of the session, else of the event, else the device. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
     '`property_sum`, `property_average`, `property_max` and `property_min` read `property` as a number and skip events where it is not a decimal number. The property is a key of `properties`, or `revenue` in major units. Amounts of different currencies are never combined: a series of `revenue` counts those in the currency of the site, or in the one that `currency` names for the series or the chart. Broken down by `currency`, every currency has rows of its own. A formula over series of different currencies is rejected.',
     '`*` stands for every event except `session_start` and `session_end`, which count only when named. Filters apply to the fields of each event. A response has at most 500,000 figures.',
   ].join('\n\n'),
-  '/manage/projects': 'Returns the sites of the team, newest first. Deleted sites are not listed.',
-  '/manage/clients': `Returns the clients of the team, or of one site, newest first. ${NO_SECRETS}`,
+  '/manage/clients': `Returns the clients of the team, or of one site, newest first. Clients of a deleted site are hidden until it is restored, and removed when it is purged; root clients belong to the team and stay. ${NO_SECRETS}`,
   '/manage/clients/:clientId': NO_SECRETS,
   '/manage/projects/:projectId/erasures/:erasureId': 'Returns one erasure receipt of the site.',
   '/manage/references':

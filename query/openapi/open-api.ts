@@ -54,7 +54,10 @@ export interface OperationObject {
   readonly description: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly ParameterObject[];
-  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaType>> };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, MediaType>>;
+  };
   /** Responses by status. */
   readonly responses: Readonly<Record<string, ResponseObject | ReferenceObject>>;
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Endpoint } from '../http/endpoint.ts';
+import { foreignNote } from '../http/foreign-parameters.ts';
+import { parameterKinds } from '../http/parameters.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { Example } from './examples/example.ts';
 import { withMeanings } from './field-meanings.ts';
@@ -13,7 +15,7 @@ export const TAGS = {
     'Query the analytics of a site. Every event acknowledged at least 0.5 seconds before the request counts exactly once.',
   Export: 'Export raw events, and compute charts from them.',
   Manage:
-    'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body returns 400.',
+    'Manage sites, clients, dashboards, integrations and erasures. An unknown field in a body and an unknown parameter return 400.',
   Operations: 'Health checks, metrics and this documentation.',
 } as const;
 export type Tag = keyof typeof TAGS;
@@ -50,7 +52,7 @@ export interface OperationAnswer {
   readonly example: unknown;
 }
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 412 | 413 | 415 | 429 | 500 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 412 | 413 | 415 | 429 | 500 | 503;
 
 /** The response to a request whose `If-None-Match` names the current `ETag`. */
 export const UNCHANGED: OperationAnswer = {
@@ -68,6 +70,8 @@ export const IF_NONE_MATCH: RequestHeader = {
 
 /** A request body. */
 export interface OperationBody {
+  /** Whether the body may be left out. */
+  readonly isOptional?: boolean;
   readonly schema: z.ZodType;
   /** Overrides the JSON Schema derived from `schema`. */
   readonly shown?: JsonSchema;
@@ -112,7 +116,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
     pattern,
     tag: TAG_BY_AREA[area],
     summary: about.summary,
-    description: about.description ?? noteOn(endpoint) ?? '',
+    description: described(endpoint),
     access: area === 'manage' ? 'root' : 'read',
     parameters: schema,
     headers: isChange ? [IF_MATCH] : [],
@@ -120,6 +124,7 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
       body === undefined
         ? undefined
         : {
+            ...(endpoint.isBodyOptional ? { isOptional: true } : {}),
             schema: body,
             shown: shown(jsonSchemaOf(body, 'input')),
             examples: example?.body === undefined ? {} : { example: example.body },
@@ -143,6 +148,13 @@ export function operationOf(endpoint: AnyEndpoint, example: Example | undefined)
   };
 }
 
+/** The description of an endpoint, with the names that it accepts for compatibility. */
+function described(endpoint: AnyEndpoint): string {
+  const { about, pattern, schema } = endpoint;
+  const note = foreignNote(pattern, [...parameterKinds(schema).keys()]);
+  return [about.description ?? noteOn(endpoint), note].filter((text) => text !== undefined).join('\n\n');
+}
+
 function answerBody(
   answer: AnyEndpoint['about']['answer'],
   shown: (json: JsonSchema) => JsonSchema,
@@ -156,7 +168,7 @@ const VERSIONED = ['projectId', 'clientId', 'referenceId', 'dashboardId', 'repor
 
 /** Whether the endpoint addresses one versioned record. */
 function namesOne({ pattern, area }: AnyEndpoint): boolean {
-  const last = /:(\w+)(?:\/(?:rotate|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
+  const last = /:(\w+)(?:\/(?:rotate|restore|gsc|pause|resume|backfill))?$/.exec(pattern)?.[1];
   return area === 'manage' && last !== undefined && VERSIONED.includes(last);
 }
 
@@ -184,6 +196,7 @@ function errorsOf(endpoint: AnyEndpoint, isChange: boolean): ErrorStatus[] {
     401,
     403,
     ...(namesSomething ? ([404] as const) : []),
+    ...(endpoint.kind === 'manage-project-restore' ? ([409] as const) : []),
     ...(isChange ? ([412] as const) : []),
     ...(endpoint.body === undefined ? [] : ([413, 415] as const)),
     429,

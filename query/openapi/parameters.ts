@@ -1,31 +1,39 @@
 import { breakdownList, seriesList } from '../export/chart-fields.ts';
+import { type JsonList, type ParameterKind, parameterKinds } from '../http/parameters.ts';
 import { withMeanings } from './field-meanings.ts';
 import { filterJson } from './filter-schema.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import type { ParameterObject } from './open-api.ts';
 import type { Operation } from './operation.ts';
 
-/** Descriptions of path parameters. */
+/** Descriptions of path parameters. Of the examples, a first start creates only the site `demo`. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
-  projectId: "The site's id.",
-  clientId: "The client's id.",
-  profileId: 'The id of the profile, as the site sent it.',
-  groupId: 'The id of the group, as the site sent it.',
-  referenceId: "The reference's id.",
-  dashboardId: "The dashboard's id.",
-  reportId: "The report's id.",
-  erasureId: 'The id of the erasure receipt.',
-  integrationId: "The integration's id.",
+  projectId: "The site's id. The first start creates the site `demo`.",
+  clientId: `The client's id. ${madeUp('/manage/clients')}`,
+  profileId:
+    'The id of the profile, as the site sent it. The profile of the example exists once the examples of `POST /track` have been sent.',
+  groupId:
+    'The id of the group, as the site sent it. The group of the example exists once the examples of `POST /track` have been sent.',
+  referenceId: `The reference's id. ${madeUp('/manage/references')}`,
+  dashboardId: `The dashboard's id. ${madeUp('/manage/projects/{projectId}/dashboards')}`,
+  reportId: `The report's id. ${madeUp('/manage/projects/{projectId}/dashboards/{dashboardId}/reports')}`,
+  erasureId: `The id of the erasure receipt. ${madeUp('/manage/projects/{projectId}/erasures')}`,
+  integrationId: `The integration's id. ${madeUp('/manage/integrations')}`,
 };
+
+function madeUp(list: string): string {
+  return `The example is made up and returns 404; \`GET ${list}\` lists the real ones.`;
+}
 
 /** Descriptions of query parameters whose schema has none. */
 const QUERY_PARAMETERS: Readonly<Record<string, string>> = {
   projectId: 'Return only records of this site.',
-  now: 'Purge at once instead of after 24 hours.',
+  now: 'Purge at once instead of after 24 hours. Cannot be undone.',
+  deleted: 'Return the deleted sites instead of the active ones.',
 };
 
 /** The schemas of parameters whose text is JSON. */
-const JSON_PARAMETERS: Readonly<Record<string, () => JsonSchema>> = {
+const JSON_PARAMETERS: Readonly<Record<JsonList, () => JsonSchema>> = {
   filters: () => ({ type: 'array', items: filterJson() }),
   series: () => withMeanings(jsonSchemaOf(seriesList, 'input'), 'series'),
   breakdowns: () => withMeanings(jsonSchemaOf(breakdownList, 'input'), 'breakdowns'),
@@ -47,12 +55,13 @@ export function parametersOf(
     }),
   );
   const { properties = {}, required = [] } = jsonSchemaOf(operation.parameters, 'input');
+  const kinds = parameterKinds(operation.parameters);
   const inQuery = Object.entries(properties).map(
     ([name, { description, ...schema }]): ParameterObject => ({
       name,
       in: 'query',
       required: required.includes(name),
-      ...described(description ?? QUERY_PARAMETERS[name]),
+      ...described(withForms(description ?? QUERY_PARAMETERS[name], kinds.get(name))),
       ...queryValue(name, schema, { example: operation.query[name], named }),
     }),
   );
@@ -74,7 +83,7 @@ function queryValue(
   schema: JsonSchema,
   { example, named }: { readonly example: unknown; readonly named: (schema: JsonSchema) => JsonSchema },
 ): Pick<ParameterObject, 'schema' | 'content' | 'example' | 'examples'> {
-  const json = JSON_PARAMETERS[name];
+  const json = isJsonList(name) ? JSON_PARAMETERS[name] : undefined;
   if (json === undefined) {
     return {
       schema,
@@ -83,6 +92,17 @@ function queryValue(
   }
   const value = exampledOrLeftOut(typeof example === 'string' ? JSON.parse(example) : undefined);
   return { content: { 'application/json': { schema: named(json()), ...value } } };
+}
+
+/** Says of a list in which forms it may be sent. */
+function withForms(description: string | undefined, kind: ParameterKind | undefined): string | undefined {
+  if (description === undefined || kind === undefined || kind === 'one') return description;
+  const elements = kind === 'json' ? ', one object each' : ', or a JSON array';
+  return `${description} May be repeated, also with \`[]\` or \`[0]\`${elements}.`;
+}
+
+function isJsonList(name: string): name is JsonList {
+  return Object.hasOwn(JSON_PARAMETERS, name);
 }
 
 function described(description: string | undefined): Pick<ParameterObject, 'description'> {

@@ -11,35 +11,63 @@ const readiness = z.object({
   dependencies: z
     .array(
       z.object({
-        name: z.string().describe('Name of the dependency, such as `bus`.'),
+        name: z.string().describe('`bus` (nats-server) or `store` (ClickHouse).'),
+        address: z.string().describe('Host and port of the server.'),
+        setting: z.string().describe('The setting that says where the server is, such as `NATS_URL`.'),
+        neededBy: z.array(z.string()).describe('The services of this process that need the server.'),
         up: z.boolean().describe('Whether the dependency can be reached.'),
         since: z.iso.datetime({ precision: 3 }).describe('Time of the last change of `up`, in UTC.'),
       }),
     )
-    .describe('The services that this process depends on.'),
+    .describe('The servers that this process depends on.'),
+  warnings: z
+    .array(
+      z.object({
+        setting: z.string().describe('The setting that resolves it, such as `TRUSTED_PROXIES`.'),
+        message: z.string().describe('What was noticed, and what to do.'),
+        requests: z.int().describe('Number of requests that it concerned.'),
+        since: z.iso.datetime({ precision: 3 }).describe('Time of the first such request, in UTC.'),
+        last: z.iso.datetime({ precision: 3 }).describe('Time of the last such request, in UTC.'),
+      }),
+    )
+    .describe('What the operator should look at. A warning does not make the process unready.'),
 });
 
 const SINCE = '2026-01-05T08:00:00.000Z';
+const BUS = {
+  name: 'bus',
+  address: '127.0.0.1:4222',
+  setting: 'NATS_URL',
+  neededBy: ['ingest', 'query'],
+  since: SINCE,
+};
 
 /** `/healthz/*`, `/metrics`, `/openapi.json`, `/documentation` and its script. */
 export const SERVICE: readonly Operation[] = [
+  operation('/', 'Get the start page', {
+    description:
+      'Returns a page that links to what the process serves: this documentation, the browser script, health and metrics. Every process has one. Cacheable for 60 seconds, with an `ETag`.',
+    answers: [text('text/html', '<!doctype html>…'), UNCHANGED],
+  }),
   operation('/healthz/live', 'Liveness probe', {
     description: 'Returns 200 while the process responds to requests.',
     answers: [json(200, 'Live.', liveness, { status: 'live' })],
   }),
   operation('/healthz/ready', 'Readiness probe', {
     description:
-      'Returns the state of each dependency and the time of its last change. Returns 503 while a required dependency is unreachable or the process is shutting down.',
+      'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable or the process is shutting down. A processor has this probe on its own port.',
     answers: [
       json(200, 'Ready.', readiness, {
         status: 'ready',
         draining: false,
-        dependencies: [{ name: 'bus', up: true, since: SINCE }],
+        dependencies: [{ ...BUS, up: true }],
+        warnings: [],
       }),
       json(503, 'Not ready or draining.', readiness, {
         status: 'not ready',
         draining: false,
-        dependencies: [{ name: 'bus', up: false, since: SINCE }],
+        dependencies: [{ ...BUS, up: false }],
+        warnings: [],
       }),
     ],
   }),

@@ -115,6 +115,13 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
     error: 'Not Found',
     message: 'no such site: "shop"',
   },
+  409: {
+    name: 'Conflict',
+    description: 'The state of the record does not allow the request.',
+    headers: [],
+    error: 'Conflict',
+    message: 'projectId: the site "shop" is not deleted',
+  },
   412: {
     name: 'PreconditionFailed',
     description:

@@ -35,6 +35,10 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly does: str
     name: 'Alias',
     does: 'From now on, events and sessions of `alias` count as those of `profileId`. Events recorded before do not change.',
   },
+  replay: {
+    name: 'Replay',
+    does: 'A part of a recorded session, as the SDKs of the de-facto standard send it. Sessions are not recorded: whatever the payload holds, the answer is 202 with that reason, and the request is counted as excluded.',
+  },
 };
 
 const HEAD: Readonly<Record<string, string>> = {
@@ -42,6 +46,7 @@ const HEAD: Readonly<Record<string, string>> = {
   clientId: 'The client id. Used when no header names the client.',
   clientSecret: 'The client secret. Used when no header carries it.',
   projectId: 'The site. Required for root clients, which are not bound to a site.',
+  eventId: 'The same as `payload.eventId`. Used when the payload has none.',
 };
 
 /** Descriptions of fields that mean the same in every type. */
@@ -53,7 +58,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   track: {
-    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment. `session_start` and `session_end` are reserved and rejected.',
+    name: 'The name of the event. `screen_view` is a view of a page or screen; `revenue` is a payment and needs an amount. `session_start` and `session_end` are reserved and rejected.',
     groups: 'Ids of the groups that the event belongs to.',
   },
   identify: { avatar: 'The URL of a picture.' },
@@ -79,6 +84,25 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const PROPERTIES_DESCRIPTION =
   'Custom properties, any JSON. Nested keys are joined with dots; values are stored as text. Maximum: 256 keys, 4 KiB per value. The reserved keys listed here are read and not stored as properties.';
 
+const softwareText = z.union([z.string(), z.number()]).optional();
+/** What a sender says of its device. */
+const deviceProperties = {
+  __os: softwareText.describe(
+    'The operating system, such as `iOS` or `Android`. This and the next six override what the user agent says, and make the sender a visitor on a device: an app sends them with its own user agent. Text is cut to 64 characters.',
+  ),
+  __osVersion: softwareText.describe('The version of the operating system.'),
+  __brand: softwareText.describe('The maker of the device. Default: derived from `__os` and `__model`.'),
+  __model: softwareText.describe('The model of the device, such as `iPhone15,2` or `SM-S918B`.'),
+  __device: z
+    .string()
+    .optional()
+    .describe(
+      'The kind of device: `desktop`, `mobile`, `tablet`, `tv`, `console` or `server`, in any case; `phone`, `smartphone`, `wearable`, `smarttv` and `computer` are understood, too, and any other word is rejected. `server`, with a secret: the sender is a program and no visitor, whatever its user agent. Default: derived from `__os` and `__model`.',
+    ),
+  __browser: softwareText.describe('The browser, or the app that shows the page.'),
+  __browserVersion: softwareText.describe('The version of the browser or app.'),
+};
+
 const reservedProperties = {
   __deviceId: z.string().min(1).max(64).optional().describe('Overrides the derived device id.'),
   __ip: z
@@ -87,6 +111,13 @@ const reservedProperties = {
     .describe(
       "The visitor's IP address, used only with a valid secret. Used for location and device id; never stored.",
     ),
+  __userAgent: z
+    .string()
+    .optional()
+    .describe(
+      "The visitor's user agent, used only with a valid secret. It stands in for the header, for browser, operating system, device and device id; send `__ip` with it, because without it the address of the request counts. Without a secret the header decides, also whether the sender is a bot. Never stored.",
+    ),
+  ...deviceProperties,
 };
 
 const properties = z.looseObject(reservedProperties).describe(PROPERTIES_DESCRIPTION);
@@ -96,41 +127,68 @@ const eventProperties = z
     __path: z
       .string()
       .optional()
-      .describe('The full URL of the page, or its path. Origin, path, query and hash are taken from it.'),
-    __referrer: z.string().optional().describe('The URL of the referring page.'),
+      .describe(
+        'The full URL of the page, or its path. Origin, path, query and hash are taken from it, and the campaign from `utm_source`, `utm_medium`, `utm_campaign`, `utm_term` and `utm_content` in the query, with `ref` and `source` in place of a missing source, all in any case. With the site setting `hashChanges`, the hash is part of the path. `app://settings/x`, or an address of any other scheme, is the page `/settings/x` of the origin `app://`; only `localhost`, browser extensions and `android-app://` keep their host in the origin.',
+      ),
+    __referrer: z
+      .string()
+      .optional()
+      .describe(
+        'The URL of the referring page (`https:`, `http:`, `android-app:` or `ios-app:`). Origin and path are stored, query and fragment are not: they may hold what a visitor searched for. A page of the same host, a path, `about:` and a URL of any other scheme are accepted and are no source. The parameters of an installation that Android gives to apps (`utm_source=google-play&utm_medium=organic`) are the campaign, where the page has no query. Any other text is rejected. Known spam domains return 202, unless the site setting `filterReferrerSpam` is off.',
+      ),
     __title: z.string().optional().describe('The title of the page.'),
+    __language: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's language: a BCP 47 tag such as `de-DE`, of which language, script and region are stored. Default for a browser: the first language of the `Accept-Language` header. An invalid tag is stored as unknown.",
+      ),
+    __timezone: z
+      .string()
+      .optional()
+      .describe(
+        "The visitor's time zone: an IANA name such as `Europe/Berlin`. An unknown name is stored as unknown.",
+      ),
+    __screen: z
+      .string()
+      .optional()
+      .describe(
+        "The size of the visitor's screen in CSS pixels: `1920x1080`, each side from 1 to 20,000. Anything else is stored as unknown.",
+      ),
     __timestamp: z
       .union([z.string(), z.number()])
       .optional()
       .describe(
-        'The time of the event: ISO 8601, or milliseconds since 1970. A time more than 1 minute in the future is replaced by the current time. A time more than 7 days in the past needs a secret.',
+        'The time of the event: ISO 8601 (UTC when it names no zone), or a number since 1970, also as text. A number is read as seconds where that is a time from March 1973 to 2200, and otherwise as milliseconds; a value that is neither is rejected. A time more than 1 minute in the future is replaced by the current time. A time more than 7 days in the past needs a secret.',
       ),
     ...reservedProperties,
     __amount: z
       .union([z.number().min(0), z.string()])
       .optional()
       .describe(
-        'For `revenue`: the amount in major units of the currency, a number or decimal string. Do not combine with `__revenue`.',
+        'Money, on an event of any name: the amount in major units of the currency, a number or decimal string. A page without a secret may send it only when the site allows it (401). Do not combine with `__revenue`.',
       ),
     __revenue: z
       .number()
       .int()
       .min(0)
       .optional()
-      .describe('For `revenue`: the amount in minor units, such as cents.'),
+      .describe('The same as `__amount`, in minor units such as cents.'),
     __currency: z
       .string()
       .optional()
-      .describe('For `revenue`: ISO 4217 code. Default: the currency of the site.'),
+      .describe('The currency of the amount: ISO 4217 code. Default: the currency of the site.'),
     __orderId: z
       .union([z.string(), z.number()])
       .optional()
-      .describe('For `revenue`: the order id. An order counts once per site, without a time limit.'),
+      .describe(
+        'The order id of the amount. An order counts once per site, without a time limit. Without an amount or a refund it is not stored.',
+      ),
     __refund: z
       .boolean()
       .optional()
       .describe(
-        'For `revenue`: refunds the amount, or the whole order when no amount is given. Requires `__orderId`.',
+        'On an event of any name: refunds the amount, or the whole order when no amount is given. Requires `__orderId`.',
       ),
   })
   .describe(PROPERTIES_DESCRIPTION);

@@ -80,6 +80,33 @@ export async function askFinalizedBlocks(
   return { hours: blocksOf(HOUR_MS), days: blocksOf(DAY_MS) };
 }
 
+/** One block of the rows of a table, and the days that it has rows of. */
+interface TableRow {
+  readonly block: number;
+  readonly starts: readonly number[];
+}
+
+/**
+ * The same for a question about one of `ADDED_ROLLUP_TABLES`: a day counts only where the table has rows of its block. Both
+ * statements run at once.
+ */
+export async function askBlocksInTable(
+  history: StatementRunner,
+  lookup: Statement | undefined,
+  table: string,
+  seam: Seam,
+): Promise<FinalizedBlocks | undefined> {
+  if (lookup === undefined) return undefined;
+  const { parameters } = lookup;
+  const [blocks, rows] = await Promise.all([
+    askFinalizedBlocks(history, lookup, seam),
+    history.ask<TableRow>({ name: 'rollup-days', parameters, texts: { rollupTable: table } }, seam),
+  ]);
+  const inTable = new Set(rows.flatMap(({ block, starts }) => starts.map((start) => `${start} ${block}`)));
+  const days = [...(blocks?.days ?? [])].filter(([start, block]) => inTable.has(`${start} ${block}`));
+  return blocks && { ...blocks, days: new Map(days) };
+}
+
 /**
  * Divides a question between rollups and rows. Undefined when no rollup helps.
  *

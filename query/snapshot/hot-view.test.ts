@@ -6,7 +6,7 @@ import { GARBAGE } from '../../infra/testing/garbage.ts';
 import { encodeHotAnswer } from '../../processor/hot.ts';
 import { HotView } from './hot-view.ts';
 
-const GOOD = encodeHotAnswer({ kind: 'live', visitors: 5 });
+const GOOD = encodeHotAnswer({ kind: 'live', visitors: 5, profiles: [] });
 
 test('an owner whose answer cannot be read is away, counted and not asked again; the others count', async () => {
   for (const bytes of GARBAGE) {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../infra/clock.ts';
-import type { Dependency } from '../../infra/process/host.ts';
+import type { Dependency } from '../../infra/process/dependency.ts';
 import type { Store } from '../../infra/store/store.ts';
 
 const INTERVAL_MS = 1_000;
@@ -23,7 +23,7 @@ export class StoreWatch {
   private constructor(store: Pick<Store, 'ping'>, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#dependency = { name: 'store', up: false, since: clock.nowMs() };
+    this.#dependency = { name: 'store', setting: 'CLICKHOUSE_URL', up: false, since: clock.nowMs() };
     this.#timer = setInterval(() => void this.#ping(), INTERVAL_MS); // `#ping` never rejects.
     this.#timer.unref();
   }
@@ -53,6 +53,7 @@ export class StoreWatch {
     this.#slowPings = isSlow ? this.#slowPings + 1 : 0;
     const up = answered || (isSlow && this.#slowPings < SLOW_MAX && this.#dependency.up);
     this.#isPinging = false;
-    if (up !== this.#dependency.up) this.#dependency = { name: 'store', up, since: this.#clock.nowMs() };
+    if (up !== this.#dependency.up)
+      this.#dependency = { ...this.#dependency, up, since: this.#clock.nowMs() };
   }
 }

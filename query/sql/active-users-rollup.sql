@@ -1,4 +1,7 @@
 -- As active-users.sql without filters: selected hours from their rollups, all other hours from rows.
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -15,27 +18,31 @@ FROM
             WHERE projectId = {site:String}
                 AND $ROLLUP_HOURS$
             UNION ALL
-            SELECT
-                $VISITOR$ AS visitor,
-                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-            FROM events
-            WHERE projectId = {site:String}
-                AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-                AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
-                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                AND name NOT IN {synthetic:Array(String)}
-                AND visitor != 0
-            UNION ALL
-            SELECT
-                $VISITOR$ AS visitor,
-                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-            FROM $HOT_EVENTS$
-            WHERE projectId = {site:String}
-                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                AND name NOT IN {synthetic:Array(String)}
-                AND visitor != 0
+            SELECT $EVENT_VISITOR_HASH$ AS visitor, edge
+            FROM
+            (
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+                FROM events
+                WHERE projectId = {site:String}
+                    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                    AND toStartOfHour(createdAt) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))
+                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND name NOT IN {synthetic:Array(String)}
+                UNION ALL
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+                FROM $HOT_EVENTS$
+                WHERE projectId = {site:String}
+                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND name NOT IN {synthetic:Array(String)}
+            ) AS happened
+            ANY LEFT JOIN $ROW_PROFILES$ AS named USING (sessionId)
+            WHERE visitor != 0
         )
         GROUP BY visitor
     )

@@ -1,5 +1,8 @@
 -- The visitors of each day, by the days until their next visit (windowMax for longer and for never). Sums over these few
 -- rows are exact for every window of up to windowMax days; see insights/active-users.ts. `edges` are where days begin.
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$
 SELECT visit.1 AS day, least(visit.2 - visit.1, {windowMax:UInt16}) AS daysUntilNext, count() AS visitors
 FROM
 (
@@ -9,28 +12,32 @@ FROM
         SELECT visitor, arraySort(groupUniqArray(toUInt16(indexOf({edges:Array(Int64)}, edge)))) AS days
         FROM
         (
-            SELECT
-                if(profileId != '', profileId, deviceId) AS visitor,
-                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-            FROM events
-            WHERE projectId = {site:String}
-                AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
-                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                AND name NOT IN {synthetic:Array(String)}
-                AND visitor != ''
-                AND ($FILTER$)
-            UNION ALL
-            SELECT
-                if(profileId != '', profileId, deviceId) AS visitor,
-                roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
-            FROM $HOT_EVENTS$
-            WHERE projectId = {site:String}
-                AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
-                AND createdAt < fromUnixTimestamp64Milli({to:Int64})
-                AND name NOT IN {synthetic:Array(String)}
-                AND visitor != ''
-                AND ($HOT_FILTER$)
+            SELECT edge, $EVENT_VISITOR$ AS visitor
+            FROM
+            (
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+                FROM events
+                WHERE projectId = {site:String}
+                    AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
+                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND name NOT IN {synthetic:Array(String)}
+                    AND ($FILTER$)
+                UNION ALL
+                SELECT
+                    sessionId, profileId, deviceId,
+                    roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
+                FROM $HOT_EVENTS$
+                WHERE projectId = {site:String}
+                    AND createdAt >= fromUnixTimestamp64Milli({from:Int64})
+                    AND createdAt < fromUnixTimestamp64Milli({to:Int64})
+                    AND name NOT IN {synthetic:Array(String)}
+                    AND ($HOT_FILTER$)
+            ) AS happened
+            ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
+            WHERE visitor != ''
         )
         GROUP BY visitor
     )

@@ -1,6 +1,9 @@
 -- As metrics-events.sql without filters: selected hours from their rollups, all other hours from rows. Sessions, bounces and
 -- durations are those of the rollups alone; metrics-sessions-rows.sql has those of the row hours.
-WITH pieces AS
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$,
+pieces AS
 (
     SELECT
         toInt64(toUnixTimestamp(hour)) * 1000 AS atMs, screenViews, visitors, revenue,

@@ -1,9 +1,12 @@
 -- What happened in two spans of time, and in each bucket of the current one: screen views, visitors and revenue. A bucket
 -- is named by its first millisecond; `edges` has those of all buckets, and of the previous span.
-WITH found AS
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$,
+found AS
 (
     SELECT
-        createdAt, revenue, currency, profileId, deviceId,
+        createdAt, revenue, currency, sessionId, profileId, deviceId,
         name = {screenView:String} AS isScreenView,
         name IN {synthetic:Array(String)} AS isSynthetic
     FROM events
@@ -15,7 +18,7 @@ WITH found AS
         AND ($FILTER$)
     UNION ALL
     SELECT
-        createdAt, revenue, currency, profileId, deviceId,
+        createdAt, revenue, currency, sessionId, profileId, deviceId,
         name = {screenView:String} AS isScreenView,
         name IN {synthetic:Array(String)} AS isSynthetic
     FROM $HOT_EVENTS$
@@ -44,10 +47,11 @@ FROM
     (
         SELECT
             isScreenView, isSynthetic, revenue, currency,
-            if(profileId != '', profileId, deviceId) AS visitor,
+            $EVENT_VISITOR$ AS visitor,
             createdAt >= fromUnixTimestamp64Milli({from:Int64}) AS isCurrent,
             roundDown(toUnixTimestamp64Milli(createdAt), {edges:Array(Int64)}) AS edge
         FROM found
+        ANY LEFT JOIN $SPANS_PROFILES$ AS named USING (sessionId)
     )
     GROUP BY isCurrent, edge
 )

@@ -2,7 +2,10 @@
 -- named paths, or for every page. The visitors of a page are the union over its hours and days, and so are the sessions that
 -- reach beyond one; all other sessions are a plain count (processor/rollups). The last row has the most sessions of a page
 -- that is not named, in the rows.
-WITH named AS
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$,
+withNames AS
 (
     SELECT *
     FROM $PAGE_ROLLUPS$
@@ -36,7 +39,7 @@ SELECT
 FROM
 (
     SELECT *, $IS_NAMED$ AS isNamed
-    FROM named
+    FROM withNames
 )
 GROUP BY isNamed, origin, path
 HAVING pageviews > 0 OR NOT isNamed

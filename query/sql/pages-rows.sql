@@ -1,5 +1,8 @@
 -- The views of the named pages, or of every page, in the row hours, with their visitors and sessions. The last row has the
 -- most sessions of a page that is not named.
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$
 SELECT
     isNamed,
     if(isNamed, origin, '') AS origin,

@@ -1,7 +1,10 @@
 -- The pages viewed in a span of time: screen views, sessions and visitors of each, and the revenue of all events on it.
 -- Bounces and durations are those of the sessions that began on the page, summed over `sign` as in breakdown.sql. The
 -- requested rows are cut before these sessions are looked up.
-WITH happened AS
+WITH
+-- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
+hot AS $HOT_STATES$,
+happened AS
 (
     SELECT
         origin, path, title, id, createdAt, sessionId, profileId, deviceId,
@@ -38,16 +41,15 @@ ranked AS
         toString(sum(amount)) AS revenue
     FROM
     (
-        SELECT *, if(profileId != '', profileId, deviceId) AS visitor
+        SELECT *, $EVENT_VISITOR$ AS visitor
         FROM happened
+        ANY LEFT JOIN $SPAN_PROFILES$ AS named USING (sessionId)
     )
     GROUP BY origin, path
     HAVING pageviews > 0
     ORDER BY sessions DESC, path, origin
     LIMIT {limit:UInt64} OFFSET {offset:UInt64}
 ),
--- The newest states of the hot sessions replace everything in the store about these sessions; see seam.ts.
-hot AS $HOT_STATES$,
 found AS
 (
     SELECT sign, screenViews, startedAt, endedAt, entryOrigin, entryPath

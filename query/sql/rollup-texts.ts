@@ -1,4 +1,10 @@
-import { hashText } from '../../processor/rows.ts';
+import {
+  EVENT_VISITOR,
+  hashText,
+  mixedInHours,
+  SESSION_VISITOR,
+  sessionProfiles,
+} from '../../processor/rows.ts';
 
 /** The factor of a block in a key, which leaves room for the number of an hour since 1970 until the year 2089. */
 export const KEY_HOURS = 1_048_576n;
@@ -7,9 +13,14 @@ export const CACHED_HASHES_MAX = 1_000_000;
 /** The most hashes that rows may add to a cached answer; they are part of every answer. */
 export const ROW_HASHES_MAX = 100_000;
 
-const VISITOR = "if(profileId != '', profileId, deviceId)";
 /** On rows of pages: those with a requested path. */
 const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
+
+/**
+ * The profiles of sessions that events in the two spans may need, and those of the hot sessions: join them by
+ * `sessionId`. The statement has the hot states as `hot`.
+ */
+export const SPANS_PROFILES: string = profilesOf(inMixedSpan('least({previousFrom:Int64}, {from:Int64})'));
 
 /**
  * Texts that statements over rollups share, by the placeholder in `sql/` that stands for them. A text may hold
@@ -17,7 +28,7 @@ const IS_NAMED = '({every:UInt8} OR path IN {paths:Array(String)})';
  */
 const TEXTS: Readonly<Record<string, string>> = {
   /** For `metrics`: events of the row hours, and the hot events. */
-  $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name, $VISITOR$ AS visitor', inSpans('createdAt')),
+  $ROW_EVENTS$: eventsOf('createdAt, revenue, currency, name', inSpans('createdAt')),
   /** For `metrics`: sessions that began in the row hours, by bucket. */
   $ROW_SESSIONS$: sessionsOf(
     'edge',
@@ -27,7 +38,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   /** The same for `pages`. */
   $PAGE_EVENTS$: eventsOf(
     `origin, path, title, id, createdAt, name = {screenView:String} AS isScreenView, $SESSION$ AS session,
-            $VISITOR$ AS visitor, if(currency = {currency:String}, revenue, 0) AS amount`,
+            if(currency = {currency:String}, revenue, 0) AS amount`,
     `${inSpan('createdAt')} AND (name = {screenView:String} OR revenue != 0)`,
   ),
   $PAGE_SESSIONS$: sessionsOf(
@@ -44,8 +55,17 @@ const TEXTS: Readonly<Record<string, string>> = {
   $ROLLUP_HOURS$: rollupText('hour', 'firstHour', 'lastHour', 'hourKeys'),
   /** The same for days. */
   $ROLLUP_DAYS$: rollupText('day', 'firstDay', 'lastDay', 'dayKeys'),
-  /** The visitor of an event or a session, hashed as in rollups; 0 for none. */
-  $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(VISITOR)})`,
+  $SPANS_PROFILES$: SPANS_PROFILES,
+  /** The same for events in one span, from `from` to `to`. */
+  $SPAN_PROFILES$: profilesOf(inMixedSpan('{from:Int64}')),
+  /** The same for events of the row hours. */
+  $ROW_PROFILES$: profilesOf(...mixedInHours('{rowHours:Array(UInt32)}')),
+  /** The visitor of an event with these profiles; empty for none. */
+  $EVENT_VISITOR$: EVENT_VISITOR,
+  /** The same, hashed as in rollups; 0 for none. */
+  $EVENT_VISITOR_HASH$: `if(${EVENT_VISITOR} = '', 0, ${hashText(EVENT_VISITOR)})`,
+  /** The visitor of a session, hashed as in rollups; 0 for none. */
+  $VISITOR$: `if(profileId = '' AND deviceId = '', 0, ${hashText(SESSION_VISITOR)})`,
   /** The session of an event, hashed in the same way. */
   $SESSION$: `if(sessionId = toFixedString('', 16), 0, ${hashText('sessionId')})`,
   // One more than the limit, so that an answer shows when it exceeds it.
@@ -90,17 +110,40 @@ function inRowHours(column: string): string {
   return `toStartOfHour(${column}) IN (SELECT toDateTime(arrayJoin({rowHours:Array(UInt32)}), 'UTC'))`;
 }
 
+/** Events with their `visitor`. */
 function eventsOf(columns: string, condition: string): string {
   const from = (table: string, stored: string) => `
-        SELECT ${columns}
+        SELECT sessionId, profileId, deviceId, ${columns}
         FROM ${table}
         WHERE projectId = {site:String}${stored}
             AND ${condition}`;
   const history = ` AND flushNumber <= {flushed:Array(UInt32)}[partition + 1]
             AND ${inRowHours('createdAt')}`;
-  return `(${from('events', history)}
+  return `(
+        SELECT *, $EVENT_VISITOR_HASH$ AS visitor
+        FROM
+        (${from('events', history)}
         UNION ALL${from('$HOT_EVENTS$', '')}
+        ) AS happened
+        ANY LEFT JOIN $ROW_PROFILES$ AS named USING (sessionId)
     )`;
+}
+
+/** The profiles of stored sessions that meet one of `conditions` and are not hot, and those of hot sessions. */
+function profilesOf(...conditions: readonly string[]): string {
+  const ofSite = conditions.map(
+    (condition) => `projectId = {site:String} AND ${condition} AND id NOT IN (SELECT id FROM hot)`,
+  );
+  return `(
+        SELECT sessionId, sessionProfile FROM (${sessionProfiles(...ofSite)})
+        UNION ALL
+        SELECT id AS sessionId, profileId AS sessionProfile FROM hot WHERE mixed = 1
+    )`;
+}
+
+/** Of mixed sessions: those with events in a span that begins at `from`. */
+function inMixedSpan(from: string): string {
+  return `startedAt < fromUnixTimestamp64Milli({to:Int64}) AND mixedUntil >= fromUnixTimestamp64Milli(${from})`;
 }
 
 /**

@@ -14,7 +14,7 @@ let lastId = 0;
 
 /**
  * Random events and session states. The states are not derived from the events, because the answers of this room take
- * both as they are.
+ * both as they are: only a session's visitor is that of its events, too.
  */
 export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, options: TrafficOptions): void {
   const { fromMs, toMs } = options;
@@ -27,6 +27,7 @@ export function addTraffic(partitions: OwnedPartitions, seeded: SeededRandom, op
     const isSale = seeded.below(8) === 0;
     owner?.add({
       id: lastId.toString(16),
+      sessionId: seeded.below(5) === 0 ? '' : sessionIdOf(partition, projectId, seeded),
       projectId,
       deviceId: seeded.below(12) === 0 ? '' : `d${partition}-${visitor}`,
       profileId: visitor % 3 === 0 ? `p${visitor % 7}` : '',
@@ -51,16 +52,22 @@ function changeSession(
   },
 ): void {
   const owner = partitions.owners[at.partition];
-  const id = `${at.partition}a${at.projectId === 'site' ? 1 : 2}b${seeded.below(60).toString(16)}`;
+  const id = sessionIdOf(at.partition, at.projectId, seeded);
   const known = owner?.sessions().find((session) => session.id === id);
   const beganMs = known?.startedAtMs ?? at.fromMs + seeded.below(at.toMs - at.fromMs);
   const startedAtMs =
     seeded.below(10) === 0 ? Math.max(at.fromMs, beganMs - seeded.below(5_400_000)) : beganMs;
+  const isNamed = seeded.below(6) === 0;
   owner?.put({
     id,
     projectId: at.projectId,
+    profileId: isNamed ? `p${seeded.below(40)}` : (known?.profileId ?? ''),
     startedAtMs,
     endedAtMs: (known?.endedAtMs ?? beganMs) + seeded.below(90_000),
     screenViews: (known?.screenViews ?? 0) + seeded.below(2),
   });
+}
+
+function sessionIdOf(partition: number, projectId: string, seeded: SeededRandom): string {
+  return `${partition}a${projectId === 'site' ? 1 : 2}b${seeded.below(60).toString(16)}`;
 }

@@ -3,7 +3,7 @@ import { BusError } from '../../infra/bus/bus-error.ts';
 import { decodeHotQuestion } from '../../processor/hot.ts';
 import type { HotView } from '../snapshot/hot-view.ts';
 import { hotViewOver } from './hot-view.ts';
-import { type ModelEvent, OwnerModel } from './owner-model.ts';
+import { OwnerModel, type SeenModelEvent } from './owner-model.ts';
 
 /** Partitions and their owners, which are called directly instead of over a bus. */
 export class OwnedPartitions {
@@ -24,8 +24,8 @@ export class OwnedPartitions {
   }
 
   /** Every event of a site. */
-  events(projectId: string): ModelEvent[] {
-    return this.owners.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
+  events(projectId: string): SeenModelEvent[] {
+    return this.owners.flatMap((owner) => owner.seen().filter((event) => event.projectId === projectId));
   }
 }
 

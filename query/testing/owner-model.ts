@@ -14,6 +14,13 @@ export interface ModelEvent {
   readonly atMs: number;
   readonly revenue: bigint;
   readonly currency: string;
+  /** Empty for an event without a session. */
+  readonly sessionId: string;
+}
+
+/** An event with its visitor by the present state of its session, empty for none. */
+export interface SeenModelEvent extends ModelEvent {
+  readonly visitor: string;
 }
 
 /** A state of a session. */
@@ -23,6 +30,10 @@ export interface ModelSession {
   readonly startedAtMs: number;
   readonly endedAtMs: number;
   readonly screenViews: number;
+  /** Empty by default. */
+  readonly profileId?: string;
+  /** The time of its newest event so far. */
+  readonly newestAtMs?: number;
 }
 
 /** Rows that one flush brings to the store. */
@@ -60,12 +71,27 @@ export class OwnerModel {
   add(event: ModelEvent): void {
     this.events.push(event);
     this.#openEvents.push(event);
+    const session = this.#sessions.get(event.sessionId);
+    if (session !== undefined) this.put(session);
   }
 
-  /** Sets the current state of a session. */
+  /** Sets the current state of a session, which begins no later than its first event. */
   put(state: ModelSession): void {
-    this.#sessions.set(state.id, state);
+    const times = this.events.filter(({ sessionId }) => sessionId === state.id).map(({ atMs }) => atMs);
+    this.#sessions.set(state.id, {
+      ...state,
+      startedAtMs: Math.min(state.startedAtMs, ...times),
+      newestAtMs: Math.max(0, ...times),
+    });
     this.#changed.add(state.id);
+  }
+
+  /** Every event, with its visitor. */
+  seen(): SeenModelEvent[] {
+    return this.events.map((event) => ({
+      ...event,
+      visitor: this.#sessions.get(event.sessionId)?.profileId || event.profileId || event.deviceId,
+    }));
   }
 
   sessions(): readonly ModelSession[] {
@@ -103,16 +129,21 @@ export class OwnerModel {
           minutes: this.#minutes(question.projectId, question.fromMs),
         });
       case 'live':
-        return encodeHotAnswer({ kind: 'live', visitors: this.#live(question.projectId, question.nowMs) });
+        return encodeHotAnswer({
+          kind: 'live',
+          visitors: this.#live(question.projectId, question.nowMs),
+          profiles: [],
+        });
       case 'live-details':
         return encodeHotAnswer({
           kind: 'live-details',
           visitors: this.#live(question.projectId, question.nowMs),
+          profiles: [],
           pages: [
-            [`/${this.partition}`, 2],
-            ['/', 3],
+            [`/${this.partition}`, 2, []],
+            ['/', 3, []],
           ],
-          countries: [['DE', 1]],
+          countries: [['DE', 1, []]],
           referrers: [],
         });
     }
@@ -169,7 +200,7 @@ export class OwnerModel {
   }
 
   #minutes(projectId: string, fromMs: number): HotMinute[] {
-    const events = this.events.filter((event) => event.projectId === projectId && event.atMs >= fromMs);
+    const events = this.seen().filter((event) => event.projectId === projectId && event.atMs >= fromMs);
     const sessions = this.sessions().filter(
       (session) => session.projectId === projectId && session.startedAtMs >= fromMs,
     );
@@ -181,14 +212,14 @@ export class OwnerModel {
 
 function minuteOf(
   minuteMs: number,
-  events: readonly ModelEvent[],
+  events: readonly SeenModelEvent[],
   sessions: readonly ModelSession[],
 ): HotMinute {
   const inIt = (atMs: number) => atMs >= minuteMs && atMs < minuteMs + MINUTE_MS;
   // The synthetic session_start and session_end are rows for the export; owners do not count them.
   const happened = events.filter(({ atMs, name }) => inIt(atMs) && !name.startsWith('session_'));
   const began = sessions.filter(({ startedAtMs }) => inIt(startedAtMs));
-  const visitors = happened.map(({ profileId, deviceId }) => profileId || deviceId).filter((id) => id !== '');
+  const visitors = happened.map(({ visitor }) => visitor).filter((id) => id !== '');
   const revenue: Record<string, string> = {};
   for (const { revenue: amount, currency } of happened) {
     if (currency !== '') revenue[currency] = String(BigInt(revenue[currency] ?? '0') + amount);
@@ -215,6 +246,12 @@ function eventRow(event: ModelEvent): Row<EventColumn> {
   return { ...columns, createdAt: atMs, receivedAt: atMs, path: '/', groups: ['g'], properties: ['k', 'v'] };
 }
 
-function sessionRow({ startedAtMs, endedAtMs, ...columns }: ModelSession): Row<SessionColumn> {
-  return { ...columns, startedAt: startedAtMs, endedAt: endedAtMs, touchedAt: endedAtMs };
+function sessionRow({
+  startedAtMs,
+  endedAtMs,
+  newestAtMs = 0,
+  ...columns
+}: ModelSession): Row<SessionColumn> {
+  const times = { startedAt: startedAtMs, endedAt: endedAtMs, touchedAt: endedAtMs, creditedAt: newestAtMs };
+  return { ...columns, ...times, mixed: columns.profileId ? 1 : 0 };
 }

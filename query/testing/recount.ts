@@ -1,12 +1,12 @@
 import type { MetricsAnswer } from '../api.ts';
 import { type Figures, metricsOf } from '../figures.ts';
 import type { Range, Span } from '../time/range.ts';
-import type { ModelEvent, ModelSession } from './owner-model.ts';
+import type { ModelSession, SeenModelEvent } from './owner-model.ts';
 
 /** The answer of `metrics`, by looking at every event and session once for each figure. Slow and obvious. */
 export function recount(
   range: Range,
-  events: readonly ModelEvent[],
+  events: readonly SeenModelEvent[],
   sessions: readonly ModelSession[],
   currency: string,
 ): MetricsAnswer {
@@ -22,14 +22,14 @@ export function recount(
   };
 }
 
-function count(span: Span, events: readonly ModelEvent[], sessions: readonly ModelSession[]): Figures {
+function count(span: Span, events: readonly SeenModelEvent[], sessions: readonly ModelSession[]): Figures {
   const isIn = (atMs: number) => atMs >= span.fromMs && atMs < span.toMs;
   const happened = events.filter(({ atMs }) => isIn(atMs));
   const began = sessions.filter(({ startedAtMs }) => isIn(startedAtMs));
   const visitors = new Set(
     happened
       .filter(({ name }) => name !== 'session_start' && name !== 'session_end')
-      .map(({ profileId, deviceId }) => (profileId === '' ? deviceId : profileId))
+      .map(({ visitor }) => visitor)
       .filter((visitor) => visitor !== ''),
   );
   const revenue = new Map<string, bigint>();

@@ -1,6 +1,6 @@
 import type { Span } from '../time/range.ts';
 import type { SessionColumn } from './row-writer.ts';
-import type { ModelVisit, VisitEvent } from './visits.ts';
+import type { ModelVisit, SeenEvent, VisitEvent } from './visits.ts';
 
 const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
 
@@ -8,7 +8,7 @@ const CENTS: Readonly<Record<string, number>> = { EUR: 100, USD: 100, JPY: 1 };
 export interface Recounted {
   readonly span: Span;
   readonly currency: string;
-  readonly events: readonly VisitEvent[];
+  readonly events: readonly SeenEvent[];
   readonly visits: readonly ModelVisit[];
 }
 
@@ -44,7 +44,7 @@ export function recountPages(of: Recounted) {
         title: titleOf(members),
         sessions: distinct(members.map(({ sessionId }) => sessionId)),
         pageviews: members.length,
-        visitors: distinct(members.map(visitorOf)),
+        visitors: distinct(members.map(({ visitor }) => visitor)),
         bounce_rate,
         avg_duration,
         revenue: major(
@@ -110,7 +110,7 @@ function titleOf(views: readonly VisitEvent[]): string {
   return titled.at(-1)?.title ?? '';
 }
 
-function visitorOf({ profileId, deviceId }: ModelVisit | VisitEvent): string {
+function visitorOf({ profileId, deviceId }: ModelVisit): string {
   return profileId === '' ? deviceId : profileId;
 }
 

@@ -33,6 +33,9 @@ const COLUMNS: readonly SessionColumn[] = [
   'browserVersion',
   'os',
   'osVersion',
+  'language',
+  'timezone',
+  'screen',
 ];
 
 let lastId = 0;

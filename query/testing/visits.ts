@@ -35,6 +35,11 @@ export interface VisitEvent {
   readonly columns?: Row<EventColumn>;
 }
 
+/** An event with its visitor by the present state of its session, empty for none. */
+export interface SeenEvent extends VisitEvent {
+  readonly visitor: string;
+}
+
 /** A state of a session, with every column that dimensions use. */
 export interface ModelVisit {
   readonly id: string;
@@ -45,6 +50,8 @@ export interface ModelVisit {
   readonly endedAtMs: number;
   /** When its newest event was received. */
   readonly touchedAtMs?: number;
+  /** The time of its newest event so far. */
+  readonly newestAtMs?: number;
   readonly screenViews: number;
   /** Minor units by currency. */
   readonly revenue: ReadonlyMap<string, bigint>;
@@ -61,6 +68,8 @@ interface VisitFlush {
   readonly flushNumber: number;
   readonly events: readonly VisitEvent[];
   readonly sessions: readonly VersionedVisit[];
+  /** Further times that it changes: of the events whose visitor it renames. */
+  readonly renamed: readonly SiteTime[];
 }
 
 /** When something happened on a site. */
@@ -78,6 +87,7 @@ class VisitPartition {
   landed = 0;
   known = 0;
   #openEvents: VisitEvent[] = [];
+  #renamed: SiteTime[] = [];
   readonly #changed = new Set<string>();
   readonly #cut = new Map<string, VersionedVisit>();
 
@@ -88,10 +98,21 @@ class VisitPartition {
   add(event: VisitEvent): void {
     this.events.push(event);
     this.#openEvents.push(event);
+    const visit = this.visits.get(event.sessionId);
+    if (visit !== undefined) this.put(visit);
   }
 
+  /** Sets the state of a session, which begins no later than its first event. */
   put(visit: ModelVisit): void {
-    this.visits.set(visit.id, visit);
+    const events = this.events.filter(({ sessionId }) => sessionId === visit.id);
+    const times = events.map(({ atMs }) => atMs);
+    const profileId = this.visits.get(visit.id)?.profileId ?? '';
+    if (profileId !== visit.profileId) this.#renamed.push(...events);
+    this.visits.set(visit.id, {
+      ...visit,
+      startedAtMs: Math.min(visit.startedAtMs, ...times),
+      newestAtMs: Math.max(0, ...times),
+    });
     this.#changed.add(visit.id);
   }
 
@@ -100,6 +121,7 @@ class VisitPartition {
     this.flushes.push(flush);
     for (const row of flush.sessions) if (row.sign > 0) this.#cut.set(row.id, row);
     this.#openEvents = [];
+    this.#renamed = [];
     this.#changed.clear();
   }
 
@@ -112,7 +134,8 @@ class VisitPartition {
       if (before !== undefined) sessions.push({ ...before, sign: -1 });
       if (now !== undefined) sessions.push({ ...now, sign: 1, version: (before?.version ?? 0) + 1 });
     }
-    return { flushNumber: this.flushes.length + 1, events: [...this.#openEvents], sessions };
+    const renamed = [...this.#renamed];
+    return { flushNumber: this.flushes.length + 1, events: [...this.#openEvents], sessions, renamed };
   }
 }
 
@@ -142,8 +165,15 @@ export class Visits {
     return this.#partitions[partition]?.visits.get(id);
   }
 
-  events(projectId: string): VisitEvent[] {
-    return this.#partitions.flatMap(({ events }) => events.filter((event) => event.projectId === projectId));
+  events(projectId: string): SeenEvent[] {
+    return this.#partitions.flatMap(({ events, visits }) =>
+      events
+        .filter((event) => event.projectId === projectId)
+        .map((event) => ({
+          ...event,
+          visitor: visits.get(event.sessionId)?.profileId || event.profileId || event.deviceId,
+        })),
+    );
   }
 
   visits(projectId: string): ModelVisit[] {
@@ -206,8 +236,9 @@ export class Visits {
   }
 }
 
-function changesOf({ events, sessions }: VisitFlush): SiteTime[] {
+function changesOf({ events, sessions, renamed }: VisitFlush): SiteTime[] {
   return [
+    ...renamed.map(({ projectId, atMs }) => ({ projectId, atMs })),
     ...events.map(({ projectId, atMs }) => ({ projectId, atMs })),
     ...sessions.map(({ projectId, startedAtMs }) => ({ projectId, atMs: startedAtMs })),
   ];
@@ -274,7 +305,8 @@ function bytesOfSessions(
   const writer = new RowBinaryWriter(BYTES_MAX);
   for (const row of rows) {
     const times = { startedAt: row.startedAtMs, endedAt: row.endedAtMs, touchedAt: row.touchedAtMs };
-    const columns = { ...row, ...times, partition, flushNumber };
+    const profile = { mixed: row.profileId === '' ? 0 : 1, creditedAt: row.newestAtMs };
+    const columns = { ...row, ...times, ...profile, partition, flushNumber };
     const values = new Map<string, unknown>([...Object.entries(row.texts), ...Object.entries(columns)]);
     for (const column of SESSIONS_COLUMNS) {
       if (column === 'revenue') writeRevenue(writer, row.revenue);

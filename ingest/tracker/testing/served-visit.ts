@@ -25,6 +25,9 @@ export interface ExportedEvent {
   readonly referrer?: string;
   readonly deviceId: string;
   readonly sessionId: string;
+  readonly language?: string;
+  readonly timezone?: string;
+  readonly screen?: string;
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
@@ -134,7 +137,7 @@ export function useServedVisit(chromium: string | undefined): ServedVisit {
       return request.method() === 'POST' && (request.postData() ?? '').includes(`"${name}"`);
     });
   const recorded = async () => {
-    const query = new URLSearchParams({ projectId, limit: '1000', includes: 'properties,referrer' });
+    const query = new URLSearchParams({ projectId, limit: '1000', includes: 'properties,referrer,device' });
     const answer = await fetch(`${serviceUrl}/export/events?${query}`, { headers: rootHeaders });
     expect(answer.status).toBe(200);
     const { data } = (await answer.json()) as { data: ExportedEvent[] };

@@ -12,6 +12,8 @@ export interface TestPage {
 /** A user agent that no list takes for a bot. */
 const USER_AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+/** The language, time zone and screen of every visitor. */
+export const VISITOR_LOCALE = { language: 'de-AT', timezone: 'Asia/Kolkata', screen: '1366x768' };
 /** Console messages of the browser itself about failed requests are not errors of the script. */
 const NETWORK_MESSAGES = /^Failed to load resource|net::ERR_|blocked by CORS policy/;
 const REPORT_ERRORS = `
@@ -32,7 +34,12 @@ export function startBrowser(executablePath: string): Promise<Browser> {
 
 /** Opens a page as a new visitor. */
 export async function openPage(browser: Browser): Promise<TestPage> {
-  const context = await browser.newContext();
+  const context = await browser.newContext({
+    locale: VISITOR_LOCALE.language,
+    timezoneId: VISITOR_LOCALE.timezone,
+    viewport: { width: 1280, height: 600 },
+    screen: { width: 1366, height: 768 },
+  });
   const errors: string[] = [];
   await context.addInitScript(REPORT_ERRORS);
   context.on('weberror', (failure) => errors.push(String(failure.error())));

@@ -2,7 +2,7 @@ import { must } from '../../../infra/assert.ts';
 import { isCurrency, majorUnits } from '../../../infra/money.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from '../../filters/testing/evaluate.ts';
 import { rowOfEvent } from '../../filters/testing/visit-scene.ts';
-import type { VisitEvent } from '../../testing/visits.ts';
+import type { SeenEvent } from '../../testing/visits.ts';
 import type { Bucket } from '../../time/buckets.ts';
 import type { Span } from '../../time/range.ts';
 import type { ChartFigures, ChartRow, ChartsAnswer } from '../charts-api.ts';
@@ -27,7 +27,7 @@ export interface RequestedSeries {
 }
 
 export interface ChartScene {
-  readonly events: readonly VisitEvent[];
+  readonly events: readonly SeenEvent[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
 }
@@ -43,7 +43,7 @@ const SERIES = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 interface MeasuredEvent {
   readonly names: readonly string[];
-  readonly event: VisitEvent;
+  readonly event: SeenEvent;
 }
 
 /** The figures of one row in one span. */
@@ -58,7 +58,7 @@ export function recountChart(
   scene: ChartScene,
   { current, previous }: { readonly current: BucketedSpan; readonly previous: BucketedSpan },
 ): ChartsAnswer {
-  const measured = (series: RequestedSeries, selected: readonly VisitEvent[], span: BucketedSpan) =>
+  const measured = (series: RequestedSeries, selected: readonly SeenEvent[], span: BucketedSpan) =>
     measurable(series, selected, span)
       .filter(({ currency }) => currency === (currencyOf(chart, series) ?? currency))
       .flatMap((event) => namesOf(event, chart.breakdowns).map((names): MeasuredEvent => ({ names, event })));
@@ -179,18 +179,18 @@ function withCurrency(
 /**
  * The events of a series in a span that have something to measure; for `one_event_per_user`, the first of each visitor.
  */
-function measurable(series: RequestedSeries, events: readonly VisitEvent[], span: Span): VisitEvent[] {
+function measurable(series: RequestedSeries, events: readonly SeenEvent[], span: Span): SeenEvent[] {
   const happened = events.filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs);
   switch (series.segment) {
     case 'user':
     case 'user_average':
-      return happened.filter((event) => visitorOf(event) !== '');
+      return happened.filter((event) => event.visitor !== '');
     case 'one_event_per_user': {
       const ordered = happened
-        .filter((event) => visitorOf(event) !== '')
+        .filter((event) => event.visitor !== '')
         .sort((a, b) => a.atMs - b.atMs || Number.parseInt(a.id, 16) - Number.parseInt(b.id, 16));
       return ordered.filter(
-        (event, index) => ordered.findIndex((other) => visitorOf(other) === visitorOf(event)) === index,
+        (event, index) => ordered.findIndex((other) => other.visitor === event.visitor) === index,
       );
     }
     case 'session':
@@ -205,7 +205,7 @@ function measurable(series: RequestedSeries, events: readonly VisitEvent[], span
   }
 }
 
-function selectedEvents(chart: RequestedChart, series: RequestedSeries, scene: ChartScene): VisitEvent[] {
+function selectedEvents(chart: RequestedChart, series: RequestedSeries, scene: ChartScene): SeenEvent[] {
   const filters = [...chart.filters, ...(series.filters ?? [])];
   return scene.events.filter(
     (event) =>
@@ -234,10 +234,10 @@ function figuresIn(
 
 function figureOf(
   { segment = 'event', property = '' }: RequestedSeries,
-  events: readonly VisitEvent[],
+  events: readonly SeenEvent[],
 ): number {
   if (events.length === 0) return 0;
-  const visitors = () => new Set(events.map(visitorOf)).size;
+  const visitors = () => new Set(events.map(({ visitor }) => visitor)).size;
   const numbers = () => events.map((event) => must(numberIn(event, property), 'a number'));
   switch (segment) {
     case 'event':
@@ -267,22 +267,18 @@ function exactSum(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + Math.round(number * 1000), 0) / 1000;
 }
 
-function visitorOf({ profileId, deviceId }: VisitEvent): string {
-  return profileId || deviceId;
-}
-
-function listIn({ columns }: VisitEvent, column: 'groups' | 'properties'): readonly string[] {
+function listIn({ columns }: SeenEvent, column: 'groups' | 'properties'): readonly string[] {
   const list = columns?.[column];
   return Array.isArray(list) ? list : [];
 }
 
-function propertyIn(event: VisitEvent, key: string): string {
+function propertyIn(event: SeenEvent, key: string): string {
   const flat = listIn(event, 'properties');
   const at = flat.findIndex((text, index) => index % 2 === 0 && text === key);
   return at === -1 ? '' : (flat[at + 1] ?? '');
 }
 
-function numberIn(event: VisitEvent, property: string): number | undefined {
+function numberIn(event: SeenEvent, property: string): number | undefined {
   if (property === 'revenue')
     return event.currency === '' ? undefined : majorUnits(event.revenue, event.currency);
   const text = propertyIn(event, property.replace(/^properties\./, ''));
@@ -290,14 +286,14 @@ function numberIn(event: VisitEvent, property: string): number | undefined {
 }
 
 /** The breakdown values of every row that an event is in: one row, or one for each group. */
-function namesOf(event: VisitEvent, breakdowns: readonly string[]): string[][] {
+function namesOf(event: SeenEvent, breakdowns: readonly string[]): string[][] {
   const groups = breakdowns.includes('groups') ? listIn(event, 'groups') : [];
   return (groups.length === 0 ? [''] : groups).map((group) =>
     breakdowns.map((name) => (name === 'groups' ? group : textIn(event, name))),
   );
 }
 
-function textIn(event: VisitEvent, name: string): string {
+function textIn(event: SeenEvent, name: string): string {
   if (name.startsWith('properties.')) return propertyIn(event, name.slice('properties.'.length));
   if (name === 'revenue') return String(numberIn(event, name) ?? '');
   if (name === 'created_at') return new Date(event.atMs).toISOString();

@@ -11,7 +11,14 @@ const equal = fc.constantFrom('is', 'is', 'isNot');
 const partial = fc.constantFrom('contains', 'doesNotContain', 'startsWith', 'regex');
 const order = fc.constantFrom('gt', 'lte');
 const none = fc.constantFrom('isNull', 'isNotNull');
-const texts = fc.constantFrom('country', 'referrer_name', 'utmSource', 'browser_version', 'channel');
+const texts = fc.constantFrom(
+  'country',
+  'referrer_name',
+  'utmSource',
+  'browser_version',
+  'timezone',
+  'channel',
+);
 const own = fc.constantFrom('title', 'properties.k', "properties.o'k", 'profile.email', 'group.name');
 
 const aboutSession: fc.Arbitrary<RequestedFilter> = fc.oneof(

@@ -1,11 +1,11 @@
-import type { ModelVisit, VisitEvent } from '../../testing/visits.ts';
+import type { ModelVisit, SeenEvent } from '../../testing/visits.ts';
 import type { Span } from '../../time/range.ts';
 import { isSelected, type KnownEntity, type RequestedFilter } from './evaluate.ts';
 import { rowOfEvent, rowOfVisit } from './visit-scene.ts';
 
 /** All data of one site. */
 export interface FilteredScene {
-  readonly events: readonly VisitEvent[];
+  readonly events: readonly SeenEvent[];
   readonly visits: readonly ModelVisit[];
   readonly profiles: readonly KnownEntity[];
   readonly groups: readonly KnownEntity[];
@@ -15,7 +15,7 @@ const ABOUT_SESSION =
   /^(referrer|referrer_?(name|type)|utm.*|channel|country|region|city|longitude|latitude|browser|browser_?version|os|os_?version|device|brand|model)$/i;
 
 /** The events that pass the filters: the contract evaluated literally, event by event. */
-export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): VisitEvent[] {
+export function heldEvents(filters: readonly RequestedFilter[], scene: FilteredScene): SeenEvent[] {
   const { aboutEvent, aboutSession } = split(filters);
   const visits = new Map(scene.visits.map((visit) => [visit.id, visit]));
   return scene.events.filter((event) => {

@@ -15,7 +15,15 @@ const CURRENCIES = ['EUR', 'JPY'] as const;
 const SESSIONS_PER_PARTITION = 90;
 const DEVICES = 20;
 const SESSION_MAX_MS = 20 * 3_600_000;
-const TEXTS = ['referrerName', 'utmSource', 'channel', 'country', 'browser', 'browserVersion'] as const;
+const TEXTS = [
+  'referrerName',
+  'utmSource',
+  'channel',
+  'country',
+  'browser',
+  'browserVersion',
+  'timezone',
+] as const;
 
 export interface FilteredTraffic {
   readonly steps: number;

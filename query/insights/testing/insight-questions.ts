@@ -6,7 +6,7 @@ import type { QuestionScope, Sources } from '../../snapshot/question.ts';
 import { modelSite } from '../../testing/owned-partitions.ts';
 import { recount } from '../../testing/recount.ts';
 import { recountBreakdown, recountEntryExit, recountPages } from '../../testing/visit-recount.ts';
-import type { VisitEvent } from '../../testing/visits.ts';
+import type { SeenEvent } from '../../testing/visits.ts';
 import type { Range } from '../../time/range.ts';
 import { Zones } from '../../time/zone.ts';
 import { activeUsersInsight } from '../active-users.ts';
@@ -44,13 +44,13 @@ function counted(filters: Filters, { span }: Range, scene: FilteredScene) {
 }
 
 /** Filtered events in the range, newest first, without synthetic ones. */
-function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): VisitEvent[] {
+function eventsIn(filters: Filters, { span }: Range, scene: FilteredScene): SeenEvent[] {
   return heldEvents(filters, scene)
     .filter(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs)
     .sort((a, b) => b.atMs - a.atMs || idOf(a) - idOf(b));
 }
 
-const sent = ({ name }: VisitEvent) => !name.startsWith('session_');
+const sent = ({ name }: SeenEvent) => !name.startsWith('session_');
 const idOf = ({ id }: { readonly id: string }) => Number.parseInt(id, 16);
 
 /** Words by how many events have each, most first. */
@@ -60,7 +60,7 @@ function counts(words: readonly string[]): (readonly [string, number])[] {
     .sort((a, b) => b[1] - a[1] || Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])));
 }
 
-function propertiesOf({ columns }: VisitEvent): readonly (readonly [string, string])[] {
+function propertiesOf({ columns }: SeenEvent): readonly (readonly [string, string])[] {
   const flat = Array.isArray(columns?.properties) ? columns.properties : [];
   return flat.flatMap((key, index) => (index % 2 === 0 ? [[key, flat[index + 1] ?? '']] : []));
 }
@@ -71,7 +71,7 @@ function activeOn(filters: Filters, scene: FilteredScene) {
     new Set(
       real
         .filter(({ atMs }) => atMs < dayMs + 24 * HOUR_MS && atMs >= dayMs - (days - 1) * 24 * HOUR_MS)
-        .map(({ profileId, deviceId }) => profileId || deviceId)
+        .map(({ visitor }) => visitor)
         .filter((visitor) => visitor !== ''),
     ).size;
   return [-1, 0].map((days) => {

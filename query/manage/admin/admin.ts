@@ -15,7 +15,7 @@ import { createClient, deleteClient, listClients, rotateClient } from './client-
 import { openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';
 import type { CommandOutput } from './table.ts';
-import { createTeam, listSites, listTeams } from './team-commands.ts';
+import { createTeam, listSites, listTeams, restoreDeletedSite } from './team-commands.ts';
 
 /**
  * The program behind `npm run admin`: manages teams, sites and clients on the machine itself, without a secret. Results
@@ -50,6 +50,8 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
       return createTeam(deps, commandLine);
     case 'site list':
       return listSites(deps, commandLine);
+    case 'site restore':
+      return restoreDeletedSite(deps, commandLine);
     case 'client list':
       return listClients(deps, commandLine);
     case 'client create':

@@ -15,6 +15,7 @@ describe('a command line', () => {
     ['team list', { command: 'team list', value: '' }],
     ['team list --json', { command: 'team list', value: '', json: true }],
     ['team create Acme', { command: 'team create', value: 'Acme' }],
+    ['site restore shop', { command: 'site restore', value: 'shop' }],
     ['site list --team=a', { command: 'site list', value: '', team: 'a' }],
     ['client list --team a --site b', { command: 'client list', value: '', team: 'a', site: 'b' }],
     [

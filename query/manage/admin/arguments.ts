@@ -5,6 +5,7 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
   team list                                list teams with their number of sites and clients
   team create <name>                       create a team and a root client; shows the secret once
   site list [--team ID]                    list sites, including deleted ones
+  site restore <id>                        undo the deletion of a site, until its purge begins
   client list [--team ID] [--site ID]      list clients
   client create --team ID --type root|read|write [--site ID] [--name NAME]
                                            create a client; shows the secret once
@@ -24,6 +25,7 @@ const COMMANDS = {
   'team list': { value: '', options: [] },
   'team create': { value: 'name', options: [] },
   'site list': { value: '', options: ['team'] },
+  'site restore': { value: 'id', options: [] },
   'client list': { value: '', options: ['team', 'site'] },
   'client create': { value: '', options: ['team', 'type', 'site', 'name'] },
   'client rotate': { value: 'id', options: [] },

@@ -17,7 +17,11 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 export function listClients(deps: ManageDeps, { team, site }: CommandLine): CommandOutput {
   if (team !== undefined) knownTeam(deps, team);
   if (site !== undefined) knownSite(deps, site);
-  const all = [...deps.accounts.clients.entries()].map(({ value }) => shownClient(value));
+  const { accounts } = deps;
+  const all = [...accounts.clients.entries()]
+    .map(({ value }) => value)
+    .filter((client) => !accounts.isLeftOver(client))
+    .map(shownClient);
   const clients = newestFirst(
     all.filter(
       ({ teamId, projectId }) =>
@@ -28,7 +32,7 @@ export function listClients(deps: ManageDeps, { team, site }: CommandLine): Comm
     id,
     type,
     teamId,
-    projectId ?? 'all',
+    siteText(deps, projectId),
     name,
     updatedAt,
   ]);
@@ -49,11 +53,12 @@ export async function createClient(
     throw new UsageError(`${option}: ${issue?.message ?? 'invalid'}`);
   }
   const { id } = knownTeam(deps, team);
-  if (site !== undefined) rejectOtherSite(knownSite(deps, site), id);
+  const ofSite = site === undefined ? undefined : knownSite(deps, site);
+  if (ofSite !== undefined) rejectOtherSite(ofSite, id);
   const made = await newClient(deps, id, {
     name: given.data.name,
     type: given.data.type,
-    projectId: site ?? null,
+    site: ofSite,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
   return { lines: ['client created', ...lines], json: { data: shown } };
@@ -107,6 +112,11 @@ export function withSecret(
     'The secret is shown only once; only a hash is stored.',
   ];
   return { lines, shown: { ...shownClient(client), secret } };
+}
+
+function siteText({ accounts }: ManageDeps, projectId: string | null): string {
+  if (projectId === null) return 'all';
+  return accounts.site(projectId) === undefined ? `${projectId} (deleted)` : projectId;
 }
 
 function rejectOtherSite({ id, teamId, deletion }: Site, team: string): void {

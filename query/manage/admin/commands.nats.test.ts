@@ -186,6 +186,78 @@ test('site list shows the progress of deletions', async () => {
   expect(all[0]).toMatchObject({ id: 'elsewhere', deletion: null });
 });
 
+test('site restore undoes a deletion until the purge begins', async () => {
+  const deletion = { requestedAt: AT, purgeAt: '2126-01-02T00:00:00.000Z', status: 'waiting' };
+  const sites = {
+    undone: deletion,
+    final: { ...deletion, isFinal: true },
+    begun: { ...deletion, status: 'purging' },
+    present: null,
+  };
+  for (const [id, state] of Object.entries(sites)) await makeSite(id, 'muller-sohne', state);
+  const listed = (await admin('site', 'list', '--team', 'muller-sohne')).stdout;
+  expect(listed).toMatch(/^undone .*deleted, purge from 2126-01-02T00:00:00.000Z/m);
+  expect(listed).toMatch(/^final .*deleted for good, purge from 2126-01-02T00:00:00.000Z/m);
+  const { code, stdout } = await admin('site', 'restore', 'undone');
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^site undone restored; its purge was due at 2126-01-02T00:00:00.000Z\n$/),
+  });
+  expect(
+    (await output('site', 'list', '--team', 'muller-sohne')).find(
+      ({ id }: { id: string }) => id === 'undone',
+    ),
+  ).toMatchObject({ deletion: null });
+  for (const [id, reason] of [
+    ['undone', 'not deleted'],
+    ['final', 'cannot be undone'],
+    ['begun', 'purge'],
+    ['none', 'unknown site "none"'],
+  ] as const) {
+    const before = await contentsOf(bus);
+    expect(await admin('site', 'restore', id)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(reason),
+    });
+    expect(await contentsOf(bus)).toEqual(before);
+  }
+  for (const id of Object.keys(sites)) await bucket.remove(siteKeyOf(id)); // The other tests count sites.
+});
+
+test('clients of a deleted site are marked, and those of a purged one are gone', async () => {
+  const deletion = { requestedAt: AT, purgeAt: '2026-01-02T00:00:00.000Z' };
+  const ids: string[] = [];
+  for (const status of ['waiting', 'purged'] as const) {
+    const site = `clients-of-${status}`;
+    await makeSite(site, 'team');
+    const made = await output('client', 'create', '--team', 'team', '--type', 'read', '--site', site);
+    ids.push(made.id);
+    const stored = await bucket.get(siteKeyOf(site));
+    const record = JSON.parse(Buffer.from(stored?.bytes ?? '').toString('utf8'));
+    await bucket.put(
+      siteKeyOf(site),
+      encodeRecord({ ...record, deletion: { ...deletion, status } }),
+      stored?.revision ?? 0,
+    );
+  }
+  const [waiting, purged] = ids;
+  const listed = (await output('client', 'list')).map(({ id }: { id: string }) => id);
+  expect(listed).toContain(waiting);
+  expect(listed).not.toContain(purged);
+  const { stdout } = await admin('client', 'list');
+  expect(stdout).toContain('clients-of-waiting (deleted)');
+  expect((await admin('client', 'rotate', purged ?? '')).code).toBe(1);
+  expect((await admin('client', 'delete', waiting ?? '')).code).toBe(0);
+  // The other tests count sites and clients.
+  for (const key of [
+    clientKeyOf(purged ?? ''),
+    siteKeyOf('clients-of-waiting'),
+    siteKeyOf('clients-of-purged'),
+  ])
+    await bucket.remove(key);
+});
+
 test.each([
   [1, ['client', 'create', '--team', 'none', '--type', 'root'], 'unknown team "none"'],
   [

@@ -2,16 +2,19 @@ import { type Site, type Team, teamKeyOf } from '../../../infra/accounts/account
 import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';
+import { restoreSite } from '../projects.ts';
 import { slugOf, slugsFor } from '../slug.ts';
 import { type CommandLine, UsageError } from './arguments.ts';
 import { withSecret } from './client-commands.ts';
-import { knownTeam } from './known.ts';
+import { knownSite, knownTeam } from './known.ts';
 import { type CommandOutput, counted, table } from './table.ts';
 
 /** `team list` */
 export function listTeams({ accounts }: ManageDeps): CommandOutput {
   const sites = [...accounts.sites.entries()].map(({ value }) => value);
-  const clients = [...accounts.clients.entries()].map(({ value }) => value);
+  const clients = [...accounts.clients.entries()]
+    .map(({ value }) => value)
+    .filter((client) => !accounts.isLeftOver(client));
   const teams = newestFirst([...accounts.teams.entries()].map(({ value }) => value)).map((team) => ({
     ...team,
     sites: sites.filter(({ teamId, deletion }) => teamId === team.id && deletion === null).length,
@@ -40,7 +43,7 @@ export async function createTeam(deps: ManageDeps, { value }: CommandLine): Prom
   const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
     type: 'root',
-    projectId: null,
+    site: undefined,
   });
   const { lines, shown } = withSecret(made.entry.value, made.secret);
   return {
@@ -51,13 +54,24 @@ export async function createTeam(deps: ManageDeps, { value }: CommandLine): Prom
 
 /** `site list` */
 export function listSites(deps: ManageDeps, { team }: CommandLine): CommandOutput {
+  const nowMs = deps.clock.nowMs();
   if (team !== undefined) knownTeam(deps, team);
   const all = [...deps.accounts.sites.entries()].map(({ value }) => value);
   const sites = newestFirst(all.filter(({ teamId }) => team === undefined || teamId === team));
   const rows = sites.map((site) => [site.id, site.teamId, site.name, stateOf(site), site.createdAt]);
   return {
     lines: [...table(['SITE', 'TEAM', 'NAME', 'STATE', 'CREATED'], rows), counted(sites.length, 'site')],
-    json: { data: sites.map(projectOf) },
+    json: { data: sites.map((site) => projectOf(site, nowMs)) },
+  };
+}
+
+/** `site restore <id>` */
+export async function restoreDeletedSite(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
+  const { entry, undone } = await restoreSite(deps, knownSite(deps, value).id);
+  const shown = { ...projectOf(entry.value, deps.clock.nowMs()), restored: undone };
+  return {
+    lines: [`site ${entry.value.id} restored; its purge was due at ${undone.purgeAt}`],
+    json: { data: shown },
   };
 }
 
@@ -75,7 +89,8 @@ async function newTeam({ accounts, records, clock }: ManageDeps, name: string): 
 
 function stateOf({ deletion }: Site): string {
   if (deletion === null) return 'active';
-  if (deletion.status === 'waiting') return `deleted, purge from ${deletion.purgeAt}`;
+  if (deletion.status === 'waiting')
+    return `deleted${deletion.isFinal ? ' for good' : ''}, purge from ${deletion.purgeAt}`;
   if (deletion.status === 'purged') return `purged ${deletion.finishedAt ?? ''}`;
   return `purging: ${deletion.step || 'started'}`;
 }

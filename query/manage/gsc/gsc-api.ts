@@ -4,6 +4,8 @@ import { z } from 'zod';
 
 export const ROWS_MAX = 10_000;
 export const ROWS_BODY_MAX_BYTES = 8_388_608;
+/** The largest connection has a private key of which every character is escaped. */
+export const CONNECTION_MAX_BYTES = 131_072;
 
 const ADDRESS_MAX = 2_048;
 const ACCOUNT_MAX = 320;
@@ -13,7 +15,7 @@ const QUERY_MAX = 2_048;
 const COUNT_MAX = 4_294_967_295;
 const POSITION_MAX = 10_000;
 const FIRST_DAY = '2000-01-01';
-const LAST_DAY = '2099-12-31';
+const DAY_MS = 86_400_000;
 
 const instant = z.iso.datetime();
 
@@ -112,29 +114,31 @@ export const statusAnswer = z.object({ data: connectionShown.extend(importedShow
 const count = z.number().int('expected a whole number').min(0).max(COUNT_MAX);
 
 /** The figures of one day, query and page; of one country and device type if these are given. */
-const searchConsoleRow = z.strictObject({
-  date: z.iso
-    .date('expected a day such as 2026-03-01')
-    .refine(
-      (date) => date >= FIRST_DAY && date <= LAST_DAY,
-      `expected a day from ${FIRST_DAY} to ${LAST_DAY}`,
-    ),
-  query: text(QUERY_MAX),
-  page: filledText(ADDRESS_MAX),
-  country: z
-    .string()
-    .toLowerCase()
-    .regex(/^[a-z]{3}$/, 'expected three letters such as deu')
-    .optional(),
-  device: z
-    .string()
-    .toLowerCase()
-    .pipe(z.enum(['desktop', 'mobile', 'tablet']))
-    .optional(),
-  clicks: count,
-  impressions: count,
-  position: z.number().min(0).max(POSITION_MAX),
-});
+const searchConsoleRow = z
+  .strictObject({
+    date: z.iso
+      .date('expected a day such as 2026-03-01')
+      .refine((date) => date >= FIRST_DAY, `expected a day from ${FIRST_DAY} on`),
+    query: text(QUERY_MAX),
+    page: filledText(ADDRESS_MAX),
+    country: z
+      .string()
+      .toLowerCase()
+      .regex(/^[a-z]{3}$/, 'expected three letters such as deu')
+      .optional(),
+    device: z
+      .string()
+      .toLowerCase()
+      .pipe(z.enum(['desktop', 'mobile', 'tablet']))
+      .optional(),
+    clicks: count,
+    impressions: count,
+    position: z.number().min(0).max(POSITION_MAX),
+  })
+  .refine(({ clicks, impressions }) => clicks <= impressions, {
+    path: ['clicks'],
+    message: 'expected at most as many clicks as impressions',
+  });
 export type SearchConsoleRow = Readonly<z.output<typeof searchConsoleRow>>;
 
 /** `POST /manage/projects/{projectId}/gsc/rows` */
@@ -151,6 +155,14 @@ export const rowsImport = z.strictObject({
     }),
 });
 export const rowsImported = z.object({ data: z.object({ imported: z.number().int() }) });
+
+/**
+ * The last day that a row may have at `nowMs`: tomorrow in UTC. The Search Console counts days in Pacific time, which
+ * never are ahead of UTC; the day more allows for callers whose clock or time zone is ahead.
+ */
+export function lastDayAt(nowMs: number): string {
+  return new Date(nowMs + DAY_MS).toISOString().slice(0, 10);
+}
 
 /** The first row that would replace an earlier row of the same request, which must be a mistake. */
 function firstDuplicate(rows: readonly SearchConsoleRow[]): { index: number; of: number } | undefined {

@@ -65,17 +65,18 @@ test('rows are stored as sent, up to the limits of each field', async () => {
   const most = 4_294_967_295;
   const sent = [
     { ...row, date: '2000-01-01', query: '', page: 'https://site.example/größe/😀?a="b"&c=\'d\'' },
-    { ...row, country: 'deu', device: 'mobile' },
-    { ...row, country: 'usa', device: 'desktop', clicks: 0, impressions: 0, position: 0 },
     {
       ...row,
-      date: '2028-02-29',
+      date: '2024-02-29',
       query: 'x'.repeat(2_048),
       clicks: most,
       impressions: most,
       position: 10_000,
     },
-    { ...row, date: '2099-12-31', position: 0.1 + 0.2 },
+    { ...row, country: 'deu', device: 'mobile' },
+    { ...row, country: 'usa', device: 'desktop', clicks: 0, impressions: 0, position: 0 },
+    // Tomorrow in UTC.
+    { ...row, date: '2026-03-02', clicks: 20, position: 0.1 + 0.2 },
   ];
   expect(await send(id, sent.toReversed())).toEqual({ data: { imported: 5 } });
   expect(await rowsOf(id)).toEqual(sent.map((one) => ({ country: '', device: '', ...one })));
@@ -83,7 +84,7 @@ test('rows are stored as sent, up to the limits of each field', async () => {
     state: 'not-connected',
     lastImportAt: nowText(),
     firstDate: '2000-01-01',
-    lastDate: '2099-12-31',
+    lastDate: '2026-03-02',
     rows: 5,
   });
 });
@@ -97,13 +98,13 @@ test('a repeated row replaces the earlier one and no other, merged or not', asyn
   for (let time = 1; time <= 5; time += 1) {
     service.clock.advance(HOUR_MS);
     const again = { ...german, country: 'DEU', device: 'MOBILE', clicks: time, position: time / 4 };
-    await send(id, [{ ...row, date: `2026-03-0${time}` }, again]);
+    await send(id, [{ ...row, date: `2026-02-0${time}` }, again]);
   }
-  const days = [1, 2, 3, 4, 5].map((day) => ({ ...row, date: `2026-03-0${day}` }));
-  const wanted = [{ ...row, query: 'boots' }, row, { ...german, clicks: 5, position: 1.25 }, ...days].map(
+  const days = [1, 2, 3, 4, 5].map((day) => ({ ...row, date: `2026-02-0${day}` }));
+  const wanted = [...days, { ...row, query: 'boots' }, row, { ...german, clicks: 5, position: 1.25 }].map(
     (one) => ({ country: '', device: '', ...one }),
   );
-  const status = { lastImportAt: nowText(), firstDate: row.date, lastDate: '2026-03-05', rows: 8 };
+  const status = { lastImportAt: nowText(), firstDate: '2026-02-01', lastDate: row.date, rows: 8 };
   expect(await rowsOf(id)).toEqual(wanted);
   expect(await statusOf(id)).toMatchObject(status);
   await store.command('OPTIMIZE TABLE search_console FINAL');
@@ -112,13 +113,17 @@ test('a repeated row replaces the earlier one and no other, merged or not', asyn
   expect((await rowsOf('sister')).length).toBe(2);
 });
 
-test('one invalid row among 10,000 rejects all of them', async () => {
-  const { id } = await service.makeSite(root, 'Many');
+test.each([
+  ['impressions', { impressions: -1 }],
+  ['clicks', { clicks: 21 }],
+  ['date', { date: '2026-03-04' }],
+])('one row with wrong %s among 10,000 rejects all of them', async (field, wrong) => {
+  const { id } = await service.makeSite(root, `Many ${field}`);
   const many = Array.from({ length: 10_000 }, (_, index) => ({ ...row, query: `query ${index}` }));
-  const wrong = many.map((one, index) => (index === 9_999 ? { ...one, impressions: -1 } : one));
-  const { status, json } = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows: wrong } });
+  const rows = many.map((one, index) => (index === 9_999 ? { ...one, ...wrong } : one));
+  const { status, json } = await service.ask(root, 'POST', `${pathOf(id)}/rows`, { body: { rows } });
+  expect(json).toMatchObject({ status: 400, message: expect.stringMatching(`^rows\\.9999\\.${field}: `) });
   expect(status).toBe(400);
-  expect(json).toMatchObject({ message: expect.stringMatching(/^rows\.9999\.impressions: /) });
   expect(await statusOf(id)).toMatchObject(NOTHING);
   expect(await send(id, many)).toEqual({ data: { imported: 10_000 } });
   expect(await statusOf(id)).toMatchObject({ rows: 10_000 });

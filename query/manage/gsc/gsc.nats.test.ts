@@ -161,6 +161,14 @@ test.each([
   ['a day that there is not', { rows: [{ ...row, date: '2026-02-29' }] }, 'rows.0.date'],
   ['a time', { rows: [{ ...row, date: '2026-02-28T00:00:00Z' }] }, 'rows.0.date'],
   ['a day before all data', { rows: [{ ...row, date: '1999-12-31' }] }, 'rows.0.date'],
+  // The clock of the service stands at 2026-03-01.
+  ['a day after tomorrow', { rows: [row, { ...row, date: '2026-03-03' }] }, 'rows.1.date'],
+  ['a day of the next century', { rows: [{ ...row, date: '2126-03-01' }] }, 'rows.0.date'],
+  [
+    'more clicks than impressions',
+    { rows: [row, { ...row, clicks: 3, date: '2026-02-28' }] },
+    'rows.1.clicks',
+  ],
   ['half a click', { rows: [{ ...row, clicks: 0.5 }] }, 'rows.0.clicks'],
   ['more than can be stored', { rows: [{ ...row, impressions: 2 ** 32 }] }, 'rows.0.impressions'],
   ['a field of its own', { rows: [{ ...row, ctr: 0.5 }] }, 'rows.0.ctr'],
@@ -171,7 +179,7 @@ test.each([
   ['a device of its own', { rows: [{ ...row, device: 'watch' }] }, 'rows.0.device'],
   [
     'a row with the same key as another row',
-    { rows: [{ ...row, country: 'DEU' }, row, { ...row, country: 'deu', clicks: 5 }] },
+    { rows: [{ ...row, country: 'DEU' }, row, { ...row, country: 'deu', clicks: 2 }] },
     'rows.2',
   ],
 ])('rows with %s are rejected, and the first invalid row is named', async (_name, body, field) => {

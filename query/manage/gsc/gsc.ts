@@ -8,14 +8,17 @@ import { tagged } from '../records.ts';
 import { sealedSecret } from '../sealed-secret.ts';
 import {
   type Authentication,
+  CONNECTION_MAX_BYTES,
   type Connection,
   type ConnectionShown,
   connectionAnswer,
   connectionChange,
   connectionKeyOf,
+  lastDayAt,
   ROWS_BODY_MAX_BYTES,
   rowsImport,
   rowsImported,
+  type SearchConsoleRow,
   statusAnswer,
 } from './gsc-api.ts';
 import { importedRows, insertRows } from './gsc-rows.ts';
@@ -56,6 +59,7 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
         answer: connectionAnswer,
       },
       body: connectionChange,
+      bodyMaxBytes: CONNECTION_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body: { siteUrl, auth }, ifMatch }) => {
         const site = ownSite(deps, client, projectId);
         const entry = await putConnection(deps, ifMatch, {
@@ -95,18 +99,27 @@ export function gscEndpoints(deps: EndpointDeps): AnyEndpoint[] {
       about: {
         summary: 'Import Search Console rows',
         description:
-          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required.',
+          'Imports up to 10,000 rows, all or none, in a body of up to 8 MiB. Returns 200 once the rows are durable. A row replaces an earlier one with the same date, query, page, country and device, so requests can be repeated; two such rows in one request return 400. So do more clicks than impressions, and a day after tomorrow in UTC: the message names the row and the field. Rows are summed: for each day, set country and device in all rows or in none. A connection is not required.',
         answer: rowsImported,
       },
       body: rowsImport,
       bodyMaxBytes: ROWS_BODY_MAX_BYTES,
       answer: async ({ client, path: { projectId = '' }, body: { rows } }) => {
         const { storedId } = ownSite(deps, client, projectId);
+        rejectFuture(rows, clock.nowMs());
         await insertRows(deps, storedId, { rows, importedAtMs: clock.nowMs() });
         return { json: { data: { imported: rows.length } } };
       },
     }),
   ];
+}
+
+/** Throws a `RejectError` that names the first row of a day after `lastDayAt`. */
+function rejectFuture(rows: readonly SearchConsoleRow[], nowMs: number): void {
+  const lastDay = lastDayAt(nowMs);
+  const index = rows.findIndex(({ date }) => date > lastDay);
+  if (index === -1) return;
+  throw new RejectError('invalid', `rows.${index}.date: expected a day up to ${lastDay}, tomorrow in UTC`);
 }
 
 /** Creates or replaces a connection; with an `If-Match` only if it names the current one. */

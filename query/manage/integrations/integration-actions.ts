@@ -4,7 +4,7 @@ import { type Backfill, type Integration, integrationKeyOf } from '../../../proc
 import { type AnyEndpoint, anyEndpoint } from '../../http/serve.ts';
 import { RejectError } from '../../reject.ts';
 import { type EndpointDeps, nowText } from '../manage.ts';
-import { noParameters } from '../parameters.ts';
+import { noFields, noParameters } from '../parameters.ts';
 import { answerEntry, type ControlRecordKind, changeRecord, entryOf } from '../record-kind.ts';
 import { backfillRequest, integrationAnswer, trialAnswer } from './integration-api.ts';
 import { backfillsOf } from './integration-status.ts';
@@ -22,6 +22,7 @@ export function integrationActions(
 ): AnyEndpoint[] {
   const trials = new Trials(deps.bucketOf);
   const action = { method: 'post' as const, area: 'manage' as const, schema: noParameters };
+  const bodiless = { body: noFields, isBodyOptional: true };
   const pausing = (word: string, paused: boolean, description: string) =>
     anyEndpoint({
       ...action,
@@ -32,7 +33,7 @@ export function integrationActions(
         description,
         answer: integrationAnswer,
       },
-      body: undefined,
+      ...bodiless,
       answer: async (call) =>
         answerEntry(kind, await changeRecord(deps, kind, call, (current) => ({ ...current, paused }))),
     });
@@ -47,7 +48,7 @@ export function integrationActions(
           'Writes a small object `footfall-test-<uuid>` below the prefix with the stored key, reads it back and removes it. Each step may take up to 3 seconds. Always returns 200; `ok` and `failure` report the result. Delivery needs write permission only; without delete permission the test object remains in the bucket. Returns 503 while the same integration or four others are being tested.',
         answer: trialAnswer,
       },
-      body: undefined,
+      ...bodiless,
       answer: async (call) => ({ json: { data: await trials.run(entryOf(kind, call).value) } }),
     }),
     pausing(

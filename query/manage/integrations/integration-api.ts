@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { BUCKET_FAILURES } from '../../../infra/object-store/object-store.ts';
 import { DELIVERY_FAILURES, INTEGRATION_FORMATS } from '../../../processor/integration.ts';
-import { nameField } from '../project-api.ts';
+import { nameField, projectIdField } from '../project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/integrations`. */
 
@@ -59,7 +59,7 @@ const secretAccessKey = z
 
 /** `POST /manage/integrations` */
 export const integrationCreation = z.strictObject({
-  projectId: z.string(),
+  projectId: projectIdField,
   name: nameField.optional().describe('A name for the integration. Default: the bucket name.'),
   type: z.literal('s3', 'expected s3').describe('A bucket of S3-compatible object storage.'),
   bucket,
@@ -146,7 +146,7 @@ const statusShown = z.object({
       reason: z
         .enum(DELIVERY_FAILURES)
         .describe(
-          'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address. `store-away`: the event store is unreachable.',
+          'The reason. `unreadable`: the access key was encrypted with a key that is lost; set it again. `address-refused`: the service may not connect to this address; its operator can allow it in the setting `ENDPOINTS_ALLOWED`. `store-away`: the event store is unreachable.',
         ),
       message: z.string(),
       since: instant,

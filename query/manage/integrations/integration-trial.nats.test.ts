@@ -173,6 +173,7 @@ test('internal addresses are refused unless they are allowed', async () => {
     const { data } = await closed.read(integrationAnswer, key, 'POST', ALL, { body });
     const trial = (await closed.read(trialAnswer, key, 'POST', `${ALL}/${data.id}/test`)).data;
     expect([host, trial.failure]).toEqual([host, 'address-refused']);
+    expect(trial.message).toContain('ENDPOINTS_ALLOWED');
   }
   expect(proxy.connections).toBe(before);
   await closed.stop();

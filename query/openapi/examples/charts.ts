@@ -11,7 +11,7 @@ const none = { sum: 0, average: 0, min: 0, max: 0, count: 0 };
 export const CHART_EXAMPLES: Examples = {
   'get /export/charts': {
     query: {
-      projectId: 'shop',
+      projectId: 'demo',
       series: JSON.stringify([{ name: 'screen_view', segment: 'user' }]),
       breakdowns: JSON.stringify([{ name: 'country' }]),
       startDate: '2026-01-05',

@@ -5,7 +5,7 @@ import { STREAM_EXAMPLES } from './streams.ts';
 
 /** Examples for insights and exports. */
 
-const path = { projectId: 'shop' };
+const path = { projectId: 'demo' };
 const EVENT_ID = '5d7e0b1c9f3a4862b0d4c7e1a95f3b26';
 const DEVICE = '8a6f3c0e5b1d4927a0c4e2f61b7d9358';
 const SESSION = '3f0c9a77d2e84b51b6a1c8e94d02f7ab';
@@ -45,7 +45,7 @@ const event = {
   deviceId: DEVICE,
   profileId: 'user-1',
   sessionId: SESSION,
-  projectId: 'shop',
+  projectId: 'demo',
   createdAt: AT,
   path: '/signup',
   origin: 'https://shop.example',
@@ -70,6 +70,9 @@ const listedEvent = {
   model: '',
   browserVersion: '127.0',
   osVersion: '',
+  language: 'de-DE',
+  timezone: 'Europe/Berlin',
+  screen: '1920x1080',
   revenue: null,
   currency: '',
   orderId: '',
@@ -112,6 +115,9 @@ const session = {
   device: 'desktop',
   brand: '',
   model: '',
+  language: 'de-DE',
+  timezone: 'Europe/Berlin',
+  screen: '1920x1080',
   revenue: 0,
   revenueByCurrency: {},
 };
@@ -137,6 +143,9 @@ const VALUES: Readonly<Record<DimensionName, readonly [name: string, prefix?: st
   browser_version: ['127.0', 'Firefox'],
   os: ['Windows'],
   os_version: ['11', 'Windows'],
+  language: ['de-DE'],
+  timezone: ['Europe/Berlin'],
+  screen: ['1920x1080'],
 };
 
 function row(dimension: DimensionName) {
@@ -235,6 +244,7 @@ export const INSIGHT_EXAMPLES: Examples = {
     query: { range: '7d' },
     answer: [
       { reason: 'bot', type: 'search', name: 'Googlebot', requests: 31 },
+      { reason: 'spam', type: 'referrer', name: 'semalt.com', requests: 12 },
       { reason: 'filter', type: 'path', name: null, requests: 4 },
     ],
   },
@@ -266,7 +276,7 @@ export const INSIGHT_EXAMPLES: Examples = {
   },
   'get /export/events': {
     query: {
-      projectId: 'shop',
+      projectId: 'demo',
       start: '2026-01-05',
       end: '2026-01-05',
       limit: '100',

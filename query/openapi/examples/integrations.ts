@@ -23,7 +23,7 @@ const starting = {
 const made = {
   id: INTEGRATION,
   teamId: 'team',
-  projectId: 'shop',
+  projectId: 'demo',
   name: 'Warehouse',
   type: 's3',
   bucket: 'shop-events',
@@ -85,10 +85,10 @@ const ONE = `${ALL}/:integrationId`;
 const path = { integrationId: INTEGRATION };
 
 export const INTEGRATION_EXAMPLES: Examples = {
-  [`get ${ALL}`]: { query: { projectId: 'shop' }, answer: { data: [running] } },
+  [`get ${ALL}`]: { query: { projectId: 'demo' }, answer: { data: [running] } },
   [`post ${ALL}`]: {
     body: {
-      projectId: 'shop',
+      projectId: 'demo',
       name: 'Warehouse',
       type: 's3',
       bucket: 'shop-events',
@@ -108,6 +108,7 @@ export const INTEGRATION_EXAMPLES: Examples = {
   [`delete ${ONE}`]: { path, answer: { data: running } },
   [`post ${ONE}/test`]: {
     path,
+    body: {},
     answer: {
       data: {
         ok: true,
@@ -123,9 +124,10 @@ export const INTEGRATION_EXAMPLES: Examples = {
   },
   [`post ${ONE}/pause`]: {
     path,
+    body: {},
     answer: { data: { ...running, paused: true, status: { ...running.status, state: 'paused' } } },
   },
-  [`post ${ONE}/resume`]: { path, answer: { data: running } },
+  [`post ${ONE}/resume`]: { path, body: {}, answer: { data: running } },
   [`post ${ONE}/backfill`]: {
     path,
     body: { from: '2025-12-01', to: '2025-12-31' },

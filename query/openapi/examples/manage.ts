@@ -5,6 +5,7 @@ import { INTEGRATION_EXAMPLES } from './integrations.ts';
 
 const AT = '2026-01-05T09:00:00.000Z';
 const times = { createdAt: AT, updatedAt: AT };
+// Ids that no installation has; `parameters.ts` says so.
 const CLIENT = '3b1f6c52-94a7-4f0e-8d35-6a2c9be0417d';
 const REFERENCE = '0d2f8a64-17c5-4b39-9e70-c58f1a3b6d24';
 const DASHBOARD = '7c94e1b0-5a3d-4c68-b217-e0f6a9d8325c';
@@ -13,9 +14,9 @@ const ERASURE = '51e0c7b9-6f24-4a8d-b3e1-9d70f2a5c846';
 const SECRET = `sec_${'0123456789abcdef0123'.repeat(2)}`;
 
 const project = {
-  id: 'shop',
+  id: 'demo',
   teamId: 'team',
-  name: 'Shop',
+  name: 'Demo',
   domain: 'https://shop.example',
   cors: ['https://shop.example'],
   timezone: 'Europe/Berlin',
@@ -31,9 +32,10 @@ const project = {
   paymentProviders: [],
   filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
   allowUnsafeRevenue: false,
+  filterReferrerSpam: true,
   publicWidget: false,
   feed: true,
-  feedSubject: 'feed.shop.>',
+  feedSubject: 'feed.demo.>',
   retentionDays: null,
   ...times,
   deletion: null,
@@ -45,6 +47,8 @@ const deleted = {
     status: 'waiting',
     requestedAt: AT,
     purgeAt: '2026-01-06T09:00:00.000Z',
+    restorable: true,
+    remainingSeconds: 86_400,
     startedAt: null,
     finishedAt: null,
     step: '',
@@ -55,13 +59,13 @@ const client = {
   id: CLIENT,
   name: 'Shop server',
   type: 'write',
-  projectId: 'shop',
+  projectId: 'demo',
   teamId: 'team',
   ...times,
 };
 const erasure = {
   id: ERASURE,
-  projectId: 'shop',
+  projectId: 'demo',
   status: 'waiting',
   profileDigest: '6b1d0a5e9c37f2841e60b8d4a97c35f20d8b6e1947a3c5f0826d9b4e7150ca38',
   ...times,
@@ -76,16 +80,16 @@ const erased = {
 };
 const reference = {
   id: REFERENCE,
-  projectId: 'shop',
+  projectId: 'demo',
   title: 'Spring campaign',
   description: '',
   date: '2026-02-28T23:00:00.000Z',
   ...times,
 };
-const dashboard = { id: DASHBOARD, projectId: 'shop', name: 'Sales', ...times };
+const dashboard = { id: DASHBOARD, projectId: 'demo', name: 'Sales', ...times };
 const report = {
   id: REPORT,
-  projectId: 'shop',
+  projectId: 'demo',
   dashboardId: DASHBOARD,
   name: 'Sign-ups by plan',
   chartType: 'linear',
@@ -110,10 +114,10 @@ const disconnected = {
   account: null,
   state: 'not-connected',
 };
-const inShop = { projectId: 'shop' };
+const inDemo = { projectId: 'demo' };
 const ofClient = { clientId: CLIENT };
 const ofReference = { referenceId: REFERENCE };
-const ofDashboard = { ...inShop, dashboardId: DASHBOARD };
+const ofDashboard = { ...inDemo, dashboardId: DASHBOARD };
 const ofReport = { ...ofDashboard, reportId: REPORT };
 
 const DASHBOARDS = '/manage/projects/:projectId/dashboards';
@@ -124,18 +128,37 @@ export const MANAGE_EXAMPLES: Examples = {
   'get /manage/projects': { answer: { data: [project] } },
   'post /manage/projects': {
     body: { name: 'Shop', domain: 'https://shop.example', timezone: 'Europe/Berlin', currency: 'EUR' },
-    answer: { data: { ...project, client: { id: CLIENT, type: 'write', secret: SECRET } } },
+    answer: {
+      data: {
+        ...project,
+        id: 'shop',
+        name: 'Shop',
+        feedSubject: 'feed.shop.>',
+        client: { id: CLIENT, type: 'write', secret: SECRET },
+      },
+    },
   },
-  'get /manage/projects/:projectId': { path: inShop, answer: { data: project } },
+  'get /manage/projects/:projectId': { path: inDemo, answer: { data: project } },
   'patch /manage/projects/:projectId': {
-    path: inShop,
+    path: inDemo,
     body: { outgoingLinks: true, filters: { paths: ['/internal/*'] } },
     answer: { data: { ...project, outgoingLinks: true } },
   },
-  'delete /manage/projects/:projectId': { path: inShop, answer: { data: deleted } },
-  'get /manage/clients': { query: { projectId: 'shop' }, answer: { data: [client] } },
+  'delete /manage/projects/:projectId': { path: inDemo, answer: { data: deleted } },
+  'post /manage/projects/:projectId/restore': {
+    path: inDemo,
+    body: {},
+    answer: {
+      data: {
+        ...project,
+        updatedAt: '2026-01-05T21:30:00.000Z',
+        restored: { requestedAt: AT, purgeAt: '2026-01-06T09:00:00.000Z', remainingSeconds: 41_400 },
+      },
+    },
+  },
+  'get /manage/clients': { query: { projectId: 'demo' }, answer: { data: [client] } },
   'post /manage/clients': {
-    body: { name: 'Shop server', type: 'write', projectId: 'shop' },
+    body: { name: 'Shop server', type: 'write', projectId: 'demo' },
     answer: { data: { ...client, secret: SECRET } },
   },
   'get /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
@@ -147,11 +170,12 @@ export const MANAGE_EXAMPLES: Examples = {
   'delete /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
   'post /manage/clients/:clientId/rotate': {
     path: ofClient,
+    body: {},
     answer: { data: { ...client, secret: SECRET } },
   },
-  'get /manage/references': { query: { projectId: 'shop' }, answer: { data: [reference] } },
+  'get /manage/references': { query: { projectId: 'demo' }, answer: { data: [reference] } },
   'post /manage/references': {
-    body: { projectId: 'shop', title: 'Spring campaign', date: '2026-03-01' },
+    body: { projectId: 'demo', title: 'Spring campaign', date: '2026-03-01' },
     answer: { data: reference },
   },
   'get /manage/references/:referenceId': { path: ofReference, answer: { data: reference } },
@@ -162,19 +186,19 @@ export const MANAGE_EXAMPLES: Examples = {
   },
   'delete /manage/references/:referenceId': { path: ofReference, answer: { data: reference } },
   'delete /manage/projects/:projectId/profiles/:profileId': {
-    path: { projectId: 'shop', profileId: 'user-1' },
+    path: { projectId: 'demo', profileId: 'user-1' },
     answer: { data: erasure },
   },
   'get /manage/projects/:projectId/erasures': {
-    path: { projectId: 'shop' },
+    path: { projectId: 'demo' },
     answer: { data: [erased] },
   },
   'get /manage/projects/:projectId/erasures/:erasureId': {
-    path: { projectId: 'shop', erasureId: ERASURE },
+    path: { projectId: 'demo', erasureId: ERASURE },
     answer: { data: erased },
   },
-  [`get ${DASHBOARDS}`]: { path: inShop, answer: [dashboard] },
-  [`post ${DASHBOARDS}`]: { path: inShop, body: { name: 'Sales' }, answer: { data: dashboard } },
+  [`get ${DASHBOARDS}`]: { path: inDemo, answer: [dashboard] },
+  [`post ${DASHBOARDS}`]: { path: inDemo, body: { name: 'Sales' }, answer: { data: dashboard } },
   [`get ${DASHBOARDS}/:dashboardId`]: { path: ofDashboard, answer: { data: dashboard } },
   [`patch ${DASHBOARDS}/:dashboardId`]: {
     path: ofDashboard,
@@ -200,7 +224,7 @@ export const MANAGE_EXAMPLES: Examples = {
   },
   [`delete ${REPORTS}/:reportId`]: { path: ofReport, answer: { data: report } },
   [`get ${GSC}`]: {
-    path: inShop,
+    path: inDemo,
     answer: {
       data: {
         ...connection,
@@ -212,7 +236,7 @@ export const MANAGE_EXAMPLES: Examples = {
     },
   },
   [`put ${GSC}`]: {
-    path: inShop,
+    path: inDemo,
     body: {
       siteUrl: 'sc-domain:shop.example',
       auth: {
@@ -224,9 +248,9 @@ export const MANAGE_EXAMPLES: Examples = {
     },
     answer: { data: connection },
   },
-  [`delete ${GSC}`]: { path: inShop, answer: { data: disconnected } },
+  [`delete ${GSC}`]: { path: inDemo, answer: { data: disconnected } },
   [`post ${GSC}/rows`]: {
-    path: inShop,
+    path: inDemo,
     body: {
       rows: [
         {

@@ -1,0 +1,19 @@
+import type * as UWebSockets from 'uWebSockets.js';
+import { createRequire } from 'node:module';
+import { setEnvironment } from '../config.ts';
+
+/**
+ * The longest request line and headers, together, of a request that arrives in several packets; the library answers a
+ * longer one by itself. Twice our own limit, so that nearly every request that is over it gets our answer. The library
+ * reads the variable once, when it is loaded, so it is loaded here and not by an `import`, which would come first.
+ */
+const LIBRARY_HEAD_MAX_BYTES = 131_072;
+
+setEnvironment('UWS_HTTP_MAX_HEADERS_SIZE', String(LIBRARY_HEAD_MAX_BYTES));
+
+/** The HTTP library. */
+export const uws = createRequire(import.meta.url)('uWebSockets.js') as typeof UWebSockets;
+
+export type HttpRequest = UWebSockets.HttpRequest;
+export type HttpResponse = UWebSockets.HttpResponse;
+export type ListenSocket = UWebSockets.us_listen_socket;

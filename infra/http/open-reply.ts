@@ -1,0 +1,254 @@
+import { compress, compressStream, isCompressible, UNCOMPRESSED_MAX_BYTES } from './compression.ts';
+import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
+import { type HeaderList, headerOf, JSON_TYPE, jsonHeaderBlock, oneLine, withCommon } from './headers.ts';
+import type { HttpResponse } from './library.ts';
+import { statusLine } from './status.ts';
+
+/** Answers one request, once. After the peer has gone, calls have no effect. */
+export interface Reply {
+  /** False once the peer has gone or the answer was given. */
+  readonly open: boolean;
+  /** Sends `text` as JSON. */
+  json(status: number, text: string, headers?: HeaderList): void;
+  /** Sends any body with these headers. */
+  send(status: number, body: string | Uint8Array, headers: HeaderList): void;
+  /**
+   * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is
+   * sent before the first chunk: an error until then is thrown, and another answer can be given. After a later error
+   * the connection is cut, so that the peer does not take the part for the whole, and the error is thrown. `chunks` is
+   * ended when the peer goes away, or takes nothing for a minute.
+   */
+  stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+}
+
+/** What a request says about the form of its answer. */
+export interface AnswerForm {
+  /** HEAD: the answer of GET without its body. A body would be read as the beginning of the next answer. */
+  readonly isHead: boolean;
+  /** The value of Accept-Encoding. */
+  readonly acceptEncoding: string;
+}
+
+const NO_HEADERS: HeaderList = [];
+const EMPTY_BODY = new Uint8Array(0);
+const VARY = ['vary', 'accept-encoding'] as const;
+/** A peer that takes nothing of a body for this long is disconnected. */
+const STALL_MAX_MS = 60_000;
+const TRICKLE_EVERY_MS = 4_000;
+const RETAINED_BYTES = STALL_MAX_MS / TRICKLE_EVERY_MS;
+/** While the source gives nothing for this long, nothing of what it gave is held back. */
+const RELEASE_AFTER_MS = 50;
+
+/** The answer to a request of the HTTP library. Compresses long bodies and streams for peers that accept it. */
+export class OpenReply implements Reply {
+  readonly #response: HttpResponse;
+  readonly #form: AnswerForm;
+  readonly #settled: () => void;
+  #aborted: (() => void) | undefined;
+  #isSettled = false;
+  open = true;
+
+  /** `settled` is called once: when the answer was given, or when the peer has gone. */
+  constructor(response: HttpResponse, form: AnswerForm, settled: () => void) {
+    this.#response = response;
+    this.#form = form;
+    this.#settled = settled;
+  }
+
+  json(status: number, text: string, headers: HeaderList = NO_HEADERS): void {
+    if (this.#form.isHead || Buffer.byteLength(text) > UNCOMPRESSED_MAX_BYTES) {
+      this.send(status, text, [['content-type', JSON_TYPE], ...headers]);
+      return;
+    }
+    this.#finish(() => {
+      // The library writes 200 by itself.
+      if (status !== 200) this.#response.writeStatus(statusLine(status));
+      this.#response.writeHeader('content-type', jsonHeaderBlock(headers));
+      this.#response.end(text);
+    });
+  }
+
+  send(status: number, body: string | Uint8Array, headers: HeaderList): void {
+    if (!this.open) return;
+    if (Buffer.byteLength(body) <= UNCOMPRESSED_MAX_BYTES || !isNegotiable(headers)) {
+      this.#finish(() => this.#end(status, body, headers));
+      return;
+    }
+    const encoding = encodingFor(this.#form.acceptEncoding);
+    const encoded = encodedHeaders(headers, encoding);
+    if (encoding === 'identity') {
+      this.#finish(() => this.#end(status, body, encoded));
+      return;
+    }
+    this.open = false;
+    compress(body, encoding).then(
+      (bytes) => this.#finish(() => this.#end(status, bytes, encoded)),
+      // Only without memory, and the body as it is needs no more.
+      () => this.#finish(() => this.#end(status, body, encodedHeaders(headers, 'identity'))),
+    );
+  }
+
+  async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    if (!isNegotiable(headers)) return this.#stream(status, headers, chunks);
+    const encoding = encodingFor(this.#form.acceptEncoding);
+    const pieces = encoding === 'identity' ? chunks : compressStream(chunks, encoding);
+    return this.#stream(status, encodedHeaders(headers, encoding), pieces);
+  }
+
+  async #stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const pieces = chunks[Symbol.asyncIterator]();
+    let isBegun = false;
+    // The last bytes that came, held back so that there is something to send while the peer is slow.
+    let held: Uint8Array = EMPTY_BODY;
+    const release = () => {
+      this.#write([held]);
+      held = EMPTY_BODY;
+    };
+    try {
+      for (let next = await pieces.next(); this.open; next = await this.#nextOf(pieces, release)) {
+        if (this.#form.isHead) {
+          this.#close(() => {
+            writeHead(this.#response, status, headers);
+            this.#response.endWithoutBody();
+          });
+          return;
+        }
+        if (!isBegun) this.#response.cork(() => writeHead(this.#response, status, headers));
+        isBegun = true;
+        if (next.done) {
+          this.#close(() => {
+            writeParts(this.#response, [held]);
+            this.#response.end();
+          });
+          return;
+        }
+        const cut = Math.max(0, next.value.length - RETAINED_BYTES);
+        const isTaken = this.#write([held, next.value.subarray(0, cut)]);
+        held = next.value.subarray(cut);
+        if (!isTaken) held = await this.#drained(held);
+      }
+    } catch (error) {
+      if (isBegun) this.#close(() => this.#response.close());
+      throw error;
+    } finally {
+      await pieces.return?.();
+    }
+  }
+
+  /** The next piece; `release` is called if it does not come soon. */
+  async #nextOf(pieces: AsyncIterator<Uint8Array>, release: () => void): Promise<IteratorResult<Uint8Array>> {
+    const timer = setTimeout(() => this.open && release(), RELEASE_AFTER_MS);
+    try {
+      return await pieces.next();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Whether the peer takes more at once. */
+  #write(parts: readonly Uint8Array[]): boolean {
+    let isTaken = true;
+    this.#response.cork(() => {
+      isTaken = writeParts(this.#response, parts);
+    });
+    return isTaken;
+  }
+
+  /**
+   * Resolves with what is left of `held` once the peer took what was written, went away, or is given up. The library
+   * disconnects a peer that takes nothing for ten seconds after the last write, so a byte is written now and then.
+   */
+  #drained(held: Uint8Array): Promise<Uint8Array> {
+    return new Promise((resolve) => {
+      let left = held;
+      const trickle = setInterval(() => {
+        if (left.length === 0) return;
+        const isTaken = this.#write([left.subarray(0, 1)]);
+        left = left.subarray(1);
+        // The write was taken, so nothing else reports that there is room.
+        if (isTaken) over();
+      }, TRICKLE_EVERY_MS);
+      const over = () => {
+        clearTimeout(patience);
+        clearInterval(trickle);
+        resolve(left);
+      };
+      const patience = setTimeout(() => this.#close(() => this.#response.close()), STALL_MAX_MS);
+      this.#aborted = over;
+      this.#response.onWritable(() => {
+        // Deferred until this listener has returned: a listener that is set before that would be replaced by this one.
+        setImmediate(over);
+        return true;
+      });
+    });
+  }
+
+  #close(act: () => void): void {
+    if (this.#isSettled) return;
+    this.#finish(act);
+    this.#aborted?.();
+  }
+
+  /** The peer has gone. */
+  abort(): void {
+    this.open = false;
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settled();
+    this.#aborted?.();
+  }
+
+  /** Gives the answer, unless the peer has gone or has its answer. */
+  #finish(act: () => void): void {
+    this.open = false;
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settled();
+    this.#response.cork(act);
+  }
+
+  #end(status: number, body: string | Uint8Array, headers: HeaderList): void {
+    endWith(this.#response, { status, body, headers, isHead: this.#form.isHead });
+  }
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  readonly body: string | Uint8Array;
+  readonly headers: HeaderList;
+  /** Leaves the body out and gives its length. */
+  readonly isHead: boolean;
+}
+
+/** Writes a whole answer. */
+export function endWith(response: HttpResponse, { status, body, headers, isHead }: WholeAnswer): void {
+  writeHead(response, status, headers);
+  if (status === 204 || status === 304) response.endWithoutBody();
+  else if (isHead) {
+    response.writeHeader('content-length', String(Buffer.byteLength(body)));
+    response.endWithoutBody();
+  } else response.end(body);
+}
+
+function writeHead(response: HttpResponse, status: number, headers: HeaderList): void {
+  response.writeStatus(statusLine(status));
+  for (const [name, value] of withCommon(headers)) response.writeHeader(name, oneLine(value));
+}
+
+/** Whether the peer takes more at once. */
+function writeParts(response: HttpResponse, parts: readonly Uint8Array[]): boolean {
+  return parts.reduce((isTaken, part) => (part.length === 0 ? isTaken : response.write(part)), true);
+}
+
+/** Whether the encoding of the body is still to be chosen; a static asset has chosen. */
+function isNegotiable(headers: HeaderList): boolean {
+  return headerOf(headers, 'vary') === undefined && isCompressible(headerOf(headers, 'content-type') ?? '');
+}
+
+function encodedHeaders(headers: HeaderList, encoding: Encoding): HeaderList {
+  if (encoding === 'identity') return [...headers, VARY];
+  const tagged = headers.map(
+    ([name, value]) => [name, name.toLowerCase() === 'etag' ? encodedTag(value, encoding) : value] as const,
+  );
+  return [...tagged, ['content-encoding', encoding], VARY];
+}

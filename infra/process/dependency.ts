@@ -1,0 +1,62 @@
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+
+/** A server that a service needs. `since` is in milliseconds since 1970. */
+export interface Dependency {
+  readonly name: 'bus' | 'store';
+  /** The setting that says where the server is. */
+  readonly setting: 'NATS_URL' | 'CLICKHOUSE_URL';
+  readonly up: boolean;
+  readonly since: number;
+}
+
+/** A dependency as `/healthz/ready` reports it. */
+export interface ReportedDependency {
+  readonly name: string;
+  /** Host and port, without user and password. */
+  readonly address: string;
+  readonly setting: string;
+  /** The services of this process that need it. */
+  readonly neededBy: readonly string[];
+  readonly up: boolean;
+  readonly since: string;
+}
+
+const DEFAULT_PORTS: Readonly<Record<Dependency['setting'], string>> = {
+  NATS_URL: ':4222',
+  CLICKHOUSE_URL: '',
+};
+
+export function reportedDependency(
+  { name, setting, up, since }: Dependency,
+  neededBy: readonly string[],
+  config: Pick<Config, Dependency['setting']>,
+): ReportedDependency {
+  const { host, port } = new URL(config[setting]);
+  const address = port === '' ? host + DEFAULT_PORTS[setting] : host;
+  return { name, address, setting, neededBy, up, since: new Date(since).toISOString() };
+}
+
+/** Whether the bus can be reached, and since when; a change is noticed when the state is read. */
+export class BusWatch {
+  readonly #bus: Pick<Bus, 'connected'>;
+  readonly #clock: Clock;
+  #up: boolean;
+  #since: number;
+
+  constructor(bus: Pick<Bus, 'connected'>, clock: Clock) {
+    this.#bus = bus;
+    this.#clock = clock;
+    this.#up = bus.connected;
+    this.#since = clock.nowMs();
+  }
+
+  get dependency(): Dependency {
+    if (this.#bus.connected !== this.#up) {
+      this.#up = this.#bus.connected;
+      this.#since = this.#clock.nowMs();
+    }
+    return { name: 'bus', setting: 'NATS_URL', up: this.#up, since: this.#since };
+  }
+}

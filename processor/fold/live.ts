@@ -1,0 +1,99 @@
+import { textOf } from './interned.ts';
+import type { PartitionState } from './partition.ts';
+import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } from './site-counters.ts';
+
+/**
+ * Who is live: the visitors with an event in a session in the last five minutes. A session without a profile makes its
+ * device live; devices are counted by second (`SiteCounters`). A session with a profile makes the profile live, which may
+ * be live on other devices and other partitions too; such sessions are listed, because only the profiles themselves can
+ * be united.
+ */
+export interface LiveVisitors {
+  /** Devices that are live without a profile. */
+  readonly devices: number;
+  /** Slots of the live sessions with a profile. */
+  readonly named: Iterable<number>;
+}
+
+/** The live visitors of a site at `nowMs`. */
+export function liveVisitors(state: PartitionState, site: string, nowMs: number): LiveVisitors {
+  const counters = state.counters.get(site);
+  if (counters === undefined) return { devices: 0, named: [] };
+  expireLive(counters, nowMs);
+  expireNamed(state, counters);
+  return { devices: counters.live, named: counters.liveNamed };
+}
+
+/** Notes an event of the session in `slot`: its visitor is live from `atMs` on. */
+export function seeSession(state: PartitionState, counters: SiteCounters, slot: number, atMs: number): void {
+  const { liveSecond, profile } = state.sessions;
+  const second = Math.floor(atMs / 1000);
+  if (profile[slot] === 0) seeDevice(counters, deviceSecond(state, slot), second);
+  if (second > (liveSecond[slot] ?? 0)) liveSecond[slot] = second;
+  if (profile[slot] !== 0) listNamed(state, counters, slot);
+}
+
+/** Notes that the session in `slot`, which had no profile, has one now: the profile is live in place of the device. */
+export function seeNamed(state: PartitionState, slot: number): void {
+  const counters = countersAt(state, slot);
+  if (counters === undefined) return;
+  unseeSession(state, counters, slot);
+  listNamed(state, counters, slot);
+}
+
+/** Notes that the session in `slot` is evicted: nobody is live by it any more. */
+export function leaveLive(state: PartitionState, slot: number): void {
+  const counters = countersAt(state, slot);
+  if (counters === undefined) return;
+  if (state.sessions.profile[slot] === 0) unseeSession(state, counters, slot);
+  else counters.liveNamed.delete(slot);
+}
+
+/** Takes the sessions off the list whose visitor is no longer live. */
+export function expireNamed({ sessions }: PartitionState, counters: SiteCounters): void {
+  for (const slot of counters.liveNamed)
+    if ((sessions.liveSecond[slot] ?? 0) <= counters.floorSecond) counters.liveNamed.delete(slot);
+}
+
+/**
+ * Whether the session is the one by which its visitor is live: of a device's sessions without a profile, the one with
+ * the newest event.
+ */
+export function isNewestOfDevice({ sessions, slotByDevice }: PartitionState, slot: number): boolean {
+  const { liveSecond, nextOfDevice, deviceKeys, profile } = sessions;
+  const second = liveSecond[slot] ?? 0;
+  let other = slotByDevice.get(deviceKeys[slot] ?? '') ?? 0;
+  for (; other !== 0; other = nextOfDevice[other] ?? 0) {
+    if (other === slot || profile[other] !== 0) continue;
+    const otherSecond = liveSecond[other] ?? 0;
+    if (otherSecond > second || (otherSecond === second && other > slot)) return false;
+  }
+  return true;
+}
+
+function listNamed({ sessions }: PartitionState, counters: SiteCounters, slot: number): void {
+  const second = sessions.liveSecond[slot] ?? 0;
+  raiseFloor(counters, second);
+  if (second > counters.floorSecond) counters.liveNamed.add(slot);
+}
+
+/** The device is live by its other sessions without a profile alone, if at all. */
+function unseeSession(state: PartitionState, counters: SiteCounters, slot: number): void {
+  const rest = deviceSecond(state, slot, slot);
+  unseeDevice(counters, Math.max(rest, state.sessions.liveSecond[slot] ?? 0));
+  if (rest > 0) seeDevice(counters, 0, rest);
+}
+
+/** The second of the newest event in the sessions without a profile of the session's device; 0 for none. */
+function deviceSecond({ sessions, slotByDevice }: PartitionState, slot: number, except = 0): number {
+  const { liveSecond, nextOfDevice, deviceKeys, profile } = sessions;
+  let newest = 0;
+  let other = slotByDevice.get(deviceKeys[slot] ?? '') ?? 0;
+  for (; other !== 0; other = nextOfDevice[other] ?? 0)
+    if (other !== except && profile[other] === 0) newest = Math.max(newest, liveSecond[other] ?? 0);
+  return newest;
+}
+
+function countersAt({ counters, sessions, sites }: PartitionState, slot: number): SiteCounters | undefined {
+  return counters.get(textOf(sites, sessions.site[slot] ?? 0));
+}

@@ -1,0 +1,109 @@
+import { RejectError } from '../reject.ts';
+
+/** The forms in which clients send lists, and objects within lists, as text. */
+
+/** One `name=value` of a query string. */
+export interface QueryPart {
+  /** As sent, decoded: `filters[0][name]`. */
+  readonly raw: string;
+  /** The name before the brackets: `filters`. */
+  readonly name: string;
+  /** What the brackets hold: `0` and `name`; an empty text for `[]`. */
+  readonly path: readonly string[];
+  readonly value: string;
+}
+
+const PARTS_MAX = 1_000;
+const BRACKETED = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
+const INDEX = /^\d*$/;
+/** An object with fields, which is a list of one. */
+const OBJECT = /^\{\s*"/;
+
+/** The parts of a query string by name, in the order of their first parts. */
+export function partsByName(query: string): ReadonlyMap<string, readonly QueryPart[]> {
+  const parts = new Map<string, QueryPart[]>();
+  let count = 0;
+  for (const [raw, value] of new URLSearchParams(query)) {
+    count += 1;
+    if (count > PARTS_MAX) throw new RejectError('invalid', 'too many parameters');
+    const [, name = raw, brackets = ''] = BRACKETED.exec(raw) ?? [];
+    const path = [...brackets.matchAll(/\[([^[\]]*)\]/g)].map(([, inner = '']) => inner);
+    const part = { raw, name, path, value };
+    const before = parts.get(name);
+    if (before === undefined) parts.set(name, [part]);
+    else before.push(part);
+  }
+  return parts;
+}
+
+/** Whether the first brackets, if there are any, are those of a list: `[]` or `[3]`. */
+export function isListPart({ path: [first = ''] }: QueryPart): boolean {
+  return INDEX.test(first);
+}
+
+/** `a=x&a=y`, `a[]=x&a[]=y`, `a[0]=x&a[1]=y` and `a=["x","y"]` as texts. */
+export function textsOf(parts: readonly QueryPart[]): string[] {
+  return inOrder(parts).flatMap(({ path, value }) => (path.length === 0 && jsonTexts(value)) || [value]);
+}
+
+/** The same forms of a list of JSON values, and `a[0][name]=x&a[0][value][]=y`, as the text of one JSON array. */
+export function jsonListOf(parts: readonly QueryPart[]): string {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1 && only.path.length === 0 && !OBJECT.test(only.value))
+    return only.value;
+  const list: Branch = new Map();
+  for (const { path, value } of inOrder(parts)) grow(list, path.length === 0 ? [''] : path, value);
+  return JSON.stringify([...list.values()].map(elementOf));
+}
+
+/** Parts with an index come in the order of their indexes. */
+function inOrder(parts: readonly QueryPart[]): readonly QueryPart[] {
+  return [...parts].sort((one, other) => Number(one.path[0] ?? 0) - Number(other.path[0] ?? 0));
+}
+
+/** The elements of a JSON array of texts and numbers, as texts; undefined for any other text. */
+function jsonTexts(text: string): string[] | undefined {
+  const value = text.startsWith('[') ? jsonIn(text) : undefined;
+  if (!Array.isArray(value)) return undefined;
+  return value.every((one) => typeof one === 'string' || typeof one === 'number')
+    ? value.map(String)
+    : undefined;
+}
+
+/** Undefined if the text is no JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+type Branch = Map<string, Branch | string>;
+
+/** Adds a value below a branch; an empty step is a new element. */
+function grow(branch: Branch, [step = '', ...further]: readonly string[], value: string): void {
+  const key = step === '' ? `#${branch.size}` : step;
+  if (further.length === 0) {
+    branch.set(key, value);
+    return;
+  }
+  const before = branch.get(key);
+  const below = before instanceof Map ? before : new Map();
+  branch.set(key, below);
+  grow(below, further, value);
+}
+
+/** A text that holds a JSON object is that object. */
+function elementOf(grown: Branch | string): unknown {
+  if (grown instanceof Map) return grownValue(grown);
+  const value = OBJECT.test(grown) ? jsonIn(grown) : undefined;
+  return value === undefined ? grown : value;
+}
+
+function grownValue(grown: Branch | string): unknown {
+  if (!(grown instanceof Map)) return grown;
+  const isList = [...grown.keys()].every((key) => /^(?:#\d+|\d+)$/.test(key));
+  if (isList) return [...grown.values()].map(grownValue);
+  return Object.fromEntries([...grown].map(([key, value]) => [key, grownValue(value)]));
+}
