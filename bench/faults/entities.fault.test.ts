@@ -61,6 +61,31 @@ async function dieAt(armed: string): Promise<void> {
 
 const points = CRASH_POINTS.filter((point) => point.startsWith('entities:'));
 
+test('an export has every acknowledged update of its profiles at once, in every format of text', async () => {
+  const { id, secret } = cluster.credentials.clients.read;
+  const headers = { 'service-client-id': id, 'service-client-secret': secret };
+  const exported = async (extension: string) => {
+    const query = 'includes=profile&profileId=exported';
+    const answer = await fetch(
+      `${cluster.url('first')}/export/events${extension}?projectId=${SITE}&${query}`,
+      {
+        headers,
+      },
+    );
+    return answer.text();
+  };
+  const track = { name: 'seen', profileId: 'exported', properties: { __deviceId: 'exported' } };
+  await sendSurely('first', 'exported', { type: 'track', payload: track });
+  await waitFor('the event', async () => (await exported('.ndjson')).includes('"seen"'), WAIT_MAX_MS);
+  for (let round = 1; round <= 8; round += 1) {
+    const email = `round-${round}@example.org`;
+    const payload = { profileId: 'exported', email, properties: { round: String(round) } };
+    await sendSurely(HOSTS[round % 2] ?? 'first', `exported-${round}`, { type: 'identify', payload });
+    for (const extension of ['', '.csv', '.ndjson'] as const)
+      expect(await exported(extension)).toContain(email);
+  }
+});
+
 test.each(points)(
   '1,000 increments from two collectors are exactly 1,000, though the processor dies at %s',
   async (point) => {
