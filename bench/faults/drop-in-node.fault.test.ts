@@ -43,6 +43,7 @@ test('the published package sends events, profiles, groups and revenue from Node
   await op.upsertGroup({ id: 'acme', type: 'company', name: 'Acme', properties: { seats: 5 } });
   await op.setGroup('acme');
   await op.track('invited', { groups: ['acme'] });
+  const visit = await op.track('screen_view', { __deviceId: 'visitor-1', __path: '/book' });
   await op.revenue(1999, { deviceId: 'visitor-1', product: 'book' });
 
   const [signup] = await site.eventsOnceThere('event=signup', 1);
@@ -56,7 +57,8 @@ test('the published package sends events, profiles, groups and revenue from Node
   expect(invited).toMatchObject({ profileId: 'user-1', groups: ['acme'] });
   const [revenue] = await site.eventsOnceThere('event=revenue', 1);
   expect(revenue).toMatchObject({ deviceId: 'visitor-1', revenue: 19.99, currency: 'USD' });
-  expect(revenue?.sessionId).toMatch(/^[0-9a-f]{32}$/);
+  expect(visit).toEqual({ deviceId: 'visitor-1', sessionId: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  expect(revenue?.sessionId).toBe((visit as { sessionId: string }).sessionId);
   const { body: profile } = await site.askProfile('user-1');
   expect(profile).toMatchObject({
     firstName: 'Ada',

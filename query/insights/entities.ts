@@ -45,7 +45,7 @@ export async function answerProfile(
 }
 
 /**
- * `GET /insights/{projectId}/groups/{groupId}`: the group and a page of its members, who are read from the store. A group
+ * `GET /insights/{projectId}/groups/{groupId}`: the group and a page of its members, which are read from the store. A group
  * that no update describes exists if a profile is a member of it. While the store is away, the answer has no members and is
  * marked as partial.
  */
@@ -73,12 +73,15 @@ export function nextMembers({ limit }: GroupQuery, { members }: GroupAnswer): st
   return last === undefined || members.length < limit ? undefined : cursorBehindId(last.id);
 }
 
-/** A page of a group's members, and how many there are; undefined while the store is away. */
+/**
+ * A page of a group's members, and how many there are; undefined while the store is away. It waits until the store has
+ * every profile, and is partial where an owner does not say so.
+ */
 async function groupMembers(
-  { history }: Pick<EntitySources, 'history'>,
+  { history, records }: Pick<EntitySources, 'history' | 'records'>,
   { site }: QuestionScope,
   { id, limit, cursor }: GroupQuery & { readonly id: string },
-): Promise<Pick<GroupAnswer, 'members' | 'total'> | undefined> {
+): Promise<Pick<GroupAnswer, 'members' | 'total' | 'partial'> | undefined> {
   const bound = { site: site.storedId, group: id };
   const parameters = {
     ...bound,
@@ -87,11 +90,14 @@ async function groupMembers(
     offset: cursor?.kind === 'rows' ? cursor.rows : 0,
   };
   try {
+    history.rejectAway();
+    const away = await records.untilStored(site.storedId);
     const [members, counts] = await Promise.all([
       history.ask<GroupAnswer['members'][number]>({ name: 'group-members', parameters }, NO_SEAM),
       history.ask<{ members: number }>({ name: 'group-members-total', parameters: bound }, NO_SEAM),
     ]);
-    return { members, total: Number(counts[0]?.members ?? 0) };
+    const total = Number(counts[0]?.members ?? 0);
+    return { members, total, ...(away.length === 0 ? {} : { partial: true as const }) };
   } catch (error) {
     if (error instanceof StoreAwayError) return undefined;
     throw error;

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Bus } from '../../infra/bus/bus.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
-import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import {
-  decodeEntityQuestion,
   type EntityAnswer,
   EntityQuestions,
   encodeEntityAnswer,
+  encodeStoredProfilesAnswer,
   entityLookupSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import { groupQuery } from '../api.ts';
@@ -17,6 +14,7 @@ import { History } from '../snapshot/history.ts';
 import { awayHistory, type HistoryStore, startHistoryStore } from '../testing/history-store.ts';
 import { hotViewOver } from '../testing/hot-view.ts';
 import { modelSite } from '../testing/owned-partitions.ts';
+import { noteErasure } from '../testing/stored-profiles.ts';
 import { Zones } from '../time/zone.ts';
 import { answerGroup, nextMembers } from './entities.ts';
 
@@ -25,26 +23,18 @@ const MEMBERS = 100_000;
 const MEMORY_MAX_BYTES = 16 * 1024 * 1024;
 const scope = { site: modelSite('site'), zone: new Zones().of('UTC'), nowMs: Date.now() };
 let fixture: HistoryStore;
-let nats: NatsServer;
-let bus: Bus;
 /** What the owner of the groups answers. */
 let answer: EntityAnswer = { kind: 'absent' };
+/** Whether the owner says that the store has every profile. */
+let stored: 'stored' | 'unavailable' = 'stored';
 
 beforeAll(async () => {
-  [fixture, nats] = await Promise.all([startHistoryStore(), startNatsServer()]);
-  bus = await Bus.connect({ url: nats.url, name: 'test' }, createLogger('test', 'silent'));
-  bus.answer(entityLookupSubjectOf(0), {
-    reply: (bytes) => {
-      decodeEntityQuestion(bytes);
-      return encodeEntityAnswer(answer);
-    },
-    unavailable: () => encodeEntityAnswer({ kind: 'unavailable' }),
-  });
+  fixture = await startHistoryStore();
   const { store } = fixture;
   const profiles = (site: string, first: number, count: number, groups: string, version: number) =>
     store.command(
       `INSERT INTO profiles (projectId, id, firstName, groups, version)
-       SELECT {site:String}, concat('member-', leftPad(toString(number), 7, '0')), 'Ada', ${groups}, {version:UInt64}
+       SELECT {site:String}, concat('member-', leftPad(toString(number), 6, '0')), 'Ada', ${groups}, {version:UInt64}
        FROM numbers({first:UInt64}, {count:UInt64})`,
       { site, first, count, version },
     );
@@ -57,8 +47,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture.stop();
-  await bus.close();
-  await nats.stop();
 });
 
 const hot = hotViewOver(async () => {
@@ -66,7 +54,11 @@ const hot = hotViewOver(async () => {
 }, 1);
 
 function sourcesOf(history: History) {
-  return { history, hot, records: new EntityQuestions(bus, 1, 5_000) };
+  const asked = async (subject: string) =>
+    subject === entityLookupSubjectOf(0)
+      ? encodeEntityAnswer(answer)
+      : encodeStoredProfilesAnswer({ kind: stored });
+  return { history, hot, records: new EntityQuestions({ ask: asked }, 1, 5_000) };
 }
 
 function limitedHistory(): History {
@@ -97,7 +89,7 @@ test('the members of a large group come in pages, each once, whatever their numb
     cursor = nextMembers(readParameters(text, groupQuery), page);
     // The pages in the middle are like the others.
     if (ids.length === 3_000) {
-      const last = `member-${String(MEMBERS - 2_500).padStart(7, '0')}`;
+      const last = `member-${String(MEMBERS - 2_500).padStart(6, '0')}`;
       cursor = `id_${Buffer.from(last).toString('base64url')}`;
     }
   }
@@ -105,7 +97,7 @@ test('the members of a large group come in pages, each once, whatever their numb
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
   expect(numbers).toEqual([...range(0, 3_000), ...range(MEMBERS - 2_499, MEMBERS)]);
   const behind = await ask('large', `limit=2&cursor=${MEMBERS - 1}`);
-  expect(behind.members.map(({ id }) => id)).toEqual([`member-${String(MEMBERS - 1).padStart(7, '0')}`]);
+  expect(behind.members.map(({ id }) => id)).toEqual([`member-${String(MEMBERS - 1).padStart(6, '0')}`]);
 });
 
 test('a group of which only its members are known exists, and one without members and updates does not', async () => {
@@ -118,6 +110,19 @@ test('a group of which only its members are known exists, and one without member
     total: 5_000,
   });
   await expect(ask('nothing')).rejects.toMatchObject({ status: 404 });
+});
+
+test('a person who is being erased is no member any more', async () => {
+  await noteErasure(fixture.store, 'site', `member-${MEMBERS}`);
+  const { members, total } = await ask('other', 'limit=1');
+  expect([total, members.map(({ id }) => id)]).toEqual([4_999, [`member-${MEMBERS + 1}`]]);
+});
+
+test('without the word of an owner the members of the store are shown, and marked', async () => {
+  stored = 'unavailable';
+  expect(await ask('largest', 'limit=1')).toMatchObject({ partial: true, members: [{ firstName: 'Ada' }] });
+  stored = 'stored';
+  expect(await ask('largest', 'limit=1')).not.toHaveProperty('partial');
 });
 
 test('while the store is away the group is answered without its members, and marked', async () => {

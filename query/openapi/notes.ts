@@ -30,7 +30,7 @@ const NOTES: Readonly<Record<string, string>> = {
   '/insights/:projectId/profiles/:profileId':
     'Returns the profile with every acknowledged update, and its 20 newest events. Returns 404 when neither an update nor an event names the profile.',
   '/insights/:projectId/groups/:groupId':
-    'Returns the group with every acknowledged update, and its members in pages, ordered by id; `x-next-cursor` has the cursor of the next page. A profile is a member once `assign_group` names it, from about a second later on. A group exists once `group` or `assign_group` names it; returns 404 otherwise.',
+    'Returns the group with every acknowledged update, and its members in pages, ordered by id; `x-next-cursor` has the cursor of the next page. A profile is a member once `assign_group` names it. A group exists once `group` or `assign_group` names it; returns 404 otherwise.',
   '/export/charts': [
     'Returns one or more time series of events, optionally broken down by fields.',
     'Segments: `event` counts events. `user` counts distinct visitors: the profile of the session, else of the event, else the device. `session` counts distinct sessions. `group` counts distinct groups. `user_average` is events per visitor, of events that have a visitor. `one_event_per_user` counts each visitor once, at the first such event in the range.',
