@@ -253,6 +253,8 @@ describe('law 4: hot and history', () => {
         const { head } = run.ask({ kind: 'minutes', projectId: 'demo', fromMs: 0 });
         if (head.kind !== 'minutes') throw new Error(head.kind);
         const wanted = reference(events, HOLD);
+        // The reference tells sessions apart by their ids.
+        fc.pre(hasUniqueSessionIds(events));
         const fromMs = run.state.clockMs - 7_200_000;
         for (const minute of head.minutes.filter(({ minuteMs }) => minuteMs >= fromMs)) {
           const inMinute = (ms: number) => ms >= minute.minuteMs && ms < minute.minuteMs + 60_000;
@@ -302,9 +304,14 @@ describe('live visitors', () => {
         fc.pre(hasUniqueSessionIds(whole));
         run.flush();
         run.crash();
-        expect(run.ask({ kind: 'live', projectId: 'demo', nowMs }).head).toEqual(head);
+        const { head: restored } = run.ask({ kind: 'live', projectId: 'demo', nowMs });
         const inSession = { ...all, events: all.events.filter(({ sessionId }) => sessionId !== '') };
-        if (head.kind !== 'live') throw new Error(head.kind);
+        if (head.kind !== 'live' || restored.kind !== 'live') throw new Error(head.kind);
+        // The profiles are a set.
+        expect({ ...restored, profiles: restored.profiles.toSorted() }).toEqual({
+          ...head,
+          profiles: head.profiles.toSorted(),
+        });
         expect(head.visitors + head.profiles.length).toBe(liveVisitors(inSession, 'demo', nowMs));
       }),
       RUNS,
