@@ -163,7 +163,12 @@ async function answerDifferences(
   const times = oracle.events.map(({ event }) => event.occurredAtMs).sort((a, b) => a - b);
   const metrics = await questions.metrics(dayOf(times[0] ?? 0), dayOf(times.at(-1) ?? 0));
   const views = oracle.events.filter(({ event }) => event.name === 'screen_view').length;
-  const visitors = new Set(oracle.events.map(({ event }) => event.profileId || event.deviceId)).size;
+  const profileBySession = new Map(oracle.sessions.map(({ id, profileId }) => [id, profileId]));
+  const visitors = new Set(
+    oracle.events.map(
+      ({ event, sessionId }) => profileBySession.get(sessionId) || event.profileId || event.deviceId,
+    ),
+  ).size;
   const durationMs = oracle.sessions.reduce(
     (sum, session) => sum + session.endedAtMs - session.startedAtMs,
     0,
