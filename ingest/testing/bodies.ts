@@ -44,7 +44,7 @@ function body(random: SeededRandom): JsonNode {
     payload: PAYLOADS[type](random),
     clientId: maybe(random, 0.2, () => plain('7f9d2c6e-3b1a-4a55-9f0e-52c1d1b8e001')),
     clientSecret: maybe(random, 0.1, () => plain(`sec_${'0f'.repeat(20)}`)),
-    projectId: maybe(random, 0.2, () => plain('demo')),
+    projectId: maybe(random, 0.2, () => plain(random.one(['demo', 'elsewhere']))),
     eventId: maybe(random, 0.05, () => plain(`event-${random.below(10_000)}`)),
   });
 }
