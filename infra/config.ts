@@ -93,7 +93,7 @@ export const SETTINGS = {
   EVENT_IDS_MAX: {
     schema: integer(1000, 50_000_000),
     default: '2000000',
-    help: 'event IDs remembered per partition for 24 h to drop duplicates; the oldest are evicted first',
+    help: 'event IDs remembered per partition for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
@@ -138,7 +138,7 @@ export const SETTINGS = {
   SESSION_CACHE_MAX: {
     schema: integer(100, 10_000_000),
     default: '200000',
-    help: "maximum open sessions in a collector's cache",
+    help: "maximum open sessions in a collector's cache; beyond it, the site with the most loses its oldest",
   },
   TRUSTED_PROXIES: {
     schema: z.string(),
