@@ -177,6 +177,16 @@ export const SETTINGS = {
     default: '20',
     help: 'maximum management requests of a client in 10 s; 0: no limit',
   },
+  SITES_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '1000',
+    help: 'maximum sites of a team; deleted sites count until they are purged',
+  },
+  CLIENTS_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '5000',
+    help: 'maximum clients of a team',
+  },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
