@@ -1,7 +1,6 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
-import { SecretVerifier } from '../infra/accounts/client-auth.ts';
+import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
-import { SecretGuard } from '../infra/accounts/secret-guard.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
@@ -56,7 +55,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
   exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
-  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
+  const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
   const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
   const publisher = publisherOf(context, EVENT_CARGO);
   const records = publisherOf(context, ENTITY_CARGO);
@@ -66,7 +65,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   evictDeletedSites(accounts, [sessions, recent]);
   const collector = new Collector({
     accounts,
-    secretGuard,
+    clientGuard,
     aliases,
     salts,
     deviceIds,
@@ -92,7 +91,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    secretGuard.evictExpired(nowMs);
     limiter.evictExpired(nowMs);
     locations.evict();
   };
@@ -108,6 +106,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
+      await clientGuard.stop();
       for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
     },
   };

@@ -1,8 +1,7 @@
-import type { Accounts } from '../../infra/accounts/accounts.ts';
-import type { SecretGuard } from '../../infra/accounts/secret-guard.ts';
 import {
   type Caller,
   type CallerCredentials,
+  type CallerDeps,
   type CallerVerdict,
   hashNamesOn,
   identifyCaller,
@@ -23,9 +22,7 @@ const AHEAD_MAX_MS = 60_000;
 const AGE_MAX_MS = 7 * 86_400_000;
 
 /** What the collector needs, together with what the steps behind it need. */
-export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
-  readonly accounts: Accounts;
-  readonly secretGuard: SecretGuard;
+export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
 }
@@ -51,7 +48,7 @@ export class Collector {
   }
 
   caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
-    return identifyCaller(this.#deps.accounts, this.#deps.secretGuard, credentials);
+    return identifyCaller(this.#deps, credentials);
   }
 
   /** Takes one body. A returned promise rejects only for a bug of ours. */

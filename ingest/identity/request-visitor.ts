@@ -128,7 +128,8 @@ function isServer(enrichment: Enrichment, { userAgent, hints, claim }: AgentClai
 
 /** Addresses that the caller claims for the visitor, as far as it may be believed. */
 function claimedAddresses(caller: Caller, facts: RequestFacts, named: string): readonly string[] {
+  // A proxy that is trusted passes a visitor's own headers on. Of them only `CLIENT_IP_HEADER` counts, in `facts.claims`.
+  if (!caller.verified) return NOTHING_CLAIMED;
   const { clientAddress } = facts.client;
-  if (caller.verified) return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];
-  return clientAddress !== '' && facts.claims.peerTrusted ? [clientAddress] : NOTHING_CLAIMED;
+  return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];
 }

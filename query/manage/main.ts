@@ -1,4 +1,5 @@
 import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
@@ -20,6 +21,7 @@ import { ControlRecords } from './records.ts';
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
   readonly accounts: Accounts;
+  readonly uses: ClientUses;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
@@ -30,6 +32,7 @@ export interface ManageOptions {
 export async function openManage({
   context,
   accounts,
+  uses,
   store,
   isStoreReachable,
   memory,
@@ -51,6 +54,7 @@ export async function openManage({
   };
   const endpoints = manageEndpoints({
     accounts,
+    uses,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
     clock,

@@ -1,4 +1,5 @@
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Config } from '../../infra/config.ts';
@@ -12,6 +13,8 @@ import type { ControlRecords } from './records.ts';
 /** The dependencies of all manage code. */
 export interface ManageDeps {
   readonly accounts: Accounts;
+  /** When clients were last used. */
+  readonly uses: Pick<ClientUses, 'usedAt'>;
   readonly catalog: Catalog;
   readonly records: ControlRecords;
   readonly clock: Clock;

@@ -73,7 +73,8 @@ const currency = z
   .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
 const cors = listOf(corsEntry);
 const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
-const addressRange = z
+/** An address, or a range of addresses. */
+export const addressRangeField = z
   .string()
   .trim()
   .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
@@ -108,7 +109,7 @@ const tracking = {
 };
 
 const filters = {
-  addresses: listOf(addressRange),
+  addresses: listOf(addressRangeField),
   profileIds: texts(200),
   names: texts(80),
   paths: texts(1_000),

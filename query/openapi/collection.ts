@@ -81,7 +81,7 @@ const trackingError = z.object({ error: z.string().describe('What is wrong, star
 const VISITOR_ADDRESS: RequestHeader = {
   name: 'service-client-ip',
   description:
-    "The visitor's IP address, for requests that a server sends on the visitor's behalf. Used only with a valid secret or from a trusted proxy. Never stored.",
+    "The visitor's IP address, for requests that a server sends on the visitor's behalf. Used only with a valid secret, or from a trusted proxy where `CLIENT_IP_HEADER` names this header. Never stored.",
 };
 const USER_AGENT: RequestHeader = {
   name: 'User-Agent',

@@ -1,4 +1,5 @@
 import { Accounts, CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
+import { ClientUses } from '../../../infra/accounts/client-uses.ts';
 import { unreachable } from '../../../infra/assert.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
@@ -67,8 +68,10 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
 
 /** The mirrors stop when the connection closes. */
 async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
+  const accounts = await Accounts.open(bus, log);
   return {
-    accounts: await Accounts.open(bus, log),
+    accounts,
+    uses: await ClientUses.open({ bus, accounts, clock: systemClock, log }),
     catalog: await Catalog.open(bus, log),
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
     clock: systemClock,

@@ -62,6 +62,20 @@ const client = {
   projectId: 'demo',
   teamId: 'team',
   ...times,
+  expiresAt: null,
+  scopes: ['track'],
+  addresses: null,
+  lastUsedAt: '2026-01-05T09:30:00.000Z',
+};
+/** Just created or with a new secret. */
+const unusedClient = { ...client, lastUsedAt: null };
+const readClient = {
+  ...unusedClient,
+  name: 'Nightly export',
+  type: 'read',
+  expiresAt: '2027-01-01T00:00:00.000Z',
+  scopes: ['export'],
+  addresses: ['203.0.113.0/24', '2001:db8::/48'],
 };
 const erasure = {
   id: ERASURE,
@@ -158,8 +172,15 @@ export const MANAGE_EXAMPLES: Examples = {
   },
   'get /manage/clients': { query: { projectId: 'demo' }, answer: { data: [client] } },
   'post /manage/clients': {
-    body: { name: 'Shop server', type: 'write', projectId: 'demo' },
-    answer: { data: { ...client, secret: SECRET } },
+    body: {
+      name: 'Nightly export',
+      type: 'read',
+      projectId: 'demo',
+      expiresAt: '2027-01-01T00:00:00Z',
+      scopes: ['export'],
+      addresses: ['203.0.113.0/24', '2001:db8::/48'],
+    },
+    answer: { data: { ...readClient, secret: SECRET } },
   },
   'get /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
   'patch /manage/clients/:clientId': {
