@@ -4,6 +4,7 @@ import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
+import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Collector } from './collect/collector.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
@@ -57,8 +58,10 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const deviceIds = new DeviceIds();
   const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
   const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
-  const publisher = publisherOf(context, EVENT_CARGO);
-  const records = publisherOf(context, ENTITY_CARGO);
+  const disk = await DiskWatch.open(config, clock);
+  const isDiskFull = () => disk?.isFull === true;
+  const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
+  const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
@@ -107,6 +110,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
+      disk?.stop();
       for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
     },
   };
@@ -184,7 +188,11 @@ const ENTITY_CARGO: Cargo<EntityUpdate> = {
   subjectOf: entitySubjectOf,
 };
 
-function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publisher<Value> {
+function publisherOf<Value>(
+  context: HostContext,
+  cargo: Cargo<Value>,
+  isDiskFull: () => boolean,
+): Publisher<Value> {
   const { config, bus, clock, log, metrics, crashPoint } = context;
   return new Publisher({
     cargo,
@@ -197,6 +205,7 @@ function publisherOf<Value>(context: HostContext, cargo: Cargo<Value>): Publishe
     messageBytesMax: Math.min(config.PUBLISH_BYTES_MAX, bus.messageMaxBytes - MESSAGE_HEADER_BYTES),
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
     timeoutMs: config.PUBLISH_TIMEOUT_MS,
+    isDiskFull,
   });
 }
 
