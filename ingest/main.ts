@@ -2,11 +2,12 @@ import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { SecretVerifier } from '../infra/accounts/client-auth.ts';
 import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { SecretGuard } from '../infra/accounts/secret-guard.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
-import { Collector } from './collect/collector.ts';
+import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
 import { SessionQuestions } from './collect/session-questions.ts';
@@ -61,6 +62,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const publisher = publisherOf(context, EVENT_CARGO);
   const records = publisherOf(context, ENTITY_CARGO);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
+  const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
   evictDeletedSites(accounts, [sessions, recent]);
@@ -72,6 +74,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     deviceIds,
     filters: new SiteFilters(),
     tallies,
+    eventRates,
     sessions,
     entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
@@ -108,7 +111,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
-      for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
+      for (const opened of [eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
 }
@@ -220,6 +223,12 @@ function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
     {},
     () => locations.unreadable,
   );
+}
+
+/** Each site that is limited has a limit of its own. */
+function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
+  const limit = { requestsMax: 0, windowMs: RATE_WINDOW_MS };
+  return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
