@@ -1,12 +1,13 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
-import { Collector } from './collect/collector.ts';
+import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
 import { SessionQuestions } from './collect/session-questions.ts';
@@ -63,6 +64,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
   const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
+  const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
   evictDeletedSites(accounts, [sessions, recent]);
@@ -74,6 +76,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     deviceIds,
     filters: new SiteFilters(),
     tallies,
+    eventRates,
     sessions,
     entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
@@ -111,7 +114,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
       disk?.stop();
-      for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
+      for (const opened of [eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
 }
@@ -228,6 +231,12 @@ function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
     {},
     () => locations.unreadable,
   );
+}
+
+/** Each site that is limited has a limit of its own. */
+function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
+  const limit = { requestsMax: 0, windowMs: RATE_WINDOW_MS };
+  return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {

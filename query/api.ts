@@ -318,15 +318,15 @@ export type ExportedEvent = z.output<typeof exportedEvent>;
 
 /**
  * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
- * `filter` by the site's filter, and `replay`, which is never recorded.
+ * `filter` by the site's filter, `replay`, which is never recorded, and `rate`, beyond the site's event rate.
  */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
+    reason: z.string().describe('`bot`, `spam`, `filter`, `replay` or `rate`.'),
     type: z
       .string()
       .describe(
-        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered or limited the request; for `replay`, `not-recorded`.',
       ),
     name: z
       .string()

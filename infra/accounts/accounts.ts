@@ -101,6 +101,8 @@ export const siteSchema = z
     feed: z.boolean().default(false),
     /** Null: history is stored for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
+    /** Events that the site may send in a second, on average over ten; null: no limit. */
+    eventsPerSecondMax: z.number().int().positive().nullable().default(null),
     filters: filtersSchema.default(() => filtersSchema.parse({})),
     deletion: deletionSchema.nullable().default(null),
   })

@@ -1,3 +1,5 @@
+import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
+import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import {
   type Caller,
   type CallerCredentials,
@@ -20,11 +22,15 @@ import { TrackedEvent, type TrackedEventDeps } from './tracked-event.ts';
 const AHEAD_MAX_MS = 60_000;
 /** The oldest event that a browser may send. With a secret, any age is accepted. */
 const AGE_MAX_MS = 7 * 86_400_000;
+/** A site's rate is an average over this time, as the limits of the other endpoints are. */
+export const RATE_WINDOW_MS = 10_000;
 
 /** What the collector needs, together with what the steps behind it need. */
 export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
+  /** Limits the events of each site that has a rate, over windows of `RATE_WINDOW_MS`. */
+  readonly eventRates: SharedRateLimiter;
 }
 
 /** A body of a caller who may send, and where its outcome goes. */
@@ -84,7 +90,7 @@ export class Collector {
     const devices = visitor.devices(nowMs);
     if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) outcome.rejected(TOO_OLD);
     else if (devices === undefined) outcome.rejected(busy('no-salt'));
-    else {
+    else if (!this.#isOverRate(collected)) {
       const environment = visitor.environment(body);
       const options = { caller, facts, body, profileId, devices, environment, occurredAtMs, nowMs, outcome };
       new TrackedEvent(this.#deps, options).begin();
@@ -107,6 +113,7 @@ export class Collector {
       outcome.rejected(busy(reason ?? 'no-salt'));
       return undefined;
     }
+    if (this.#isOverRate(collected)) return undefined;
     return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
   }
 
@@ -139,6 +146,25 @@ export class Collector {
     const session = this.#deps.sessions.find(request);
     if (session !== undefined) found(session);
     return undefined;
+  }
+
+  /** Counts a body that would be recorded against its site's rate. True: it is over the rate and was answered with 429. */
+  #isOverRate({ caller: { site }, outcome }: CollectedBody): boolean {
+    const { eventsPerSecondMax } = site;
+    if (eventsPerSecondMax === null) return false;
+    const { eventRates, tallies } = this.#deps;
+    const allowance = eventRates.take(site.storedId, (eventsPerSecondMax * RATE_WINDOW_MS) / 1000);
+    if (allowance === undefined) return false;
+    outcome.noteRate(allowance);
+    if (allowance.allowed) return false;
+    tallies.count(site.storedId, 'rate:eventsPerSecondMax', '');
+    outcome.rejected({
+      reason: 'site-rate',
+      status: 429,
+      message: `the site may send ${eventsPerSecondMax} events a second, on average over ten; retry after the time in Retry-After`,
+      headers: limitHeaders(allowance),
+    });
+    return true;
   }
 
   /** True when the body was answered because it comes from a bot or a filter of the site matches it. */

@@ -1,3 +1,4 @@
+import type { Allowance } from '../../infra/http/limit-headers.ts';
 import type { Bot } from '../enrich/bot.ts';
 import type { Reject } from '../request/reject.ts';
 import type { TrackAnswer } from './recent-answers.ts';
@@ -23,6 +24,8 @@ export interface TrackOutcome {
   /** The body is understood and excluded. */
   excluded(exclusion: Exclusion): void;
   rejected(reject: Reject): void;
+  /** The body counts against the event rate of its site. Called before the others, where a site has a rate. */
+  noteRate(allowance: Allowance): void;
 }
 
 /** Receives the visitor's device and session. Called once. */

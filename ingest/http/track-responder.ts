@@ -1,7 +1,7 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
-import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
@@ -59,6 +59,11 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   stored({ deviceId, sessionId }: TrackAnswer): void {
     const device = JSON.stringify(deviceId); // The caller may have named it, so it can hold any characters.
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
+  }
+
+  noteRate(allowance: Allowance): void {
+    // The tighter limit of the two: that of the address was not exceeded.
+    this.#headers = [...this.#deps.headers, ...limitHeaders(allowance)];
   }
 
   excluded(exclusion: Exclusion): void {

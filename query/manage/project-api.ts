@@ -16,6 +16,7 @@ const ADDRESS_MAX = 64;
 /** More than the longest name of a time zone. */
 const TIMEZONE_MAX = 100;
 const RETENTION_DAYS_MAX = 36_500;
+const EVENTS_PER_SECOND_MAX = 1_000_000;
 
 const instant = z.iso.datetime();
 
@@ -130,6 +131,7 @@ export const projectChange = z.strictObject({
   publicWidget: z.boolean().optional(),
   feed: z.boolean().optional(),
   retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
+  eventsPerSecondMax: z.number().int().min(1).max(EVENTS_PER_SECOND_MAX).nullable().optional(),
 });
 export type ProjectChange = z.output<typeof projectChange>;
 
@@ -168,6 +170,8 @@ export const projectShown = z.object({
   feedSubject: z.string().nullable(),
   /** Null: retained without limit. */
   retentionDays: z.number().nullable(),
+  /** Null: no limit. */
+  eventsPerSecondMax: z.number().nullable(),
   createdAt: instant,
   updatedAt: instant,
   /** Null for an active site. */

@@ -121,6 +121,7 @@ export const COLLECTION: readonly Operation[] = [
       'Returns 200 once the event is durable. Requests are checked in this order: size, JSON, fields (400), client (401), bots and site filters (202).',
       'Pages on an allowed origin of the site send only a client id, as a header or as `clientId` in the body. Requests with a valid secret are never treated as bots and may carry events of any age.',
       'Apps send a secret. They are recognized by their user agent, or by `__os`, `__osVersion`, `__brand`, `__model`, `__device`, `__browser` and `__browserVersion` in the properties, which override the user agent.',
+      'A site may have an event rate (`eventsPerSecondMax` in its settings), for all senders together, with a secret or without, and whatever the time of an event. Answers then have the `RateLimit` headers. Beyond the rate a request gets 429 with `Retry-After` and is counted as excluded, with the reason `rate`.',
       'After a 503 it is unknown whether the event was stored. Retry with the same `eventId`, so that it counts once. Maximum body size: 64 KiB.',
     ].join('\n\n'),
     access: 'sender',
@@ -146,7 +147,7 @@ export const COLLECTION: readonly Operation[] = [
     tag: 'Track',
     summary: 'Record a batch',
     description: [
-      'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others.',
+      'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others. Each body beyond the event rate of its site is listed with 429; the answer then has `Retry-After`.',
       'With a secret, a body may also carry the address and the user agent of its own visitor, as `__ip` and `__userAgent`: so an import of many visitors keeps each on a device of its own.',
       'The whole batch fails when the client in the headers is not allowed to send, or when the service can store none of the bodies (503). `Idempotency-Key` is ignored.',
     ].join('\n\n'),

@@ -42,6 +42,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',
   retentionDays: 'Days that events are retained. Null: without limit.',
+  eventsPerSecondMax:
+    'Events and updates that the site may send in a second, on average over ten seconds, from all senders together. What is beyond is rejected with 429 and counted as excluded. Null: without limit.',
   deletion: 'The progress of the purge of a deleted site. Null for an active site.',
   status: '`waiting`: not started. `purging` or `erasing`: in progress. `purged` or `done`: completed.',
   profileDigest:

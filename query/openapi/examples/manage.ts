@@ -37,6 +37,7 @@ const project = {
   feed: true,
   feedSubject: 'feed.demo.>',
   retentionDays: null,
+  eventsPerSecondMax: null,
   ...times,
   deletion: null,
 };
