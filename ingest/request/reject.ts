@@ -13,6 +13,7 @@ export const REJECT_REASONS = [
   'schema',
   'not-a-number',
   'unsafe-revenue',
+  'unsafe-alias',
   'too-large',
   'aliases-full',
   'too-old',
@@ -43,7 +44,6 @@ const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
   'bus-away': 'the event could not be stored; try again',
   'bus-full': 'storage for events is full until the store has caught up; try again later',
   draining: 'this node is shutting down; try again',
-  'aliases-full': 'the maximum number of aliases is reached',
   'no-salt': 'the salt of the day is not available yet; try again',
   'verifier-full': 'too many secrets are waiting to be verified; try again',
 };

@@ -2,6 +2,7 @@ import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts'
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -53,6 +54,7 @@ export async function openManage({
     accounts,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
     store,
     isStoreReachable,

@@ -1,4 +1,5 @@
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
@@ -13,6 +14,8 @@ export interface ManageDeps {
   readonly accounts: Accounts;
   readonly catalog: Catalog;
   readonly records: ControlRecords;
+  /** The bucket of aliases, see ingest/entity-update.ts. */
+  readonly aliases: KeyedBytes;
   readonly clock: Clock;
 }
 
