@@ -8,6 +8,7 @@ import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
+import { ProfileDevices } from './collect/profile-devices.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
 import { SessionQuestions } from './collect/session-questions.ts';
@@ -53,7 +54,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   await ensureStreams(context);
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
-  const aliases = await Aliases.open(bus, log);
+  const sitesOf = (teamId: string) => storedIdsOf(accounts, teamId);
+  const aliases = await Aliases.open(bus, log, { sitesOf });
   const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
   exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
@@ -81,6 +83,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
     entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
     entityPublisher: records,
+    profileDevices: new ProfileDevices(records, config.PARTITIONS),
     recentAnswers: recent,
     enrichment: new Enrichment(locations),
     clock,
@@ -124,6 +127,11 @@ async function ensureStreams({ config, bus }: HostContext): Promise<void> {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
     await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
   }
+}
+
+/** What the sites of a team are stored under, deleted ones included. */
+function* storedIdsOf(accounts: Accounts, teamId: string): Iterable<string> {
+  for (const { value } of accounts.sites.entries()) if (value.teamId === teamId) yield value.storedId;
 }
 
 /** Evicts what is remembered of a site once it is deleted. */

@@ -115,6 +115,8 @@ export function exclusionReason(exclusion: Exclusion): string {
       return `referrer spam: ${exclusion.domain}`;
     case 'replay':
       return 'replay: sessions are not recorded';
+    case 'device':
+      return `${exclusion.what}: it exists and does not belong to the device of this request; send a client secret, or set allowUnsafeIdentify on the site`;
     default:
       return unreachable(exclusion);
   }

@@ -8,6 +8,7 @@ import { Mirror } from '../../infra/bus/mirror.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
@@ -79,6 +80,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'delete /manage/projects/:projectId/profiles/:profileId': {},
   'get /manage/projects/:projectId/erasures': {},
   'get /manage/projects/:projectId/erasures/:erasureId': {},
+  'get /manage/projects/:projectId/aliases': {},
+  'delete /manage/projects/:projectId/aliases/:alias': {},
   [`get ${GSC}`]: { needsStore: true },
   [`put ${GSC}`]: { body: () => ({ siteUrl: 'https://site.example/', auth: OAUTH }) },
   [`delete ${GSC}`]: {},
@@ -104,6 +107,7 @@ const UNKNOWN: SiteIds = {
   dashboardId: randomUUID(),
   reportId: randomUUID(),
   erasureId: randomUUID(),
+  alias: 'unknown',
   integrationId: randomUUID(),
 };
 /** Longer than the window in which failed authentications are counted. */
@@ -140,7 +144,8 @@ test('the table has every endpoint', async () => {
   const records = new ControlRecords(service.control);
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
   const uses = { usedAt: () => undefined };
-  const deps = { accounts, uses, catalog, records, clock: service.clock, limits: readConfig({}) };
+  const aliases = await service.bus.keyed(ALIASES_BUCKET);
+  const deps = { accounts, uses, catalog, records, aliases, clock: service.clock, limits: readConfig({}) };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
     store,
@@ -277,7 +282,7 @@ function sendTo(
   const byName = new Map(Object.entries(ids));
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
     // Any text names a profile, so there is no foreign one.
-    name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
+    name === 'profileId' ? 'somebody' : encodeURIComponent(must(byName.get(name), `no ${name}`)),
   );
   const sent = body === undefined ? {} : { body: body(ids) };
   return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);
