@@ -94,6 +94,10 @@ export const siteSchema = z
     updatedAt: instant,
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
+    /** Whether a browser, which has no secret, may make aliases. */
+    allowUnsafeAliases: z.boolean().default(false),
+    /** Whether a browser may change every profile and group, and not only those of its device. */
+    allowUnsafeIdentify: z.boolean().default(false),
     /** Whether events with a known spam domain as referrer are not recorded. */
     filterReferrerSpam: z.boolean().default(true),
     publicWidget: z.boolean().default(false),
@@ -101,6 +105,8 @@ export const siteSchema = z
     feed: z.boolean().default(false),
     /** Null: history is stored for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
+    /** Events that the site may send in a second, on average over ten; null: no limit. */
+    eventsPerSecondMax: z.number().int().positive().nullable().default(null),
     filters: filtersSchema.default(() => filtersSchema.parse({})),
     deletion: deletionSchema.nullable().default(null),
   })

@@ -1,7 +1,7 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
-import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
@@ -61,6 +61,11 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
   }
 
+  noteRate(allowance: Allowance): void {
+    // The tighter limit of the two: that of the address was not exceeded.
+    this.#headers = [...this.#deps.headers, ...limitHeaders(allowance)];
+  }
+
   excluded(exclusion: Exclusion): void {
     this.#deps.excluded[exclusion.kind].add();
     this.#reply.json(202, excludedText(exclusion), this.#headers);
@@ -110,6 +115,8 @@ export function exclusionReason(exclusion: Exclusion): string {
       return `referrer spam: ${exclusion.domain}`;
     case 'replay':
       return 'replay: sessions are not recorded';
+    case 'device':
+      return `${exclusion.what}: it exists and does not belong to the device of this request; send a client secret, or set allowUnsafeIdentify on the site`;
     default:
       return unreachable(exclusion);
   }

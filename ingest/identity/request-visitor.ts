@@ -73,6 +73,14 @@ export class RequestVisitor {
     const { deviceId } = this.#claims;
     if (deviceId !== '') return { deviceId, earlierDeviceId: '' };
     if (this.isServerSide) return NO_DEVICE;
+    return this.derivedDevices(nowMs);
+  }
+
+  /**
+   * The devices that follow from the address and the agent of the request, whatever id its body claims. Undefined while
+   * the salt of the day is not available.
+   */
+  derivedDevices(nowMs: number): Devices | undefined {
     const salts = this.#deps.salts.at(nowMs);
     if (salts === undefined) return undefined;
     const siteId = this.#caller.site.storedId;

@@ -5,8 +5,10 @@ import { createSecret } from '../../infra/accounts/client-auth.ts';
 import { must } from '../../infra/assert.ts';
 import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Mirror } from '../../infra/bus/mirror.ts';
+import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
@@ -78,6 +80,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'delete /manage/projects/:projectId/profiles/:profileId': {},
   'get /manage/projects/:projectId/erasures': {},
   'get /manage/projects/:projectId/erasures/:erasureId': {},
+  'get /manage/projects/:projectId/aliases': {},
+  'delete /manage/projects/:projectId/aliases/:alias': {},
   [`get ${GSC}`]: { needsStore: true },
   [`put ${GSC}`]: { body: () => ({ siteUrl: 'https://site.example/', auth: OAUTH }) },
   [`delete ${GSC}`]: {},
@@ -103,6 +107,7 @@ const UNKNOWN: SiteIds = {
   dashboardId: randomUUID(),
   reportId: randomUUID(),
   erasureId: randomUUID(),
+  alias: 'unknown',
   integrationId: randomUUID(),
 };
 /** Longer than the window in which failed authentications are counted. */
@@ -138,7 +143,9 @@ test('the table has every endpoint', async () => {
   const catalog = await Catalog.open(service.bus, log);
   const records = new ControlRecords(service.control);
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
-  const deps = { accounts, uses: { usedAt: () => undefined }, catalog, records, clock: service.clock };
+  const uses = { usedAt: () => undefined };
+  const aliases = await service.bus.keyed(ALIASES_BUCKET);
+  const deps = { accounts, uses, catalog, records, aliases, clock: service.clock, limits: readConfig({}) };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
     store,
@@ -275,7 +282,7 @@ function sendTo(
   const byName = new Map(Object.entries(ids));
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
     // Any text names a profile, so there is no foreign one.
-    name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
+    name === 'profileId' ? 'somebody' : encodeURIComponent(must(byName.get(name), `no ${name}`)),
   );
   const sent = body === undefined ? {} : { body: body(ids) };
   return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);

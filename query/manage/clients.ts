@@ -19,8 +19,16 @@ import {
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noFields, noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
+import {
+  type ControlRecordKind,
+  changeRecord,
+  createRecord,
+  entryOf,
+  removeRecord,
+  type Stamp,
+} from './record-kind.ts';
 import { tagged } from './records.ts';
+import { clientLimit } from './team-limits.ts';
 
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
@@ -54,7 +62,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a client',
         description:
-          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none.\n\n`expiresAt`, `scopes` and `addresses` limit what a client may do; without them it may do all that its type allows, from everywhere, until it is deleted. `addresses` is for read and root clients. Behind a proxy it needs the setting `TRUSTED_PROXIES`.',
+          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none. Returns 409 if the team has 5,000 clients, or as many as `CLIENTS_PER_TEAM_MAX` of the installation allows.\n\n`expiresAt`, `scopes` and `addresses` limit what a client may do; without them it may do all that its type allows, from everywhere, until it is deleted. `addresses` is for read and root clients. Behind a proxy it needs the setting `TRUSTED_PROXIES`.',
         answer: clientWithSecret,
       },
       schema: noParameters,
@@ -124,7 +132,7 @@ interface NewClient extends Pick<Client, 'name' | 'type'>, ClientLimits {
   readonly site: Pick<Site, 'id' | 'storedId'> | undefined;
 }
 
-/** Creates a client; the secret is returned and not stored. */
+/** Creates a client; the secret is returned and not stored. Throws a `RejectError` if the team has too many. */
 export async function newClient(
   deps: ManageDeps,
   teamId: string,
@@ -132,7 +140,7 @@ export async function newClient(
 ) {
   const secret = createSecret();
   const secretHash = hashSecret(secret);
-  const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
+  const make = ({ id, ...times }: Stamp): Client => ({
     id,
     name,
     type,
@@ -142,7 +150,8 @@ export async function newClient(
     ...times,
     secretHash,
     ...recordedLimits(limits, {}),
-  }));
+  });
+  const entry = await createRecord(deps, deps.accounts.clients, make, clientLimit(deps, teamId));
   return { entry, secret };
 }
 

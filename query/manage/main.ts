@@ -3,6 +3,7 @@ import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -57,7 +58,9 @@ export async function openManage({
     uses,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
+    limits: config,
     store,
     isStoreReachable,
     secretsKey: config.SECRETS_KEY,

@@ -32,11 +32,14 @@ const project = {
   paymentProviders: [],
   filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
   allowUnsafeRevenue: false,
+  allowUnsafeAliases: false,
+  allowUnsafeIdentify: false,
   filterReferrerSpam: true,
   publicWidget: false,
   feed: true,
   feedSubject: 'feed.demo.>',
   retentionDays: null,
+  eventsPerSecondMax: null,
   ...times,
   deletion: null,
 };
@@ -85,13 +88,17 @@ const erasure = {
   ...times,
   finishedAt: null,
   rowsRemoved: {},
+  aliasesErased: 0,
+  aliasesUndone: 0,
 };
 const erased = {
   ...erasure,
   status: 'done',
   finishedAt: '2026-01-05T09:00:07.000Z',
   rowsRemoved: { events: 120, sessions: 34, profiles: 1, daily_pages: 12 },
+  aliasesErased: 1,
 };
+const alias = { alias: 'visitor-77', profileId: 'user-1', verified: true, createdAt: AT };
 const reference = {
   id: REFERENCE,
   projectId: 'demo',
@@ -217,6 +224,11 @@ export const MANAGE_EXAMPLES: Examples = {
   'get /manage/projects/:projectId/erasures/:erasureId': {
     path: { projectId: 'demo', erasureId: ERASURE },
     answer: { data: erased },
+  },
+  'get /manage/projects/:projectId/aliases': { path: inDemo, answer: { data: [alias] } },
+  'delete /manage/projects/:projectId/aliases/:alias': {
+    path: { projectId: 'demo', alias: 'visitor-77' },
+    answer: { data: alias },
   },
   [`get ${DASHBOARDS}`]: { path: inDemo, answer: [dashboard] },
   [`post ${DASHBOARDS}`]: { path: inDemo, body: { name: 'Sales' }, answer: { data: dashboard } },
