@@ -111,27 +111,30 @@ test('25,000 requests with distinct client ids of 3.9 KB to both rooms, from as 
   await expect.poll(remembered, { timeout: 30_000 }).toBe(0);
 });
 
-test('10,000 visitors with 60 KB of headers each leave no more than what is read of them', async () => {
+test('10,000 visitors with up to 60 KB of headers and 24 KB of claims leave no more than what is read of them', async () => {
   const { cluster: running, client: sender, url } = await start();
   const { write } = running.credentials.clients;
   const bytes = 12_000;
   const headersOf = (index: number) => ({
     'content-type': 'application/json',
     'service-client-id': write.id,
-    'user-agent': `${BROWSER} ${longText(index, bytes)}`,
-    'sec-ch-ua': `"Chromium";v="126", ${longText(index, bytes)}`,
-    'sec-ch-ua-platform': longText(index, bytes),
+    ...(index % 2 === 0
+      ? { 'user-agent': `${BROWSER} ${index}` }
+      : {
+          'user-agent': `${BROWSER} ${longText(index, bytes)}`,
+          'sec-ch-ua': `"Chromium";v="126", ${longText(index, bytes)}`,
+          'sec-ch-ua-platform': longText(index, bytes),
+        }),
     'accept-language': `de-DE-x-${String(index).padStart(8, '0')},${longText(index, bytes)}`,
     origin: `${ORIGIN}.${longText(index, bytes)}`,
     'x-forwarded-for': addressOf(index),
   });
-  const bodyOf = (index: number) =>
-    Buffer.from(
-      JSON.stringify({
-        type: 'track',
-        payload: { name: 'screen_view', properties: { __path: `/${index}` } },
-      }),
+  const bodyOf = (index: number) => {
+    const claims = { __path: `/${index}`, __os: longText(index, bytes), __model: longText(index, bytes) };
+    return Buffer.from(
+      JSON.stringify({ type: 'track', payload: { name: 'screen_view', properties: claims } }),
     );
+  };
   const send = (index: number) => sender.exchange('POST', `${url}/track`, headersOf(index), bodyOf(index));
   await sendAll(0, 2_000, send);
   const warmBytes = residentBytes(running.process('web').pid);

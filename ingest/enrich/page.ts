@@ -1,3 +1,5 @@
+import { cutText } from '../../infra/http/cut-text.ts';
+
 /** Maximum characters of a page's texts; longer ones are cut. */
 export const PAGE_LIMITS = { origin: 256, path: 2048, query: 2048, hash: 512, title: 512, utm: 256 } as const;
 
@@ -83,11 +85,11 @@ export function hostOf(text: string): string {
   return url === null ? '' : bareHost(url.hostname);
 }
 
-/** The first `max` characters, without splitting a surrogate pair. */
+/** The first `max` characters, without splitting a surrogate pair; a copy that does not retain a long text. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
+  return cutText(text, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
 }
 
 function urlOf(text: string): URL | null {

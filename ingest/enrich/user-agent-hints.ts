@@ -53,6 +53,11 @@ export function readClientHints(head: Pick<RequestHead, 'header'>): ClientHints 
   };
 }
 
+/** The characters of all hints together. */
+export function lengthOf({ ua, mobile, platform, platformVersion, model }: ClientHints): number {
+  return ua.length + mobile.length + platform.length + platformVersion.length + model.length;
+}
+
 /** Whether two requests send the same hints. */
 export function areSame(one: ClientHints, other: ClientHints): boolean {
   if (one === other) return true;

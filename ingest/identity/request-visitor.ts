@@ -2,12 +2,12 @@ import { senderAddress } from '../../infra/network/client-address.ts';
 import type { AgentClaims, Enrichment } from '../enrich/enrichment.ts';
 import { areSameLocales, type Locale } from '../enrich/locale.ts';
 import { isSameClaim, NO_SOFTWARE_CLAIM, type SoftwareClaim } from '../enrich/software-claim.ts';
-import { areSame, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
+import { areSame, lengthOf, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts';
 import type { Environment } from '../event.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { Caller } from './caller.ts';
 import type { Salts } from './salt.ts';
-import type { DeviceIds, Devices, RecentVisitor } from './visitor.ts';
+import { type DeviceIds, type Devices, REMEMBERED_TEXT_MAX, type RecentVisitor } from './visitor.ts';
 
 /** What a body says about the visitor. Texts; empty when absent. */
 export interface VisitorClaims {
@@ -107,7 +107,7 @@ export class RequestVisitor {
     )
       return recent.environment;
     const environment = enrichment.environment(this.#agent, this.address, locale);
-    if (recent !== undefined) {
+    if (recent !== undefined && lengthOf(hints) <= REMEMBERED_TEXT_MAX) {
       recent.environment = environment;
       recent.hints = hints;
       recent.claim = claim;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DeviceIds, deviceIdOf } from './visitor.ts';
+import { DeviceIds, deviceIdOf, REMEMBERED_TEXT_MAX } from './visitor.ts';
 
 const trace = { siteId: 'shop', address: '203.0.113.7', userAgent: 'Mozilla/5.0' };
 const salts = { day: 1, today: new Uint8Array(16).fill(1), yesterday: new Uint8Array(16).fill(2) };
@@ -23,4 +23,13 @@ test('device ids survive a rotation of the cache, and become yesterday’s with 
   const next = { day: 2, today: new Uint8Array(16).fill(3), yesterday: salts.today };
   expect(devices.of(next, trace, 300_000).earlierDeviceId).toBe(first.deviceId);
   expect(devices.of({ ...next, yesterday: undefined, day: 3 }, trace, 300_000).earlierDeviceId).toBe('');
+});
+
+test('a visitor with a long user agent has the same ids each time, and is not remembered', () => {
+  const devices = new DeviceIds();
+  const long = { ...trace, userAgent: 'x'.repeat(REMEMBERED_TEXT_MAX + 1) };
+  expect(devices.of(salts, long, 0)).toEqual(devices.of(salts, long, 0));
+  expect(devices.of(salts, long, 0)).not.toBe(devices.of(salts, long, 0));
+  const short = { ...trace, userAgent: 'x'.repeat(REMEMBERED_TEXT_MAX) };
+  expect(devices.of(salts, short, 0)).toBe(devices.of(salts, short, 0));
 });

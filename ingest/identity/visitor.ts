@@ -6,6 +6,8 @@ import type { DaySalts } from './salt.ts';
 
 const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
+/** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
+export const REMEMBERED_TEXT_MAX = 512;
 
 /** What a device id is made of, apart from the salt. */
 export interface VisitorTrace {
@@ -40,6 +42,7 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
 /**
  * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
  * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
+ * A visitor with a long user agent is derived for each request, so that an entry takes at most about 2 KB.
  */
 export class DeviceIds {
   #young = new Map<string, RecentVisitor>();
@@ -61,7 +64,7 @@ export class DeviceIds {
       hints: NO_CLIENT_HINTS,
       claim: NO_SOFTWARE_CLAIM,
     };
-    this.#young.set(key, visitor);
+    if (trace.userAgent.length <= REMEMBERED_TEXT_MAX) this.#young.set(key, visitor);
     return visitor;
   }
 
