@@ -12,7 +12,9 @@ import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
-const RETRY_SOON: HeaderList = [['Retry-After', '1']];
+const RETRY_AFTER_S = 1;
+/** After a question that waited in vain, the ones that it waited for are still running. */
+const RETRY_AFTER_WAIT_S = 10;
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
@@ -99,14 +101,16 @@ export class Authenticator {
     }
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_SOON] : headers);
+    const retryAfterS = reject.reason === 'waited' ? RETRY_AFTER_WAIT_S : RETRY_AFTER_S;
+    const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
+    reply.json(status, errorText(status, message), [...headers, ...retry]);
   }
 }
 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
   const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
   if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
-  else await reply.stream(200, headers, answer.chunks);
+  else await reply.stream(200, headers, answer.chunks, answer.cut);
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

@@ -6,7 +6,9 @@ import { projectRoot } from '../../infra/root.ts';
 import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
 import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue, type Permit } from './fair-queue.ts';
+import { ReaderPace } from './reader-pace.ts';
+import { Requester } from './requester.ts';
 import { type Seam, withHotRows } from './seam.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
@@ -16,10 +18,33 @@ const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
+/** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
+const WAIT_MAX_MS = 30_000;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
-const STATEMENT_QUEUE = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+const STATEMENT_QUEUE = {
+  runningMax: 8,
+  siteRunningMax: 4,
+  waitingMax: 200,
+  teamWaitingMax: 150,
+  siteWaitingMax: 100,
+  waitMaxMs: WAIT_MAX_MS,
+};
 /** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
-const STREAM_QUEUE = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
+const STREAM_QUEUE = {
+  runningMax: 3,
+  siteRunningMax: 2,
+  waitingMax: 20,
+  teamWaitingMax: 15,
+  siteWaitingMax: 10,
+  waitMaxMs: WAIT_MAX_MS,
+};
+/**
+ * What a stream's reader must take while others wait. Behind the buffers of sockets a reader takes up to a megabyte at
+ * once, so over a shorter time some that are fast enough would seem to take nothing. A longer time would not leave those
+ * that wait enough of `WAIT_MAX_MS`.
+ */
+const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
+const PACE_CHECK_EVERY_MS = 1_000;
 
 /** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
 export interface Conditions {
@@ -74,6 +99,13 @@ export interface StreamedStatement {
   readonly texts: StreamTexts;
 }
 
+/** The bytes of a stream, and the order to end it. */
+export interface StreamedBytes {
+  readonly chunks: AsyncGenerator<Buffer, void, void>;
+  /** Aborted with a `RejectError` when the reader is too slow while others wait. The stream is then incomplete. */
+  readonly cut: AbortSignal;
+}
+
 /** What one statement may use in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
@@ -117,14 +149,16 @@ export class History {
   /** Statements by the name of their file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #queue = new FairQueue(STATEMENT_QUEUE);
-  readonly #streamQueue = new FairQueue(STREAM_QUEUE);
+  readonly #queue: FairQueue;
+  readonly #streamQueue: FairQueue;
 
   constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
     this.#store = store;
     this.#streams = streams;
     this.#isReachable = isReachable;
     this.#limits = limits;
+    this.#queue = new FairQueue({ name: 'statements', limits: STATEMENT_QUEUE, metrics });
+    this.#streamQueue = new FairQueue({ name: 'streams', limits: STREAM_QUEUE, metrics });
     const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
       .map((file) => file.replace(/\.sql$/, ''));
@@ -145,7 +179,7 @@ export class History {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
     this.rejectAway();
-    return this.#queue.run(parameters.site, async () => {
+    return this.#queue.run(requesterOf(parameters.site), parameters.site, async () => {
       const startedAt = performance.now();
       measures?.statements.add();
       try {
@@ -162,19 +196,44 @@ export class History {
 
   /**
    * The bytes of several answers, one after the other, in the formats that the statements name. They come as the store
-   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once; errors as for `ask`.
+   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once: between two
+   * statements a stream lets those that wait go first, and while others wait it is cut if its reader is too slow. The
+   * statements read the same seam, so a pause between them changes nothing. Errors as for `ask`.
    */
-  async *stream(
+  stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
+    const cut = new AbortController();
+    const requester = requesterOf(site);
+    const begin = () => this.#streamQueue.acquire(requester, site);
+    return { chunks: this.#streamAll(name, statements, { begin, cut }), cut: cut.signal };
+  }
+
+  async *#streamAll(
     name: string,
-    site: string,
     statements: readonly StreamedStatement[],
+    { begin, cut }: { readonly begin: () => Promise<Permit>; readonly cut: AbortController },
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const release = await this.#streamQueue.acquire(site);
+    const permit = await begin();
+    const pace = new ReaderPace(READER_PACE);
+    const checking = setInterval(() => {
+      if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
+      // At once, so that no second stream is ended for the same one that waits.
+      permit.release('slow');
+      cut.abort(new RejectError('slow', 'the reader was too slow while others waited'));
+    }, PACE_CHECK_EVERY_MS);
     try {
-      for (const statement of statements) yield* this.#streamOne(name, statement);
+      for (const [index, statement] of statements.entries()) {
+        if (index > 0) await permit.yield();
+        for await (const bytes of this.#streamOne(name, statement)) {
+          pace.gave(performance.now());
+          yield bytes;
+          pace.took(bytes.length, performance.now());
+          cut.signal.throwIfAborted();
+        }
+      }
     } finally {
-      release();
+      clearInterval(checking);
+      permit.release();
     }
   }
 
@@ -252,6 +311,11 @@ export class History {
 
 function readStatement(name: string): string {
   return withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
+}
+
+/** Whose statement it is. Outside of a request, a site is a team of its own. */
+function requesterOf(site: string): Requester {
+  return Requester.current ?? new Requester(site);
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {
