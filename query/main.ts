@@ -46,7 +46,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
-    history: new History({ store, streams, isReachable, limits, metrics }),
+    history: new History({ store, streams, isReachable, signals: watch, limits, metrics }),
     hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics, log }),
     records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
     directory: accounts,

@@ -260,6 +260,12 @@ export function endWith(response: HttpResponse, { status, body, headers, isHead 
   } else response.end(body);
 }
 
+/** Writes a whole answer and closes the connection behind it. The library cannot do so without a body, as for HEAD. */
+export function endLast(response: HttpResponse, { status, body, headers, isHead }: WholeAnswer): void {
+  writeHead(response, status, headers);
+  response.end(isHead ? '' : body, true);
+}
+
 function writeHead(response: HttpResponse, status: number, headers: HeaderList): void {
   response.writeStatus(statusLine(status));
   for (const [name, value] of withCommon(headers)) response.writeHeader(name, oneLine(value));

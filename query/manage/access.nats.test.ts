@@ -5,6 +5,7 @@ import { createSecret } from '../../infra/accounts/client-auth.ts';
 import { must } from '../../infra/assert.ts';
 import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Mirror } from '../../infra/bus/mirror.ts';
+import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
@@ -132,7 +133,7 @@ test('the table has every endpoint', async () => {
   const catalog = await Catalog.open(service.bus, log);
   const records = new ControlRecords(service.control);
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
-  const deps = { accounts, catalog, records, clock: service.clock };
+  const deps = { accounts, catalog, records, clock: service.clock, limits: readConfig({}) };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
     store,

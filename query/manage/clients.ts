@@ -15,8 +15,16 @@ import {
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noFields, noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
+import {
+  type ControlRecordKind,
+  changeRecord,
+  createRecord,
+  entryOf,
+  removeRecord,
+  type Stamp,
+} from './record-kind.ts';
 import { tagged } from './records.ts';
+import { clientLimit, rejectAtLimit } from './team-limits.ts';
 
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
@@ -50,7 +58,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a client',
         description:
-          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none.',
+          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none. Returns 409 if the team has 5,000 clients, or as many as `CLIENTS_PER_TEAM_MAX` of the installation allows.',
         answer: clientWithSecret,
       },
       schema: noParameters,
@@ -117,11 +125,12 @@ interface NewClient extends Pick<Client, 'name' | 'type'> {
   readonly site: Pick<Site, 'id' | 'storedId'> | undefined;
 }
 
-/** Creates a client; the secret is returned and not stored. */
+/** Creates a client; the secret is returned and not stored. Throws a `RejectError` if the team has too many. */
 export async function newClient(deps: ManageDeps, teamId: string, { name, type, site }: NewClient) {
+  rejectAtLimit(clientLimit(deps, teamId)); // Before the hash, which is expensive.
   const secret = createSecret();
   const secretHash = await hashSecret(secret);
-  const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
+  const make = ({ id, ...times }: Stamp): Client => ({
     id,
     name,
     type,
@@ -130,7 +139,8 @@ export async function newClient(deps: ManageDeps, teamId: string, { name, type, 
     teamId,
     ...times,
     secretHash,
-  }));
+  });
+  const entry = await createRecord(deps, deps.accounts.clients, make, clientLimit(deps, teamId));
   return { entry, secret };
 }
 

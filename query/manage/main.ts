@@ -54,6 +54,7 @@ export async function openManage({
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
     clock,
+    limits: config,
     store,
     isStoreReachable,
     secretsKey: config.SECRETS_KEY,

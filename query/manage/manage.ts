@@ -1,6 +1,7 @@
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
+import type { Config } from '../../infra/config.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
 import { RejectError } from '../reject.ts';
@@ -14,6 +15,8 @@ export interface ManageDeps {
   readonly catalog: Catalog;
   readonly records: ControlRecords;
   readonly clock: Clock;
+  /** How many records a team may have. */
+  readonly limits: Pick<Config, 'SITES_PER_TEAM_MAX' | 'CLIENTS_PER_TEAM_MAX'>;
 }
 
 /** Further dependencies of the endpoints. */

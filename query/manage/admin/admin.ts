@@ -72,6 +72,7 @@ async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
     catalog: await Catalog.open(bus, log),
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
     clock: systemClock,
+    limits: readConfig(),
   };
 }
 
