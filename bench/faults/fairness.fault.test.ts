@@ -173,19 +173,20 @@ test('three slow readers do not keep the stream of another team from beginning a
   expect(await metric('query_queue_running{queue="streams"}')).toBe(0);
 });
 
+/** A long question about a site of the first team; `index` says which. Returns the status of the answer. */
+async function askLong(client: Client, site: string, index: number): Promise<number> {
+  const path = LONG_QUESTIONS[index % LONG_QUESTIONS.length];
+  const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
+  const url = `${cluster.url(HOST)}/insights/${site}/${path}?${parameters}`;
+  return (await client.get(url, rootOf(cluster.credentials.teamId))).status;
+}
+
 test('long questions about two sites of one team do not hold up the figures of another team', async () => {
-  const team = cluster.credentials.teamId;
   const client = new Client(2 * QUESTIONS_OF_SITE, ANSWER_MAX_MS);
   const answered: string[] = [];
-  const parameters = new URLSearchParams({ range: '12m', filters: LONG_FILTERS });
   const long = [first, 'sister'].flatMap((site) =>
     Array.from({ length: QUESTIONS_OF_SITE }, async (_, index) => {
-      const path = LONG_QUESTIONS[index % LONG_QUESTIONS.length];
-      const url = `${cluster.url(HOST)}/insights/${site}/${path}?${parameters}&limit=${1 + index}`;
-      const { status } = await client.get(
-        url.replace(/&limit=\d+/, path === 'pages' ? '$&' : ''),
-        rootOf(team),
-      );
+      const status = await askLong(client, site, index);
       answered.push(site);
       return status;
     }),
@@ -209,4 +210,36 @@ test('long questions about two sites of one team do not hold up the figures of a
   const half = answered.filter((site) => site !== 'short').slice(0, QUESTIONS_OF_SITE);
   expect(half.filter((site) => site === first).length).toBeGreaterThan(QUESTIONS_OF_SITE / 4);
   expect(half.filter((site) => site === 'sister').length).toBeGreaterThan(QUESTIONS_OF_SITE / 4);
+});
+
+test('questions of clients that have gone leave the queue and the store', async () => {
+  const client = new Client(QUESTIONS_OF_SITE, ANSWER_MAX_MS);
+  const long = Array.from({ length: QUESTIONS_OF_SITE }, (_, index) => askLong(client, first, index));
+  const outcomes = Promise.allSettled(long);
+  await waitFor(
+    'a queue',
+    async () => (await metric('query_queue_waiting{queue="statements"}')) > QUESTIONS_OF_SITE / 2,
+    60_000,
+  );
+  const done = await metric('query_queue_ended_total{queue="statements",reason="done"}');
+  client.close();
+  const failed = (await outcomes).filter(({ status }) => status === 'rejected').length;
+  expect(failed).toBeGreaterThan(QUESTIONS_OF_SITE / 2);
+  await waitFor(
+    'an empty queue',
+    async () => (await metric('query_queue_waiting{queue="statements"}')) === 0,
+    60_000,
+  );
+  await waitFor(
+    'an idle store',
+    async () => (await metric('query_queue_running{queue="statements"}')) === 0,
+    60_000,
+  );
+  // None of those that waited ran. A few may have ended in the moment in which their clients went.
+  expect(await metric('query_queue_ended_total{queue="statements",reason="done"}')).toBeLessThan(
+    done + failed / 2,
+  );
+  expect(await metric('query_queue_ended_total{queue="statements",reason="left"}')).toBeGreaterThan(
+    failed / 2,
+  );
 });

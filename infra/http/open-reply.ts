@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { compress, compressStream, isCompressible, UNCOMPRESSED_MAX_BYTES } from './compression.ts';
 import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
 import { type HeaderList, headerOf, JSON_TYPE, jsonHeaderBlock, oneLine, withCommon } from './headers.ts';
@@ -65,7 +66,11 @@ export class OpenReply implements Reply {
   }
 
   get gone(): AbortSignal {
-    this.#gone ??= new AbortController();
+    if (this.#gone === undefined) {
+      this.#gone = new AbortController();
+      // Everything that runs for a request may listen, and nothing outlives it.
+      setMaxListeners(0, this.#gone.signal);
+    }
     if (this.#isGone) this.#gone.abort();
     return this.#gone.signal;
   }

@@ -6,7 +6,8 @@ import { projectRoot } from '../../infra/root.ts';
 import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
 import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
-import { FairQueue, type Permit } from './fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
+import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
 import { type Seam, withHotRows } from './seam.ts';
@@ -141,6 +142,12 @@ export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
 /** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
 
+interface StreamRequest {
+  readonly requester: Requester;
+  readonly site: string;
+  readonly cut: AbortController;
+}
+
 interface Measures {
   readonly statements: Counter;
   readonly seconds: Histogram;
@@ -220,17 +227,20 @@ export class History {
   ): Promise<Row[]> {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
-    const answer = this.#queue.run(requesterOf(parameters.site), parameters.site, async () => {
+    const requester = requesterOf(parameters.site);
+    const answer = this.#queue.run(requester, parameters.site, async () => {
       if (over?.aborted) throw new StoreAwayError(undefined);
+      const ended = firstOf([over, requester.gone]);
       const startedAt = performance.now();
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const sql = withHotRows(text, seam);
-        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), over);
+        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), ended.signal);
       } catch (error) {
-        throw this.#rejectFor(error);
+        throw this.#rejectFor(error, requester);
       } finally {
+        ended.forget();
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
     });
@@ -246,17 +256,16 @@ export class History {
   stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
     const cut = new AbortController();
     const requester = requesterOf(site);
-    const begin = () => this.#streamQueue.acquire(requester, site);
-    return { chunks: this.#streamAll(name, statements, { begin, cut }), cut: cut.signal };
+    return { chunks: this.#streamAll(name, statements, { requester, site, cut }), cut: cut.signal };
   }
 
   async *#streamAll(
     name: string,
     statements: readonly StreamedStatement[],
-    { begin, cut }: { readonly begin: () => Promise<Permit>; readonly cut: AbortController },
+    { requester, site, cut }: StreamRequest,
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const permit = await begin();
+    const permit = await this.#streamQueue.acquire(requester, site);
     const pace = new ReaderPace(READER_PACE);
     const checking = setInterval(() => {
       if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
@@ -267,7 +276,7 @@ export class History {
     try {
       for (const [index, statement] of statements.entries()) {
         if (index > 0) await permit.yield();
-        for await (const bytes of this.#streamOne(name, statement)) {
+        for await (const bytes of this.#streamOne(name, statement, requester)) {
           pace.gave(performance.now());
           yield bytes;
           pace.took(bytes.length, performance.now());
@@ -283,11 +292,13 @@ export class History {
   async *#streamOne(
     name: string,
     { parameters, seam, texts }: StreamedStatement,
+    requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
     const text = this.#textOf(name, texts)
       .replaceAll('$SOURCES$', () => texts.sources)
       .replaceAll('$ORDER$', () => texts.order)
       .replaceAll('$FORMAT$', () => texts.format);
+    const ended = firstOf([this.#signals?.away, requester.gone]);
     const measures = this.#measures.get(name);
     const startedAt = performance.now();
     measures?.statements.add();
@@ -295,10 +306,11 @@ export class History {
       const bound = { ...parameters, flushed: seam.flushed };
       const sql = withHotRows(text, seam);
       const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings, this.#signals?.away);
+      yield* this.#streams.bytes(sql, bound, settings, ended.signal);
     } catch (error) {
-      throw this.#rejectFor(error);
+      throw this.#rejectFor(error, requester);
     } finally {
+      ended.forget();
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
     }
   }
@@ -329,8 +341,9 @@ export class History {
    * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
    * its time where the store does not check it.
    */
-  #rejectFor(error: unknown): unknown {
+  #rejectFor(error: unknown, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
+    if (gone?.aborted) return new RejectError('left', 'the client has gone', error);
     if (error.failure === 'timeout' && this.#isReachable()) return tooSlow(error);
     return rejectOf(error);
   }
