@@ -105,6 +105,8 @@ export class Cluster {
       const storePassword = randomBytes(12).toString('hex');
       const storeUrl = `http://default:${storePassword}@${HOST}:${storePort}`;
       const env = {
+        // vitest sets it to "/", which would mean that a proxy stands in front.
+        BASE_URL: '',
         ...options.env,
         DATA_DIR: folder,
         NATS_URL: bus.url,

@@ -6,7 +6,9 @@ import { HttpServer } from '../http/http.ts';
 import { addOperations } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
+import { isExposed } from '../network/exposure.ts';
 import type { HealthWarning } from '../network/ignored-forwarding.ts';
+import { operationsAccess } from '../network/operations-access.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { exitWithParent } from './parent-watch.ts';
@@ -63,7 +65,12 @@ async function main(rooms: readonly string[]): Promise<void> {
     mounted.push({ room, service: await module.mount(context) });
   }
   let draining = false;
-  addOperations(http, metrics, () => {
+  const mayRead = operationsAccess({ token: config.OPERATIONS_TOKEN, isExposed: isExposed(config) });
+  if (isExposed(config) && config.OPERATIONS_TOKEN === '')
+    log.warn(
+      'OPERATIONS_TOKEN is not set: /metrics and the details of /healthz/ready are closed to all requests',
+    );
+  const readiness = () => {
     const dependencies = [
       reportedDependency(busWatch.dependency, rooms, config),
       ...mounted.flatMap(({ room, service }) =>
@@ -73,7 +80,8 @@ async function main(rooms: readonly string[]): Promise<void> {
     const warnings = mounted.flatMap(({ service }) => (service.warnings?.() ?? []).map(reportedWarning));
     const ready = !draining && dependencies.every(({ up }) => up);
     return { ready, shown: { draining, dependencies, warnings } };
-  });
+  };
+  addOperations(http, { metrics, readiness, mayRead });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
   process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
