@@ -164,32 +164,6 @@ test('HEAD answers as GET does, for every GET of the description', { timeout: 12
   expect(wrong.filter((one) => one !== undefined)).toEqual([]);
 });
 
-test('every answer forbids sniffing, whatever is asked of whatever path', { timeout: 120_000 }, async () => {
-  const paths = new Set(http.routes().map(({ pattern }) => pattern.replace(/:\w+/g, 'unknown')));
-  expect(paths.size).toBeGreaterThan(50);
-  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
-  const statuses = new Set<number>();
-  const upgrade = {
-    connection: 'upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-  };
-  const requests = [...paths, '/nothing', '/insights/unknown/nothing'].flatMap((path) => [
-    ...methods.map((method) => ({ method, path, headers: {} })),
-    { method: 'GET', path, headers: credentials },
-    { method: 'GET', path, headers: { 'if-none-match': '*' } },
-    { method: 'GET', path, headers: upgrade },
-  ]);
-  const sniffed: string[] = [];
-  for (const { method, path, headers } of requests) {
-    const answer = await ask(method, path, headers);
-    statuses.add(answer.status);
-    if (answer.headers['x-content-type-options'] !== 'nosniff') sniffed.push(`${method} ${path}`);
-  }
-  expect(sniffed).toEqual([]);
-  for (const status of [200, 204, 304, 400, 401, 404, 405, 503]) expect(statuses).toContain(status);
-});
-
 test('every answer to a client is for this client only', { timeout: 120_000 }, async () => {
   const described = everyGet().filter(({ tag }) => ['Insights', 'Export', 'Manage'].includes(tag));
   const stored = await Promise.all(
@@ -266,4 +240,33 @@ test('a compressed record can be changed by its ETag', async () => {
   expect(zipped).toBe(String(plain).replace(/"$/, '-gzip"'));
   expect((await change({ name: 'Once' }, { 'if-match': String(zipped) })).status).toBe(200);
   expect((await change({ name: 'Twice' }, { 'if-match': String(zipped) })).status).toBe(412);
+});
+
+// The last test: its requests without a secret use up what their address may fail.
+test('every answer forbids sniffing, whatever is asked of whatever path', { timeout: 120_000 }, async () => {
+  const paths = new Set(
+    http.routes().map(({ pattern }) => pattern.replace(':projectId', 'shop').replace(/:\w+/g, 'unknown')),
+  );
+  expect(paths.size).toBeGreaterThan(50);
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+  const statuses = new Set<number>();
+  const upgrade = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  };
+  const requests = [...paths, '/nothing', '/insights/unknown/nothing'].flatMap((path) => [
+    ...methods.map((method) => ({ method, path, headers: {} })),
+    { method: 'GET', path, headers: credentials },
+    { method: 'GET', path, headers: { 'if-none-match': '*' } },
+    { method: 'GET', path, headers: upgrade },
+  ]);
+  const sniffed: string[] = [];
+  for (const { method, path, headers } of requests) {
+    const answer = await ask(method, path, headers);
+    statuses.add(answer.status);
+    if (answer.headers['x-content-type-options'] !== 'nosniff') sniffed.push(`${method} ${path}`);
+  }
+  expect(sniffed).toEqual([]);
+  for (const status of [200, 204, 304, 401, 404, 405, 503]) expect([...statuses]).toContain(status);
 });
