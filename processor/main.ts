@@ -14,6 +14,7 @@ import { Metrics } from '../infra/metrics.ts';
 import { operationsAccess } from '../infra/network/operations-access.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
+import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
@@ -183,14 +184,15 @@ async function serveOperations(
 ): Promise<HttpServer> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
+  const disk = await DiskWatch.open(config, systemClock);
   // It listens on loopback only, and no proxy passes visitors on to it.
   const mayRead = operationsAccess({ token: config.OPERATIONS_TOKEN, isExposed: false });
   const readiness = () => {
     const answering = supervisors.filter((supervisor) => supervisor.answering).length;
     const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
     return {
-      ready: answering === supervisors.length,
-      shown: { partitions: supervisors.length, answering, dependencies },
+      ready: answering === supervisors.length && disk?.isFree !== false,
+      shown: { partitions: supervisors.length, answering, dependencies, disk: disk?.reported },
     };
   };
   addOperations(http, { metrics, readiness, mayRead });

@@ -11,6 +11,7 @@ export type Area = (typeof AREAS)[number];
 /** What an endpoint needs of a request's head. */
 export interface Head {
   readonly credentials: ClientHeaders;
+  /** The sender's proven address, in its normal form. */
   readonly address: string;
   readonly query: string;
   /** The values of the pattern's `:name` segments. */

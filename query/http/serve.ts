@@ -43,11 +43,11 @@ function serve<Parameters, Body>(
     pattern: endpoint.pattern,
     bodyMaxBytes: endpoint.body === undefined ? 0 : (endpoint.bodyMaxBytes ?? BODY_MAX_BYTES),
     cors: undefined,
-    readHead: (head) => readHead(head, names),
+    readHead: (head) => readHead(head, names, authenticator),
     answer: async (head, bytes, reply) => {
       const startedAt = performance.now();
       requests.add();
-      // The memory of a body is valid only until the first wait, and a new secret has to be waited for.
+      // The memory of a body is valid only until the first wait, and some secrets have to be waited for.
       const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
@@ -60,10 +60,10 @@ function serve<Parameters, Body>(
   });
 }
 
-function readHead(head: RequestHead, names: readonly string[]): Head {
+function readHead(head: RequestHead, names: readonly string[], authenticator: Authenticator): Head {
   return {
     credentials: readClientHeaders(head),
-    address: head.remoteAddress(),
+    address: authenticator.addressOf(head),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
     ifMatch: withoutEncoding(head.header('if-match')),

@@ -104,14 +104,15 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   401: {
     name: 'Unauthorized',
     description:
-      'The client id is missing or unknown, the secret is missing or wrong, or the origin is not allowed by the site. For `/metrics`: the token is missing or wrong.',
+      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. For `/metrics`: the token is missing or wrong.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
   },
   403: {
     name: 'Forbidden',
-    description: 'The client is valid but not allowed to do this.',
+    description:
+      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',

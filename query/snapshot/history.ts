@@ -8,6 +8,7 @@ import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type Seam, withHotRows } from './seam.ts';
+import type { StoreSignals } from './store-watch.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
 
@@ -86,6 +87,8 @@ export interface HistoryOptions {
   readonly streams: Pick<Store, 'bytes'>;
   /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
   readonly isReachable: () => boolean;
+  /** End statements that wait for a store that hangs; without them, statements wait for their own time limit. */
+  readonly signals?: StoreSignals;
   readonly limits: QuestionLimits;
   readonly metrics: Metrics;
 }
@@ -100,6 +103,12 @@ export class StoreAwayError extends RejectError {
 /** What questions need of history to run statements. */
 export type StatementRunner = Pick<History, 'ask'>;
 
+/** History for questions that have another source when the store does not answer. */
+export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
+
+/** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
+const ENDED_WHY = ['away', 'silent'] as const;
+
 interface Measures {
   readonly statements: Counter;
   readonly seconds: Histogram;
@@ -113,6 +122,8 @@ export class History {
   readonly #store: Pick<Store, 'query'>;
   readonly #streams: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
+  readonly #signals: StoreSignals | undefined;
+  readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
   /** Statements by the name of their file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
@@ -120,10 +131,16 @@ export class History {
   readonly #queue = new FairQueue(STATEMENT_QUEUE);
   readonly #streamQueue = new FairQueue(STREAM_QUEUE);
 
-  constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
+  constructor({ store, streams, isReachable, signals, limits, metrics }: HistoryOptions) {
     this.#store = store;
     this.#streams = streams;
     this.#isReachable = isReachable;
+    this.#signals = signals;
+    this.#ended = metrics.reasons(
+      'query_statements_ended_total',
+      'statements that were not waited for, because the store was away, or silent and memory could answer',
+      ENDED_WHY,
+    );
     this.#limits = limits;
     const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
@@ -141,23 +158,49 @@ export class History {
    * The rows of an answer.
    * @throws {RejectError} with the reason; a `StoreAwayError` when the store was not reached
    */
-  async ask<Row>({ name, parameters, texts = {} }: Statement, seam: Seam): Promise<Row[]> {
+  async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
+    this.rejectAway();
+    return this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
+  }
+
+  /**
+   * The same history for questions that memory can answer. They do not wait for a store that leaves a ping unanswered: then
+   * `ask` and `rejectAway` throw a `StoreAwayError`, long before the store counts as away.
+   */
+  readonly impatient: ImpatientHistory = {
+    rejectAway: () => {
+      if (!this.#isReachable() || this.#signals?.doubted().aborted) throw new StoreAwayError(undefined);
+    },
+    ask: async (statement, seam) => {
+      this.impatient.rejectAway();
+      return this.#ask(statement, seam, 'silent', this.#signals?.doubted());
+    },
+  };
+
+  /** Runs a statement when it is its turn. Rejects as soon as `over` aborts, wherever the statement is. */
+  async #ask<Row>(
+    { name, parameters, texts = {} }: Statement,
+    seam: Seam,
+    why: (typeof ENDED_WHY)[number],
+    over: AbortSignal | undefined,
+  ): Promise<Row[]> {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
-    this.rejectAway();
-    return this.#queue.run(parameters.site, async () => {
+    const answer = this.#queue.run(parameters.site, async () => {
+      if (over?.aborted) throw new StoreAwayError(undefined);
       const startedAt = performance.now();
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const sql = withHotRows(text, seam);
-        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length));
+        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), over);
       } catch (error) {
         throw this.#rejectFor(error);
       } finally {
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
     });
+    return over === undefined ? answer : unlessOver(answer, over, () => this.#ended[why].add());
   }
 
   /**
@@ -193,7 +236,7 @@ export class History {
       const bound = { ...parameters, flushed: seam.flushed };
       const sql = withHotRows(text, seam);
       const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings);
+      yield* this.#streams.bytes(sql, bound, settings, this.#signals?.away);
     } catch (error) {
       throw this.#rejectFor(error);
     } finally {
@@ -247,6 +290,28 @@ export class History {
       // Sets of sessions are large: sorting one for index lookups takes longer than reading the rows.
       use_index_for_in_with_subqueries: 0,
     };
+  }
+}
+
+/** The answer, unless `over` aborts first: then it is not waited for any more, and this throws a `StoreAwayError`. */
+async function unlessOver<Result>(
+  answer: Promise<Result>,
+  over: AbortSignal,
+  onOver: () => void,
+): Promise<Result> {
+  let end = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    end = () => {
+      onOver();
+      reject(new StoreAwayError(undefined));
+    };
+  });
+  over.addEventListener('abort', end, { once: true });
+  if (over.aborted) end();
+  try {
+    return await Promise.race([answer, ended]);
+  } finally {
+    over.removeEventListener('abort', end);
   }
 }
 
