@@ -18,7 +18,9 @@ import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 const LIMITED = 'too many requests; retry after the time in Retry-After';
 const GUESSING =
   'unknown client id or wrong secret, and too many came from this address; retry after the time in Retry-After';
-const RETRY_SOON: HeaderList = [['Retry-After', '1']];
+const RETRY_AFTER_S = 1;
+/** After a question that waited in vain, the ones that it waited for are still running. */
+const RETRY_AFTER_WAIT_S = 10;
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
@@ -112,7 +114,9 @@ export class Authenticator {
     }
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_SOON] : headers);
+    const retryAfterS = reject.reason === 'waited' ? RETRY_AFTER_WAIT_S : RETRY_AFTER_S;
+    const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
+    reply.json(status, errorText(status, message), [...headers, ...retry]);
   }
 }
 
@@ -132,7 +136,7 @@ function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
   const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
   if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
-  else await reply.stream(200, headers, answer.chunks);
+  else await reply.stream(200, headers, answer.chunks, answer.cut);
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

@@ -4,6 +4,7 @@ import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
+import { Requester } from '../snapshot/requester.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
@@ -53,7 +54,8 @@ function serve<Parameters, Body>(
         const { path, ifMatch } = head;
         const parameters = readParameters(head.query, endpoint.schema, foreign);
         const body = readBody(head, copy, endpoint);
-        return endpoint.answer({ client, path, parameters, body, ifMatch });
+        const requester = new Requester(client.teamId, reply.gone);
+        return requester.run(() => endpoint.answer({ client, path, parameters, body, ifMatch }));
       });
       seconds.observe((performance.now() - startedAt) / 1000);
     },

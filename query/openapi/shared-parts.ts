@@ -170,7 +170,8 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   },
   503: {
     name: 'Unavailable',
-    description: 'The service is temporarily unable to respond. The request is valid; try again.',
+    description:
+      'The service is temporarily unable to respond. The request is valid; try again after the seconds in `Retry-After`. While too many questions run, another one waits up to 30 seconds. No team can use all of the capacity, and the questions that wait are taken from each team in rotation.',
     headers: ['Retry-After'],
     error: 'Service Unavailable',
     message: 'the store cannot be reached now',
