@@ -21,6 +21,17 @@ const readiness = z.object({
     )
     .optional()
     .describe('The servers that this process depends on.'),
+  disk: z
+    .object({
+      state: z
+        .enum(['free', 'low', 'full'])
+        .describe('`low`: the process is not ready. `full`: events are rejected, too.'),
+      freeBytes: z.int(),
+      minBytes: z.int().describe('The setting `DISK_FREE_MIN_BYTES`.'),
+      since: z.iso.datetime({ precision: 3 }).describe('Time of the last change of `state`, in UTC.'),
+    })
+    .optional()
+    .describe('The disk of `DATA_DIR`, where bus or store write to it.'),
   warnings: z
     .array(
       z.object({
