@@ -25,6 +25,13 @@ export interface AuthenticatorDeps {
   readonly log: Logger;
 }
 
+/** What becomes of a request whose client is known. */
+export interface Answering {
+  readonly answer: (client: Client) => Promise<EndpointAnswer>;
+  /** Called before a client that may not ask gets this status. */
+  readonly forbidden: (client: Client, status: number) => Promise<void>;
+}
+
 /** The client that a request comes from, or the failure to prove it. */
 type Authentication = { readonly kind: 'client'; readonly client: Client } | SecretFailure;
 
@@ -47,12 +54,7 @@ export class Authenticator {
   }
 
   /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
-  async authorize(
-    area: Area,
-    head: Head,
-    reply: Reply,
-    answer: (client: Client) => Promise<EndpointAnswer>,
-  ): Promise<void> {
+  async authorize(area: Area, head: Head, reply: Reply, { answer, forbidden }: Answering): Promise<void> {
     let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
@@ -66,8 +68,11 @@ export class Authenticator {
       if (authentication.kind !== 'client')
         throw new RejectError('unauthorized', 'unknown client id or wrong secret');
       const { client } = authentication;
-      if (area === 'manage' && client.type !== 'root')
-        throw new RejectError('forbidden', 'only a root client may manage');
+      if (area === 'manage' && client.type !== 'root') {
+        const reject = new RejectError('forbidden', 'only a root client may manage');
+        await forbidden(client, reject.status);
+        throw reject;
+      }
       await send(await answer(client), headers, reply);
     } catch (error) {
       this.#reject(error, headers, reply);

@@ -1,4 +1,5 @@
 import type { AnyEndpoint } from '../http/serve.ts';
+import { auditEndpoint } from './audit.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
@@ -20,5 +21,6 @@ export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     ...erasureEndpoints(deps),
     ...gscEndpoints(deps),
     ...integrationEndpoints(deps),
+    auditEndpoint(deps),
   ];
 }

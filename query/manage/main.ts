@@ -10,6 +10,7 @@ import {
   INTEGRATION_PREFIX,
   readEndpointsAllowed,
 } from '../../processor/integration.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import { Catalog } from './catalog.ts';
@@ -26,6 +27,12 @@ export interface ManageOptions {
   readonly memory: SiteMemory;
 }
 
+export interface Managed {
+  readonly endpoints: readonly AnyEndpoint[];
+  readonly audit: AuditLog;
+  readonly stop: () => void;
+}
+
 /** Everything below `/manage`: mirrors the control records, and ends with `stop`. */
 export async function openManage({
   context,
@@ -33,7 +40,7 @@ export async function openManage({
   store,
   isStoreReachable,
   memory,
-}: ManageOptions): Promise<{ readonly endpoints: readonly AnyEndpoint[]; readonly stop: () => void }> {
+}: ManageOptions): Promise<Managed> {
   const { bus, clock, config, log } = context;
   const catalog = await Catalog.open(bus, log);
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
@@ -44,6 +51,7 @@ export async function openManage({
   catalog.erasures.onChange((after) => {
     if (after?.value.status === 'done') memory.evict(after.value.storedId);
   });
+  const audit = await AuditLog.open(bus, clock);
   const bucketOptions = {
     secretsKey: config.SECRETS_KEY,
     endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
@@ -57,12 +65,14 @@ export async function openManage({
     limits: config,
     store,
     isStoreReachable,
+    audit,
     secretsKey: config.SECRETS_KEY,
     deliveries,
     bucketOf: (integration) => bucketOf(integration, bucketOptions),
   });
   return {
     endpoints,
+    audit,
     stop: () => {
       stopDeliveries();
       catalog.stop();
