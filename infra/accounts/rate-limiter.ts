@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { copyText } from '../cut-text.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 
 /** How many requests of one key are allowed. */
@@ -113,7 +114,7 @@ export class RateLimiter {
   #add(counts: Map<string, number>, stored: string, requests: number): void {
     const counted = counts.get(stored);
     if (counted === undefined && counts.size >= KEYS_MAX) counts.clear();
-    counts.set(counted === undefined ? copyOf(stored) : stored, (counted ?? 0) + requests);
+    counts.set(counted === undefined ? copyText(stored) : stored, (counted ?? 0) + requests);
   }
 }
 
@@ -148,9 +149,4 @@ function resetMsOf({ requestsMax, windowMs }: Limit, { previous, current, elapse
 /** How far into a window at most `wanted` of the `previous` requests still count. */
 function reachesMs(previous: number, wanted: number, windowMs: number): number {
   return Math.max(0, windowMs - Math.ceil(((wanted + 1) * windowMs) / previous));
-}
-
-/** A key can be part of a longer text, such as a header, which would stay in memory with it. */
-function copyOf(key: string): string {
-  return Buffer.from(key, 'utf16le').toString('utf16le');
 }

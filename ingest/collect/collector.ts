@@ -1,10 +1,10 @@
-import type { Accounts } from '../../infra/accounts/accounts.ts';
-import type { SecretGuard } from '../../infra/accounts/secret-guard.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { authorityOf } from '../identity/authority.ts';
 import {
   type Caller,
   type CallerCredentials,
+  type CallerDeps,
   type CallerVerdict,
   hashNamesOn,
   identifyCaller,
@@ -27,9 +27,7 @@ const AGE_MAX_MS = 7 * 86_400_000;
 export const RATE_WINDOW_MS = 10_000;
 
 /** What the collector needs, together with what the steps behind it need. */
-export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
-  readonly accounts: Accounts;
-  readonly secretGuard: SecretGuard;
+export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
   /** Limits the events of each site that has a rate, over windows of `RATE_WINDOW_MS`. */
@@ -57,7 +55,7 @@ export class Collector {
   }
 
   caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
-    return identifyCaller(this.#deps.accounts, this.#deps.secretGuard, credentials);
+    return identifyCaller(this.#deps, credentials);
   }
 
   /** Takes one body. A returned promise rejects only for a bug of ours. */
@@ -69,7 +67,7 @@ export class Collector {
       return undefined;
     }
     const tracked = this.trackEntity(collected as CollectedBody<EntityBody>, true);
-    return tracked === undefined ? undefined : publishChecked(tracked, collected.outcome);
+    return tracked === undefined ? undefined : publishChecked(tracked);
   }
 
   /** Takes one event. */
@@ -106,18 +104,24 @@ export class Collector {
   trackEntity(collected: CollectedBody<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
     const { entityPublisher, clock, aliases } = this.#deps;
     const { caller, facts, body, outcome } = collected;
+    if (body.kind === 'alias' && !caller.verified && !caller.site.allowUnsafeAliases) {
+      outcome.rejected(UNSAFE_ALIAS);
+      return undefined;
+    }
     const visitor = new RequestVisitor(this.#deps, caller, facts, body);
     const profileId = 'profileId' in body ? aliases.resolve(caller.site.storedId, body.profileId) : '';
     if (this.#isExcluded(collected, visitor, profileId)) return undefined;
     const nowMs = clock.nowMs();
     const reason = entityPublisher.rejectReason();
     const devices = visitor.devices(nowMs);
-    if (reason !== undefined || devices === undefined) {
+    const authority = devices === undefined ? undefined : authorityOf(caller, visitor, devices, nowMs);
+    if (reason !== undefined || devices === undefined || authority === undefined) {
       outcome.rejected(busy(reason ?? 'no-salt'));
       return undefined;
     }
     if (this.#isOverRate(collected)) return undefined;
-    return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
+    const options = { caller, facts, body, devices, authority, nowMs, namesSession, outcome };
+    return new TrackedEntity(this.#deps, options);
   }
 
   /** Answers a part of a recorded session: it is counted and not stored. */
@@ -211,10 +215,8 @@ export class Collector {
 }
 
 /** Checks an update and publishes it when the check passes. */
-async function publishChecked(tracked: TrackedEntity, outcome: TrackOutcome): Promise<void> {
-  const reject = await tracked.check();
-  if (reject === undefined) await tracked.publish();
-  else outcome.rejected(reject);
+async function publishChecked(tracked: TrackedEntity): Promise<void> {
+  if (await tracked.check()) await tracked.publish();
 }
 
 const TOO_OLD: Reject = {
@@ -226,6 +228,13 @@ const UNSAFE_REVENUE: Reject = {
   reason: 'unsafe-revenue',
   status: 401,
   message: 'service-client-secret: missing; the site accepts revenue only with a client secret',
+};
+
+const UNSAFE_ALIAS: Reject = {
+  reason: 'unsafe-alias',
+  status: 401,
+  message:
+    'service-client-secret: missing; the site accepts aliases only with a client secret, unless its setting allowUnsafeAliases is on',
 };
 
 /** A time more than a minute ahead comes from a wrong clock and is replaced by now. */

@@ -5,16 +5,18 @@ import type { TrackAnswer } from './recent-answers.ts';
 import type { FoundSession } from './sessions.ts';
 
 /** Why a valid body is not recorded. Each kind is a counter. */
-export const EXCLUDED_BY = ['bot', 'filter', 'spam', 'replay'] as const;
+export const EXCLUDED_BY = ['bot', 'filter', 'spam', 'replay', 'device'] as const;
 export type ExcludedBy = (typeof EXCLUDED_BY)[number];
 
 /**
  * `filter`: a filter of the site matched; `spam`: the referrer is known spam of this domain; `replay`: a part of a recorded
- * session, which is never stored.
+ * session, which is never stored; `device`: a sender without a secret wants to change a profile or group that is none of its
+ * device's.
  */
 export type Exclusion =
   | { readonly kind: 'bot'; readonly bot: Bot }
   | { readonly kind: 'spam'; readonly domain: string }
+  | { readonly kind: 'device'; readonly what: 'profile' | 'group' }
   | { readonly kind: 'filter' | 'replay' };
 
 /** Receives the outcome of a body. One of its methods is called, once. */

@@ -55,21 +55,16 @@ async function takeBatch(
   const rejectedClient = await rejectClient(deps, facts);
   if (rejectedClient !== undefined) return rejectedClient;
   const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
-  const updates: { readonly entity: TrackedEntity; readonly outcome: BodyOutcome }[] = [];
+  const updates: TrackedEntity[] = [];
   for (const [index, body] of batch.bodies.entries()) {
     const outcome = outcomes[index];
     if (outcome === undefined) continue;
     const entity = await takeBody(deps, facts, body, outcome);
-    if (entity !== undefined) updates.push({ entity, outcome });
+    if (entity !== undefined) updates.push(entity);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
-  const rejects = await Promise.all(updates.map(({ entity }) => entity.check()));
-  const published = updates.map(({ entity, outcome }, index) => {
-    const reject = rejects[index];
-    if (reject === undefined) return entity.publish();
-    outcome.rejected(reject);
-    return undefined;
-  });
+  const accepted = await Promise.all(updates.map((entity) => entity.check()));
+  const published = updates.map((entity, index) => (accepted[index] ? entity.publish() : undefined));
   await Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]);
   return resultOf(outcomes);
 }

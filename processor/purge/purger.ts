@@ -8,7 +8,7 @@ import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
+import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
 import { ANSWER_TIMEOUT_MS, PartitionEraser, PostponedError } from './partition-eraser.ts';
@@ -223,13 +223,19 @@ export class Purger {
     const { aliases, log, metrics, clock, bus } = this.#options;
     const { id, storedId, profileId } = erasure;
     if (profileId === null) return;
-    const begun = await this.#changeErasure(key, (current) => ({ ...current, status: 'erasing' }));
-    if (begun === undefined) return;
     const known = await aliasesOf(aliases, storedId);
     const names = namesOfPerson(known, profileId);
+    const { erased, undone } = aliasesOfPerson(known, names);
+    // Counted before they are removed: a pass that comes after an interruption does not find them any more.
+    const begun = await this.#changeErasure(key, (current) => ({
+      ...current,
+      status: 'erasing',
+      aliasesErased: Math.max(current.aliasesErased, erased.length),
+      aliasesUndone: Math.max(current.aliasesUndone, undone.length),
+    }));
+    if (begun === undefined) return;
     const removed = await erasePerson(this.#deps, erasure, names);
-    const theirs: AliasRecord[] = known.filter(({ alias }) => names.includes(alias));
-    await removeAliases(aliases, theirs);
+    await removeAliases(aliases, [...erased, ...undone]);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
     await removePersonFromFeed(bus, storedId, names);
     const at = new Date(clock.nowMs()).toISOString();

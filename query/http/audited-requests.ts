@@ -6,9 +6,11 @@ import { RejectError } from '../reject.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 
 const FIELDS_MAX = 100;
-/** Ids and names of fields as this service makes them. Any other text may be anything that a sender typed. */
+/** Ids of sites and names of fields as this service makes them. Any other text may be anything that a sender typed. */
 const OURS = /^[\w-]{1,100}$/;
-/** Of these, the path holds a person and not a record. */
+/** Ids of records. Other ids in a path are those of people, which the log does not name. */
+const RECORD_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The parameter of the path of an erasure. */
 const PERSON = 'profileId';
 
 /** A request that changes something. */
@@ -88,7 +90,7 @@ export class AuditedRequests {
 }
 
 function actionOf({ endpoint, client, path, query, sent }: ChangeRequest): AuditedAction {
-  const { projectId = '', [PERSON]: _person, ...ids } = path;
+  const { projectId = '', [PERSON]: _person, alias: _alias, ...ids } = path;
   const ofBody = isObject(sent) && typeof sent.projectId === 'string' ? sent.projectId : '';
   return {
     actor: 'client',
@@ -97,7 +99,7 @@ function actionOf({ endpoint, client, path, query, sent }: ChangeRequest): Audit
     clientName: client.type === 'root' ? client.name : null,
     action: `${endpoint.method.toUpperCase()} ${endpoint.pattern.replace(/:(\w+)/g, '{$1}')}`,
     projectId: ourId(projectId || ofBody),
-    ids: Object.fromEntries(Object.entries(ids).filter(([, id]) => OURS.test(id))),
+    ids: Object.fromEntries(Object.entries(ids).filter(([, id]) => RECORD_ID.test(id))),
     fields: fieldsOf(query, sent),
   };
 }

@@ -91,7 +91,9 @@ test('an entry names no value, no secret, no address and no person', async () =>
   const { data: receipt } = await service.read(erasureAnswer, root, 'DELETE', erasing);
   // An id that is none may be anything that the sender typed.
   await service.ask(root, 'DELETE', `/manage/clients/${encodeURIComponent(person)}`);
-  const [unknown, erasure, connection] = await auditOf('names');
+  await service.ask(root, 'DELETE', `/manage/projects/${projectId}/aliases/ada`);
+  const [alias, unknown, erasure, connection] = await auditOf('names');
+  expect(alias).toMatchObject({ projectId, status: 404, ids: {} });
   expect(unknown).toMatchObject({ action: 'DELETE /manage/clients/{clientId}', status: 404, ids: {} });
   expect(erasure).toMatchObject({
     action: 'DELETE /manage/projects/{projectId}/profiles/{profileId}',
@@ -135,7 +137,19 @@ test('what a client may not do is listed apart, so that it cannot push out chang
       }),
     ),
   );
+  // A root client that is used from elsewhere, or for more than it is for, is worth a look.
+  const body = { name: 'Elsewhere', type: 'root', addresses: ['203.0.113.0/24'] };
+  const away = z
+    .object({ data: z.object({ id: z.uuid(), secret: z.string() }) })
+    .parse((await service.ask(root, 'POST', '/manage/clients', { body })).json).data;
+  expect((await service.ask(away, 'DELETE', `/manage/projects/${projectId}`)).status).toBe(403);
+  expect((await auditOf('denied', '?rejected=true'))[0]).toMatchObject({
+    clientId: away.id,
+    clientName: 'Elsewhere',
+    status: 403,
+  });
   expect((await auditOf('denied')).map(({ action }) => action)).toEqual([
+    'POST /manage/clients',
     'POST /manage/clients',
     'POST /manage/projects',
   ]);

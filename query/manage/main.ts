@@ -1,7 +1,9 @@
 import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -21,6 +23,7 @@ import { ControlRecords } from './records.ts';
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
   readonly accounts: Accounts;
+  readonly uses: ClientUses;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
@@ -37,6 +40,7 @@ export interface Managed {
 export async function openManage({
   context,
   accounts,
+  uses,
   store,
   isStoreReachable,
   memory,
@@ -59,8 +63,10 @@ export async function openManage({
   };
   const endpoints = manageEndpoints({
     accounts,
+    uses,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
     limits: config,
     store,

@@ -74,7 +74,8 @@ const currency = z
   .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
 const cors = listOf(corsEntry);
 const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
-const addressRange = z
+/** An address, or a range of addresses. */
+export const addressRangeField = z
   .string()
   .trim()
   .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
@@ -109,7 +110,7 @@ const tracking = {
 };
 
 const filters = {
-  addresses: listOf(addressRange),
+  addresses: listOf(addressRangeField),
   profileIds: texts(200),
   names: texts(80),
   paths: texts(1_000),
@@ -126,6 +127,8 @@ export const projectChange = z.strictObject({
   ...z.object(tracking).partial().shape,
   filters: z.strictObject(filters).partial().optional(),
   allowUnsafeRevenue: z.boolean().optional(),
+  allowUnsafeAliases: z.boolean().optional(),
+  allowUnsafeIdentify: z.boolean().optional(),
   filterReferrerSpam: z.boolean().optional(),
   publicWidget: z.boolean().optional(),
   feed: z.boolean().optional(),
@@ -162,6 +165,8 @@ export const projectShown = z.object({
     paths: z.array(z.string()),
   }),
   allowUnsafeRevenue: z.boolean(),
+  allowUnsafeAliases: z.boolean(),
+  allowUnsafeIdentify: z.boolean(),
   filterReferrerSpam: z.boolean(),
   publicWidget: z.boolean(),
   feed: z.boolean(),

@@ -4,8 +4,6 @@ import type { CommandLine } from './arguments.ts';
 import { knownClient, knownSite, knownTeam } from './known.ts';
 import type { CommandOutput } from './table.ts';
 
-const OPTIONS = ['team', 'site', 'type', 'name'] as const;
-
 /** What a command changes. */
 export interface CommandSubject {
   readonly teamId: string;
@@ -20,11 +18,11 @@ export interface CommandSubject {
  */
 export async function auditedCommand(
   audit: AuditLog,
-  { command, ...line }: Pick<CommandLine, 'command' | (typeof OPTIONS)[number]>,
+  { command, value: _value, json: _json, ...options }: CommandLine,
   { teamId, projectId, clientId }: CommandSubject,
   run: () => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
-  const given = OPTIONS.filter((name) => line[name] !== undefined);
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== false);
   const action: AuditedAction = {
     actor: 'admin',
     clientId: null,
@@ -32,7 +30,7 @@ export async function auditedCommand(
     action: `admin ${command}`,
     projectId,
     ids: clientId === undefined ? {} : { clientId },
-    fields: given.map((name) => `--${name}`),
+    fields: given.map(([name]) => `--${name}`),
   };
   const begun = await audit.begin(teamId, action);
   const outcome = { status: 200, projectId, made: null, profileDigest: null };
@@ -64,6 +62,11 @@ export function subjectOf(
             teamId: knownTeam(deps, team).id,
             projectId: site === undefined ? null : knownSite(deps, site).id,
           };
+    case 'alias undo': {
+      if (site === undefined) return undefined;
+      const { id, teamId } = knownSite(deps, site);
+      return { teamId, projectId: id };
+    }
     case 'client rotate':
     case 'client delete': {
       const { id, teamId, projectId } = knownClient(deps, value);

@@ -58,7 +58,7 @@ async function firstRootClient(deps: ManageDeps, team: Team): Promise<CommandOut
     type: 'root',
     site: undefined,
   });
-  const { lines, shown } = withSecret(made.entry.value, made.secret);
+  const { lines, shown } = withSecret(deps, made.entry.value, made.secret);
   return {
     lines: [`team ${team.id} created, with a root client`, ...lines],
     json: { data: { ...team, client: shown } },
