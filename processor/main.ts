@@ -30,7 +30,7 @@ import { Feeds } from './feed/feeds.ts';
 import type { PartitionLimits } from './fold/partition.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
-import { LANES_BUCKET } from './lane/lane-record.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import { PartitionSupervisor } from './lane/partition-supervisor.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
@@ -99,7 +99,7 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
-  const lanes = await bus.keyed(LANES_BUCKET);
+  const lanes = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
   return { config, log, metrics, bus, store, lanes, feeds, crashPoint: crashPoints(config.CRASH_POINT) };
 }
 
