@@ -70,6 +70,8 @@ describe.each(NAMES)('behind %s with the lines of the README', (name) => {
       'cf-connecting-ip': BOB,
       'x-real-ip': BOB,
       forwarded: `for=${BOB}`,
+      'service-client-ip': BOB,
+      'openpanel-client-ip': BOB,
     };
     expect(await sendView(url, ADA, claims)).toBe(ada);
     const health = await exchange(`${url}/healthz/ready`, { headers: { authorization: `Bearer ${TOKEN}` } });

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../config.ts';
-import { copyText } from '../cut-text.ts';
+import { copyText } from '../http/cut-text.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 

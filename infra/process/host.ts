@@ -7,7 +7,7 @@ import { addOperations } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { isExposed } from '../network/exposure.ts';
-import type { HealthWarning } from '../network/ignored-forwarding.ts';
+import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
 import { operationsAccess } from '../network/operations-access.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
@@ -79,7 +79,9 @@ async function main(rooms: readonly string[]): Promise<void> {
         service.dependencies().map((dependency) => reportedDependency(dependency, [room], config)),
       ),
     ];
-    const warnings = mounted.flatMap(({ service }) => (service.warnings?.() ?? []).map(reportedWarning));
+    const warnings = mergedWarnings(mounted.flatMap(({ service }) => service.warnings?.() ?? [])).map(
+      reportedWarning,
+    );
     const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
     return { ready, shown: { draining, dependencies, disk: disk?.reported, warnings } };
   };
