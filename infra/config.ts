@@ -34,6 +34,11 @@ export const SETTINGS = {
     default: 'info',
     help: 'lowest level that is logged',
   },
+  DISK_FREE_MIN_BYTES: {
+    schema: integer(0, 1_099_511_627_776),
+    default: '268435456',
+    help: 'free bytes of the disk of DATA_DIR below which this node is not ready; below a quarter of it, events get 503. 0: no check',
+  },
   INSTANCE: {
     schema: z.string().regex(/^[\w-]{1,64}$/),
     default: 'local',
@@ -93,7 +98,7 @@ export const SETTINGS = {
   EVENT_IDS_MAX: {
     schema: integer(1000, 50_000_000),
     default: '2000000',
-    help: 'event IDs remembered per partition for 24 h to drop duplicates; the oldest are evicted first',
+    help: 'event IDs remembered per partition for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
@@ -138,7 +143,7 @@ export const SETTINGS = {
   SESSION_CACHE_MAX: {
     schema: integer(100, 10_000_000),
     default: '200000',
-    help: "maximum open sessions in a collector's cache",
+    help: "maximum open sessions in a collector's cache; beyond it, the site with the most loses its oldest",
   },
   TRUSTED_PROXIES: {
     schema: z.string(),
@@ -176,6 +181,16 @@ export const SETTINGS = {
     schema: integer(0, 1_000_000),
     default: '20',
     help: 'maximum management requests of a client in 10 s; 0: no limit',
+  },
+  SITES_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '1000',
+    help: 'maximum sites of a team; deleted sites count until they are purged',
+  },
+  CLIENTS_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '5000',
+    help: 'maximum clients of a team',
   },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {

@@ -13,6 +13,7 @@ import { createLogger, type Logger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
+import { DiskWatch } from '../infra/process/disk-watch.ts';
 import { exitWithParent } from '../infra/process/parent-watch.ts';
 import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
@@ -182,12 +183,13 @@ async function serveOperations(
 ): Promise<HttpServer> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
+  const disk = await DiskWatch.open(config, systemClock);
   addOperations(http, metrics, () => {
     const answering = supervisors.filter((supervisor) => supervisor.answering).length;
     const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
     return {
-      ready: answering === supervisors.length,
-      shown: { partitions: supervisors.length, answering, dependencies },
+      ready: answering === supervisors.length && disk?.isFree !== false,
+      shown: { partitions: supervisors.length, answering, dependencies, disk: disk?.reported },
     };
   });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);

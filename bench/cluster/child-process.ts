@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { familyOf } from './process-cost.ts';
 
@@ -17,6 +17,7 @@ export interface ProcessPlan {
 const READY_MAX_MS = 60_000;
 const DRAIN_MAX_MS = 20_000;
 const POLL_MS = 20;
+const FREEZE_MAX_MS = 5_000;
 
 /** One process of a cluster, which can be killed and started again; its output goes to a file. */
 export class OwnProcess {
@@ -101,13 +102,34 @@ export class OwnProcess {
     await this.gone();
   }
 
-  /** Asks the process to exit; kills it when that takes too long. */
+  /** Freezes the process and its descendants: their connections stay, and none of them answers. */
+  async freeze(): Promise<void> {
+    const family = familyOf(this.pid);
+    for (const member of family) process.kill(member, 'SIGSTOP');
+    // A signal arrives some time after it was sent, thread by thread.
+    await waitFor(`${this.plan.name} is frozen`, () => family.every(isFrozen), FREEZE_MAX_MS);
+  }
+
+  /** Lets a frozen process go on. */
+  resume(): void {
+    if (this.running) for (const member of familyOf(this.pid)) process.kill(member, 'SIGCONT');
+  }
+
+  /** Asks the process to exit; kills it when that takes too long. A frozen one goes on first. */
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.#child?.kill('SIGKILL'), DRAIN_MAX_MS);
+    this.resume();
     this.#child?.kill('SIGTERM');
     await this.gone();
     clearTimeout(timer);
   }
+}
+
+function isFrozen(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  return readdirSync(threads).every((thread) =>
+    /\) [Tt] /.test(readFileSync(`${threads}/${thread}/stat`, 'utf8')),
+  );
 }
 
 function killIfThere(pid: number): void {

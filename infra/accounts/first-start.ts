@@ -81,7 +81,7 @@ async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Cred
       teamId: TEAM_ID,
       createdAt: now,
       updatedAt: now,
-      secretHash: await hashSecret(secret),
+      secretHash: hashSecret(secret),
     };
     await bucket.put(clientKeyOf(client.id), encodeRecord(client), 0);
     return { id: client.id, secret };

@@ -1,12 +1,14 @@
 import type { JetStreamManager, KV } from 'nats';
 import type { Logger } from '../log.ts';
-import { busError, isAbsent } from './bus-error.ts';
+import { BusError, busError, isAbsent } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
 
 /** How long after a watch broke it is started again. */
 const WATCH_AGAIN_MS = 1_000;
 /** Before the name of a bucket, the name of its stream. */
 export const STREAM_PREFIX = 'KV_';
+/** A list that takes longer has lost its connection. */
+const LIST_MAX_MS = 20_000;
 
 /** A stored value and the revision that a compare-and-set of it must name. */
 export interface KeyedValue {
@@ -133,6 +135,37 @@ export class KeyedBytes {
     } catch (error) {
       throw busError('keys', error);
     }
+  }
+
+  /**
+   * The present values of the keys that match `filter`, in which `*` stands for any text without a dot. All of them are in
+   * memory at once.
+   */
+  async list(filter: string): Promise<KeyedValue[]> {
+    const values = new Map<string, KeyedValue>();
+    let isComplete = false;
+    let stop = () => {};
+    const timer = setTimeout(() => stop(), LIST_MAX_MS);
+    try {
+      const initializedFn = () => {
+        isComplete = true;
+        stop();
+      };
+      const watcher = await this.#kv.watch({ key: filter, initializedFn });
+      stop = () => watcher.stop();
+      if (isComplete) stop();
+      for await (const entry of watcher) {
+        const value = keyedValue(entry);
+        if (value.bytes === undefined) values.delete(value.key);
+        else values.set(value.key, value);
+      }
+    } catch (error) {
+      throw busError(`list ${filter}`, error);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (!isComplete) throw new BusError(`bus: list ${filter}: no answer in time`, 'timeout', undefined);
+    return [...values.values()];
   }
 
   /**

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { startChild } from './child.mjs';
+import { Disk } from './disk.mjs';
 import { firstStartLines, laterStartLines } from './first-lines.mjs';
 import { runFirstStart } from './first-start.mjs';
 import { openLogFile } from './log-file.mjs';
@@ -27,6 +28,7 @@ export class Launch {
   #options;
   #record;
   #logLines;
+  #disk;
   /** @type {Part[]} */
   #parts = [];
   /** @type {import('./child.mjs').Child | undefined} */
@@ -49,6 +51,12 @@ export class Launch {
     this.#options = options;
     this.#record = createRunRecord(options.settings.dataDir);
     this.#logLines = createLogLines(options.terminal.part, Date.now);
+    this.#disk = new Disk({
+      folder: options.settings.dataDir,
+      freeMinBytes: options.settings.diskFreeMinBytes,
+      say: (text) => options.terminal.part('disk', text),
+      onFreed: () => this.#repairBus(),
+    });
     this.givenUp.catch(() => {}); // It is awaited only after the start.
   }
 
@@ -98,6 +106,7 @@ export class Launch {
   /** Stops the parts in reverse order, each after the one before it has exited. */
   async drain() {
     this.#isStopping = true;
+    this.#disk.stop();
     this.#stopFirstStart();
     this.#demo?.signal('SIGTERM');
     await this.#demo?.exited;
@@ -108,6 +117,11 @@ export class Launch {
       this.#options.terminal.part(part.name, `${outcome} in ${formatDuration(Date.now() - startedAtMs)}`);
     }
     this.#record.clear();
+  }
+
+  /** nats-server stores nothing more after a failed write, until it is restarted. */
+  #repairBus() {
+    this.#parts.find(({ name }) => name === 'bus')?.restart();
   }
 
   /** Kills every part immediately. */
@@ -157,7 +171,9 @@ export class Launch {
   async #ensureAccount(env) {
     if (this.#isStopping) return undefined;
     const { settings, terminal } = this.#options;
-    const log = openLogFile(join(settings.dataDir, 'logs/first-start.log'));
+    const log = openLogFile(join(settings.dataDir, 'logs/first-start.log'), {
+      say: (text) => terminal.part('account', text),
+    });
     /** @type {FirstStart | undefined} */
     let first;
     await terminal.step('account', async () => {
@@ -182,11 +198,17 @@ export class Launch {
     const part = new Part({
       name,
       plan,
-      log: openLogFile(join(settings.dataDir, 'logs', `${name}.log`)),
+      log: openLogFile(join(settings.dataDir, 'logs', `${name}.log`), {
+        say: (text) => terminal.part(name, text),
+      }),
       onLine: (line) => this.#logLines.show(name, line),
       say: (text) => terminal.part(name, text),
       onPid: (pid) => this.#record.setPart(name, pid),
       onGivenUp: (problem) => this.#giveUp(problem),
+      isDiskFull: () => {
+        this.#disk.check();
+        return this.#disk.isFull;
+      },
     });
     this.#parts.push(part);
     /** @type {Record<string, unknown> | undefined} */

@@ -401,10 +401,10 @@ test('the ready line of a part is recognized among its output', () => {
 test('a log has at most two files, and its tail is of this run only', () => {
   const path = join(folder, 'logs/store.log');
   writeFileSync(join(folder, 'x'), '');
-  const earlier = openLogFile(path, 10);
+  const earlier = openLogFile(path, { bytesMax: 10 });
   earlier.write('of an earlier run\n');
   earlier.close();
-  const log = openLogFile(path, 10);
+  const log = openLogFile(path, { bytesMax: 10 });
   expect(log.tail(2)).toBe('');
   for (const line of ['one two three\n', 'four\n', 'five six seven\n']) log.write(line);
   expect(log.tail(2)).toBe('four\nfive six seven');

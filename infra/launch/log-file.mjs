@@ -3,6 +3,11 @@ import { dirname } from 'node:path';
 import { lastLines } from './commands.mjs';
 
 /** @typedef {{ write(text: string): void, tail(linesMax: number): string, close(): void }} LogFile */
+/**
+ * @typedef {object} LogFileOptions
+ * @property {number} [bytesMax]
+ * @property {(text: string) => void} [say] called when lines begin to be dropped, and when they are written again
+ */
 
 const BYTES_MAX = 10 * 1024 * 1024;
 const TAIL_LENGTH = 16 * 1024;
@@ -10,33 +15,79 @@ const TAIL_LENGTH = 16 * 1024;
 /**
  * A log of at most about twice `bytesMax`: a full file becomes `<path>.1` and replaces the previous one. Writing is
  * synchronous, so that the last output of a part is available when the launcher reports it.
+ *
+ * Lines that cannot be written, for example to a full disk, are dropped and counted: the service is worth more than its
+ * log. The first line that can be written again stands behind their number.
  * @param {string} path
- * @param {number} [bytesMax]
+ * @param {LogFileOptions} [options]
  * @returns {LogFile}
  */
-export function openLogFile(path, bytesMax = BYTES_MAX) {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+export function openLogFile(path, { bytesMax = BYTES_MAX, say = () => {} } = {}) {
   let isOpen = true;
   // Output of this run only: that of an earlier run would mislead.
   let written = '';
-  let file = openSync(path, 'a', 0o600);
-  let sizeBytes = fstatSync(file).size;
+  /** @type {number | undefined} */
+  let file;
+  let sizeBytes = 0;
+  let dropped = 0;
+
+  const open = () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const opened = openSync(path, 'a', 0o600);
+    sizeBytes = fstatSync(opened).size;
+    return opened;
+  };
+  const rotate = () => {
+    if (file !== undefined) closeSync(file);
+    file = undefined;
+    renameSync(path, `${path}.1`);
+  };
+  const append = (/** @type {string} */ text) => {
+    if (sizeBytes >= bytesMax) rotate();
+    file ??= open();
+    sizeBytes += writeAll(file, Buffer.from(text));
+  };
+  const attempt = (/** @type {string} */ text) => {
+    try {
+      append(text);
+      return '';
+    } catch (error) {
+      return /** @type {NodeJS.ErrnoException} */ (error).code ?? String(error);
+    }
+  };
+
+  const failure = attempt('');
+  if (failure !== '') say(`its log cannot be written (${failure})`);
   return {
     write: (text) => {
       if (!isOpen) return;
-      if (sizeBytes >= bytesMax) {
-        closeSync(file);
-        renameSync(path, `${path}.1`);
-        file = openSync(path, 'a', 0o600);
-        sizeBytes = 0;
-      }
-      sizeBytes += writeSync(file, text);
       written = (written + text).slice(-TAIL_LENGTH);
+      const missing = dropped === 0 ? '' : `\n… ${dropped} lines could not be written here\n`;
+      const why = attempt(missing + text);
+      if (why === '') {
+        if (dropped > 0) say(`its log is written again; ${dropped} lines are missing there`);
+        dropped = 0;
+        return;
+      }
+      if (dropped === 0) say(`its log cannot be written (${why}), dropping lines`);
+      dropped += text.split('\n').length - 1;
     },
     tail: (linesMax) => lastLines(written, linesMax),
     close: () => {
-      if (isOpen) closeSync(file);
       isOpen = false;
+      if (file !== undefined) closeSync(file);
+      file = undefined;
     },
   };
+}
+
+/**
+ * Writes everything or throws; a disk that fills up takes a part of the bytes first.
+ * @param {number} file
+ * @param {Buffer} bytes
+ * @returns {number} how many bytes were written
+ */
+function writeAll(file, bytes) {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+  return bytes.length;
 }

@@ -14,6 +14,7 @@ import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
  * @property {(text: string) => void} say shows one line on the terminal
  * @property {(pid: number | undefined) => void} onPid called with the process ID of every run
  * @property {(problem: Problem) => void} onGivenUp
+ * @property {() => boolean} isDiskFull
  */
 
 const READY_MAX_MS = 300_000;
@@ -84,6 +85,16 @@ export class Part {
     return isDrained ? 'drained' : `did not drain within ${DRAIN_MAX_MS / 1000} s and was killed`;
   }
 
+  /** Ends the process, which is then restarted as after any other exit; it is killed if it does not drain in time. */
+  restart() {
+    const child = this.#child;
+    if (this.#isStopping || child === undefined || child.isGone()) return;
+    this.#context.say('restarting it, because its disk was full');
+    child.signal('SIGTERM');
+    const timer = setTimeout(() => child.signal('SIGKILL'), DRAIN_MAX_MS);
+    void child.exited.then(() => clearTimeout(timer)); // Never rejects.
+  }
+
   /** Kills the process immediately. */
   kill() {
     this.#isStopping = true;
@@ -147,7 +158,7 @@ export class Part {
    * @returns {Promise<boolean>} whether to restart it
    */
   async #waitToRestart(exitText, livedMs) {
-    const decision = afterDeath(this.#failures, livedMs);
+    const decision = afterDeath(this.#failures, livedMs, { isDiskFull: this.#context.isDiskFull() });
     this.#failures = decision;
     if (decision.givesUp) {
       const text = `${this.name} ${exitText}, ${decision.earlyFailures} times in a row shortly after its start.`;

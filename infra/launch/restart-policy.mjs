@@ -16,14 +16,16 @@ export const NO_FAILURES = { failures: 0, earlyFailures: 0 };
 
 /**
  * Decides what to do about a part that exited after `livedMs`. A part that exits now and then is always restarted. One
- * that repeatedly exits within its first 10 seconds is given up, because it needs an operator.
+ * that repeatedly exits within its first 10 seconds is given up, because it needs an operator; while the disk is full, that
+ * is a reason that ends by itself, so those exits do not count.
  * @param {RestartState} state
  * @param {number} livedMs
+ * @param {{ isDiskFull?: boolean }} [circumstances]
  * @returns {RestartDecision}
  */
-export function afterDeath(state, livedMs) {
+export function afterDeath(state, livedMs, { isDiskFull = false } = {}) {
   const failures = (livedMs >= HEALTHY_MS ? 0 : state.failures) + 1;
-  const earlyFailures = livedMs >= FIRST_SECONDS_MS ? 0 : state.earlyFailures + 1;
+  const earlyFailures = isDiskFull || livedMs >= FIRST_SECONDS_MS ? 0 : state.earlyFailures + 1;
   return {
     failures,
     earlyFailures,

@@ -11,6 +11,7 @@ import { writeWhole } from './write-whole.mjs';
 // process with the same ID.
 export const RUN_VARIABLE = 'FOOTFALL_RUN';
 const GRACE_MS = 10_000;
+const RETRY_MS = 1_000;
 
 /**
  * Maintains `run.json`, the processes of this run, for the case that this launcher is killed.
@@ -23,15 +24,29 @@ export function createRunRecord(dataDir) {
   /** @type {Record<string, number>} */
   const parts = {};
   const write = () => writeWhole(path, `${JSON.stringify({ id, launcher: process.pid, parts }, null, 2)}\n`);
+  /** @type {NodeJS.Timeout | undefined} */
+  let retry;
+  const writeSoon = () => {
+    clearTimeout(retry);
+    try {
+      write();
+    } catch {
+      // A full disk, for example. The service goes on; the record is only needed when this launcher is killed.
+      retry = setTimeout(writeSoon, RETRY_MS).unref();
+    }
+  };
   write();
   return {
     id,
     setPart: (name, pid) => {
       if (pid === undefined) delete parts[name];
       else parts[name] = pid;
-      write();
+      writeSoon();
     },
-    clear: () => rmSync(path, { force: true }),
+    clear: () => {
+      clearTimeout(retry);
+      rmSync(path, { force: true });
+    },
   };
 }
 

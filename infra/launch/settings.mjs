@@ -14,6 +14,7 @@ import { projectRoot } from './root.mjs';
  * @property {string} natsUrl empty when the launcher starts the bus
  * @property {string} clickhouseUrl empty when the launcher starts the store
  * @property {number} storePort 0 for a free one
+ * @property {number} diskFreeMinBytes 0: the disk is not watched
  */
 
 /**
@@ -30,6 +31,7 @@ export const LAUNCH_DEFAULTS = {
   NATS_URL: '',
   CLICKHOUSE_URL: '',
   STORE_PORT: '0',
+  DISK_FREE_MIN_BYTES: '268435456',
 };
 
 /**
@@ -48,6 +50,7 @@ export function readLaunchSettings(env) {
     natsUrl: address('NATS_URL', text('NATS_URL')),
     clickhouseUrl: address('CLICKHOUSE_URL', text('CLICKHOUSE_URL')),
     storePort: wholeNumber('STORE_PORT', text('STORE_PORT'), 0, 65_535),
+    diskFreeMinBytes: wholeNumber('DISK_FREE_MIN_BYTES', text('DISK_FREE_MIN_BYTES'), 0, 1_099_511_627_776),
   };
 }
 

@@ -9,6 +9,7 @@ import { Metrics } from '../metrics.ts';
 import type { HealthWarning } from '../network/ignored-forwarding.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
+import { DiskWatch } from './disk-watch.ts';
 import { exitWithParent } from './parent-watch.ts';
 
 const DRAIN_MAX_MS = 15_000;
@@ -57,6 +58,7 @@ async function main(rooms: readonly string[]): Promise<void> {
   const crashPoint = crashPoints(config.CRASH_POINT);
   const context: HostContext = { config, log, metrics, bus, http, clock: systemClock, crashPoint };
   const busWatch = new BusWatch(bus, systemClock);
+  const disk = await DiskWatch.open(config, systemClock);
   const mounted: { readonly room: string; readonly service: Mounted }[] = [];
   for (const room of rooms) {
     const module = (await import(new URL(`../../${room}/main.js`, import.meta.url).href)) as Mountable;
@@ -71,8 +73,8 @@ async function main(rooms: readonly string[]): Promise<void> {
       ),
     ];
     const warnings = mounted.flatMap(({ service }) => (service.warnings?.() ?? []).map(reportedWarning));
-    const ready = !draining && dependencies.every(({ up }) => up);
-    return { ready, shown: { draining, dependencies, warnings } };
+    const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
+    return { ready, shown: { draining, dependencies, disk: disk?.reported, warnings } };
   });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;

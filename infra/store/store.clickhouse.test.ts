@@ -226,7 +226,19 @@ describe('the connection to the store', () => {
     const withWrongPassword = open(server.url, 'wrong');
     expect(await failureOf(withWrongPassword.query('SELECT 1'))).toMatchObject({ kind: 'fatal', code: 516 });
     expect(await withWrongPassword.ping()).toBe(false);
+    expect([await withWrongPassword.responds(), await withWrongPassword.rejectsUs()]).toEqual([true, true]);
+    expect([await store.responds(), await store.rejectsUs()]).toEqual([true, false]);
     await withWrongPassword.close();
+  });
+
+  test('a statement ends with its signal, and a store that is down neither responds nor rejects', async () => {
+    const ended = new AbortController();
+    const waiting = failureOf(store.query('SELECT sleepEachRow(1) FROM numbers(3)', {}, {}, ended.signal));
+    ended.abort();
+    expect(await waiting).toMatchObject({ kind: 'retryable', failure: 'unreachable' });
+    const nowhere = open('http://127.0.0.1:1', PASSWORD);
+    expect([await nowhere.responds(), await nowhere.rejectsUs()]).toEqual([false, false]);
+    await nowhere.close();
   });
 
   test('a store that is down is retryable, and has the same data after its restart', async () => {

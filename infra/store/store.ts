@@ -160,9 +160,14 @@ export class Store {
     });
   }
 
-  /** All rows of a result. */
-  async query<Row>(sql: string, parameters?: StoreParameters, settings?: StoreSettings): Promise<Row[]> {
-    return withStoreErrors(async () => (await this.#ask(sql, parameters, settings)).json<Row>());
+  /** All rows of a result. When `ended` aborts before the answer begins, the statement ends as with a lost connection. */
+  async query<Row>(
+    sql: string,
+    parameters?: StoreParameters,
+    settings?: StoreSettings,
+    ended?: AbortSignal,
+  ): Promise<Row[]> {
+    return withStoreErrors(async () => (await this.#ask(sql, parameters, settings, ended)).json<Row>());
   }
 
   /** The rows of a result as they arrive, in groups; memory does not grow with their number. */
@@ -186,17 +191,19 @@ export class Store {
 
   /**
    * The bytes of a result as they arrive; the statement names its format. The store waits while they are not read, and
-   * stops when `return` is called before the end.
+   * stops when `return` is called before the end. `ended` as for `query`.
    */
   async *bytes(
     sql: string,
     parameters?: StoreParameters,
     settings?: StoreSettings,
+    ended?: AbortSignal,
   ): AsyncGenerator<Buffer, void, void> {
     const { stream } = await withStoreErrors(() =>
       this.#client.exec({
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+        ...(ended === undefined ? {} : { abort_signal: ended }),
         clickhouse_settings: { max_query_size: String(QUERY_TEXT_MAX_BYTES), ...settings },
       }),
     );
@@ -244,15 +251,32 @@ export class Store {
     return (await this.#client.ping({ select: true })).success;
   }
 
+  /** Whether the store answers at all. It needs no statement for this, so a store full of statements answers, too. */
+  async responds(): Promise<boolean> {
+    return (await this.#client.ping()).success;
+  }
+
+  /** Whether the store answers that these credentials or this database cannot be used. False when it does not answer. */
+  async rejectsUs(): Promise<boolean> {
+    const ping = await this.#client.ping({ select: true });
+    return !ping.success && storeError(ping.error).kind === 'fatal';
+  }
+
   async close(): Promise<void> {
     await this.#client.close();
   }
 
-  #ask(sql: string, parameters: StoreParameters | undefined, settings: StoreSettings | undefined) {
+  #ask(
+    sql: string,
+    parameters: StoreParameters | undefined,
+    settings: StoreSettings | undefined,
+    ended?: AbortSignal,
+  ) {
     return this.#client.query({
       query: sql,
       format: 'JSONEachRow',
       ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
+      ...(ended === undefined ? {} : { abort_signal: ended }),
       clickhouse_settings: {
         max_query_size: String(QUERY_TEXT_MAX_BYTES),
         output_format_json_quote_64bit_integers: 0,

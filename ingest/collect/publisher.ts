@@ -70,6 +70,8 @@ export interface PublisherOptions<Value> {
   readonly messageBytesMax: number;
   readonly inFlightBytesMax: number;
   readonly timeoutMs: number;
+  /** Whether the disk of the bus has no room for more. */
+  readonly isDiskFull: () => boolean;
 }
 
 /**
@@ -130,6 +132,7 @@ export class Publisher<Value> {
   /** Why no value can be accepted now. Check it before `add`. */
   rejectReason(): PublishReject | undefined {
     if (this.#draining) return 'draining';
+    if (this.#options.isDiskFull()) return 'disk-full';
     if (this.#inFlightBytes >= this.#options.inFlightBytesMax) return 'in-flight';
     // A short outage is waited out. During a long one, callers get an error at once.
     if (this.#failing && !this.#options.bus.connected) return 'bus-away';

@@ -9,7 +9,7 @@ import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
+import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
 import { OLD_PARTS_EVERY_MS, OLD_PARTS_SEARCHED_MS, removeOldParts } from './old-parts.ts';
@@ -272,13 +272,19 @@ export class Purger {
     const { aliases, log, metrics, clock, bus } = this.#options;
     const { id, storedId, profileId } = erasure;
     if (profileId === null) return undefined;
-    const begun = await this.#changeErasure(key, (current) => ({ ...current, status: 'erasing' }));
-    if (begun === undefined) return undefined;
     const known = await aliasesOf(aliases, storedId);
     const names = namesOfPerson(known, profileId);
+    const { erased, undone } = aliasesOfPerson(known, names);
+    // Counted before they are removed: a pass that comes after an interruption does not find them any more.
+    const begun = await this.#changeErasure(key, (current) => ({
+      ...current,
+      status: 'erasing',
+      aliasesErased: Math.max(current.aliasesErased, erased.length),
+      aliasesUndone: Math.max(current.aliasesUndone, undone.length),
+    }));
+    if (begun === undefined) return undefined;
     const removed = await erasePerson(this.#deps, erasure, names);
-    const theirs: AliasRecord[] = known.filter(({ alias }) => names.includes(alias));
-    await removeAliases(aliases, theirs);
+    await removeAliases(aliases, [...erased, ...undone]);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
     await removePersonFromFeed(bus, storedId, names);
     return async () => {

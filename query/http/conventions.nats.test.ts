@@ -86,7 +86,7 @@ async function storeRoot(): Promise<Record<string, string>> {
     projectId: null,
     teamId: 'team',
     ...stamp,
-    secretHash: await hashSecret(secret),
+    secretHash: hashSecret(secret),
   });
   await control.put(clientKeyOf(id), encodeRecord(client), 0);
   return { 'service-client-id': id, 'service-client-secret': secret };

@@ -4,6 +4,7 @@ import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
+import { Requester } from '../snapshot/requester.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
@@ -43,27 +44,28 @@ function serve<Parameters, Body>(
     pattern: endpoint.pattern,
     bodyMaxBytes: endpoint.body === undefined ? 0 : (endpoint.bodyMaxBytes ?? BODY_MAX_BYTES),
     cors: undefined,
-    readHead: (head) => readHead(head, names),
+    readHead: (head) => readHead(head, names, authenticator),
     answer: async (head, bytes, reply) => {
       const startedAt = performance.now();
       requests.add();
-      // The memory of a body is valid only until the first wait, and a new secret has to be waited for.
+      // The memory of a body is valid only until the first wait, and some secrets have to be waited for.
       const copy = bytes.slice();
       await authenticator.authorize(endpoint.area, head, reply, (client) => {
         const { path, ifMatch } = head;
         const parameters = readParameters(head.query, endpoint.schema, foreign);
         const body = readBody(head, copy, endpoint);
-        return endpoint.answer({ client, path, parameters, body, ifMatch });
+        const requester = new Requester(client.teamId, reply.gone);
+        return requester.run(() => endpoint.answer({ client, path, parameters, body, ifMatch }));
       });
       seconds.observe((performance.now() - startedAt) / 1000);
     },
   });
 }
 
-function readHead(head: RequestHead, names: readonly string[]): Head {
+function readHead(head: RequestHead, names: readonly string[], authenticator: Authenticator): Head {
   return {
     credentials: readClientHeaders(head),
-    address: head.remoteAddress(),
+    address: authenticator.addressOf(head),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
     ifMatch: withoutEncoding(head.header('if-match')),

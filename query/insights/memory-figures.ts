@@ -15,20 +15,32 @@ export interface MemoryFigures {
   readonly isPartial: boolean;
 }
 
+/** What decides whether memory can answer a question. */
+interface MemoryQuestion {
+  readonly filters: readonly Filter[];
+  readonly partial: boolean;
+}
+
 /**
- * The figures of a range from the owners' memory, where no store is needed: the same figures for `30min` and `lastHour`,
- * and with `partial` what memory holds of any range. Undefined otherwise, and with filters, because the owners have only
- * counts.
+ * Whether the owners' memory can answer a question about a range: the same figures for `30min` and `lastHour`, and with
+ * `partial` what memory holds of any range. Not with filters, because the owners have only counts.
+ */
+export function isInMemory(range: Range, { filters, partial }: MemoryQuestion): boolean {
+  return filters.length === 0 && (isRetainedInMemory(range) || partial);
+}
+
+/**
+ * The figures of a range from the owners' memory; undefined when they are not `isInMemory`.
  * @throws {RejectError} 503 when an owner is away, unless the question has `partial`
  */
 export async function figuresFromMemory(
   hot: Pick<HotView, 'minutes'>,
   { site, zone, nowMs }: QuestionScope,
   range: Range,
-  { filters, partial }: { readonly filters: readonly Filter[]; readonly partial: boolean },
+  { filters, partial }: MemoryQuestion,
 ): Promise<MemoryFigures | undefined> {
+  if (!isInMemory(range, { filters, partial })) return undefined;
   const isWhole = isRetainedInMemory(range);
-  if (filters.length > 0 || (!isWhole && !partial)) return undefined;
   const fromMs = isWhole ? range.previous.fromMs : floorTo(nowMs, 'minute', zone) - RETAINED_MS;
   const answers = await hot.minutes(site.storedId, fromMs);
   rejectAway(answers, partial);

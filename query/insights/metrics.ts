@@ -9,9 +9,12 @@ import { type StatementRunner, StoreAwayError } from '../snapshot/history.ts';
 import { openSeam, type QuestionScope, requestedRange, type Sources } from '../snapshot/question.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import type { Range } from '../time/range.ts';
-import { figuresFromMemory } from './memory-figures.ts';
+import { figuresFromMemory, isInMemory } from './memory-figures.ts';
 
-/** `GET /insights/{projectId}/metrics`. While the store is away, some ranges are answered from the owners' memory. */
+/**
+ * `GET /insights/{projectId}/metrics`. While the store is away, some ranges are answered from the owners' memory; such a
+ * question does not wait for a store that is silent.
+ */
 export async function answerMetrics(
   sources: Sources,
   scope: QuestionScope,
@@ -20,10 +23,11 @@ export async function answerMetrics(
 ): Promise<MetricsAnswer> {
   const range = requestedRange(query, scope);
   const { storedId: projectId, currency } = scope.site;
+  const history = isInMemory(range, query) ? sources.history.impatient : sources.history;
   try {
-    const seam = await openSeam(sources, scope, query);
+    const seam = await openSeam({ ...sources, history }, scope, query);
     const question = { projectId, filters: query.filters, range };
-    const figures = await historyFigures(sources.history, question, seam, cache);
+    const figures = await historyFigures(history, question, seam, cache);
     return metricsAnswerOf(range, figures, { currency, partial: seam.partial });
   } catch (error) {
     if (!(error instanceof StoreAwayError)) throw error;

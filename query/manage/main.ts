@@ -1,7 +1,9 @@
 import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -20,6 +22,7 @@ import { ControlRecords } from './records.ts';
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
   readonly accounts: Accounts;
+  readonly uses: ClientUses;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
@@ -30,6 +33,7 @@ export interface ManageOptions {
 export async function openManage({
   context,
   accounts,
+  uses,
   store,
   isStoreReachable,
   memory,
@@ -51,9 +55,12 @@ export async function openManage({
   };
   const endpoints = manageEndpoints({
     accounts,
+    uses,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
+    limits: config,
     store,
     isStoreReachable,
     secretsKey: config.SECRETS_KEY,

@@ -96,14 +96,15 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   401: {
     name: 'Unauthorized',
     description:
-      'The client id is missing or unknown, the secret is missing or wrong, or the origin is not allowed by the site.',
+      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
   },
   403: {
     name: 'Forbidden',
-    description: 'The client is valid but not allowed to do this.',
+    description:
+      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',
@@ -161,7 +162,8 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   },
   503: {
     name: 'Unavailable',
-    description: 'The service is temporarily unable to respond. The request is valid; try again.',
+    description:
+      'The service is temporarily unable to respond. The request is valid; try again after the seconds in `Retry-After`. While too many questions run, another one waits up to 30 seconds. No team can use all of the capacity, and the questions that wait are taken from each team in rotation.',
     headers: ['Retry-After'],
     error: 'Service Unavailable',
     message: 'the store cannot be reached now',

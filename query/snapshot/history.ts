@@ -7,7 +7,11 @@ import { type Store, StoreError, type StoreParameters, type StoreSettings } from
 import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { FairQueue } from './fair-queue.ts';
+import { firstOf } from './first-of.ts';
+import { ReaderPace } from './reader-pace.ts';
+import { Requester } from './requester.ts';
 import { type Seam, withHotRows } from './seam.ts';
+import type { StoreSignals } from './store-watch.ts';
 
 const STATEMENTS = join(projectRoot, 'query/sql');
 
@@ -16,10 +20,33 @@ const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
+/** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
+const WAIT_MAX_MS = 30_000;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
-const STATEMENT_QUEUE = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+const STATEMENT_QUEUE = {
+  runningMax: 8,
+  siteRunningMax: 4,
+  waitingMax: 200,
+  teamWaitingMax: 150,
+  siteWaitingMax: 100,
+  waitMaxMs: WAIT_MAX_MS,
+};
 /** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
-const STREAM_QUEUE = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
+const STREAM_QUEUE = {
+  runningMax: 3,
+  siteRunningMax: 2,
+  waitingMax: 20,
+  teamWaitingMax: 15,
+  siteWaitingMax: 10,
+  waitMaxMs: WAIT_MAX_MS,
+};
+/**
+ * What a stream's reader must take while others wait. Behind the buffers of sockets a reader takes up to a megabyte at
+ * once, so over a shorter time some that are fast enough would seem to take nothing. A longer time would not leave those
+ * that wait enough of `WAIT_MAX_MS`.
+ */
+const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
+const PACE_CHECK_EVERY_MS = 1_000;
 
 /** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
 export interface Conditions {
@@ -74,6 +101,13 @@ export interface StreamedStatement {
   readonly texts: StreamTexts;
 }
 
+/** The bytes of a stream, and the order to end it. */
+export interface StreamedBytes {
+  readonly chunks: AsyncGenerator<Buffer, void, void>;
+  /** Aborted with a `RejectError` when the reader is too slow while others wait. The stream is then incomplete. */
+  readonly cut: AbortSignal;
+}
+
 /** What one statement may use in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
@@ -86,6 +120,8 @@ export interface HistoryOptions {
   readonly streams: Pick<Store, 'bytes'>;
   /** False while the store is known to be away, so that questions do not wait one by one for a store that hangs. */
   readonly isReachable: () => boolean;
+  /** End statements that wait for a store that hangs; without them, statements wait for their own time limit. */
+  readonly signals?: StoreSignals;
   readonly limits: QuestionLimits;
   readonly metrics: Metrics;
 }
@@ -100,6 +136,18 @@ export class StoreAwayError extends RejectError {
 /** What questions need of history to run statements. */
 export type StatementRunner = Pick<History, 'ask'>;
 
+/** History for questions that have another source when the store does not answer. */
+export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
+
+/** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
+const ENDED_WHY = ['away', 'silent'] as const;
+
+interface StreamRequest {
+  readonly requester: Requester;
+  readonly site: string;
+  readonly cut: AbortController;
+}
+
 interface Measures {
   readonly statements: Counter;
   readonly seconds: Histogram;
@@ -113,18 +161,28 @@ export class History {
   readonly #store: Pick<Store, 'query'>;
   readonly #streams: Pick<Store, 'bytes'>;
   readonly #isReachable: () => boolean;
+  readonly #signals: StoreSignals | undefined;
+  readonly #ended: Readonly<Record<(typeof ENDED_WHY)[number], Counter>>;
   readonly #limits: QuestionLimits;
   /** Statements by the name of their file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #queue = new FairQueue(STATEMENT_QUEUE);
-  readonly #streamQueue = new FairQueue(STREAM_QUEUE);
+  readonly #queue: FairQueue;
+  readonly #streamQueue: FairQueue;
 
-  constructor({ store, streams, isReachable, limits, metrics }: HistoryOptions) {
+  constructor({ store, streams, isReachable, signals, limits, metrics }: HistoryOptions) {
     this.#store = store;
     this.#streams = streams;
     this.#isReachable = isReachable;
+    this.#signals = signals;
+    this.#ended = metrics.reasons(
+      'query_statements_ended_total',
+      'statements that were not waited for, because the store was away, or silent and memory could answer',
+      ENDED_WHY,
+    );
     this.#limits = limits;
+    this.#queue = new FairQueue({ name: 'statements', limits: STATEMENT_QUEUE, metrics });
+    this.#streamQueue = new FairQueue({ name: 'streams', limits: STREAM_QUEUE, metrics });
     const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
       .map((file) => file.replace(/\.sql$/, ''));
@@ -141,51 +199,106 @@ export class History {
    * The rows of an answer.
    * @throws {RejectError} with the reason; a `StoreAwayError` when the store was not reached
    */
-  async ask<Row>({ name, parameters, texts = {} }: Statement, seam: Seam): Promise<Row[]> {
+  async ask<Row>(statement: Statement, seam: Seam): Promise<Row[]> {
+    this.rejectAway();
+    return this.#ask<Row>(statement, seam, 'away', this.#signals?.away);
+  }
+
+  /**
+   * The same history for questions that memory can answer. They do not wait for a store that leaves a ping unanswered: then
+   * `ask` and `rejectAway` throw a `StoreAwayError`, long before the store counts as away.
+   */
+  readonly impatient: ImpatientHistory = {
+    rejectAway: () => {
+      if (!this.#isReachable() || this.#signals?.doubted().aborted) throw new StoreAwayError(undefined);
+    },
+    ask: async (statement, seam) => {
+      this.impatient.rejectAway();
+      return this.#ask(statement, seam, 'silent', this.#signals?.doubted());
+    },
+  };
+
+  /** Runs a statement when it is its turn. Rejects as soon as `over` aborts, wherever the statement is. */
+  async #ask<Row>(
+    { name, parameters, texts = {} }: Statement,
+    seam: Seam,
+    why: (typeof ENDED_WHY)[number],
+    over: AbortSignal | undefined,
+  ): Promise<Row[]> {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
-    this.rejectAway();
-    return this.#queue.run(parameters.site, async () => {
+    const requester = requesterOf(parameters.site);
+    const answer = this.#queue.run(requester, parameters.site, async () => {
+      if (over?.aborted) throw new StoreAwayError(undefined);
+      const ended = firstOf([over, requester.gone]);
       const startedAt = performance.now();
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const sql = withHotRows(text, seam);
-        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length));
+        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), ended.signal);
       } catch (error) {
-        throw this.#rejectFor(error);
+        throw this.#rejectFor(error, requester);
       } finally {
+        ended.forget();
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
     });
+    return over === undefined ? answer : unlessOver(answer, over, () => this.#ended[why].add());
   }
 
   /**
    * The bytes of several answers, one after the other, in the formats that the statements name. They come as the store
-   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once; errors as for `ask`.
+   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once: between two
+   * statements a stream lets those that wait go first, and while others wait it is cut if its reader is too slow. The
+   * statements read the same seam, so a pause between them changes nothing. Errors as for `ask`.
    */
-  async *stream(
+  stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
+    const cut = new AbortController();
+    const requester = requesterOf(site);
+    return { chunks: this.#streamAll(name, statements, { requester, site, cut }), cut: cut.signal };
+  }
+
+  async *#streamAll(
     name: string,
-    site: string,
     statements: readonly StreamedStatement[],
+    { requester, site, cut }: StreamRequest,
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const release = await this.#streamQueue.acquire(site);
+    const permit = await this.#streamQueue.acquire(requester, site);
+    const pace = new ReaderPace(READER_PACE);
+    const checking = setInterval(() => {
+      if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
+      // At once, so that no second stream is ended for the same one that waits.
+      permit.release('slow');
+      cut.abort(new RejectError('slow', 'the reader was too slow while others waited'));
+    }, PACE_CHECK_EVERY_MS);
     try {
-      for (const statement of statements) yield* this.#streamOne(name, statement);
+      for (const [index, statement] of statements.entries()) {
+        if (index > 0) await permit.yield();
+        for await (const bytes of this.#streamOne(name, statement, requester)) {
+          pace.gave(performance.now());
+          yield bytes;
+          pace.took(bytes.length, performance.now());
+          cut.signal.throwIfAborted();
+        }
+      }
     } finally {
-      release();
+      clearInterval(checking);
+      permit.release();
     }
   }
 
   async *#streamOne(
     name: string,
     { parameters, seam, texts }: StreamedStatement,
+    requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
     const text = this.#textOf(name, texts)
       .replaceAll('$SOURCES$', () => texts.sources)
       .replaceAll('$ORDER$', () => texts.order)
       .replaceAll('$FORMAT$', () => texts.format);
+    const ended = firstOf([this.#signals?.away, requester.gone]);
     const measures = this.#measures.get(name);
     const startedAt = performance.now();
     measures?.statements.add();
@@ -193,10 +306,11 @@ export class History {
       const bound = { ...parameters, flushed: seam.flushed };
       const sql = withHotRows(text, seam);
       const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings);
+      yield* this.#streams.bytes(sql, bound, settings, ended.signal);
     } catch (error) {
-      throw this.#rejectFor(error);
+      throw this.#rejectFor(error, requester);
     } finally {
+      ended.forget();
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
     }
   }
@@ -227,8 +341,9 @@ export class History {
    * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
    * its time where the store does not check it.
    */
-  #rejectFor(error: unknown): unknown {
+  #rejectFor(error: unknown, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
+    if (gone?.aborted) return new RejectError('left', 'the client has gone', error);
     if (error.failure === 'timeout' && this.#isReachable()) return tooSlow(error);
     return rejectOf(error);
   }
@@ -250,8 +365,35 @@ export class History {
   }
 }
 
+/** The answer, unless `over` aborts first: then it is not waited for any more, and this throws a `StoreAwayError`. */
+async function unlessOver<Result>(
+  answer: Promise<Result>,
+  over: AbortSignal,
+  onOver: () => void,
+): Promise<Result> {
+  let end = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    end = () => {
+      onOver();
+      reject(new StoreAwayError(undefined));
+    };
+  });
+  over.addEventListener('abort', end, { once: true });
+  if (over.aborted) end();
+  try {
+    return await Promise.race([answer, ended]);
+  } finally {
+    over.removeEventListener('abort', end);
+  }
+}
+
 function readStatement(name: string): string {
   return withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
+}
+
+/** Whose statement it is. Outside of a request, a site is a team of its own. */
+function requesterOf(site: string): Requester {
+  return Requester.current ?? new Requester(site);
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {

@@ -1,37 +1,72 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../infra/clock.ts';
 import type { Dependency } from '../../infra/process/dependency.ts';
 import type { Store } from '../../infra/store/store.ts';
 
-const INTERVAL_MS = 1_000;
-/** A ping that fails sooner was rejected: the store is away. */
-const SLOW_MS = 1_000;
-/** Slow pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
-const SLOW_MAX = 2;
+/** Between the answer to a ping and the next ping. */
+const INTERVAL_MS = 500;
+/** A ping without an answer for this long is silent, and the next one is sent. */
+const SILENT_MS = 650;
+/** A store with a ping unanswered for this long is doubted. */
+const DOUBT_MS = 200;
+/** Silent pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
+const SILENT_MAX = 2;
+/** How often the credentials are tried: a statement, which waits its turn in a busy store. */
+const CREDENTIALS_EVERY_MS = 5_000;
+/** A wait that ends this late says that this process was busy, and answers may lie unread in its connections. */
+const LATE_MS = 50;
+
+/** What questions need to know of the store while they wait for it. */
+export interface StoreSignals {
+  /** Aborts when the store is found to be away. */
+  readonly away: AbortSignal;
+  /**
+   * Pings the store now. The signal aborts as soon as a ping stays unanswered for a moment: the store may be away, or very
+   * busy.
+   */
+  doubted(): AbortSignal;
+}
 
 /**
- * Knows whether the store can be reached, and since when, by a ping a second. A store that refuses the connection is away
- * at once; one that is silent is away after two silent pings in a row.
+ * Knows whether the store can be reached, and since when.
+ *
+ *     store    ──answers──┤ frozen
+ *     pings     ↑    ↑    │  ↑──── silent, 650 ms ────▶↑──── silent, 650 ms ────▶ away
+ *                  500 ms    └─ 200 ms ─▶ doubted
+ *
+ * A frozen store is away within two seconds. Every answer to any ping, however late, shows that it lives. A ping is
+ * answered by the store's HTTP interface without running a statement, so that a store full of slow statements is busy and
+ * not away. A store that rejects the connection twice in a row is away at once.
  */
-export class StoreWatch {
-  readonly #store: Pick<Store, 'ping'>;
+export class StoreWatch implements StoreSignals {
+  readonly #store: Pick<Store, 'responds' | 'rejectsUs'>;
   readonly #clock: Clock;
-  readonly #timer: NodeJS.Timeout;
-  #isPinging = false;
-  #slowPings = 0;
+  readonly #credentials: NodeJS.Timeout;
   #dependency: Dependency;
+  #away = unaborted();
+  #doubt = unaborted();
+  #silentPings = 0;
+  #rejectedPings = 0;
+  #isPinging = false;
+  #areCredentialsRejected = false;
+  #isTryingCredentials = false;
+  #isStopped = false;
+  #next: NodeJS.Timeout | undefined;
 
-  private constructor(store: Pick<Store, 'ping'>, clock: Clock) {
+  private constructor(store: Pick<Store, 'responds' | 'rejectsUs'>, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
     this.#dependency = { name: 'store', setting: 'CLICKHOUSE_URL', up: false, since: clock.nowMs() };
-    this.#timer = setInterval(() => void this.#ping(), INTERVAL_MS); // `#ping` never rejects.
-    this.#timer.unref();
+    this.#away.abort();
+    this.#doubt.abort();
+    this.#credentials = setInterval(() => void this.#tryCredentials(), CREDENTIALS_EVERY_MS).unref(); // Never rejects.
   }
 
   /** Resolves after the first ping. */
-  static async start(store: Pick<Store, 'ping'>, clock: Clock): Promise<StoreWatch> {
+  static async start(store: Pick<Store, 'responds' | 'rejectsUs'>, clock: Clock): Promise<StoreWatch> {
     const watch = new StoreWatch(store, clock);
     await watch.#ping();
+    await Promise.race([watch.#tryCredentials(), patience(SILENT_MS)]);
     return watch;
   }
 
@@ -39,21 +74,114 @@ export class StoreWatch {
     return this.#dependency;
   }
 
-  stop(): void {
-    clearInterval(this.#timer);
+  get away(): AbortSignal {
+    return this.#away.signal;
   }
 
-  async #ping(): Promise<void> {
-    if (this.#isPinging) return;
-    this.#isPinging = true;
-    const startedAt = performance.now();
-    // An error means that the store is away.
-    const answered = await this.#store.ping().catch(() => false);
-    const isSlow = !answered && performance.now() - startedAt >= SLOW_MS;
-    this.#slowPings = isSlow ? this.#slowPings + 1 : 0;
-    const up = answered || (isSlow && this.#slowPings < SLOW_MAX && this.#dependency.up);
-    this.#isPinging = false;
-    if (up !== this.#dependency.up)
-      this.#dependency = { ...this.#dependency, up, since: this.#clock.nowMs() };
+  doubted(): AbortSignal {
+    if (!this.#isPinging) void this.#ping(); // Never rejects.
+    return this.#doubt.signal;
   }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearInterval(this.#credentials);
+    clearTimeout(this.#next);
+  }
+
+  /** Sends one ping, judges it, and arranges for the next one. */
+  async #ping(): Promise<void> {
+    if (this.#isStopped) return;
+    clearTimeout(this.#next);
+    this.#isPinging = true;
+    const answer = this.#answer();
+    const outcome = await Promise.race([answer, this.#silence(answer)]);
+    this.#isPinging = false;
+    if (outcome === 'rejected') this.#noteRejected();
+    if (outcome === 'silent') this.#noteSilent();
+    const isDoubtful = outcome !== 'answered' && this.#dependency.up;
+    if (isDoubtful)
+      void this.#ping(); // Never rejects.
+    else if (!this.#isStopped)
+      this.#next = setTimeout(() => void this.#ping(), outcome === 'silent' ? 0 : INTERVAL_MS).unref();
+  }
+
+  /** The answer to one ping, which counts however late it comes. */
+  async #answer(): Promise<'answered' | 'rejected'> {
+    const isAnswered = await this.#store.responds().catch(() => false); // An error means that nothing answers.
+    if (isAnswered) this.#noteAlive();
+    return isAnswered ? 'answered' : 'rejected';
+  }
+
+  /** Resolves when a ping is silent, after the store has become doubted. */
+  async #silence(answer: Promise<unknown>): Promise<'silent'> {
+    let isOver = false;
+    void answer.then(() => {
+      isOver = true;
+    });
+    await patience(DOUBT_MS);
+    if (!isOver) this.#doubt.abort();
+    await patience(SILENT_MS - DOUBT_MS);
+    return 'silent';
+  }
+
+  #noteAlive(): void {
+    this.#silentPings = 0;
+    this.#rejectedPings = 0;
+    if (this.#doubt.signal.aborted) this.#doubt = unaborted();
+    this.#judge(true);
+  }
+
+  #noteSilent(): void {
+    this.#rejectedPings = 0;
+    this.#silentPings += 1;
+    if (this.#silentPings >= SILENT_MAX) this.#judge(false);
+  }
+
+  #noteRejected(): void {
+    this.#silentPings = 0;
+    this.#rejectedPings += 1;
+    if (this.#rejectedPings >= SILENT_MAX) this.#judge(false);
+  }
+
+  #judge(isAlive: boolean): void {
+    if (this.#isStopped) return;
+    const up = isAlive && !this.#areCredentialsRejected;
+    if (up === this.#dependency.up) return;
+    this.#dependency = { ...this.#dependency, up, since: this.#clock.nowMs() };
+    if (up) {
+      this.#away = unaborted();
+      return;
+    }
+    this.#doubt.abort();
+    this.#away.abort();
+  }
+
+  async #tryCredentials(): Promise<void> {
+    if (this.#isTryingCredentials) return;
+    this.#isTryingCredentials = true;
+    const areRejected = await this.#store.rejectsUs().catch(() => false); // No answer says nothing of them.
+    this.#isTryingCredentials = false;
+    if (areRejected === this.#areCredentialsRejected) return;
+    this.#areCredentialsRejected = areRejected;
+    if (areRejected) this.#judge(false);
+  }
+}
+
+/** For any number of waiting questions; Node otherwise warns from the eleventh on. */
+function unaborted(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
+/** Waits for `ms`; longer while this process is busy, so that it reads what arrived meanwhile before it judges. */
+async function patience(ms: number): Promise<void> {
+  for (let leftMs = ms; leftMs > 0; ) {
+    const startedAt = performance.now();
+    await new Promise((resolve) => setTimeout(resolve, leftMs).unref());
+    leftMs = performance.now() - startedAt > leftMs + LATE_MS ? LATE_MS : 0;
+  }
+  // Connections are read between timers and this.
+  await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,13 +1,16 @@
 import { Accounts, CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
+import { ClientUses } from '../../../infra/accounts/client-uses.ts';
 import { unreachable } from '../../../infra/assert.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
+import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
 import { Catalog } from '../catalog.ts';
 import type { ManageDeps } from '../manage.ts';
 import { ControlRecords } from '../records.ts';
+import { listSiteAliases, undoSiteAlias } from './alias-commands.ts';
 import { type CommandLine, readArguments, USAGE, UsageError } from './arguments.ts';
 import { backup } from './backup.ts';
 import { busAddress, connectTo } from './bus-address.ts';
@@ -52,6 +55,10 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
       return listSites(deps, commandLine);
     case 'site restore':
       return restoreDeletedSite(deps, commandLine);
+    case 'alias list':
+      return listSiteAliases(deps, commandLine);
+    case 'alias undo':
+      return undoSiteAlias(deps, commandLine);
     case 'client list':
       return listClients(deps, commandLine);
     case 'client create':
@@ -67,11 +74,15 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
 
 /** The mirrors stop when the connection closes. */
 async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
+  const accounts = await Accounts.open(bus, log);
   return {
-    accounts: await Accounts.open(bus, log),
+    accounts,
+    uses: await ClientUses.open({ bus, accounts, clock: systemClock, log }),
     catalog: await Catalog.open(bus, log),
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock: systemClock,
+    limits: readConfig(),
   };
 }
 

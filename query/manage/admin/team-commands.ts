@@ -45,7 +45,7 @@ export async function createTeam(deps: ManageDeps, { value }: CommandLine): Prom
     type: 'root',
     site: undefined,
   });
-  const { lines, shown } = withSecret(made.entry.value, made.secret);
+  const { lines, shown } = withSecret(deps, made.entry.value, made.secret);
   return {
     lines: [`team ${team.id} created, with a root client`, ...lines],
     json: { data: { ...team, client: shown } },

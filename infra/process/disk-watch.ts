@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+
+const CHECK_EVERY_MS = 500;
+// Shares of the required space: with less than the first free, the disk is full, because writes may fail at any moment. It
+// stays full until the second is free. The launcher has the same (`launch/disk.mjs`).
+const FULL_SHARE = 1 / 4;
+const FREED_SHARE = 1 / 2;
+
+type DiskConfig = Pick<Config, 'DATA_DIR' | 'NATS_URL' | 'CLICKHOUSE_URL' | 'DISK_FREE_MIN_BYTES'>;
+
+/** The disk as `/healthz/ready` reports it. `full`: events are rejected. */
+export interface ReportedDisk {
+  readonly state: 'free' | 'low' | 'full';
+  readonly freeBytes: number;
+  /** The setting `DISK_FREE_MIN_BYTES`. */
+  readonly minBytes: number;
+  readonly since: string;
+}
+
+/** Knows how much space is free for the bus and the store, where they store on this machine. */
+export class DiskWatch {
+  readonly #folder: string;
+  readonly #minBytes: number;
+  readonly #clock: Clock;
+  readonly #timer: NodeJS.Timeout;
+  #state: ReportedDisk['state'] = 'free';
+  #freeBytes = Number.POSITIVE_INFINITY;
+  #since: number;
+
+  private constructor({ DATA_DIR, DISK_FREE_MIN_BYTES }: DiskConfig, clock: Clock) {
+    this.#folder = DATA_DIR;
+    this.#minBytes = DISK_FREE_MIN_BYTES;
+    this.#clock = clock;
+    this.#since = clock.nowMs();
+    this.#timer = setInterval(() => void this.#check(), CHECK_EVERY_MS).unref(); // Never rejects.
+  }
+
+  /** Resolves after the first look. Undefined where nothing is to be watched. */
+  static async open(config: DiskConfig, clock: Clock): Promise<DiskWatch | undefined> {
+    const servers = [
+      ['bus', config.NATS_URL],
+      ['store', config.CLICKHOUSE_URL],
+    ] as const;
+    const isHere = servers.some(
+      ([folder, url]) => isLoopback(url) && existsSync(join(config.DATA_DIR, folder)),
+    );
+    if (!isHere || config.DISK_FREE_MIN_BYTES === 0) return undefined;
+    const watch = new DiskWatch(config, clock);
+    await watch.#check();
+    return watch;
+  }
+
+  /** Whether writes may fail at any moment, so that nothing more should be accepted. */
+  get isFull(): boolean {
+    return this.#state === 'full';
+  }
+
+  /** Whether there is as much room as required. */
+  get isFree(): boolean {
+    return this.#state === 'free';
+  }
+
+  /** Undefined where the file system does not say how much is free. */
+  get reported(): ReportedDisk | undefined {
+    if (!Number.isFinite(this.#freeBytes)) return undefined;
+    return {
+      state: this.#state,
+      freeBytes: this.#freeBytes,
+      minBytes: this.#minBytes,
+      since: new Date(this.#since).toISOString(),
+    };
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #check(): Promise<void> {
+    this.#freeBytes = await freeBytesOf(this.#folder);
+    const state = this.#stateAt(this.#freeBytes);
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#since = this.#clock.nowMs();
+  }
+
+  #stateAt(freeBytes: number): ReportedDisk['state'] {
+    const fullBelowBytes = this.#minBytes * (this.#state === 'full' ? FREED_SHARE : FULL_SHARE);
+    if (freeBytes < fullBelowBytes) return 'full';
+    return freeBytes < this.#minBytes ? 'low' : 'free';
+  }
+}
+
+/** What programs without privileges may still write; infinite where the file system does not say. */
+async function freeBytesOf(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(folder);
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+function isLoopback(url: string): boolean {
+  const { hostname } = URL.canParse(url) ? new URL(url) : { hostname: '' };
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+}
