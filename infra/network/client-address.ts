@@ -5,7 +5,7 @@ import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
 /** The usual headers in which proxies name the original sender. */
-const FORWARDING_HEADERS = [
+export const FORWARDING_HEADERS = [
   'x-forwarded-for',
   'x-real-ip',
   'forwarded',

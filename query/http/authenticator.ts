@@ -18,7 +18,9 @@ import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 const LIMITED = 'too many requests; retry after the time in Retry-After';
 const GUESSING =
   'unknown client id or wrong secret, and too many came from this address; retry after the time in Retry-After';
-const RETRY_SOON: HeaderList = [['Retry-After', '1']];
+const RETRY_AFTER_S = 1;
+/** After a question that waited in vain, the ones that it waited for are still running. */
+const RETRY_AFTER_WAIT_S = 10;
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
@@ -31,6 +33,13 @@ export interface AuthenticatorDeps {
   readonly limiters: Readonly<Record<Area, SharedRateLimiter>>;
   readonly metrics: Metrics;
   readonly log: Logger;
+}
+
+/** What becomes of a request whose client is known. */
+export interface Answering {
+  readonly answer: (client: Client) => Promise<EndpointAnswer>;
+  /** Called before a client that may not ask gets this status. */
+  readonly rejected: (client: Client, status: number) => Promise<void>;
 }
 
 /** The client that a request comes from, or the failure to prove it. */
@@ -54,12 +63,7 @@ export class Authenticator {
   }
 
   /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
-  async authorize(
-    area: Area,
-    head: Head,
-    reply: Reply,
-    answer: (client: Client) => Promise<EndpointAnswer>,
-  ): Promise<void> {
+  async authorize(area: Area, head: Head, reply: Reply, { answer, rejected }: Answering): Promise<void> {
     let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
@@ -73,10 +77,11 @@ export class Authenticator {
       if (authentication.kind !== 'client')
         throw new RejectError('unauthorized', 'unknown client id or wrong secret');
       const { client } = authentication;
-      if (area === 'manage' && client.type !== 'root')
-        throw new RejectError('forbidden', 'only a root client may manage');
-      const denial = this.#deps.clientGuard.admit(client, { scope: area, address: head.address });
-      if (denial !== undefined) throw denied(denial, client, area);
+      const reject = this.#denialOf(client, area, head);
+      if (reject !== undefined) {
+        await rejected(client, reject.status);
+        throw reject;
+      }
       await send(await answer(client), headers, reply);
     } catch (error) {
       this.#reject(error, headers, reply);
@@ -86,6 +91,14 @@ export class Authenticator {
   /** The sender's proven address, in its normal form. */
   addressOf(head: RequestHead): string {
     return provenAddress(readAddressClaims(head, this.#deps.proxies));
+  }
+
+  /** Why a client that proved itself may not ask. */
+  #denialOf(client: Client, area: Area, { address }: Head): RejectError | undefined {
+    if (area === 'manage' && client.type !== 'root')
+      return new RejectError('forbidden', 'only a root client may manage');
+    const denial = this.#deps.clientGuard.admit(client, { scope: area, address });
+    return denial === undefined ? undefined : denied(denial, client, area);
   }
 
   async #authenticate({ credentials, address }: Head): Promise<Authentication> {
@@ -112,7 +125,9 @@ export class Authenticator {
     }
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_SOON] : headers);
+    const retryAfterS = reject.reason === 'waited' ? RETRY_AFTER_WAIT_S : RETRY_AFTER_S;
+    const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
+    reply.json(status, errorText(status, message), [...headers, ...retry]);
   }
 }
 
@@ -132,7 +147,7 @@ function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
   const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
   if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
-  else await reply.stream(200, headers, answer.chunks);
+  else await reply.stream(200, headers, answer.chunks, answer.cut);
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

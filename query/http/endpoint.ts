@@ -51,6 +51,8 @@ export interface JsonAnswer {
 /** A body that is sent as it comes. Its headers include the content type. */
 export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** Aborted, with the reason, when the body must end at once, incomplete. */
+  readonly cut: AbortSignal;
   readonly headers: HeaderList;
 }
 

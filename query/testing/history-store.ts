@@ -15,6 +15,8 @@ import { eventBytes, sessionBytes } from './row-writer.ts';
 export interface HistoryStore {
   readonly store: Store;
   readonly history: History;
+  /** Of `history`. */
+  readonly metrics: Metrics;
   /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
@@ -33,9 +35,11 @@ export async function startHistoryStore(): Promise<HistoryStore> {
   const store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
+  const metrics = new Metrics();
   return {
     store,
-    history: new History({ store, streams: store, isReachable: () => true, limits, metrics: new Metrics() }),
+    history: new History({ store, streams: store, isReachable: () => true, limits, metrics }),
+    metrics,
     land: async ({ partition }, { flushNumber, events, sessions }) => {
       const key = `${partition}:${flushNumber}`;
       if (events.length > 0) {
