@@ -9,6 +9,7 @@ const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
 /** Longer than the window of gzip, so that repeating it does not make a stream shorter. */
 const RANDOM_CHUNK = randomBytes(65_536);
 const CHUNKS = 1_000;
+const PATIENCE = { timeout: 20_000 };
 /** What may be under way between a source and a reader that has stopped: buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
 
@@ -154,12 +155,12 @@ test.each([
     const seen: number[] = [];
     // Until the source stands still.
     await expect
-      .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
+      .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300, ...PATIENCE })
       .toBe(true);
     source.cut.abort(new Error('others wait'));
-    await expect.poll(() => source.isOver).toBe(true);
+    await expect.poll(() => source.isOver, PATIENCE).toBe(true);
     expect(source.given).toBeLessThan(CHUNKS);
-    await expect.poll(() => server.inFlight).toBe(0);
+    await expect.poll(() => server.inFlight, PATIENCE).toBe(0);
     expect(failures.splice(0).map(String)).toEqual(['Error: others wait']);
     // What was on its way still arrives, but not the last chunk.
     await expect(
@@ -175,11 +176,11 @@ test.each([
 test('a peer that goes away before there is anything to send is noticed at once', async () => {
   const outgoing = get({ host: '127.0.0.1', port, path: '/chunks/never' });
   outgoing.on('error', () => {});
-  await expect.poll(() => sources.get('never')).toBeDefined();
+  await expect.poll(() => sources.get('never'), PATIENCE).toBeDefined();
   const source = must(sources.get('never'), 'it was opened');
   expect(source.isGone).toBe(false);
   outgoing.destroy();
-  await expect.poll(() => source.isGone).toBe(true);
+  await expect.poll(() => source.isGone, PATIENCE).toBe(true);
   source.cut.abort();
-  await expect.poll(() => source.isOver).toBe(true);
+  await expect.poll(() => source.isOver, PATIENCE).toBe(true);
 });

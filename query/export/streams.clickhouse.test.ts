@@ -22,6 +22,7 @@ const EVENTS = 400;
 /** So few rows per part that every hour is a part. */
 const FEW = 50;
 const HOUR_MS = 3_600_000;
+const PATIENCE = { timeout: 60_000 };
 const ALL = `includes=${EXPORT_GROUPS.join(',')}`;
 const zone = new Zones().of('Asia/Kolkata');
 const scope = { site: modelSite('site'), zone, nowMs: SCENE_AT_MS };
@@ -212,11 +213,11 @@ test('between its parts a long stream lets others go first, and all get what the
       return must(readers[index], 'one for each').promise;
     }),
   );
-  await expect.poll(() => begun).toBe(3);
+  await expect.poll(() => begun, PATIENCE).toBe(3);
   const ended: string[] = [];
   const short = bytesOf('short', EVENTS).finally(() => ended.push('short'));
   await expect
-    .poll(() => historyStore.metrics.expose())
+    .poll(() => historyStore.metrics.expose(), PATIENCE)
     .toContain('query_queue_waiting{queue="streams"} 1\n');
   // Only this one is read on, and would never give way if it did not do so between its parts.
   readers[0]?.resolve();

@@ -36,6 +36,8 @@ afterEach(async () => {
   server.removeAllListeners();
 });
 
+const PATIENCE = { timeout: 20_000 };
+
 const STATEMENT = { name: 'export-extent', parameters: { site: 'site', from: 0, to: 1 } };
 const STREAM = {
   seam: NO_SEAM,
@@ -56,12 +58,12 @@ test.each<[queue: string, begin: () => Promise<unknown>]>([
   const requester = new Requester('team', client.signal);
   const mine = requester.run(begin);
   const outcome = expect(mine).rejects.toMatchObject({ reason: 'left' });
-  await expect.poll(() => connections.size).toBe(1);
+  await expect.poll(() => connections.size, PATIENCE).toBe(1);
   expect(running(queue)).toBe(1);
   client.abort();
   await outcome;
   expect(running(queue)).toBe(0);
   expect(metrics.expose()).toContain(`query_queue_ended_total{queue="${queue}",reason="left"} 1\n`);
   // The store learns of it, so that it ends the statement, too.
-  await expect.poll(() => connections.size).toBe(0);
+  await expect.poll(() => connections.size, PATIENCE).toBe(0);
 });
