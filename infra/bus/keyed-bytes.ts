@@ -5,10 +5,10 @@ import type { NoteFault } from './bus-faults.ts';
 
 /** How long after a watch broke it is started again. */
 const WATCH_AGAIN_MS = 1_000;
-/** Before the name of a bucket, the name of its stream. */
-export const STREAM_PREFIX = 'KV_';
 /** A list that takes longer has lost its connection. */
 const LIST_MAX_MS = 20_000;
+/** Before the name of a bucket, the name of its stream. */
+export const STREAM_PREFIX = 'KV_';
 
 /** A stored value and the revision that a compare-and-set of it must name. */
 export interface KeyedValue {
