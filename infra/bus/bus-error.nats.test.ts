@@ -77,6 +77,14 @@ test('a write that comes second is a conflict', async () => {
   });
 });
 
+test('an error of a bucket does not show what may be the name of a person', async () => {
+  const bucket = await bus.keyed('names', { storage: 'memory' });
+  const key = `site.${Buffer.from('ada@example.org').toString('base64url')}`;
+  await bucket.put(key, Buffer.from('one'), 0);
+  const error = await failureOf(() => bucket.put(key, Buffer.from('two'), 0));
+  expect(error).toMatchObject({ message: expect.stringMatching(/^bus: put site\.…: /) });
+});
+
 test('a request without a subscriber and a message without a stream have no responders', async () => {
   expect(await failureOf(() => bus.ask('silence', Buffer.of(), 5_000))).toMatchObject({
     reason: 'no-responders',

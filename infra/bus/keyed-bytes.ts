@@ -54,7 +54,7 @@ export class KeyedBytes {
       const entry = await this.#kv.get(key);
       return entry === null ? undefined : keyedValue(entry);
     } catch (error) {
-      throw busError(`get ${key}`, error);
+      throw busError(`get ${shown(key)}`, error);
     }
   }
 
@@ -68,7 +68,7 @@ export class KeyedBytes {
       written =
         revision === 0 ? await this.#kv.create(key, bytes) : await this.#kv.update(key, bytes, revision);
     } catch (error) {
-      throw busError(`put ${key}`, error);
+      throw busError(`put ${shown(key)}`, error);
     }
     if (this.#deps.erases && revision !== 0) await this.#erase(revision).catch(() => undefined);
     return written;
@@ -83,7 +83,7 @@ export class KeyedBytes {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
       if (this.#deps.erases) await this.#eraseBeforeLast(this.#subjectOf(key));
     } catch (error) {
-      throw busError(`remove ${key}`, error);
+      throw busError(`remove ${shown(key)}`, error);
     }
   }
 
@@ -160,11 +160,12 @@ export class KeyedBytes {
         else values.set(value.key, value);
       }
     } catch (error) {
-      throw busError(`list ${filter}`, error);
+      throw busError(`list ${shown(filter)}`, error);
     } finally {
       clearTimeout(timer);
     }
-    if (!isComplete) throw new BusError(`bus: list ${filter}: no answer in time`, 'timeout', undefined);
+    if (!isComplete)
+      throw new BusError(`bus: list ${shown(filter)}: no answer in time`, 'timeout', undefined);
     return [...values.values()];
   }
 
@@ -298,4 +299,9 @@ function keyedValue(entry: {
     bytes: entry.operation === 'PUT' ? entry.value : undefined,
     revision: entry.revision,
   };
+}
+
+/** A key as errors show it, which are logged: without what follows the first dot, because keys may name people. */
+function shown(key: string): string {
+  return key.replace(/\..*$/, '.…');
 }
