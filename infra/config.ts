@@ -203,6 +203,13 @@ export const SETTINGS = {
     default: '0',
     help: "port of a processor's metrics endpoint; 0 picks a free port",
   },
+  OPERATIONS_TOKEN: {
+    schema: z
+      .string()
+      .regex(/^(?:[\w.~+/-]{16,}=*)?$/, 'expected at least 16 letters, digits or . ~ + / - _'),
+    default: '',
+    help: 'token that `/metrics` and the details of `/healthz/ready` need, as `Authorization: Bearer …`. Empty: the launcher generates one if strangers may reach the service; otherwise requests of this machine need none',
+  },
   STORE_PORT: {
     schema: integer(0, 65_535),
     default: '0',

@@ -6,6 +6,7 @@ import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
+import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
@@ -67,7 +68,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
     memory,
   });
   const endpoints = [...questions, ...manage.endpoints];
-  for (const endpoint of endpoints) endpoint.addTo(http, authenticator, metrics);
+  const audited = new AuditedRequests(manage.audit, log);
+  for (const endpoint of endpoints) endpoint.addTo(http, { authenticator, audited, metrics });
   addDocumentation(http, endpoints);
   return {
     dependencies: () => [watch.dependency],

@@ -8,6 +8,7 @@ import { BROWSER } from '../cluster/site-of-cluster.ts';
 // What senders without a secret can leave in the memory of a process that serves both rooms. The heap is small, so that a
 // process that retains what it is sent does not survive.
 
+const TOKEN = 'a-token-of-the-operator';
 const HEAP_MAX_MB = 128;
 const IN_FLIGHT = 48;
 /** Far less than what each test sends, and more than a heap of this size takes to reach its full extent. */
@@ -34,6 +35,7 @@ async function start(): Promise<{ cluster: Cluster; client: Client; url: string 
       PARTITIONS: '2',
       LOG_LEVEL: 'warn',
       TRUSTED_PROXIES: '127.0.0.1',
+      OPERATIONS_TOKEN: TOKEN,
       SESSION_LOOKUP_TIMEOUT_MS: '10',
       SESSION_CACHE_MAX: '1000',
     },
@@ -104,7 +106,7 @@ test('25,000 requests with distinct client ids of 3.9 KB to both rooms, from as 
   const remembered = async () =>
     Number(
       /^failed_login_addresses{service="query"} (\d+)$/m.exec(
-        await (await fetch(`${url}/metrics`)).text(),
+        await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text(),
       )?.[1],
     );
   expect(await remembered()).toBeGreaterThan(0);

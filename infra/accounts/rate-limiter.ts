@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyText } from '../cut-text.ts';
+import { copyText } from '../http/cut-text.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 
 /** How many requests of one key are allowed. */

@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../config.ts';
-import { copyText } from '../cut-text.ts';
+import { copyText } from '../http/cut-text.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
 /** The usual headers in which proxies name the original sender. */
-const FORWARDING_HEADERS = [
+export const FORWARDING_HEADERS = [
   'x-forwarded-for',
   'x-real-ip',
   'forwarded',

@@ -1,4 +1,4 @@
-import { SharedCache } from '../../infra/shared-cache.ts';
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Reject } from '../request/reject.ts';
 
 const KNOWN_MAX = 100_000;

@@ -1,6 +1,6 @@
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
-import { SharedCache } from '../../infra/shared-cache.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
 import type { AnswerListener, SessionQuestions } from './session-questions.ts';

@@ -1,4 +1,4 @@
-import { cutText } from '../../infra/cut-text.ts';
+import { cutText } from '../../infra/http/cut-text.ts';
 import {
   type GivenSoftware,
   NO_SOFTWARE_CLAIM,

@@ -1,5 +1,5 @@
 import { type ClientHeaders, readClientHeaders } from '../../infra/accounts/client-auth.ts';
-import { cutText } from '../../infra/cut-text.ts';
+import { cutText } from '../../infra/http/cut-text.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
 import {
   type AddressClaims,

@@ -1,4 +1,4 @@
-import { SharedCache } from '../../infra/shared-cache.ts';
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import { createInterned, type Interned } from './interned.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import type { SiteCounters } from './site-counters.ts';

@@ -53,8 +53,7 @@ export function aliasesOfPerson<One extends Pick<Alias, 'alias' | 'profileId' | 
   };
 }
 
-/** Removes aliases, and then the tombstones of their keys, which would still show the names. */
+/** Removes aliases. The markers of their keys, which show the names, go by the bucket's sweeper. */
 export async function removeAliases(bucket: KeyedBytes, aliases: readonly AliasRecord[]): Promise<void> {
   for (const { key } of aliases) await bucket.remove(key);
-  if (aliases.length > 0) await bucket.trimTombstones();
 }

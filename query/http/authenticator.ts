@@ -35,6 +35,13 @@ export interface AuthenticatorDeps {
   readonly log: Logger;
 }
 
+/** What becomes of a request whose client is known. */
+export interface Answering {
+  readonly answer: (client: Client) => Promise<EndpointAnswer>;
+  /** Called before a client that may not ask gets this status. */
+  readonly rejected: (client: Client, status: number) => Promise<void>;
+}
+
 /** The client that a request comes from, or the failure to prove it. */
 type Authentication = { readonly kind: 'client'; readonly client: Client } | LoginFailure;
 
@@ -56,12 +63,7 @@ export class Authenticator {
   }
 
   /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
-  async authorize(
-    area: Area,
-    head: Head,
-    reply: Reply,
-    answer: (client: Client) => Promise<EndpointAnswer>,
-  ): Promise<void> {
+  async authorize(area: Area, head: Head, reply: Reply, { answer, rejected }: Answering): Promise<void> {
     let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
@@ -75,10 +77,11 @@ export class Authenticator {
       if (authentication.kind !== 'client')
         throw new RejectError('unauthorized', 'unknown client id or wrong secret');
       const { client } = authentication;
-      if (area === 'manage' && client.type !== 'root')
-        throw new RejectError('forbidden', 'only a root client may manage');
-      const denial = this.#deps.clientGuard.admit(client, { scope: area, address: head.address });
-      if (denial !== undefined) throw denied(denial, client, area);
+      const reject = this.#denialOf(client, area, head);
+      if (reject !== undefined) {
+        await rejected(client, reject.status);
+        throw reject;
+      }
       await send(await answer(client), headers, reply);
     } catch (error) {
       this.#reject(error, headers, reply);
@@ -88,6 +91,14 @@ export class Authenticator {
   /** The sender's proven address, in its normal form. */
   addressOf(head: RequestHead): string {
     return provenAddress(readAddressClaims(head, this.#deps.proxies));
+  }
+
+  /** Why a client that proved itself may not ask. */
+  #denialOf(client: Client, area: Area, { address }: Head): RejectError | undefined {
+    if (area === 'manage' && client.type !== 'root')
+      return new RejectError('forbidden', 'only a root client may manage');
+    const denial = this.#deps.clientGuard.admit(client, { scope: area, address });
+    return denial === undefined ? undefined : denied(denial, client, area);
   }
 
   async #authenticate({ credentials, address }: Head): Promise<Authentication> {

@@ -89,7 +89,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
         delete: {
           summary: 'Delete a client',
           description:
-            'The secret stops working everywhere within 2 seconds. Returns the deleted client. Returns 400 for the last root client of a team.',
+            'The secret stops working everywhere within 2 seconds, and its hash is overwritten on the disk. Returns the deleted client. Returns 400 for the last root client of a team.',
         },
       },
       answer: clientAnswer,
@@ -111,7 +111,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Rotate a client secret',
         description:
-          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds. The body is empty, or an object without fields.',
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds, and its hash is overwritten on the disk. The body is empty, or an object without fields.',
         answer: clientWithSecret,
       },
       schema: noParameters,

@@ -1,5 +1,6 @@
 import type { AnyEndpoint } from '../http/serve.ts';
 import { aliasEndpoints } from './aliases.ts';
+import { auditEndpoint } from './audit.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
@@ -22,5 +23,6 @@ export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     ...aliasEndpoints(deps),
     ...gscEndpoints(deps),
     ...integrationEndpoints(deps),
+    auditEndpoint(deps),
   ];
 }

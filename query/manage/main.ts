@@ -12,6 +12,7 @@ import {
   INTEGRATION_PREFIX,
   readEndpointsAllowed,
 } from '../../processor/integration.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import { Catalog } from './catalog.ts';
@@ -29,6 +30,12 @@ export interface ManageOptions {
   readonly memory: SiteMemory;
 }
 
+export interface Managed {
+  readonly endpoints: readonly AnyEndpoint[];
+  readonly audit: AuditLog;
+  readonly stop: () => void;
+}
+
 /** Everything below `/manage`: mirrors the control records, and ends with `stop`. */
 export async function openManage({
   context,
@@ -37,7 +44,7 @@ export async function openManage({
   store,
   isStoreReachable,
   memory,
-}: ManageOptions): Promise<{ readonly endpoints: readonly AnyEndpoint[]; readonly stop: () => void }> {
+}: ManageOptions): Promise<Managed> {
   const { bus, clock, config, log } = context;
   const catalog = await Catalog.open(bus, log);
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
@@ -48,6 +55,7 @@ export async function openManage({
   catalog.erasures.onChange((after) => {
     if (after?.value.status === 'done') memory.evict(after.value.storedId);
   });
+  const audit = await AuditLog.open(bus, clock);
   const bucketOptions = {
     secretsKey: config.SECRETS_KEY,
     endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
@@ -63,12 +71,14 @@ export async function openManage({
     limits: config,
     store,
     isStoreReachable,
+    audit,
     secretsKey: config.SECRETS_KEY,
     deliveries,
     bucketOf: (integration) => bucketOf(integration, bucketOptions),
   });
   return {
     endpoints,
+    audit,
     stop: () => {
       stopDeliveries();
       catalog.stop();

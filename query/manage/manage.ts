@@ -6,6 +6,7 @@ import type { Clock } from '../../infra/clock.ts';
 import type { Config } from '../../infra/config.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
 import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
@@ -27,6 +28,7 @@ export interface ManageDeps {
 
 /** Further dependencies of the endpoints. */
 export interface EndpointDeps extends ManageDeps, RowStore {
+  readonly audit: AuditLog;
   /** The key that seals secrets of integrations and connections; empty if none is configured. See infra/sealed.ts. */
   readonly secretsKey: string;
   /** The progress of the integrations, by record key. */

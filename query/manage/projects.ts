@@ -125,7 +125,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Delete a site',
         description:
-          'Hides the site with its records and clients, and rejects its events at once. Purges all its data after 24 hours. Until the purge begins, the deletion can be undone with `POST …/restore`; `deletion.remainingSeconds` is the time left. With `now=true` the purge begins at once and the deletion cannot be undone. Repeat the request with `now=true` to bring a scheduled purge forward.',
+          'Hides the site with its records and clients, and rejects its events at once. Purges all its data after 24 hours. Until the purge begins, the deletion can be undone with `POST …/restore`; `deletion.remainingSeconds` is the time left. With `now=true` the purge begins at once and the deletion cannot be undone. Repeat the request with `now=true` to bring a scheduled purge forward. Within a minute after `deletion.status` is `purged`, no file of the service contains the data of the site any more, except for the record of its deletion; what was delivered to your buckets stays there.',
         answer: projectAnswer,
       },
       schema: projectDeletion,

@@ -62,7 +62,7 @@ export async function createClient(
     site: ofSite,
   });
   const { lines, shown } = withSecret(deps, made.entry.value, made.secret);
-  return { lines: ['client created', ...lines], json: { data: shown } };
+  return { lines: ['client created', ...lines], json: { data: shown }, made: shown.id };
 }
 
 /** `client rotate <id>` */

@@ -146,6 +146,28 @@ const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
 const GSC = '/manage/projects/:projectId/gsc';
 
 export const MANAGE_EXAMPLES: Examples = {
+  'get /manage/audit': {
+    query: { projectId: 'demo', limit: '1' },
+    answer: {
+      data: [
+        {
+          id: '0d6d3a52-6f0b-4a0e-9d0b-3f8f7c1e2a41',
+          at: '2026-01-05T09:00:00.000Z',
+          actor: 'client',
+          clientId: CLIENT,
+          clientName: 'Operations',
+          action: 'PATCH /manage/projects/{projectId}',
+          projectId: 'demo',
+          ids: {},
+          made: null,
+          profileDigest: null,
+          fields: ['retentionDays', 'timezone'],
+          status: 200,
+        },
+      ],
+      nextCursor: '41',
+    },
+  },
   'get /manage/projects': { answer: { data: [project] } },
   'post /manage/projects': {
     body: { name: 'Shop', domain: 'https://shop.example', timezone: 'Europe/Berlin', currency: 'EUR' },

@@ -1,4 +1,4 @@
-import { must } from './assert.ts';
+import { must } from '../assert.ts';
 
 /** One entry, between the next older and the next newer one of its owner. */
 interface SharedEntry<Value> {
