@@ -151,7 +151,9 @@ function mutatePath({ random, known }: RequestSources, draft: Draft): void {
   draft.path = draft.operation.path.replace(/{(\w+)}/g, (_, name: string) => {
     spot += 1;
     return spot === mutated
-      ? (gone ?? oneOf(random, ODD_SEGMENTS))
+      ? gone === undefined
+        ? oneOf(random, ODD_SEGMENTS)
+        : encodeURIComponent(gone)
       : encodeURIComponent(draft.names[name] ?? '');
   });
 }
