@@ -169,6 +169,15 @@ describe('after a purge', () => {
 describe('what is erased', () => {
   const view = (what: Partial<Event>) => plainEvent({ deviceId: 'd'.repeat(32), ...what });
 
+  test('of a site without sessions are its event ids, also after a restart', () => {
+    const run = new FoldRun();
+    run.take(messageOf([view({ projectId: SITE, deviceId: '', eventId: 'one', sessionId: '' })], 1));
+    run.flush();
+    run.crash();
+    run.take(eraseMessage({ projectId: SITE, profileId: null, beforeMs: null }));
+    expect([run.state.eventIds.size, run.state.counters.size]).toEqual([0, 0]);
+  });
+
   test('of a site is everything that memory has: sessions, live visitors, minutes, event ids', () => {
     const run = new FoldRun();
     run.take(messageOf([view({ projectId: SITE, eventId: 'one' }), view({ eventId: 'two' })], 1));

@@ -20,7 +20,19 @@ export function erase(
 ): void {
   const run = runOf(projectId);
   const site = state.sites.idByText.get(run);
-  if (site === undefined) return;
+  // A site without sessions is not interned after a restart, but memory has its minutes and its event ids.
+  if (site !== undefined) eraseSessions(state, site, { profileId, beforeMs }, batch);
+  if (beforeMs !== null) return;
+  if (profileId === null) evictSite(state, projectId, run);
+  else evictVisitor(state, run, profileId);
+}
+
+function eraseSessions(
+  state: PartitionState,
+  site: number,
+  { profileId, beforeMs }: Pick<EraseCommand, 'profileId' | 'beforeMs'>,
+  batch: Batch,
+): void {
   const profile = profileId === null ? undefined : (state.profiles.idByText.get(runOf(profileId)) ?? -1);
   const { sessions } = state;
   for (let slot = oldestSlot(sessions); slot !== 0; ) {
@@ -32,9 +44,6 @@ export function erase(
     if (isMeant) evicted(state, slot, batch);
     slot = newer;
   }
-  if (beforeMs !== null) return;
-  if (profileId === null) evictSite(state, projectId, run);
-  else evictVisitor(state, run, profileId);
 }
 
 /** Minutes keep their counts, which identify no person, and lose one visitor. */
