@@ -103,7 +103,7 @@ export const SETTINGS = {
   EVENT_IDS_MAX: {
     schema: integer(1000, 50_000_000),
     default: '2000000',
-    help: 'event IDs remembered per partition for 24 h to drop duplicates; the oldest are evicted first',
+    help: 'event IDs remembered per partition for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
@@ -148,7 +148,7 @@ export const SETTINGS = {
   SESSION_CACHE_MAX: {
     schema: integer(100, 10_000_000),
     default: '200000',
-    help: "maximum open sessions in a collector's cache",
+    help: "maximum open sessions in a collector's cache; beyond it, the site with the most loses its oldest",
   },
   TRUSTED_PROXIES: {
     schema: z.string(),
@@ -187,6 +187,16 @@ export const SETTINGS = {
     default: '20',
     help: 'maximum management requests of a client in 10 s; 0: no limit',
   },
+  SITES_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '1000',
+    help: 'maximum sites of a team; deleted sites count until they are purged',
+  },
+  CLIENTS_PER_TEAM_MAX: {
+    schema: integer(1, 1_000_000),
+    default: '5000',
+    help: 'maximum clients of a team',
+  },
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
@@ -197,6 +207,13 @@ export const SETTINGS = {
     schema: integer(0, 65_535),
     default: '0',
     help: "port of a processor's metrics endpoint; 0 picks a free port",
+  },
+  OPERATIONS_TOKEN: {
+    schema: z
+      .string()
+      .regex(/^(?:[\w.~+/-]{16,}=*)?$/, 'expected at least 16 letters, digits or . ~ + / - _'),
+    default: '',
+    help: 'token that `/metrics` and the details of `/healthz/ready` need, as `Authorization: Bearer …`. Empty: the launcher generates one if strangers may reach the service; otherwise requests of this machine need none',
   },
   STORE_PORT: {
     schema: integer(0, 65_535),

@@ -46,6 +46,13 @@ const ORDER_ANSWER: EntityAnswer = {
   kind: 'found',
   record: { kind: 'order', id: 'A-1', deviceId: 'phone', sessionId: 'ab'.repeat(16) },
 };
+/** What version 3 added. */
+const DEVICES_QUESTION: EntityQuestion = { ...QUESTION, devices: ['0123456789abcdef'.repeat(2), ''] };
+const DEVICES_ANSWERS: readonly EntityAnswer[] = [true, false].map((mayChange) => ({
+  kind: 'found',
+  record: { kind: 'group', id: 'acme', type: 'company', name: 'Acme', properties: [], ...TIMES },
+  mayChange,
+}));
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 test('the bytes of a look-up change only with its version', () => {
@@ -55,9 +62,11 @@ test('the bytes of a look-up change only with its version', () => {
     ...ANSWERS.map((answer) => sha256(encodeEntityAnswer(answer))),
     sha256(encodeEntityQuestion(ORDER_QUESTION)),
     sha256(encodeEntityAnswer(ORDER_ANSWER)),
+    sha256(encodeEntityQuestion(DEVICES_QUESTION)),
+    ...DEVICES_ANSWERS.map((answer) => sha256(encodeEntityAnswer(answer))),
   ]).toMatchInlineSnapshot(`
     [
-      2,
+      3,
       "a5d9a0c9c2b11663fd9409ba087d192bd50d94b56322ce2e01d9c2dc4e518735",
       "c0c3d60fc05d596409686715a37a9f142142333cf8f0cbe11bd7808dc055ec00",
       "96a643d2e67733a3879da24ba04ccdf8db0933896b777f89c2d808364b120ae4",
@@ -65,6 +74,9 @@ test('the bytes of a look-up change only with its version', () => {
       "9b99c4e569c96168ba7b7cd05a1b2330ec0d6e5aabac7c53770dd6bf25a67585",
       "c9171715d149835e8317e6234de0b59aabb736dc9186e248534e69cac2f163a4",
       "3b912352d2e376e04d0edd753145e676afc0e3d40c6adbce57ed0ff2ae2aa819",
+      "87c83f8a541f63a6658fdbd2515252acaa889fdf9c1e79eb78cdbd872a4c2290",
+      "d623b125f2758962216656d3ed9c2c12d0ca95f44ae56739305d81fc0be4aec4",
+      "2c7f376275e5fcf7feadf2c34da4fd8fafca21a6875c7aebe31f71f01bec384e",
     ]
   `);
 });
@@ -78,7 +90,7 @@ test('a look-up is read as it was written, with or without a version', () => {
   }
 });
 
-test('only a look-up of an order needs a program of version 2', () => {
+test('only a look-up of an order needs a program of version 2, and one about devices one of version 3', () => {
   const versionOf = (bytes: Uint8Array) => JSON.parse(Buffer.from(bytes).toString('utf8')).version;
   expect([
     versionOf(encodeEntityQuestion(QUESTION)),
@@ -89,10 +101,16 @@ test('only a look-up of an order needs a program of version 2', () => {
   ]);
   expect(decodeEntityQuestion(encodeEntityQuestion(ORDER_QUESTION))).toEqual(ORDER_QUESTION);
   expect(decodeEntityAnswer(encodeEntityAnswer(ORDER_ANSWER))).toEqual(ORDER_ANSWER);
+  expect(
+    [encodeEntityQuestion(DEVICES_QUESTION), ...DEVICES_ANSWERS.map(encodeEntityAnswer)].map(versionOf),
+  ).toEqual([3, 3, 3]);
+  expect(decodeEntityQuestion(encodeEntityQuestion(DEVICES_QUESTION))).toEqual(DEVICES_QUESTION);
+  for (const answer of DEVICES_ANSWERS)
+    expect(decodeEntityAnswer(encodeEntityAnswer(answer))).toEqual(answer);
 });
 
 test('whatever the bytes of a look-up are, they are read or rejected', () => {
-  expectOnlyDecodeErrors(decodeEntityQuestion, encodeEntityQuestion(QUESTION));
+  expectOnlyDecodeErrors(decodeEntityQuestion, encodeEntityQuestion(DEVICES_QUESTION));
   for (const answer of ANSWERS) expectOnlyDecodeErrors(decodeEntityAnswer, encodeEntityAnswer(answer));
 });
 
@@ -119,7 +137,7 @@ test('the question for stored profiles and its answer are pinned, and read as wr
 });
 
 test('a look-up of another version says so', () => {
-  const bytes = Buffer.from(JSON.stringify({ ...QUESTION, version: 3 }));
+  const bytes = Buffer.from(JSON.stringify({ ...QUESTION, version: 4 }));
   expect(() => decodeEntityQuestion(bytes)).toThrow(
     expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
   );

@@ -11,11 +11,13 @@ import { partitionOf } from './event.ts';
  * same. The owner answers after every update that the bus has, and from memory where it can, so that a profile or group
  * that was changed lately is known also while the store is away.
  *
- * Version 1 had no orders. What it has is still written in it, so that programs of both versions work side by side.
+ * Version 1 had no orders, and version 2 no devices. What they have is still written in them, so that programs of all
+ * versions work side by side.
  */
-export const ENTITY_LOOKUP_VERSION = 2;
+export const ENTITY_LOOKUP_VERSION = 3;
+const VERSION_BEFORE_DEVICES = 2;
 const VERSION_BEFORE_ORDERS = 1;
-const VERSIONS = [0, VERSION_BEFORE_ORDERS, ENTITY_LOOKUP_VERSION];
+const VERSIONS = [0, VERSION_BEFORE_ORDERS, VERSION_BEFORE_DEVICES, ENTITY_LOOKUP_VERSION];
 
 /**
  * The version of the other question: whether the store has all profiles of a site. It has a subject of its own, on which an
@@ -37,6 +39,8 @@ export interface EntityQuestion {
   readonly kind: 'profile' | 'group' | 'order';
   readonly projectId: string;
   readonly id: string;
+  /** Asks whether a sender with these devices and no secret may change the profile or group; see `Authority`. */
+  readonly devices?: readonly string[];
 }
 
 /** What is known of a person. Texts are empty when unknown. */
@@ -78,7 +82,12 @@ export interface OrderEntity {
  * order of which only refunds came, or of which the answer is not known any more.
  */
 export type EntityAnswer =
-  | { readonly kind: 'found'; readonly record: ProfileEntity | GroupEntity | OrderEntity }
+  | {
+      readonly kind: 'found';
+      readonly record: ProfileEntity | GroupEntity | OrderEntity;
+      /** The answer for the `devices` of the question; absent without them, and while it cannot be said. */
+      readonly mayChange?: boolean;
+    }
   | { readonly kind: 'absent' }
   | { readonly kind: 'unavailable' };
 
@@ -128,15 +137,16 @@ const questionSchema: z.ZodType<EntityQuestion> = z.object({
   kind: z.enum(['profile', 'group', 'order']),
   projectId: text,
   id: text,
+  devices: texts.exactOptional(),
 });
 const answerSchema: z.ZodType<EntityAnswer> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('found'), record }),
+  z.object({ kind: z.literal('found'), record, mayChange: z.boolean().exactOptional() }),
   z.object({ kind: z.literal('absent') }),
   z.object({ kind: z.literal('unavailable') }),
 ]);
 
 export function encodeEntityQuestion(question: EntityQuestion): Uint8Array {
-  return Buffer.from(JSON.stringify({ version: versionFor(question.kind), ...question }));
+  return Buffer.from(JSON.stringify({ version: versionFor(question.kind, question.devices), ...question }));
 }
 
 /** @throws {DecodeError} */
@@ -145,12 +155,15 @@ export function decodeEntityQuestion(bytes: Uint8Array): EntityQuestion {
 }
 
 export function encodeEntityAnswer(answer: EntityAnswer): Uint8Array {
-  const version = answer.kind === 'found' ? versionFor(answer.record.kind) : VERSION_BEFORE_ORDERS;
+  const version =
+    answer.kind === 'found' ? versionFor(answer.record.kind, answer.mayChange) : VERSION_BEFORE_ORDERS;
   return Buffer.from(JSON.stringify({ version, ...answer }));
 }
 
-function versionFor(kind: EntityQuestion['kind']): number {
-  return kind === 'order' ? ENTITY_LOOKUP_VERSION : VERSION_BEFORE_ORDERS;
+/** The first version that has the kind, and what is said of devices if anything is. */
+function versionFor(kind: EntityQuestion['kind'], ofDevices: unknown): number {
+  if (ofDevices !== undefined) return ENTITY_LOOKUP_VERSION;
+  return kind === 'order' ? VERSION_BEFORE_DEVICES : VERSION_BEFORE_ORDERS;
 }
 
 /** @throws {DecodeError} */

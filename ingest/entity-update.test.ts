@@ -4,6 +4,9 @@ import { DecodeError } from '../infra/bus/decode-error.ts';
 import { RowBinaryWriter } from '../infra/store/row-binary.ts';
 import { expectOnlyDecodeErrors } from '../infra/testing/garbage.ts';
 import {
+  type Authority,
+  aliasKeyOf,
+  BY_SECRET,
   decodeAlias,
   decodeEntityUpdates,
   type EntityUpdate,
@@ -40,11 +43,13 @@ const ORDER: OrderUpdate = {
   partition: 3,
   event: eventBytes(),
 };
+const authority: Authority = { kind: 'device', devices: ['today', 'yesterday'] };
 const UPDATES: readonly EntityUpdate[] = [
-  { kind: 'identify', ...HEAD, firstName: 'Paul', properties: ['plan', 'pro'] },
-  { kind: 'step', ...HEAD, property: 'visits', step: '-1.5' },
-  { kind: 'assign', ...HEAD, groups: ['acme'] },
-  { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [] },
+  { kind: 'identify', ...HEAD, authority, firstName: 'Paul', properties: ['plan', 'pro'] },
+  { kind: 'step', ...HEAD, authority, property: 'visits', step: '-1.5' },
+  { kind: 'assign', ...HEAD, authority: { ...authority, kind: 'site' }, groups: ['acme'] },
+  { kind: 'device', ...HEAD, authority: { kind: 'secret', devices: ['phone'] } },
+  { kind: 'group', ...HEAD, authority: BY_SECRET, type: 'company', name: 'Acme', properties: [] },
   { kind: 'mention', ...HEAD },
   ORDER,
   { ...ORDER, isRefund: true, minorUnits: '', amount: '0.99', currency: '' },
@@ -65,8 +70,8 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 test('the bytes of updates change only with the version of messages', () => {
   expect([EVENT_VERSION, sha256(messageOf(UPDATES))]).toMatchInlineSnapshot(`
     [
-      3,
-      "92ff378a5eb76cbef61e49d2d152d9a9a2cf72cd33e60fe19d7f5ec87c26671f",
+      4,
+      "04947772e731dade002e8ecb1c9086a063c4a00dc661d854325562f0df3572ff",
     ]
   `);
 });
@@ -76,11 +81,23 @@ test('updates are read as they were written, also in a message of an earlier ver
   const event = earlier.subarray(0, 4 + earlier.readUInt32LE(0));
   for (const updates of [UPDATES, [{ ...ORDER, event }]]) {
     const message = messageOf(updates);
-    for (const version of [3, 2, 1]) {
+    for (const version of [4, 3, 2, 1]) {
       message[0] = version;
       expect(decode(message)).toEqual(updates);
     }
   }
+});
+
+test('an update of an earlier version, which names no authority, applies as one with a secret', () => {
+  const earlier = [
+    { kind: 'identify', ...HEAD, properties: [] },
+    { kind: 'step', ...HEAD, property: 'visits', step: '1' },
+    { kind: 'assign', ...HEAD, groups: ['acme'] },
+    { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [] },
+  ];
+  const message = messageOf(earlier);
+  message[0] = 3;
+  expect(decode(message)).toEqual(earlier.map((update) => ({ ...update, authority: BY_SECRET })));
 });
 
 test('whatever the bytes of a message are, its updates are read or rejected', () => {
@@ -94,6 +111,7 @@ test.each<[string, object]>([
   ['a key without a value', { kind: 'group', ...HEAD, type: '', name: '', properties: ['plan'] }],
   ['a number for a text', { kind: 'assign', ...HEAD, groups: [7] }],
   ['a time that is none', { kind: 'assign', ...HEAD, atMs: -1, groups: [] }],
+  ['an authority of its own', { ...UPDATES[0], authority: { kind: 'king', devices: [] } }],
   ['minor units with a sign', { ...ORDER, minorUnits: '-5' }],
   ['an amount that is too large', { ...ORDER, minorUnits: '', amount: '99999999999999999' }],
   ['an amount that is no number', { ...ORDER, minorUnits: '', amount: '1e5' }],
@@ -112,13 +130,23 @@ test('more updates than there are, and bytes that only orders have, are rejected
   expect(() => decodeEntityUpdates(message, 1)).toThrow('bytes behind');
 });
 
-test('an alias is read with or without a version, and nothing else is', () => {
-  const alias = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
+test('an alias is read as it was written, and one of an earlier version is not verified', () => {
+  const names = { projectId: 'demo', alias: 'päul', profileId: 'paul' };
+  const alias = { ...names, verified: true, createdAt: '2026-01-05T09:00:00.000Z' };
   expect(sha256(encodeAlias(alias))).toMatchInlineSnapshot(
-    `"72d6b495ab776768003aac4ee34ba196874e04086663f1941f7928b9865b3a67"`,
+    `"d4bb40dc442bd573dd23dd67bcbfa426f993a19a02da67b3928ec06bedbbb7bd"`,
   );
   expect(decodeAlias(encodeAlias(alias))).toEqual(alias);
-  expect(decodeAlias(Buffer.from(JSON.stringify(alias)))).toEqual(alias);
-  for (const other of ['no JSON', '{}', JSON.stringify({ ...alias, version: 2 })])
+  for (const earlier of [names, { version: 1, ...names }])
+    expect(decodeAlias(Buffer.from(JSON.stringify(earlier)))).toEqual({
+      ...names,
+      verified: false,
+      createdAt: null,
+    });
+  for (const other of ['no JSON', '{}', JSON.stringify({ ...alias, version: 3 })])
     expect(decodeAlias(Buffer.from(other))).toBeUndefined();
+});
+
+test('the key of an alias has only characters that a key may have', () => {
+  expect(aliasKeyOf({ projectId: 'shop', alias: 'anon/ü 1' })).toBe('c2hvcA.YW5vbi_DvCAx');
 });

@@ -16,7 +16,27 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.t
  *
  * The event of an order is encoded as `encodeEvent` does, its length first; other updates have none. The head's version
  * is the version of the updates, too; versions 1 to 3 differ only in the bytes of the event, and `mention` is new in 3.
+ * Version 4 has `authority` and `device`. An update of an earlier version has the authority `BY_SECRET`: collectors
+ * accepted such updates from every sender.
  */
+
+/**
+ * By what right an update may change a profile or a group; the owner of the entity decides, in the order of the updates.
+ *
+ * - `secret`: the sender has a secret. The update applies, and a device that it names becomes the entity's.
+ * - `site`: the site lets every browser change profiles and groups. The update applies.
+ * - `device`: the update applies if it makes the entity, or comes from one of the entity's devices.
+ *
+ * Device ids change daily, so `devices` of a browser are those of today and yesterday. Of a sender with a secret it is the
+ * one that the update is about, or none.
+ */
+export interface Authority {
+  readonly kind: 'secret' | 'site' | 'device';
+  readonly devices: readonly string[];
+}
+
+/** The authority of a sender with a secret that names no device. */
+export const BY_SECRET: Authority = { kind: 'secret', devices: [] };
 
 /** Fields of every update. */
 interface UpdateHead {
@@ -29,11 +49,16 @@ interface UpdateHead {
   readonly updateId: string;
 }
 
+/** Fields of every update that an entity's devices are asked about. */
+interface AuthorizedHead extends UpdateHead {
+  readonly authority: Authority;
+}
+
 /**
  * Sets the given fields; an absent field stays as it is. `properties` (flat: key, value, …) are merged into the known
  * ones.
  */
-export interface IdentifyUpdate extends UpdateHead {
+export interface IdentifyUpdate extends AuthorizedHead {
   readonly kind: 'identify';
   readonly firstName?: string;
   readonly lastName?: string;
@@ -43,19 +68,24 @@ export interface IdentifyUpdate extends UpdateHead {
 }
 
 /** Adds to a number among a profile's properties. `step` is decimal text with its sign. */
-export interface StepUpdate extends UpdateHead {
+export interface StepUpdate extends AuthorizedHead {
   readonly kind: 'step';
   readonly property: string;
   readonly step: string;
 }
 
 /** Makes a profile a member of groups. */
-export interface AssignUpdate extends UpdateHead {
+export interface AssignUpdate extends AuthorizedHead {
   readonly kind: 'assign';
   readonly groups: readonly string[];
 }
 
-export interface GroupUpdate extends UpdateHead {
+/** Names a device of a profile that exists, and says nothing else. */
+export interface DeviceUpdate extends AuthorizedHead {
+  readonly kind: 'device';
+}
+
+export interface GroupUpdate extends AuthorizedHead {
   readonly kind: 'group';
   readonly type: string;
   readonly name: string;
@@ -103,6 +133,7 @@ export type EntityUpdate =
   | IdentifyUpdate
   | StepUpdate
   | AssignUpdate
+  | DeviceUpdate
   | GroupUpdate
   | MentionUpdate
   | OrderUpdate
@@ -164,21 +195,26 @@ const text = z.string();
 const timeMs = z.int().min(0).max(TIME_MAX_MS);
 const flat = z.array(text).refine(({ length }) => length % 2 === 0, 'has a key without a value');
 const head = { projectId: text, id: text, atMs: timeMs, updateId: text };
+const authority: z.ZodType<Authority> = z
+  .object({ kind: z.enum(['secret', 'site', 'device']), devices: z.array(text) })
+  .default(() => ({ kind: 'secret' as const, devices: [] }));
+const authorized = { ...head, authority };
 
 // They have the version of the message's head.
 const updateSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('identify'),
-    ...head,
+    ...authorized,
     firstName: text.exactOptional(),
     lastName: text.exactOptional(),
     email: text.exactOptional(),
     avatar: text.exactOptional(),
     properties: flat,
   }),
-  z.object({ kind: z.literal('step'), ...head, property: text, step: text.regex(DECIMAL) }),
-  z.object({ kind: z.literal('assign'), ...head, groups: z.array(text) }),
-  z.object({ kind: z.literal('group'), ...head, type: text, name: text, properties: flat }),
+  z.object({ kind: z.literal('step'), ...authorized, property: text, step: text.regex(DECIMAL) }),
+  z.object({ kind: z.literal('assign'), ...authorized, groups: z.array(text) }),
+  z.object({ kind: z.literal('device'), ...authorized }),
+  z.object({ kind: z.literal('group'), ...authorized, type: text, name: text, properties: flat }),
   z.object({ kind: z.literal('mention'), ...head }),
   z
     .object({
@@ -220,15 +256,38 @@ function updateOf(json: Uint8Array, event: Buffer): EntityUpdate {
 
 /**
  * CONTRACT with the readers of the bucket of aliases: one JSON record for each name that stands for another profile.
- * A record without a `version` has version 0, which is otherwise the same.
+ * Versions 0, which is a record without `version`, and 1 do not say who made the alias: such a record is not verified, since
+ * every browser could make it.
  */
 export const ALIASES_BUCKET = 'aliases';
-const ALIAS_VERSION = 1;
+const ALIAS_VERSION = 2;
 
-const aliasSchema = z.object({ projectId: z.string(), alias: z.string(), profileId: z.string() });
+const aliasSchema = z.object({
+  projectId: z.string(),
+  alias: z.string(),
+  profileId: z.string(),
+  /** Made by a sender with a secret. Only such an alias says that both names are one person. */
+  verified: z.boolean().default(false),
+  /** When it was made, in ISO 8601; null when that is not known. */
+  createdAt: z.iso.datetime().nullable().default(null),
+});
 
 /** `alias` stands for `profileId` on a site, `projectId` being what that is stored under. */
 export type Alias = Readonly<z.output<typeof aliasSchema>>;
+
+/** The key of an alias in the bucket. Ids may contain any characters, but a key may not. */
+export function aliasKeyOf({ projectId, alias }: Pick<Alias, 'projectId' | 'alias'>): string {
+  return `${aliasKeysOf(projectId)}.${encodedId(alias)}`;
+}
+
+/** What the keys of a site's aliases begin with, up to their dot. */
+export function aliasKeysOf(projectId: string): string {
+  return encodedId(projectId);
+}
+
+function encodedId(id: string): string {
+  return Buffer.from(id).toString('base64url');
+}
 
 export function encodeAlias(alias: Alias): Uint8Array {
   return Buffer.from(JSON.stringify({ version: ALIAS_VERSION, ...alias }));
@@ -237,7 +296,7 @@ export function encodeAlias(alias: Alias): Uint8Array {
 /** Reads a record; undefined when it cannot be read. */
 export function decodeAlias(bytes: Uint8Array): Alias | undefined {
   try {
-    return decodeJsonContract(bytes, { name: 'alias', versions: [0, ALIAS_VERSION], schema: aliasSchema });
+    return decodeJsonContract(bytes, { name: 'alias', versions: [0, 1, ALIAS_VERSION], schema: aliasSchema });
   } catch (error) {
     if (error instanceof DecodeError) return undefined;
     throw error;

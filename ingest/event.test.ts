@@ -51,8 +51,8 @@ test('the bytes of a message change only with its version', () => {
   ]);
   expect([EVENT_VERSION, sha256(message), sha256(EVENT_COLUMNS.join())]).toMatchInlineSnapshot(`
     [
-      3,
-      "c754677064a6120fbab286130107cbf9d2ba92713cc0ca5ccd40d16d6b8d5336",
+      4,
+      "e2871927c58d3e8e8ef55d0ba47fc81672c621d512ad2f4880fdfba21613bd37",
       "85797868b3aab534f8cf942ecf42b1286e040cf80b1ad5f626be2e61490248fc",
     ]
   `);
@@ -60,7 +60,7 @@ test('the bytes of a message change only with its version', () => {
 
 test('messages of the versions before are read, and their events say that they lack the locale', () => {
   const message = messageOfVersion2();
-  for (const version of [2, 1]) {
+  for (const version of [3, 2, 1]) {
     message[0] = version;
     expect(decodeMessageHead(message)).toMatchObject({ version, count: 2 });
   }

@@ -21,11 +21,12 @@ import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
  * a session takes them over byte for byte from its first event.
  * All numbers are little-endian.
  *
- * Version 2 has no `FLAG_LOCALE`: the rows of its events lack `LOCALE_COLUMNS`. Version 1 has no `FLAG_CREDIT` either. Both
- * stay readable. An event of version 2 may also come in a message of version 3: an order's entity stores events as they were
+ * Version 3 has the same events; updates of entities are new in 4 (`entity-update.ts`).
+ * Version 2 has no `FLAG_LOCALE`: the rows of its events lack `LOCALE_COLUMNS`. Version 1 has no `FLAG_CREDIT` either. All
+ * stay readable. An event of version 2 may also come in a later message: an order's entity stores events as they were
  * encoded, and publishes them later.
  */
-export const EVENT_VERSION = 3;
+export const EVENT_VERSION = 4;
 const EVENT_VERSION_FIRST = 1;
 
 /** Events of one device with no longer gap than this are one session. */

@@ -1,13 +1,14 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
-import { SecretVerifier } from '../infra/accounts/client-auth.ts';
+import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
-import { SecretGuard } from '../infra/accounts/secret-guard.ts';
+import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
-import { Collector } from './collect/collector.ts';
+import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
+import { ProfileDevices } from './collect/profile-devices.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
 import { SessionQuestions } from './collect/session-questions.ts';
@@ -53,32 +54,36 @@ export async function mount(context: HostContext): Promise<Mounted> {
   await ensureStreams(context);
   const accounts = await Accounts.open(bus, log);
   const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
-  const aliases = await Aliases.open(bus, log);
+  const sitesOf = (teamId: string) => storedIdsOf(accounts, teamId);
+  const aliases = await Aliases.open(bus, log, { sitesOf });
   const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
   exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
-  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
+  const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
   const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
   const disk = await DiskWatch.open(config, clock);
   const isDiskFull = () => disk?.isFull === true;
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
   const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
   const tallies = new Tallies(records, clock, config.PARTITIONS);
+  const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
   evictDeletedSites(accounts, [sessions, recent]);
   const collector = new Collector({
     accounts,
-    secretGuard,
+    clientGuard,
     aliases,
     salts,
     deviceIds,
     filters: new SiteFilters(),
     tallies,
+    eventRates,
     sessions,
     entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
     entityPublisher: records,
+    profileDevices: new ProfileDevices(records, config.PARTITIONS),
     recentAnswers: recent,
     enrichment: new Enrichment(locations),
     clock,
@@ -95,7 +100,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    secretGuard.evictExpired(nowMs);
     limiter.evictExpired(nowMs);
     locations.evict();
   };
@@ -111,8 +115,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
       tallies.publish();
       await Promise.all([publisher.drain(), records.drain()]);
       for (const timer of timers) clearInterval(timer);
+      await clientGuard.stop();
       disk?.stop();
-      for (const opened of [sessions, aliases, salts, accounts]) opened.stop();
+      for (const opened of [eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
 }
@@ -122,6 +127,11 @@ async function ensureStreams({ config, bus }: HostContext): Promise<void> {
     await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
     await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
   }
+}
+
+/** What the sites of a team are stored under, deleted ones included. */
+function* storedIdsOf(accounts: Accounts, teamId: string): Iterable<string> {
+  for (const { value } of accounts.sites.entries()) if (value.teamId === teamId) yield value.storedId;
 }
 
 /** Evicts what is remembered of a site once it is deleted. */
@@ -229,6 +239,12 @@ function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
     {},
     () => locations.unreadable,
   );
+}
+
+/** Each site that is limited has a limit of its own. */
+function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
+  const limit = { requestsMax: 0, windowMs: RATE_WINDOW_MS };
+  return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {

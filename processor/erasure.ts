@@ -25,6 +25,13 @@ export const erasureSchema = z.object({
   finishedAt: instant.nullable().default(null),
   /** Rows removed so far, by table. */
   rowsRemoved: z.record(z.string(), z.number()).default({}),
+  /** Aliases that tied the person's own names together, which are erased with them. */
+  aliasesErased: z.number().default(0),
+  /**
+   * Aliases that a sender without a secret made between the person and another name: they are removed, and what is recorded
+   * under the other name stays.
+   */
+  aliasesUndone: z.number().default(0),
 });
 export type Erasure = Readonly<z.output<typeof erasureSchema>>;
 

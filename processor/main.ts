@@ -11,6 +11,7 @@ import { HttpServer } from '../infra/http/http.ts';
 import { addOperations } from '../infra/http/operations.ts';
 import { createLogger, type Logger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
+import { operationsAccess } from '../infra/network/operations-access.ts';
 import { type CrashPoint, crashPoints } from '../infra/process/crashpoint.ts';
 import { BusWatch, reportedDependency } from '../infra/process/dependency.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
@@ -29,7 +30,7 @@ import { Feeds } from './feed/feeds.ts';
 import type { PartitionLimits } from './fold/partition.ts';
 import { bucketOf, DELIVERIES_BUCKET, readEndpointsAllowed } from './integration.ts';
 import { createLaneGauges, createLaneMetrics } from './lane/lane-metrics.ts';
-import { LANES_BUCKET } from './lane/lane-record.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from './lane/lane-record.ts';
 import { PartitionSupervisor } from './lane/partition-supervisor.ts';
 import { WorkerHandle } from './lane/worker-handle.ts';
 import { createLeaderJobMetrics, type LeaderJobName } from './leader-job/leader-job-metrics.ts';
@@ -98,7 +99,7 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
     limits: { bytesMax: config.FEED_BYTES_MAX, ageMaxMs: config.FEED_AGE_MAX_S * 1000 },
     metrics: createFeedMetrics(metrics),
   });
-  const lanes = await bus.keyed(LANES_BUCKET);
+  const lanes = await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS);
   return { config, log, metrics, bus, store, lanes, feeds, crashPoint: crashPoints(config.CRASH_POINT) };
 }
 
@@ -184,14 +185,17 @@ async function serveOperations(
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
   const disk = await DiskWatch.open(config, systemClock);
-  addOperations(http, metrics, () => {
+  // It listens on loopback only, and no proxy passes visitors on to it.
+  const mayRead = operationsAccess({ token: config.OPERATIONS_TOKEN, isExposed: false });
+  const readiness = () => {
     const answering = supervisors.filter((supervisor) => supervisor.answering).length;
     const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
     return {
       ready: answering === supervisors.length && disk?.isFree !== false,
       shown: { partitions: supervisors.length, answering, dependencies, disk: disk?.reported },
     };
-  });
+  };
+  addOperations(http, { metrics, readiness, mayRead });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
   log.info({ partitions: config.PARTITIONS, workers: workers.length }, 'processor: running');

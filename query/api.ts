@@ -318,15 +318,16 @@ export type ExportedEvent = z.output<typeof exportedEvent>;
 
 /**
  * Accepted requests that were not recorded: `bot` by the type and name of the bot, `spam` by the domain of the referrer,
- * `filter` by the site's filter, and `replay`, which is never recorded.
+ * `filter` by the site's filter, `replay`, which is never recorded, `rate`, beyond the site's event rate, and `device`: an
+ * update of a profile or group without a secret from a device that is none of its own.
  */
 export const excludedAnswer = z.array(
   z.object({
-    reason: z.string().describe('`bot`, `spam`, `filter` or `replay`.'),
+    reason: z.string().describe('`bot`, `spam`, `filter`, `replay`, `rate` or `device`.'),
     type: z
       .string()
       .describe(
-        'The type of the bot; for `spam`, `referrer`; the site setting that filtered the request; for `replay`, `not-recorded`.',
+        'The type of the bot; for `spam`, `referrer`; the site setting that filtered or limited the request; for `replay`, `not-recorded`; for `device`, `profile` or `group`.',
       ),
     name: z
       .string()

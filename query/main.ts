@@ -1,10 +1,12 @@
 import { Accounts } from '../infra/accounts/accounts.ts';
-import { SecretVerifier } from '../infra/accounts/client-auth.ts';
-import { SecretGuard } from '../infra/accounts/secret-guard.ts';
+import { ClientGuard } from '../infra/accounts/client-guard.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
+import { TrustedProxies } from '../infra/network/client-address.ts';
+import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
+import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { openManage } from './manage/main.ts';
 import { addDocumentation } from './openapi/documentation.ts';
@@ -20,7 +22,6 @@ const STREAM_SILENCE_MAX_MS = 600_000;
 const PING_TIME_MAX_MS = 3_000;
 const RECORD_TIME_MAX_MS = 3_000;
 const LIMIT_WINDOW_MS = 10_000;
-const EVICT_EVERY_MS = 60_000;
 
 /** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
@@ -39,11 +40,16 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const memory = new SiteMemory();
   const questionLimiter = limiterOf('questions', config.QUERY_LIMIT_PER_10_S, context);
   const manageLimiter = limiterOf('manage', config.MANAGE_LIMIT_PER_10_S, context);
-  const secretGuard = new SecretGuard(new SecretVerifier(), clock);
-  const evicting = setInterval(() => secretGuard.evictExpired(clock.nowMs()), EVICT_EVERY_MS).unref();
+  const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'query' });
+  const ignoredForwarding = new IgnoredForwarding(context);
   const authenticator = new Authenticator({
     directory: accounts,
-    secretGuard,
+    clientGuard,
+    proxies: new TrustedProxies({
+      trusted: config.TRUSTED_PROXIES,
+      header: config.CLIENT_IP_HEADER,
+      onIgnored: (peer) => ignoredForwarding.note(peer),
+    }),
     limiters: { insights: questionLimiter, export: questionLimiter, manage: manageLimiter },
     metrics,
     log,
@@ -57,18 +63,27 @@ export async function mount(context: HostContext): Promise<Mounted> {
     clock,
     memory,
   });
-  const manage = await openManage({ context, accounts, store, isStoreReachable: isReachable, memory });
+  const manage = await openManage({
+    context,
+    accounts,
+    uses: clientGuard.uses,
+    store,
+    isStoreReachable: isReachable,
+    memory,
+  });
   const endpoints = [...questions, ...manage.endpoints];
-  for (const endpoint of endpoints) endpoint.addTo(http, authenticator, metrics);
+  const audited = new AuditedRequests(manage.audit, log);
+  for (const endpoint of endpoints) endpoint.addTo(http, { authenticator, audited, metrics });
   addDocumentation(http, endpoints);
   return {
     dependencies: () => [watch.dependency],
+    warnings: () => ignoredForwarding.warnings(),
     stop: async () => {
       watch.stop();
-      clearInterval(evicting);
       questionLimiter.stop();
       manageLimiter.stop();
       manage.stop();
+      await clientGuard.stop();
       accounts.stop();
       await store.close();
       await questioned.close();

@@ -15,6 +15,9 @@ export const REJECT_REASONS = [
   'too-slow',
   'too-large',
   'busy',
+  'waited',
+  'slow',
+  'left',
   'not-set-up',
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
@@ -35,6 +38,10 @@ const STATUS_BY_REASON: Readonly<Record<RejectReason, number>> = {
   'too-slow': 503,
   'too-large': 400,
   busy: 503,
+  waited: 503,
+  // Neither of these two is sent: the body has begun, or the client has gone.
+  slow: 503,
+  left: 503,
   'not-set-up': 503,
 };
 

@@ -59,7 +59,7 @@ async function makeClient(type: Client['type'], projectId: string | null): Promi
     teamId: 'team',
     createdAt: AT,
     updatedAt: AT,
-    secretHash: await hashSecret(secret),
+    secretHash: hashSecret(secret),
   });
   const bucket = await bus.keyed(CONTROL_BUCKET);
   await bucket.put(clientKeyOf(id), encodeRecord(record), 0);

@@ -105,6 +105,8 @@ export class Cluster {
       const storePassword = randomBytes(12).toString('hex');
       const storeUrl = `http://default:${storePassword}@${HOST}:${storePort}`;
       const env = {
+        // vitest sets it to "/", which would mean that a proxy stands in front.
+        BASE_URL: '',
         ...options.env,
         DATA_DIR: folder,
         NATS_URL: bus.url,
@@ -118,7 +120,10 @@ export class Cluster {
         add(bus.plan).start(),
         options.withStore ? add(plan('store', ['infra/store-server/main.js'])).start() : undefined,
       ]);
-      const firstStart = new OwnProcess(plan('first-start', ['infra/accounts/first-start.js']));
+      // As on a machine of its own: the site then allows every origin, whatever proxies a test trusts.
+      const firstStart = new OwnProcess(
+        plan('first-start', ['infra/accounts/first-start.js'], { TRUSTED_PROXIES: '' }),
+      );
       firstStart.launch();
       await firstStart.gone();
       if (firstStart.ending !== '0') throw new Error(`first start failed:\n${firstStart.log()}`);

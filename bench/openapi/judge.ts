@@ -25,7 +25,7 @@ const ALWAYS = [
 /** A missing thing has no version, and the last page has no next one. */
 const SOMETIMES: ReadonlySet<string> = new Set(['etag', 'x-next-cursor']);
 const STACK = /\bat .{1,200}:\d+:\d+|node_modules|\.[tj]s:\d+|\bError: |DB::Exception/;
-const SECRET = /sec_[0-9a-f]{40}|scrypt:/;
+const SECRET = /sec_[0-9a-f]{40}|scrypt:|hmac-sha256:/;
 const ADDRESS = /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/;
 
 /** What is wrong with an answer; undefined where it is right. `path` is as sent, without the query. */

@@ -46,7 +46,8 @@ export class KnownThings {
     else if (operation.method === 'POST') add(id);
     // Lists show the things that no POST creates. The things of all other lists must stay.
     else if (operation.method === 'GET' && Array.isArray(shown) && !this.#isMade(operation))
-      for (const one of shown.slice(0, 3)) add(fieldOf(one, 'id'));
+      for (const one of shown.slice(0, 3))
+        add(fieldOf(one, 'id') ?? (below && fieldOf(one, lastName(below.path))));
     else if (operation.method === 'DELETE' && changesNamed(operation)) this.#drop(own, names);
     else if (own !== '' && etag !== '') this.#renew(own, names, etag);
   }

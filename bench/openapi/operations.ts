@@ -75,7 +75,8 @@ function namedSegments({ path }: ListedOperation): number {
 }
 
 function accessOf({ security }: OperationObject): ListedOperation['access'] {
-  if (security.length === 0) return 'public';
+  // An empty requirement is always met.
+  if (security.length === 0 || security.some((needed) => Object.keys(needed).length === 0)) return 'public';
   return security.length === 1 ? 'secret' : 'sender';
 }
 

@@ -17,6 +17,7 @@ import { PROXIES, type ProxyName, startProxy } from './proxy-server.ts';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/127.0';
 /** Two visitors. The whole of 127.0.0.0/8 is this machine, and the proxies connect from 127.0.0.1. */
 const [ADA, BOB] = ['127.0.0.2', '127.0.0.3'] as const;
+const TOKEN = 'a-token-of-the-operator';
 const NAMES: readonly ProxyName[] = ['nginx', 'caddy', 'haproxy'];
 const programs = new Map<ProxyName, string | undefined>();
 for (const name of NAMES) programs.set(name, await findProgram(PROXIES[name].wanted));
@@ -32,7 +33,7 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: { FLUSH_INTERVAL_MS: '200' },
-    envOf: { web: { TRUSTED_PROXIES: '127.0.0.1' } },
+    envOf: { web: { TRUSTED_PROXIES: '127.0.0.1', OPERATIONS_TOKEN: TOKEN } },
   });
   await cluster.ready('web');
 });
@@ -69,10 +70,15 @@ describe.each(NAMES)('behind %s with the lines of the README', (name) => {
       'cf-connecting-ip': BOB,
       'x-real-ip': BOB,
       forwarded: `for=${BOB}`,
+      'service-client-ip': BOB,
+      'openpanel-client-ip': BOB,
     };
     expect(await sendView(url, ADA, claims)).toBe(ada);
-    const health = await exchange(`${url}/healthz/ready`);
+    const health = await exchange(`${url}/healthz/ready`, { headers: { authorization: `Bearer ${TOKEN}` } });
     expect([health.status, JSON.parse(health.text)]).toMatchObject([200, { status: 'ready', warnings: [] }]);
+    // A stranger behind the proxy is a peer on this machine, too.
+    expect((await exchange(`${url}/metrics`)).status).toBe(401);
+    expect((await exchange(`${url}/healthz/ready`)).text).toBe('{"status":"ready"}');
   });
 
   test.skipIf(program === '')('a long body arrives, and an export streams, compressed or not', async () => {

@@ -19,6 +19,16 @@ export const CONTROL_BUCKET = 'control';
 export const CLIENT_TYPES = ['read', 'write', 'root'] as const;
 export type ClientType = (typeof CLIENT_TYPES)[number];
 
+/** The areas of the service that a client may be limited to. */
+export const SCOPES = ['track', 'insights', 'export', 'manage'] as const;
+export type Scope = (typeof SCOPES)[number];
+/** What each type of client may do at most. */
+export const SCOPES_OF_TYPE: Readonly<Record<ClientType, readonly Scope[]>> = {
+  write: ['track'],
+  read: ['track', 'insights', 'export'],
+  root: SCOPES,
+};
+
 const instant = z.iso.datetime();
 const texts = z.array(z.string());
 
@@ -84,6 +94,10 @@ export const siteSchema = z
     updatedAt: instant,
     tracking: trackingSchema.default(() => trackingSchema.parse({})),
     allowUnsafeRevenue: z.boolean().default(false),
+    /** Whether a browser, which has no secret, may make aliases. */
+    allowUnsafeAliases: z.boolean().default(false),
+    /** Whether a browser may change every profile and group, and not only those of its device. */
+    allowUnsafeIdentify: z.boolean().default(false),
     /** Whether events with a known spam domain as referrer are not recorded. */
     filterReferrerSpam: z.boolean().default(true),
     publicWidget: z.boolean().default(false),
@@ -91,6 +105,8 @@ export const siteSchema = z
     feed: z.boolean().default(false),
     /** Null: history is stored for ever. */
     retentionDays: z.number().int().positive().nullable().default(null),
+    /** Events that the site may send in a second, on average over ten; null: no limit. */
+    eventsPerSecondMax: z.number().int().positive().nullable().default(null),
     filters: filtersSchema.default(() => filtersSchema.parse({})),
     deletion: deletionSchema.nullable().default(null),
   })
@@ -108,8 +124,14 @@ export const clientSchema = z
     teamId: z.string().min(1),
     createdAt: instant,
     updatedAt: instant,
-    /** What `hashSecret` of client-auth.ts made; never the secret. */
+    /** What `hashSecret` of client-auth.ts made (see also old-hashes.ts); never the secret. */
     secretHash: z.string(),
+    /** From then on the client is rejected. Missing: never. */
+    expiresAt: instant.optional(),
+    /** Members of `SCOPES`; a later version may know more. Missing: all that its type may do. */
+    scopes: texts.optional(),
+    /** Addresses and CIDR ranges that it may be used from. Missing: all. */
+    addresses: texts.optional(),
   })
   // A root client whose record names a site belongs to the team all the same.
   .transform((client) => (client.type === 'root' ? { ...client, projectId: null } : client));

@@ -3,8 +3,9 @@ import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from
 import { join } from 'node:path';
 import { Bus } from '../bus/bus.ts';
 import type { KeyedBytes } from '../bus/keyed-bytes.ts';
-import { readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
+import { isExposed } from '../network/exposure.ts';
 import {
   type Client,
   type ClientType,
@@ -30,7 +31,8 @@ interface Credentials {
 
 /**
  * A program that runs once before the services: gives an empty bus a team, the site `demo` and a client of each type.
- * Prints one line of JSON, `{"created": boolean, "credentials": … or null}`.
+ * Prints one line of JSON, `{"created": boolean, "credentials": … or null, "cors": […]}` with the origins that the new
+ * site allows.
  *
  * Site, clients and file come first and the team last. Only the team marks the start as complete, so the next start
  * repeats one that was interrupted. When there is a team but no file, nothing changes, since a secret cannot be read
@@ -43,30 +45,44 @@ async function main(): Promise<void> {
   try {
     const bucket = await bus.keyed(CONTROL_BUCKET);
     const keys = await bucket.keys();
-    if (keys.some((key) => key.startsWith('team.'))) return report(null);
+    if (keys.some((key) => key.startsWith('team.'))) return report(null, []);
     for (const key of keys) if (/^(site|client)\./.test(key)) await bucket.remove(key);
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-    const credentials = await createAccounts(bucket, config.BASE_URL || `http://${host}:${config.PORT}`);
+    const cors = firstOrigins(config);
+    const baseUrl = config.BASE_URL || `http://${host}:${config.PORT}`;
+    const credentials = await createAccounts(bucket, { baseUrl, cors });
     writeCredentials(config.DATA_DIR, credentials);
     const team = { id: TEAM_ID, name: 'Team', createdAt: new Date().toISOString() };
     await bucket.put(teamKeyOf(TEAM_ID), encodeRecord(team), 0);
-    report(credentials);
+    report(credentials, cors);
   } finally {
     await bus.close();
   }
 }
 
-function report(credentials: Credentials | null): void {
-  process.stdout.write(`${JSON.stringify({ created: credentials !== null, credentials })}\n`);
+function report(credentials: Credentials | null, cors: readonly string[]): void {
+  process.stdout.write(`${JSON.stringify({ created: credentials !== null, credentials, cors })}\n`);
 }
 
-async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Credentials> {
+/**
+ * The origins from which browsers may send to the first site: all of them on a machine of its own. Where strangers may
+ * reach the service, only its own public address, if there is one: the operator names the others.
+ */
+function firstOrigins(config: Config): string[] {
+  if (!isExposed(config)) return ['*'];
+  return URL.canParse(config.BASE_URL) ? [new URL(config.BASE_URL).origin] : [];
+}
+
+async function createAccounts(
+  bucket: KeyedBytes,
+  { baseUrl, cors }: { readonly baseUrl: string; readonly cors: readonly string[] },
+): Promise<Credentials> {
   const now = new Date().toISOString();
   const site = siteSchema.parse({
     id: SITE_ID,
     teamId: TEAM_ID,
     name: 'Demo',
-    cors: ['*'],
+    cors,
     createdAt: now,
     updatedAt: now,
   });
@@ -81,7 +97,7 @@ async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Cred
       teamId: TEAM_ID,
       createdAt: now,
       updatedAt: now,
-      secretHash: await hashSecret(secret),
+      secretHash: hashSecret(secret),
     };
     await bucket.put(clientKeyOf(client.id), encodeRecord(client), 0);
     return { id: client.id, secret };
@@ -92,7 +108,7 @@ async function createAccounts(bucket: KeyedBytes, baseUrl: string): Promise<Cred
 
 /** Written completely or not at all, and readable by its owner only from the first moment. */
 function writeCredentials(folder: string, credentials: Credentials): void {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, FILE);
   const part = `${path}.${process.pid}`;
   const file = openSync(part, 'w', 0o600);

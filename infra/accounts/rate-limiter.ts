@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { copyText } from '../http/cut-text.ts';
 import type { Allowance } from '../http/limit-headers.ts';
 
 /** How many requests of one key are allowed. */
@@ -45,17 +46,20 @@ export class RateLimiter {
     this.#limit = limit;
   }
 
-  /** Counts one request of `key` if it is allowed. Undefined: there is no limit. */
-  take(key: string, nowMs: number): Allowance | undefined {
+  /**
+   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` is for keys that have a limit
+   * of their own.
+   */
+  take(key: string, nowMs: number, requestsMax = this.#limit.requestsMax): Allowance | undefined {
     const stored = storedKeyOf(key);
-    const allowance = this.#judge(stored, nowMs, 1);
+    const allowance = this.#judge(stored, nowMs, requestsMax, 1);
     if (allowance?.allowed) this.#add(this.#current, stored, 1);
     return allowance;
   }
 
   /** What `take` would allow, and what is left now. Counts nothing. */
   look(key: string, nowMs: number): Allowance | undefined {
-    return this.#judge(storedKeyOf(key), nowMs, 0);
+    return this.#judge(storedKeyOf(key), nowMs, this.#limit.requestsMax, 0);
   }
 
   /**
@@ -89,8 +93,8 @@ export class RateLimiter {
   }
 
   /** `taking`: requests that are counted if they are allowed. */
-  #judge(stored: string, nowMs: number, taking: 0 | 1): Allowance | undefined {
-    const { requestsMax, windowMs } = this.#limit;
+  #judge(stored: string, nowMs: number, requestsMax: number, taking: 0 | 1): Allowance | undefined {
+    const { windowMs } = this.#limit;
     if (requestsMax === 0) return undefined;
     this.evictExpired(nowMs);
     const previous = this.#previous.get(stored) ?? 0;
@@ -103,14 +107,14 @@ export class RateLimiter {
       allowed,
       limit: requestsMax,
       remaining: Math.max(0, requestsMax - weighted - counted),
-      resetMs: resetMsOf(this.#limit, { previous, current: counted, elapsedMs }),
+      resetMs: resetMsOf({ requestsMax, windowMs }, { previous, current: counted, elapsedMs }),
     };
   }
 
   #add(counts: Map<string, number>, stored: string, requests: number): void {
     const counted = counts.get(stored);
     if (counted === undefined && counts.size >= KEYS_MAX) counts.clear();
-    counts.set(counted === undefined ? copyOf(stored) : stored, (counted ?? 0) + requests);
+    counts.set(counted === undefined ? copyText(stored) : stored, (counted ?? 0) + requests);
   }
 }
 
@@ -145,9 +149,4 @@ function resetMsOf({ requestsMax, windowMs }: Limit, { previous, current, elapse
 /** How far into a window at most `wanted` of the `previous` requests still count. */
 function reachesMs(previous: number, wanted: number, windowMs: number): number {
   return Math.max(0, windowMs - Math.ceil(((wanted + 1) * windowMs) / previous));
-}
-
-/** A key can be part of a longer text, such as a header, which would stay in memory with it. */
-function copyOf(key: string): string {
-  return Buffer.from(key, 'utf16le').toString('utf16le');
 }

@@ -79,10 +79,13 @@ export class SharedRateLimiter {
     this.#timer = setInterval(() => this.exchange(), exchangeMs).unref();
   }
 
-  /** Counts one request of `key` if it is allowed. Undefined: there is no limit. */
-  take(key: string): Allowance | undefined {
+  /**
+   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` is for keys that have a limit
+   * of their own.
+   */
+  take(key: string, requestsMax?: number): Allowance | undefined {
     const nowMs = this.#clock.nowMs();
-    const allowance = this.#limiter.take(key, nowMs);
+    const allowance = this.#limiter.take(key, nowMs, requestsMax);
     if (allowance?.allowed) this.#note(storedKeyOf(key), this.#limiter.windowAt(nowMs));
     return allowance;
   }

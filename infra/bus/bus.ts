@@ -14,7 +14,7 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { busError, isAbsent } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
-import { KeyedBytes } from './keyed-bytes.ts';
+import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
 /** Where the bus is and what we are called there. `url` may contain user and password. */
@@ -40,6 +40,11 @@ export interface Answering {
 export interface BucketOptions {
   /** `memory`: lost when the server ends; then the bucket has to be opened again, too. */
   readonly storage: 'file' | 'memory';
+  /**
+   * Whether replaced and removed values are overwritten in the file, which takes a request more for each write. By
+   * default true; false is for buckets that never contain secrets or personal data.
+   */
+  readonly erases?: boolean;
   /** A value expires this long after it was written; undefined: never. */
   readonly maxAgeMs?: number;
   /** Writes beyond it are rejected as `full`; undefined: only the server's limit applies. */
@@ -47,6 +52,16 @@ export interface BucketOptions {
 }
 
 const FILE_BUCKET: BucketOptions = { storage: 'file' };
+/**
+ * Messages of a key that the server retains: what it drops by itself it does not overwrite. A key has one, and a second
+ * between a write and the overwriting of the value before it; more only where processes ended in between.
+ */
+const REVISIONS_MAX = 16;
+// Of nats-server, which has no settings for them: the smallest file, and the size above which it is rewritten, rounded up.
+const SMALL_FILE_BYTES = 32_000;
+const REWRITTEN_BYTES = 2_162_688;
+/** What the server adds to a message before it compares it with its limit. */
+const HEADROOM_BYTES = 1_024;
 
 /** A stream that discards its oldest messages when it is full, and any message of this age. */
 export interface OldestGo {
@@ -216,7 +231,29 @@ export class Bus {
     }
   }
 
-  /** Removes every message up to and including `sequence`. */
+  /**
+   * How many bytes a stream needs behind a message, trimmed or not, so that a trim of them all writes its file anew: the
+   * server leaves trimmed messages in the file until the stream is empty. It rewrites a file of more than 2 MiB of which
+   * less than half is alive, and deletes one that nothing in is alive. `atOnceMax`: what surely fits into the stream.
+   */
+  async rewriteNeeds(name: string): Promise<{ readonly bytes: number; readonly atOnceMax: number }> {
+    try {
+      const { config } = await this.#manager.streams.info(name);
+      const limit = config.max_bytes > 0 ? config.max_bytes : Number.POSITIVE_INFINITY;
+      // The server divides a small stream into small files; that of any other is larger than what it rewrites.
+      return {
+        bytes: limit / 4 < SMALL_FILE_BYTES ? SMALL_FILE_BYTES : REWRITTEN_BYTES,
+        atOnceMax: Math.floor(Math.min(limit / 4, this.messageMaxBytes - HEADROOM_BYTES)),
+      };
+    } catch (error) {
+      throw busError('stream', error);
+    }
+  }
+
+  /**
+   * Removes every message up to and including `sequence`. Their bytes leave the file with the next trim that empties the
+   * stream, or that `rewriteNeeds` describes.
+   */
   async trim(name: string, sequence: number): Promise<void> {
     try {
       await this.#manager.streams.purge(name, { seq: sequence + 1 });
@@ -225,19 +262,10 @@ export class Bus {
     }
   }
 
-  /** Removes every message on subjects that `subject` matches; does nothing when the stream does not exist. */
-  async purgeSubject(name: string, subject: string): Promise<void> {
-    try {
-      await this.#manager.streams.purge(name, { filter: subject });
-    } catch (error) {
-      if (!isAbsent(error)) throw busError('purge', error);
-    }
-  }
-
-  /** Removes one message of a stream. */
+  /** Removes one message of a stream and overwrites its bytes in the file. */
   async remove(name: string, sequence: number): Promise<void> {
     try {
-      await this.#manager.streams.deleteMessage(name, sequence);
+      await this.#manager.streams.deleteMessage(name, sequence, true);
     } catch (error) {
       throw busError('remove', error);
     }
@@ -291,17 +319,25 @@ export class Bus {
    */
   async keyed(
     bucket: string,
-    { storage, maxAgeMs, bytesMax }: BucketOptions = FILE_BUCKET,
+    { storage, maxAgeMs, bytesMax, erases = storage === 'file' }: BucketOptions = FILE_BUCKET,
   ): Promise<KeyedBytes> {
+    const stream = `${STREAM_PREFIX}${bucket}`;
+    const revisionsMax = erases ? REVISIONS_MAX : 1;
     try {
       const kv = await this.#jetstream.views.kv(bucket, {
-        history: 1,
+        history: revisionsMax,
         storage: storage === 'memory' ? StorageType.Memory : StorageType.File,
         timeout: 5_000,
         ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
         ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
       });
+      const { config } = await this.#manager.streams.info(stream);
+      if (config.max_msgs_per_subject < revisionsMax)
+        await this.#manager.streams.update(stream, { ...config, max_msgs_per_subject: revisionsMax });
       return new KeyedBytes(kv, {
+        manager: this.#manager,
+        stream,
+        erases,
         reconnected: this.#reconnected,
         noteFault: this.#faults.ofRecords(bucket),
       });

@@ -1,10 +1,14 @@
-import type { KV } from 'nats';
+import type { JetStreamManager, KV } from 'nats';
 import type { Logger } from '../log.ts';
-import { busError } from './bus-error.ts';
+import { BusError, busError, isAbsent } from './bus-error.ts';
 import type { NoteFault } from './bus-faults.ts';
 
 /** How long after a watch broke it is started again. */
 const WATCH_AGAIN_MS = 1_000;
+/** A list that takes longer has lost its connection. */
+const LIST_MAX_MS = 20_000;
+/** Before the name of a bucket, the name of its stream. */
+export const STREAM_PREFIX = 'KV_';
 
 /** A stored value and the revision that a compare-and-set of it must name. */
 export interface KeyedValue {
@@ -14,20 +18,28 @@ export interface KeyedValue {
   readonly revision: number;
 }
 
-/** A method of the library's buckets that its type `KV` omits. */
-interface TrimsTombstones {
-  purgeDeletes(olderThanMs: number): Promise<unknown>;
-}
-
-/** What a bucket shares with its connection. */
+/** Where a bucket is stored, and what it shares with its connection. */
 export interface KeyedBytesDeps {
+  readonly manager: JetStreamManager;
+  readonly stream: string;
+  /** Whether replaced and removed values are overwritten in the stream's files. */
+  readonly erases: boolean;
   /** Called after each reconnect. */
   readonly reconnected: Set<() => void>;
   /** Counts and logs a record that a watcher could not use. */
   readonly noteFault: NoteFault;
 }
 
-/** Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`. */
+/**
+ * Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`.
+ *
+ * The server forgets a replaced value and leaves its bytes in the file. So the stream has room for more than one message
+ * of a key, and a write that has succeeded overwrites the value before it. What a crash leaves between these two, and the
+ * markers of removed keys, which still name them, a `BucketSweeper` overwrites.
+ *
+ *     put      new value ─▶ old value overwritten
+ *     remove   marker ─▶ value overwritten ··· every watcher has seen the marker ─▶ marker overwritten
+ */
 export class KeyedBytes {
   readonly #kv: KV;
   readonly #deps: KeyedBytesDeps;
@@ -46,30 +58,71 @@ export class KeyedBytes {
     }
   }
 
-  /** Writes `key` if it still has `revision` (0: it does not exist); returns the new revision. */
+  /**
+   * Writes `key` if it still has `revision` (0: it does not exist); returns the new revision. The value before it is
+   * overwritten in the file; if that fails, the write has succeeded all the same and a sweeper repeats it.
+   */
   async put(key: string, bytes: Uint8Array, revision: number): Promise<number> {
+    let written: number;
     try {
-      return revision === 0 ? await this.#kv.create(key, bytes) : await this.#kv.update(key, bytes, revision);
+      written =
+        revision === 0 ? await this.#kv.create(key, bytes) : await this.#kv.update(key, bytes, revision);
     } catch (error) {
       throw busError(`put ${key}`, error);
     }
+    if (this.#deps.erases && revision !== 0) await this.#erase(revision).catch(() => undefined);
+    return written;
   }
 
-  /** Removes `key`, if it still has `revision` where one is given; watchers see it without bytes. */
+  /**
+   * Removes `key`, if it still has `revision` where one is given; watchers see it without bytes. Resolves once its value
+   * is overwritten in the file. A removal that failed can be repeated.
+   */
   async remove(key: string, revision?: number): Promise<void> {
     try {
       await this.#kv.delete(key, revision === undefined ? {} : { previousSeq: revision });
+      if (this.#deps.erases) await this.#eraseBeforeLast(this.#subjectOf(key));
     } catch (error) {
       throw busError(`remove ${key}`, error);
     }
   }
 
-  /** Trims the markers that removed keys leave behind. A watch that was lost meanwhile may not see those removals. */
-  async trimTombstones(): Promise<void> {
+  /** Overwrites every value that was replaced or removed and is still in the file; returns how many there were. */
+  async eraseReplaced(): Promise<number> {
+    const { manager, stream } = this.#deps;
     try {
-      await (this.#kv as KV & TrimsTombstones).purgeDeletes(0);
+      const { state } = await manager.streams.info(stream);
+      if (state.messages === (state.num_subjects ?? 0)) return 0;
+      const { state: counted } = await manager.streams.info(stream, { subjects_filter: '>' });
+      let erased = 0;
+      for (const [subject, messages] of Object.entries(counted.subjects ?? {}))
+        if (messages > 1) erased += await this.#eraseBeforeLast(subject);
+      return erased;
     } catch (error) {
-      throw busError('trim removed keys', error);
+      throw busError('erase replaced values', error);
+    }
+  }
+
+  /** Overwrites the marker of a removed key. A watcher that has not seen it yet learns of the removal when it reconnects. */
+  async eraseMarker(revision: number): Promise<void> {
+    try {
+      await this.#erase(revision);
+    } catch (error) {
+      throw busError('erase a marker', error);
+    }
+  }
+
+  /**
+   * Makes the server write its list of keys again, which still names keys whose markers were overwritten. It would do so
+   * by itself within minutes.
+   */
+  async refreshKeyList(): Promise<void> {
+    const { manager, stream } = this.#deps;
+    try {
+      const { state } = await manager.streams.info(stream);
+      if (state.first_seq > 1) await manager.streams.purge(stream, { seq: state.first_seq });
+    } catch (error) {
+      throw busError('refresh the list of keys', error);
     }
   }
 
@@ -85,19 +138,61 @@ export class KeyedBytes {
   }
 
   /**
+   * The present values of the keys that match `filter`, in which `*` stands for any text without a dot. All of them are in
+   * memory at once.
+   */
+  async list(filter: string): Promise<KeyedValue[]> {
+    const values = new Map<string, KeyedValue>();
+    let isComplete = false;
+    let stop = () => {};
+    const timer = setTimeout(() => stop(), LIST_MAX_MS);
+    try {
+      const initializedFn = () => {
+        isComplete = true;
+        stop();
+      };
+      const watcher = await this.#kv.watch({ key: filter, initializedFn });
+      stop = () => watcher.stop();
+      if (isComplete) stop();
+      for await (const entry of watcher) {
+        const value = keyedValue(entry);
+        if (value.bytes === undefined) values.delete(value.key);
+        else values.set(value.key, value);
+      }
+    } catch (error) {
+      throw busError(`list ${filter}`, error);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (!isComplete) throw new BusError(`bus: list ${filter}: no answer in time`, 'timeout', undefined);
+    return [...values.values()];
+  }
+
+  /**
    * Calls `change` for every present key and then for each change, in order; resolves after the present ones. The
    * returned function ends it. A record for which `change` throws is counted, logged (to `log`, by default the
    * connection's) and skipped.
    *
-   * After a lost connection every key comes again: the library would notice the lost watch only by its silence, seconds
-   * later.
+   * After a lost connection every key comes again, and then, with revision 0, the keys that were removed meanwhile: their
+   * markers may be gone. The library would notice the lost watch only by its silence, seconds later.
    */
   async watch(change: (value: KeyedValue) => void, log?: Logger): Promise<() => void> {
-    const apply = (value: KeyedValue) => this.#apply(change, value, log);
+    const known = new Set<string>();
+    const apply = (value: KeyedValue) => {
+      if (value.bytes === undefined) known.delete(value.key);
+      else known.add(value.key);
+      this.#apply(change, value, log);
+    };
     let ended = false;
     let current = () => {};
     const start = async () => {
-      const { stop, reading } = await this.#watchOnce(apply);
+      const present = new Set<string>();
+      const { stop, reading, isCaughtUp } = await this.#watchOnce((value) => {
+        present.add(value.key);
+        apply(value);
+      });
+      if (isCaughtUp())
+        for (const key of known) if (!present.has(key)) apply({ key, bytes: undefined, revision: 0 });
       current();
       current = stop;
       if (ended) stop();
@@ -119,16 +214,60 @@ export class KeyedBytes {
   }
 
   async #watchOnce(apply: (value: KeyedValue) => void): Promise<Watch> {
+    let isCaughtUp = false;
     let seen: () => void = () => {};
     const caughtUp = new Promise<void>((resolve) => {
       seen = resolve;
     });
-    const watcher = await this.#kv.watch({ initializedFn: () => seen() });
+    const initializedFn = () => {
+      isCaughtUp = true;
+      seen();
+    };
+    const watcher = await this.#kv.watch({ initializedFn });
     const reading = (async () => {
       for await (const entry of watcher) apply(keyedValue(entry));
     })();
     await Promise.race([caughtUp, reading]);
-    return { stop: () => watcher.stop(), reading };
+    return { stop: () => watcher.stop(), reading, isCaughtUp: () => isCaughtUp };
+  }
+
+  /** Overwrites all messages of a subject but its last. */
+  async #eraseBeforeLast(subject: string): Promise<number> {
+    const { manager, stream } = this.#deps;
+    for (let erased = 0; ; erased += 1) {
+      // The library's type of a request leaves this kind out.
+      const first: { readonly seq: number; readonly next_by_subj: string } = {
+        seq: 1,
+        next_by_subj: subject,
+      };
+      try {
+        const { seq } = await manager.streams.getMessage(stream, first);
+        const last = await manager.streams.getMessage(stream, { last_by_subj: subject });
+        if (seq >= last.seq) return erased;
+        await this.#erase(seq);
+      } catch (error) {
+        // Another process was faster.
+        if (isAbsent(error)) return erased;
+        throw error;
+      }
+    }
+  }
+
+  /** Overwrites one message in the file; one that is gone already is fine. */
+  async #erase(sequence: number): Promise<void> {
+    const { manager, stream } = this.#deps;
+    try {
+      await manager.streams.deleteMessage(stream, sequence, true);
+    } catch (error) {
+      // The server's error does not say why.
+      const stored = manager.streams.getMessage(stream, { seq: sequence });
+      const isGone = await stored.then(() => false, isAbsent);
+      if (!isGone) throw error;
+    }
+  }
+
+  #subjectOf(key: string): string {
+    return `$KV.${this.#deps.stream.slice(STREAM_PREFIX.length)}.${key}`;
   }
 
   #apply(change: (value: KeyedValue) => void, value: KeyedValue, log: Logger | undefined): void {
@@ -144,6 +283,8 @@ export class KeyedBytes {
 interface Watch {
   readonly stop: () => void;
   readonly reading: Promise<void>;
+  /** Whether every key that was present has come; false when the watch broke before. */
+  readonly isCaughtUp: () => boolean;
 }
 
 function keyedValue(entry: {

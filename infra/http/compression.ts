@@ -99,6 +99,8 @@ async function feed(chunks: AsyncIterable<Uint8Array>, compressor: Compressor, f
       clearTimeout(flushing);
       if (compressor.destroyed) return;
       if (!compressor.write(chunk)) await drained(compressor);
+      // The reader has ended: another chunk may take long.
+      if (compressor.destroyed) return;
       flushing = setTimeout(() => compressor.destroyed || compressor.flush(flush), FLUSH_AFTER_MS);
     }
     if (!compressor.destroyed) compressor.end();

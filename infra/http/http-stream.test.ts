@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { must } from '../assert.ts';
 import { HttpServer } from './http.ts';
 
 const CHUNK = Uint8Array.from({ length: 65_536 }, (_, index) => index % 251);
+/** Longer than the window of gzip, so that repeating it does not make a stream shorter. */
+const RANDOM_CHUNK = randomBytes(65_536);
 const CHUNKS = 1_000;
 /** What may be under way between a source and a reader that has stopped: buffers of the sockets and of the library. */
 const UNDER_WAY_MAX = 200;
@@ -11,6 +15,9 @@ const UNDER_WAY_MAX = 200;
 interface Source {
   given: number;
   isOver: boolean;
+  readonly cut: AbortController;
+  /** Whether the reply reports that its peer has gone. */
+  isGone: boolean;
 }
 
 let server: HttpServer;
@@ -27,9 +34,13 @@ beforeAll(async () => {
     cors: undefined,
     readHead: (head) => head.parameter(0),
     answer: async (name, _body, reply) => {
-      const source = { given: 0, isOver: false };
+      const source = { given: 0, isOver: false, cut: new AbortController(), isGone: false };
       sources.set(name, source);
-      await reply.stream(200, [['content-type', 'application/x-things']], chunksOf(name, source));
+      reply.gone.addEventListener('abort', () => {
+        source.isGone = true;
+      });
+      const type = name.endsWith('.ndjson') ? 'application/x-ndjson' : 'application/x-things';
+      await reply.stream(200, [['content-type', type]], chunksOf(name, source), source.cut.signal);
     },
   });
   port = await server.listen('127.0.0.1', 0);
@@ -41,17 +52,22 @@ async function* chunksOf(name: string, source: Source): AsyncGenerator<Uint8Arra
   try {
     if (name === 'broken-at-once') throw new Error('nothing at all');
     if (name === 'empty') return;
+    if (name === 'never')
+      await new Promise((resolve) => source.cut.signal.addEventListener('abort', resolve));
     for (; source.given < CHUNKS; source.given += 1) {
       if (name === 'broken' && source.given === 3) throw new Error('in the middle');
-      yield CHUNK;
+      yield name.endsWith('.ndjson') ? RANDOM_CHUNK : CHUNK;
     }
   } finally {
     source.isOver = true;
   }
 }
 
-async function open(name: string): Promise<{ outgoing: ClientRequest; incoming: IncomingMessage }> {
-  const outgoing = get({ host: '127.0.0.1', port, path: `/chunks/${name}` });
+async function open(
+  name: string,
+  headers = {},
+): Promise<{ outgoing: ClientRequest; incoming: IncomingMessage }> {
+  const outgoing = get({ host: '127.0.0.1', port, path: `/chunks/${name}`, headers });
   outgoing.on('error', () => {}); // The tests see the error at `incoming`.
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   return { outgoing, incoming };
@@ -77,6 +93,7 @@ test('a streamed body arrives completely, with its headers', async () => {
   expect(incoming.headers).toMatchObject({ 'content-type': 'application/x-things' });
   expect(await bytesIn(incoming)).toBe(CHUNKS * CHUNK.length);
   await expect.poll(() => server.inFlight).toBe(0);
+  expect(sources.get('whole')?.isGone).toBe(false);
 });
 
 test('a stream without chunks is an empty body', async () => {
@@ -124,4 +141,45 @@ test('an error after the first chunk cuts the connection, so that the part is no
   await expect(bytesIn(incoming)).rejects.toThrow('aborted');
   expect(failures.splice(0).map(String)).toEqual(['Error: in the middle']);
   await expect.poll(() => server.inFlight).toBe(0);
+});
+
+test.each([
+  ['cut', {}],
+  ['cut.ndjson', { 'accept-encoding': 'gzip' }],
+])(
+  'a stream that is cut while its reader is slow ends the source and the connection at once: %s',
+  async (name, headers) => {
+    const { incoming } = await open(name, headers);
+    const source = must(sources.get(name), 'it was opened');
+    const seen: number[] = [];
+    // Until the source stands still.
+    await expect
+      .poll(() => seen.push(source.given) > 1 && seen.at(-1) === seen.at(-2), { interval: 300 })
+      .toBe(true);
+    source.cut.abort(new Error('others wait'));
+    await expect.poll(() => source.isOver).toBe(true);
+    expect(source.given).toBeLessThan(CHUNKS);
+    await expect.poll(() => server.inFlight).toBe(0);
+    expect(failures.splice(0).map(String)).toEqual(['Error: others wait']);
+    // What was on its way still arrives, but not the last chunk.
+    await expect(
+      (async () => {
+        for await (const _ of incoming) {
+          // Only the end matters.
+        }
+      })(),
+    ).rejects.toThrow('aborted');
+  },
+);
+
+test('a peer that goes away before there is anything to send is noticed at once', async () => {
+  const outgoing = get({ host: '127.0.0.1', port, path: '/chunks/never' });
+  outgoing.on('error', () => {});
+  await expect.poll(() => sources.get('never')).toBeDefined();
+  const source = must(sources.get('never'), 'it was opened');
+  expect(source.isGone).toBe(false);
+  outgoing.destroy();
+  await expect.poll(() => source.isGone).toBe(true);
+  source.cut.abort();
+  await expect.poll(() => source.isOver).toBe(true);
 });

@@ -1,6 +1,7 @@
 import { type HeaderList, JSON_TYPE } from './headers.ts';
-import { type HttpRequest, type HttpResponse, type ListenSocket, uws } from './library.ts';
-import { endWith, OpenReply, type Reply } from './open-reply.ts';
+import { type HttpResponse, type ListenSocket, uws } from './library.ts';
+import { endLast, endWith, OpenReply, type Reply } from './open-reply.ts';
+import { ReadHead } from './read-head.ts';
 import { errorText } from './status.ts';
 
 /** The head of a request. Readable only while `readHead` runs; afterwards its memory is gone. */
@@ -9,7 +10,7 @@ export interface RequestHead {
   readonly path: string;
   /** The first line of a header by its lower-case name; empty when absent. */
   header(name: string): string;
-  /** All lines of a header by its lower-case name, joined by commas; reads every header of the request. */
+  /** All lines of a header by its lower-case name, joined by commas. */
   headerLines(name: string): string;
   /** A `:name` of the route's pattern, by position, percent-decoded; malformed escapes stay as they are. */
   parameter(index: number): string;
@@ -28,10 +29,7 @@ export interface Route<Head> {
   readonly bodyMaxBytes: number;
   /** Headers of preflights, and of the answers of this path that `answer` does not give (413, 405). */
   readonly cors: HeaderList | undefined;
-  /**
-   * For a hot path whose answers fit a packet: they are not compressed, and the size of the head is not checked, so that
-   * no further headers are read.
-   */
+  /** For a hot path whose answers fit a packet: they are not compressed. */
   readonly isHot?: boolean;
   readHead(head: RequestHead): Head;
   answer(head: Head, body: Uint8Array, reply: Reply): void | Promise<void>;
@@ -100,18 +98,18 @@ export class HttpServer {
       this.#methodsByPattern.set(route.pattern, { methods: [route.method], cors: route.cors });
     } else known.methods.push(route.method);
     const method = route.method === 'delete' ? 'del' : route.method;
-    this.#app[method](route.pattern, (response, request) => this.#serve(route, { response, request }, false));
+    this.#answerOn(method, route.pattern, (exchange) => this.#serve(route, exchange));
     if (route.method === 'get')
-      this.#app.head(route.pattern, (response, request) => this.#serve(route, { response, request }, true));
+      this.#answerOn('head', route.pattern, (exchange) => this.#serve(route, exchange));
   }
 
   /** Starts to listen; returns the port. Rejects when the port is not available. */
   listen(host: string, port: number): Promise<number> {
     for (const [pattern, { methods, cors }] of this.#methodsByPattern)
       this.#answerOtherMethods(pattern, methods, cors);
-    this.#app.any('/*', (response, request) => {
-      const body = errorText(404, `no such path: ${request.getUrl().slice(0, PATH_SHOWN_MAX)}`);
-      endWith(response, { status: 404, body, headers: JSON_HEADERS, isHead: isHead(request) });
+    this.#answerOn('any', '/*', ({ response, head, isHead }) => {
+      const body = errorText(404, `no such path: ${head.path.slice(0, PATH_SHOWN_MAX)}`);
+      endWith(response, { status: 404, body, headers: JSON_HEADERS, isHead });
     });
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, (socket) => {
@@ -136,31 +134,46 @@ export class HttpServer {
 
   #answerOtherMethods(pattern: string, methods: readonly string[], cors: HeaderList | undefined): void {
     const allowed = [...methods.flatMap(methodsOf), 'OPTIONS'].join(', ');
-    this.#app.options(pattern, (response) => {
+    this.#answerOn('options', pattern, ({ response }) => {
       const headers: HeaderList = cors ?? [['allow', allowed]];
       endWith(response, { status: 204, body: '', headers, isHead: false });
     });
-    this.#app.any(pattern, (response, request) => {
-      const body = errorText(405, `${request.getCaseSensitiveMethod()} is not allowed here; use ${allowed}`);
+    this.#answerOn('any', pattern, ({ response, head, isHead }) => {
+      const body = errorText(405, `${head.method} is not allowed here; use ${allowed}`);
       const headers: HeaderList = [...JSON_HEADERS, ['allow', allowed], ...(cors ?? [])];
-      endWith(response, { status: 405, body, headers, isHead: isHead(request) });
+      endWith(response, { status: 405, body, headers, isHead });
     });
   }
 
-  #serve<Head>(route: Route<Head>, { response, request }: Exchange, isHead: boolean): void {
-    const acceptEncoding = route.isHot === true ? '' : request.getHeader('accept-encoding');
+  /** Every request comes through here, so that an ambiguous one reaches no route. */
+  #answerOn(
+    method: 'get' | 'head' | 'post' | 'put' | 'patch' | 'del' | 'options' | 'any',
+    pattern: string,
+    answer: (exchange: Exchange) => void,
+  ): void {
+    this.#app[method](pattern, (response, request) => {
+      const head = new ReadHead(request, response);
+      const isHead = request.getMethod() === 'head';
+      const ambiguity = head.ambiguity();
+      if (ambiguity === undefined) answer({ response, head, isHead });
+      else rejectAmbiguous(response, { isHead, ambiguity });
+    });
+  }
+
+  #serve<Head>(route: Route<Head>, { response, head: read, isHead }: Exchange): void {
+    const acceptEncoding = route.isHot === true ? '' : read.header('accept-encoding');
     const reply = new OpenReply(response, { isHead, acceptEncoding }, () => {
       this.#inFlight -= 1;
     });
     this.#inFlight += 1;
     response.onAborted(() => reply.abort());
-    if (route.isHot !== true && headBytes(request) > HEAD_MAX_BYTES) {
+    if (read.bytes > HEAD_MAX_BYTES) {
       reply.json(431, HEAD_TOO_LARGE, route.cors);
       return;
     }
     let head: Head;
     try {
-      head = route.readHead(new UwsHead(request, response));
+      head = route.readHead(read);
     } catch (error) {
       this.#fail(error, reply);
       return;
@@ -169,7 +182,7 @@ export class HttpServer {
       this.#answer(route, head, EMPTY_BODY, reply);
       return;
     }
-    const announcedBytes = Number(request.getHeader('content-length'));
+    const announcedBytes = Number(read.header('content-length'));
     readBody(response, route.bodyMaxBytes, (body) => {
       if (!reply.open) return;
       if (body === undefined) tooLarge(route, reply);
@@ -199,71 +212,31 @@ const HEAD_TOO_LARGE = errorText(431, `path, query and headers are longer than $
 
 interface Exchange {
   readonly response: HttpResponse;
-  readonly request: HttpRequest;
+  readonly head: ReadHead;
+  readonly isHead: boolean;
+}
+
+/**
+ * Answers 400 and closes the connection. Not at once: behind an answered request the library reads the next one of the
+ * same packet, which may be the hidden part of this one. While this one waits, it closes the connection instead.
+ */
+function rejectAmbiguous(
+  response: HttpResponse,
+  { isHead, ambiguity }: { readonly isHead: boolean; readonly ambiguity: string },
+): void {
+  let isGone = false;
+  response.onAborted(() => {
+    isGone = true;
+  });
+  setImmediate(() => {
+    if (isGone) return;
+    const body = errorText(400, ambiguity);
+    response.cork(() => endLast(response, { status: 400, body, headers: JSON_HEADERS, isHead }));
+  });
 }
 
 function methodsOf(method: string): string[] {
   return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
-}
-
-function isHead(request: HttpRequest): boolean {
-  return request.getMethod() === 'head';
-}
-
-/** The library answers undefined where there is no `?`, whatever its types say. */
-function queryOf(request: HttpRequest): string {
-  return (request.getQuery() as string | undefined) ?? '';
-}
-
-function headBytes(request: HttpRequest): number {
-  let bytes = request.getUrl().length + queryOf(request).length;
-  request.forEach((name, value) => {
-    bytes += name.length + value.length;
-  });
-  return bytes;
-}
-
-class UwsHead implements RequestHead {
-  readonly #request: HttpRequest;
-  readonly #response: HttpResponse;
-
-  constructor(request: HttpRequest, response: HttpResponse) {
-    this.#request = request;
-    this.#response = response;
-  }
-
-  get method(): string {
-    return this.#request.getCaseSensitiveMethod();
-  }
-  get path(): string {
-    return this.#request.getUrl();
-  }
-  get query(): string {
-    return queryOf(this.#request);
-  }
-  header(name: string): string {
-    return this.#request.getHeader(name);
-  }
-  headerLines(name: string): string {
-    const lines: string[] = [];
-    this.#request.forEach((key, value) => void (key === name && lines.push(value)));
-    return lines.join(',');
-  }
-  parameter(index: number): string {
-    const text = this.#request.getParameter(index);
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text; // Not an escape after all; the text stays as it is.
-    }
-  }
-  remoteAddress(): string {
-    // A Buffer around these few bytes costs more than reading them one by one.
-    const bytes = new Uint8Array(this.#response.getRemoteAddressAsText());
-    let text = '';
-    for (let index = 0; index < bytes.length; index += 1) text += String.fromCharCode(bytes[index] ?? 0);
-    return text;
-  }
 }
 
 /**

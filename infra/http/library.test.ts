@@ -110,7 +110,14 @@ test.each([
   ['a space in the target', `GET /a b HTTP/1.1\r\n${HOST}\r\n`, 505],
   ['a length that is no number', body('Content-Length: x', 'abc'), 400],
   ['a length and chunks', body('Content-Length: 3\r\nTransfer-Encoding: chunked', '0\r\n\r\n'), 400],
+  ['several lengths in one line', body('Content-Length: 3, 5', 'abcde'), 400],
+  ['a length with a sign', body('Content-Length: +3', 'abc'), 400],
+  ['a length of more than 64 bits', body('Content-Length: 18446744073709551619', 'abc'), 400],
   ['a chunk without a size', body('Transfer-Encoding: chunked', 'zz\r\n'), 400],
+  ['a chunk size with a sign', body('Transfer-Encoding: chunked', '-1\r\nabc\r\n0\r\n\r\n'), 400],
+  ['a chunk size of more than 64 bits', body('Transfer-Encoding: chunked', `${'F'.repeat(18)}\r\nabc`), 400],
+  ['a request without a host', 'GET /thing HTTP/1.1\r\nAccept: */*\r\n\r\n', 400],
+  ['a body behind a head without a host', 'POST /taken HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc', 400],
 ])('the library itself answers %s with %s', async (_what, bytes, status) => {
   const text = await exchange([bytes]);
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\w ]+\\r\\nConnection: close\\r\\n\\r\\n<h1>`));

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { compress, compressStream, isCompressible, UNCOMPRESSED_MAX_BYTES } from './compression.ts';
 import { type Encoding, encodedTag, encodingFor } from './encoding.ts';
 import { type HeaderList, headerOf, JSON_TYPE, jsonHeaderBlock, oneLine, withCommon } from './headers.ts';
@@ -8,6 +9,8 @@ import { statusLine } from './status.ts';
 export interface Reply {
   /** False once the peer has gone or the answer was given. */
   readonly open: boolean;
+  /** Aborted once the connection is gone before the whole answer was sent. */
+  readonly gone: AbortSignal;
   /** Sends `text` as JSON. */
   json(status: number, text: string, headers?: HeaderList): void;
   /** Sends any body with these headers. */
@@ -16,9 +19,14 @@ export interface Reply {
    * Sends a body as it comes, at the pace of the peer, and takes no more of `chunks` than the peer takes. Nothing is
    * sent before the first chunk: an error until then is thrown, and another answer can be given. After a later error
    * the connection is cut, so that the peer does not take the part for the whole, and the error is thrown. `chunks` is
-   * ended when the peer goes away, or takes nothing for a minute.
+   * ended when the peer goes away, or takes nothing for a minute. `cut` cuts the connection at once; its reason is thrown.
    */
-  stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  stream(
+    status: number,
+    headers: HeaderList,
+    chunks: AsyncIterable<Uint8Array>,
+    cut?: AbortSignal,
+  ): Promise<void>;
 }
 
 /** What a request says about the form of its answer. */
@@ -45,7 +53,9 @@ export class OpenReply implements Reply {
   readonly #form: AnswerForm;
   readonly #settled: () => void;
   #aborted: (() => void) | undefined;
+  #gone: AbortController | undefined;
   #isSettled = false;
+  #isGone = false;
   open = true;
 
   /** `settled` is called once: when the answer was given, or when the peer has gone. */
@@ -53,6 +63,16 @@ export class OpenReply implements Reply {
     this.#response = response;
     this.#form = form;
     this.#settled = settled;
+  }
+
+  get gone(): AbortSignal {
+    if (this.#gone === undefined) {
+      this.#gone = new AbortController();
+      // Everything that runs for a request may listen, and nothing outlives it.
+      setMaxListeners(0, this.#gone.signal);
+    }
+    if (this.#isGone) this.#gone.abort();
+    return this.#gone.signal;
   }
 
   json(status: number, text: string, headers: HeaderList = NO_HEADERS): void {
@@ -88,11 +108,24 @@ export class OpenReply implements Reply {
     );
   }
 
-  async stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-    if (!isNegotiable(headers)) return this.#stream(status, headers, chunks);
-    const encoding = encodingFor(this.#form.acceptEncoding);
-    const pieces = encoding === 'identity' ? chunks : compressStream(chunks, encoding);
-    return this.#stream(status, encodedHeaders(headers, encoding), pieces);
+  async stream(
+    status: number,
+    headers: HeaderList,
+    chunks: AsyncIterable<Uint8Array>,
+    cut?: AbortSignal,
+  ): Promise<void> {
+    const onCut = () => this.#close(() => this.#response.close());
+    cut?.addEventListener('abort', onCut);
+    try {
+      if (isNegotiable(headers)) {
+        const encoding = encodingFor(this.#form.acceptEncoding);
+        const pieces = encoding === 'identity' ? chunks : compressStream(chunks, encoding);
+        await this.#stream(status, encodedHeaders(headers, encoding), pieces);
+      } else await this.#stream(status, headers, chunks);
+      cut?.throwIfAborted();
+    } finally {
+      cut?.removeEventListener('abort', onCut);
+    }
   }
 
   async #stream(status: number, headers: HeaderList, chunks: AsyncIterable<Uint8Array>): Promise<void> {
@@ -192,6 +225,8 @@ export class OpenReply implements Reply {
   /** The peer has gone. */
   abort(): void {
     this.open = false;
+    this.#isGone = true;
+    this.#gone?.abort();
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#settled();
@@ -228,6 +263,12 @@ export function endWith(response: HttpResponse, { status, body, headers, isHead 
     response.writeHeader('content-length', String(Buffer.byteLength(body)));
     response.endWithoutBody();
   } else response.end(body);
+}
+
+/** Writes a whole answer and closes the connection behind it. The library cannot do so without a body, as for HEAD. */
+export function endLast(response: HttpResponse, { status, body, headers, isHead }: WholeAnswer): void {
+  writeHead(response, status, headers);
+  response.end(isHead ? '' : body, true);
 }
 
 function writeHead(response: HttpResponse, status: number, headers: HeaderList): void {

@@ -9,7 +9,11 @@ async function pageOf(prepare: (server: HttpServer) => void): Promise<{ response
     throw error;
   });
   prepare(server);
-  addOperations(server, new Metrics(), () => ({ ready: true, shown: {} }));
+  addOperations(server, {
+    metrics: new Metrics(),
+    readiness: () => ({ ready: true, shown: {} }),
+    mayRead: () => true,
+  });
   const port = await server.listen('127.0.0.1', 0);
   try {
     const response = await fetch(`http://127.0.0.1:${port}/?utm_source=bookmark`);

@@ -2,24 +2,30 @@ import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { takeLock } from './lock.mjs';
+import { makePrivate } from './private-folder.mjs';
 import { Problem } from './problem.mjs';
 import { writeWhole } from './write-whole.mjs';
 
 /**
  * Files of the launcher in DATA_DIR, beside the folders of the parts:
  * footfall.json    format of the folder and number of partitions; written once
- * secrets.json     passwords of bus and store, and the key that seals secrets; created once
+ * secrets.json     passwords of bus and store, the key that seals secrets, and the operator's token; created once
  * run.json         processes of the current or the last run
  * lock             the launcher that owns the folder
  */
-/** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string }} Secrets */
+/** @typedef {{ readonly busUser: string, readonly busPassword: string, readonly storePassword: string, readonly secretsKey: string,
+ * readonly operationsToken: string }} Secrets */
 /**
  * The content of a possibly damaged file: every field must be checked before use.
  * @typedef {{ format?: unknown, partitions?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
- * storePassword?: unknown, secretsKey?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
+ * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
  * undefined> }} Stored
  */
-/** @typedef {{ readonly isFirstStart: boolean, readonly secrets: Secrets, readonly lock: import('./lock.mjs').Lock }} DataFolder */
+/**
+ * `closedFiles`: how many files and folders were open to other users of the machine.
+ * @typedef {{ readonly isFirstStart: boolean, readonly closedFiles: number, readonly secrets: Secrets, readonly lock:
+ * import('./lock.mjs').Lock }} DataFolder
+ */
 
 const FORMAT = 1;
 const PASSWORD = /^[\w-]+$/;
@@ -29,7 +35,8 @@ const SEALING_KEY_BYTES = 32;
 const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)$/;
 
 /**
- * Checks the folder, creates it if it does not exist, and locks it for this process.
+ * Checks the folder, creates it if it does not exist, locks it for this process, and closes it to other users before
+ * anything else is written into it.
  * @param {string} dataDir
  * @param {number} partitions
  * @returns {DataFolder}
@@ -46,7 +53,9 @@ export function openDataFolder(dataDir, partitions) {
   try {
     const isFirstStart = checkFormat(dataDir, partitions);
     checkCredentials(dataDir);
-    return { isFirstStart, secrets: readSecrets(dataDir), lock };
+    const closedFiles = makePrivate(dataDir);
+    if (isFirstStart) writeFormat(dataDir, partitions);
+    return { isFirstStart, closedFiles, secrets: readSecrets(dataDir), lock };
   } catch (error) {
     lock.release();
     throw error;
@@ -92,10 +101,6 @@ function checkFormat(dataDir, partitions) {
   const path = join(dataDir, 'footfall.json');
   if (!existsSync(path)) {
     checkIsEmpty(dataDir);
-    writeWhole(
-      path,
-      `${JSON.stringify({ format: FORMAT, partitions, createdAt: new Date().toISOString() }, null, 2)}\n`,
-    );
     return true;
   }
   const found = readJson(path);
@@ -115,6 +120,15 @@ function checkFormat(dataDir, partitions) {
     );
   }
   return false;
+}
+
+/**
+ * @param {string} dataDir
+ * @param {number} partitions
+ */
+function writeFormat(dataDir, partitions) {
+  const format = { format: FORMAT, partitions, createdAt: new Date().toISOString() };
+  writeWhole(join(dataDir, 'footfall.json'), `${JSON.stringify(format, null, 2)}\n`);
 }
 
 /**
@@ -170,6 +184,7 @@ function readSecrets(dataDir) {
     busPassword: valid('busPassword', PASSWORD) ?? randomSecret(),
     storePassword: valid('storePassword', PASSWORD) ?? randomSecret(),
     secretsKey: valid('secretsKey', SEALING_KEY) ?? randomBytes(SEALING_KEY_BYTES).toString('hex'),
+    operationsToken: valid('operationsToken', PASSWORD) ?? randomSecret(),
   };
   const names = /** @type {(keyof Secrets)[]} */ (Object.keys(secrets));
   if (names.some((name) => found?.[name] !== secrets[name]))

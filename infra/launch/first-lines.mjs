@@ -11,10 +11,12 @@ const BROWSER =
 
 /**
  * The lines at the end of the first start. Secrets are shown only here.
- * @param {{ url: string, credentials: SiteCredentials, credentialsPath: string }} facts
+ * @param {{ url: string, credentials: SiteCredentials, credentialsPath: string, cors: readonly string[], tokenPath:
+ * string | undefined }} facts `cors` are the origins that the site allows; `tokenPath` is the file with the token of the
+ * metrics, undefined when they need none
  * @returns {string[]}
  */
-export function firstStartLines({ url, credentials, credentialsPath }) {
+export function firstStartLines({ url, credentials, credentialsPath, cors, tokenPath }) {
   const { projectId, clients } = credentials;
   return [
     '',
@@ -40,21 +42,51 @@ export function firstStartLines({ url, credentials, credentialsPath }) {
     '',
     ...pageSnippet(url, clients.write),
     '',
+    ...(cors.includes('*') ? [] : corsLines(url, projectId, { cors, root: clients.root })),
+    ...tokenLines(tokenPath),
     'Press Ctrl-C to stop.',
   ];
 }
 
 /**
  * The lines at the end of every later start.
- * @param {{ url: string, credentialsPath: string }} facts
+ * @param {{ url: string, credentialsPath: string, tokenPath: string | undefined }} facts
  * @returns {string[]}
  */
-export function laterStartLines({ url, credentialsPath }) {
+export function laterStartLines({ url, credentialsPath, tokenPath }) {
   return [
     '',
     `footfall is running at ${url}`,
     `Clients and secrets: ${credentialsPath}`,
+    ...tokenLines(tokenPath),
     'Press Ctrl-C to stop.',
+  ];
+}
+
+/**
+ * @param {string | undefined} tokenPath
+ * @returns {string[]}
+ */
+function tokenLines(tokenPath) {
+  if (tokenPath === undefined) return [];
+  return [`Token for /metrics and the details of /healthz/ready: operationsToken in ${tokenPath}`];
+}
+
+/**
+ * @param {string} url
+ * @param {string} projectId
+ * @param {{ cors: readonly string[], root: Client }} site
+ */
+function corsLines(url, projectId, { cors, root }) {
+  const now = cors.length === 0 ? 'no origin yet' : `only ${cors.join(', ')}`;
+  return [
+    `The site allows ${now}. To allow the origins of your pages:`,
+    '',
+    `  curl -X PATCH ${url}/manage/projects/${projectId} -H 'content-type: application/json' \\`,
+    `    -H 'service-client-id: ${root.id}' \\`,
+    `    -H 'service-client-secret: ${root.secret}' \\`,
+    `    -d '{"cors":["https://www.example.com"]}'`,
+    '',
   ];
 }
 

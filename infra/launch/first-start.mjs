@@ -1,7 +1,8 @@
 import { startChild } from './child.mjs';
 import { Problem } from './problem.mjs';
 
-/** @typedef {{ readonly created: boolean, readonly credentials: import('./first-lines.mjs').SiteCredentials }} FirstStart */
+/** @typedef {{ readonly created: boolean, readonly credentials: import('./first-lines.mjs').SiteCredentials,
+ * readonly cors: readonly string[] }} FirstStart */
 
 const TIME_MAX_MS = 60_000;
 const TAIL_LINES = 12;
@@ -38,7 +39,9 @@ export async function runFirstStart(plan, log, onStarted) {
 export function parseFirstStart(line) {
   try {
     const answer = JSON.parse(line);
-    return typeof answer?.created === 'boolean' && typeof answer.credentials === 'object'
+    return typeof answer?.created === 'boolean' &&
+      typeof answer.credentials === 'object' &&
+      Array.isArray(answer.cors)
       ? answer
       : undefined;
   } catch {

@@ -72,16 +72,19 @@ export class Launch {
     const NATS_URL = await this.#startBus(base);
     const store = await this.#startStore(base);
     const full = { ...base, NATS_URL, CLICKHOUSE_URL: store.url, CLICKHOUSE_QUERY_URL: store.queryUrl };
-    const sealing = { SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey };
+    const own = {
+      SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey,
+      OPERATIONS_TOKEN: env.OPERATIONS_TOKEN || (settings.isExposed ? secrets.operationsToken : ''),
+    };
     const first = await this.#ensureAccount(full);
     await this.#startPart(
       'processor',
-      planProgram(['dist/processor/main.js'], { ...full, ...sealing }),
+      planProgram(['dist/processor/main.js'], { ...full, ...own }),
       () => 'ready',
     );
     const ready = await this.#startPart(
       'http',
-      planProgram(['dist/infra/process/host.js', 'ingest', 'query'], { ...full, ...sealing }),
+      planProgram(['dist/infra/process/host.js', 'ingest', 'query'], { ...full, ...own }),
       (line) => String(line.url),
     );
     if (this.#isStopping || first === undefined || ready === undefined) return;
@@ -225,10 +228,14 @@ export class Launch {
    * @param {FirstStart} first
    * @param {string} url
    */
-  #lastLines({ created, credentials }, url) {
-    const credentialsPath = join(this.#options.settings.dataDir, 'credentials.json');
+  #lastLines({ created, credentials, cors }, url) {
+    const { settings, env } = this.#options;
+    const credentialsPath = join(settings.dataDir, 'credentials.json');
+    // A token that the operator has set is known.
+    const tokenPath =
+      settings.isExposed && !env.OPERATIONS_TOKEN ? join(settings.dataDir, 'secrets.json') : undefined;
     return created
-      ? firstStartLines({ url, credentials, credentialsPath })
-      : laterStartLines({ url, credentialsPath });
+      ? firstStartLines({ url, credentials, credentialsPath, cors, tokenPath })
+      : laterStartLines({ url, credentialsPath, tokenPath });
   }
 }

@@ -260,7 +260,7 @@ describe('a data folder', () => {
     ['without a password', ['busPassword'], { busPassword: undefined }],
     ['with a password that needs quoting', ['storePassword'], { storePassword: 'a"b' }],
   ])('with secrets %s preserves the others', (_name, made, changed) => {
-    const whole = { busUser: 'u', busPassword: 'p', storePassword: 's' };
+    const whole = { busUser: 'u', busPassword: 'p', storePassword: 's', operationsToken: 't' };
     const before: Record<string, unknown> = { ...whole, secretsKey: 'ab'.repeat(32), ...changed };
     prepare({ 'footfall.json': marker, 'secrets.json': JSON.stringify(before) });
     const first = open();
@@ -311,9 +311,10 @@ describe('what the terminal shows', () => {
     },
   };
   const url = 'http://127.0.0.1:3000';
+  const facts = { url, credentialsPath: '/d/credentials.json', cors: ['*'], tokenPath: undefined };
 
   test('at the first start: the clients, and commands with the right client', () => {
-    const text = firstStartLines({ url, credentials, credentialsPath: '/d/credentials.json' }).join('\n');
+    const text = firstStartLines({ ...facts, credentials }).join('\n');
     expect(text).toMatch(/root {3}r {2}sr/);
     expect(text).toContain(`curl ${url}/track`);
     expect(text).toContain("'service-client-secret: sw'");
@@ -325,7 +326,7 @@ describe('what the terminal shows', () => {
   });
 
   test('at a later start: no secret', () => {
-    const lines = laterStartLines({ url, credentialsPath: '/d/credentials.json' });
+    const lines = laterStartLines(facts);
     expect(lines.join('\n')).toBe(
       `\nfootfall is running at ${url}\nClients and secrets: /d/credentials.json\nPress Ctrl-C to stop.`,
     );
@@ -394,7 +395,8 @@ test('the ready line of a part is recognized among its output', () => {
   expect(parseReadyLine('ready')).toEqual({});
   expect(parseReadyLine('ready {')).toBeUndefined();
   expect(parseReadyLine('already {}')).toBeUndefined();
-  expect(parseFirstStart('{"created":true,"credentials":{}}')).toEqual({ created: true, credentials: {} });
+  const answer = { created: true, credentials: {}, cors: [] };
+  expect(parseFirstStart(JSON.stringify(answer))).toEqual(answer);
   expect(parseFirstStart('null')).toBeUndefined();
 });
 

@@ -2,6 +2,7 @@ import { openDataFolder } from './data-folder.mjs';
 import { Launch } from './launch.mjs';
 import { checkPort, freePort } from './ports.mjs';
 import { prepare } from './prepare.mjs';
+import { RIGHTS_OF_OTHERS } from './private-folder.mjs';
 import { explain, Problem } from './problem.mjs';
 import { endLeftovers } from './run-record.mjs';
 import { readLaunchSettings } from './settings.mjs';
@@ -43,11 +44,17 @@ async function runLocked({ env, withDemo }, terminal) {
   await terminal.step('node', () => process.versions.node);
   const folder = openDataFolder(settings.dataDir, settings.partitions);
   try {
+    if (folder.closedFiles > 0) {
+      const text = `closed ${settings.dataDir} to other users of this machine; ${folder.closedFiles} of its files and folders were open`;
+      terminal.part('data', text);
+    }
     for (const name of await endLeftovers(settings.dataDir)) {
       terminal.part(name, 'was left running by a killed launcher and was stopped');
     }
     await checkPort(settings.host, settings.port);
     const server = await prepare(env, terminal);
+    // Only now: packages and build may be used by others. From here on, no file of this process or of a part is open.
+    process.umask(RIGHTS_OF_OTHERS);
     const port = settings.port === 0 ? await freePort(settings.host) : settings.port;
     const { secrets } = folder;
     const options = { settings: { ...settings, port }, secrets, server, env, withDemo, terminal };

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { Problem } from './problem.mjs';
 import { projectRoot } from './root.mjs';
@@ -8,6 +9,7 @@ import { projectRoot } from './root.mjs';
  * @property {number} port 0 for a free one
  * @property {string} host
  * @property {string} baseUrl empty without a proxy in front
+ * @property {boolean} isExposed whether strangers may reach the service
  * @property {string} dataDir absolute
  * @property {number} partitions
  * @property {number} busBytesMax per partition
@@ -25,6 +27,7 @@ export const LAUNCH_DEFAULTS = {
   PORT: '3000',
   HOST: '127.0.0.1',
   BASE_URL: '',
+  TRUSTED_PROXIES: '',
   DATA_DIR: '.data',
   PARTITIONS: '8',
   BUS_BYTES_MAX: '2147483648',
@@ -43,7 +46,8 @@ export function readLaunchSettings(env) {
   return {
     port: wholeNumber('PORT', text('PORT'), 0, 65_535),
     host: text('HOST'),
-    baseUrl: address('BASE_URL', text('BASE_URL')),
+    baseUrl: address('BASE_URL', text('BASE_URL')).replace(/\/+$/, ''),
+    isExposed: !isLoopback(text('HOST')) || text('BASE_URL') !== '' || text('TRUSTED_PROXIES') !== '',
     dataDir: resolve(projectRoot, text('DATA_DIR')),
     partitions: wholeNumber('PARTITIONS', text('PARTITIONS'), 1, 64),
     busBytesMax: wholeNumber('BUS_BYTES_MAX', text('BUS_BYTES_MAX'), 1_048_576, 1_099_511_627_776),
@@ -52,6 +56,15 @@ export function readLaunchSettings(env) {
     storePort: wholeNumber('STORE_PORT', text('STORE_PORT'), 0, 65_535),
     diskFreeMinBytes: wholeNumber('DISK_FREE_MIN_BYTES', text('DISK_FREE_MIN_BYTES'), 0, 1_099_511_627_776),
   };
+}
+
+/**
+ * As in `infra/network/exposure.ts`; a test compares the two.
+ * @param {string} host
+ */
+function isLoopback(host) {
+  const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'));
 }
 
 /**

@@ -1,6 +1,6 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
-/** CONTRACT of a site's filters by address: a single address, or a range in CIDR notation. */
+/** CONTRACT of lists of addresses, such as the filters of a site: a single address, or a range in CIDR notation. */
 export interface AddressRange {
   readonly network: string;
   /** Leading bits that all addresses of the range share. */
@@ -17,4 +17,21 @@ export function readAddressRange(text: string): AddressRange | undefined {
   if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return undefined;
   const prefix = bits === undefined ? most : Number(bits);
   return prefix > most ? undefined : { network, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
+}
+
+/** A list of addresses and ranges. Entries that cannot be read match nothing. */
+export class AddressList {
+  readonly #list = new BlockList();
+
+  constructor(entries: readonly string[]) {
+    for (const entry of entries) {
+      const range = readAddressRange(entry);
+      if (range !== undefined) this.#list.addSubnet(range.network, range.prefix, range.family);
+    }
+  }
+
+  /** `address` is in its normal form; the empty text is in no list. */
+  includes(address: string): boolean {
+    return address !== '' && this.#list.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+  }
 }

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import type { RequestHead } from '../http/http.ts';
 import {
   isPublic,
-  limitedAddress,
+  limitedNetwork,
   normalAddress,
+  provenAddress,
   readAddressClaims,
   senderAddress,
   TrustedProxies,
@@ -108,6 +109,22 @@ test.each<[string, string, string]>([
   expect(addressOf('192.0.2.0/24', '10.0.0.1', { 'x-forwarded-for': lines })).toBe('10.0.0.1');
 });
 
+test.each<[string, string, string]>([
+  ['an entry with a port', '1.1.1.1, 8.8.8.8:4711, 10.0.0.9:80', '8.8.8.8'],
+  ['an IPv6 entry in brackets with a port', '1.1.1.1,[2001:DB8::5]:4711,10.0.0.9', '2001:db8::5'],
+  ['an IPv6 entry without brackets', '1.1.1.1, 2001:db8:0::5', '2001:db8::5'],
+  ['an IPv4 address that came as IPv6', '1.1.1.1, ::ffff:8.8.8.8', '8.8.8.8'],
+  ['the peer, as a proxy that writes nothing knows nothing', '1.1.1.1, ', '10.0.0.1'],
+  ['the peer, as an empty last line ends the chain', '1.1.1.1|', '10.0.0.1'],
+  ['the proxy behind an empty entry', '1.1.1.1,, 10.0.0.8', '10.0.0.8'],
+  ['the peer behind a socket without an address', '1.1.1.1, unix:', '10.0.0.1'],
+  ['the peer behind brackets that do not end', '1.1.1.1, [2001:db8::5', '10.0.0.1'],
+  ['the peer behind text after brackets', '1.1.1.1, [::1]8.8.8.8', '10.0.0.1'],
+  ['the last of many lines', '1.1.1.1|2.2.2.2|8.8.8.8', '8.8.8.8'],
+])('from a trusted proxy with odd entries: %s', (_, lines, address) => {
+  expect(addressOf('10.0.0.0/8', '10.0.0.1', { 'x-forwarded-for': lines })).toBe(address);
+});
+
 test('where every proxy is trusted, the first address counts', () => {
   expect(addressOf('any', '10.0.0.1', { 'x-forwarded-for': '1.1.1.1, 8.8.8.8' })).toBe('1.1.1.1');
 });
@@ -117,6 +134,14 @@ test.each<[string, string, string]>([
   ['X-Real-IP', '8.8.8.8', '8.8.8.8'],
   ['forwarded', 'for=1.1.1.1, proto=https;for="[2001:db8::5]:99", for=10.0.0.9', '2001:db8::5'],
   ['forwarded', 'for=_secret', '10.0.0.1'],
+  ['forwarded', 'For="8.8.8.8:4711";proto=http;by=10.0.0.1', '8.8.8.8'],
+  ['forwarded', 'proto=https;host="a;for=9.9.9.9";for=8.8.8.8', '8.8.8.8'],
+  ['forwarded', 'for=8.8.8.8;host="a, for=9.9.9.9"', '8.8.8.8'],
+  ['forwarded', String.raw`for=8.8.8.8;host="a\", for=9.9.9.9"`, '8.8.8.8'],
+  ['forwarded', 'for=9.9.9.9;host="a|for=8.8.8.8', '8.8.8.8'],
+  ['forwarded', 'for=9.9.9.9, for="|for="8.8.8.8";host="b"', '8.8.8.8'],
+  ['forwarded', 'for=8.8.8.8, host=a', '10.0.0.1'],
+  ['service-client-ip', '1.1.1.1|8.8.8.8', '8.8.8.8'],
 ])('only the named header is read: %s', (name, value, address) => {
   const headers = { 'x-forwarded-for': '9.9.9.9', 'true-client-ip': '9.9.9.9', [name.toLowerCase()]: value };
   const claims = readAddressClaims(head('10.0.0.1', headers), proxies('10.0.0.0/8', name));
@@ -159,9 +184,42 @@ test('an authenticated claim takes precedence over the proxy; within one network
   expect(addressOf('', '127.0.0.1', {}, ['10.0.0.5'])).toBe('10.0.0.5');
 });
 
-test('a claimed address is never the one that limits count by', () => {
+test('a claimed address is never the proven one', () => {
   const claims = readAddressClaims(head('198.51.100.1', { 'x-real-ip': '8.8.8.8' }), proxies(''));
-  expect(limitedAddress(claims)).toBe('198.51.100.1');
+  expect(provenAddress(claims)).toBe('198.51.100.1');
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8:0:0:1::', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+  ['', ''],
+])('limits count %j by %j', (address, network) => {
+  expect(limitedNetwork(address)).toBe(network);
+});
+
+test('limits count two IPv6 addresses alike exactly when they share the first 64 bits', () => {
+  const groups = (length: number) =>
+    fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: length, maxLength: length });
+  fc.assert(
+    fc.property(groups(4), groups(4), groups(4), (network, one, other) => {
+      const address = (...parts: number[][]) =>
+        normalAddress(
+          parts
+            .flat()
+            .map((part) => part.toString(16))
+            .join(':'),
+        );
+      fc.pre(address(network, one).includes(':') && address(network, other).includes(':'));
+      expect(limitedNetwork(address(network, one))).toBe(limitedNetwork(address(network, other)));
+      const [first = 0, ...rest] = network;
+      const next = [first ^ 1, ...rest];
+      expect(limitedNetwork(address(next, one))).not.toBe(limitedNetwork(address(network, one)));
+    }),
+  );
 });
 
 test.each(['nonsense', '10.0.0.0/33', '10.0.0.0/', '::1/x'])(

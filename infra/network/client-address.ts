@@ -1,10 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigError } from '../config.ts';
+import { copyText } from '../http/cut-text.ts';
 import type { RequestHead } from '../http/http.ts';
 import { readAddressRange } from './address-range.ts';
 
 /** The usual headers in which proxies name the original sender. */
-const FORWARDING_HEADERS = [
+export const FORWARDING_HEADERS = [
   'x-forwarded-for',
   'x-real-ip',
   'forwarded',
@@ -12,6 +13,10 @@ const FORWARDING_HEADERS = [
   'true-client-ip',
 ];
 
+/** More than an address with brackets, zone and port takes. */
+const ADDRESS_TEXT_MAX = 100;
+const IPV6_GROUPS = 8;
+const IPV6_NETWORK_GROUPS = 4;
 const PRIVATE_IPV6: readonly (readonly [network: string, prefix: number])[] = [
   ['::', 127],
   ['fc00::', 7],
@@ -87,7 +92,8 @@ export function readAddressClaims(head: RequestHead, proxies: TrustedProxies): A
     return {
       peer,
       peerTrusted: true,
-      forwarded: forwardedAddress(head.headerLines(proxies.header), proxies),
+      // Part of a header that may be long.
+      forwarded: copyText(forwardedAddress(head.headerLines(proxies.header), proxies)),
     };
   if (isForwarded(head, proxies.header)) proxies.onIgnored(peer);
   return { peer, peerTrusted: false, forwarded: '' };
@@ -100,10 +106,11 @@ function isForwarded(head: RequestHead, header: string): boolean {
 /**
  * The visible end of the chain. Each proxy appends the address that it received the request from, so the entries are read
  * from the right, past trusted proxies: what stands left of the first other address may be made up. When all are trusted,
- * the first one counts; an entry that is no address ends the chain.
+ * the first one counts. An entry that is empty or no address ends the chain: a proxy that does not know its sender wrote it,
+ * and that sender may have written what stands left of it.
  */
 function forwardedAddress(lines: string, proxies: TrustedProxies): string {
-  const entries = lines === '' ? [] : lines.split(',');
+  const entries = proxies.header === 'forwarded' ? unquotedParts(lines, ',') : lines.split(',');
   let found = '';
   for (let index = entries.length - 1; index >= 0; index -= 1) {
     const address = addressIn(entries[index] ?? '', proxies.header);
@@ -126,9 +133,24 @@ export function senderAddress(claims: AddressClaims, claimed: readonly string[])
   return believed.find(isPublic) ?? believed.find((address) => address !== '') ?? '';
 }
 
-/** The address that limits count by: never one that a client merely claims. */
-export function limitedAddress(claims: AddressClaims): string {
+/** The sender's address as far as it is known for certain: never one that a client merely claims. */
+export function provenAddress(claims: AddressClaims): string {
   return claims.forwarded || claims.peer;
+}
+
+/**
+ * What limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one sender has all addresses of its
+ * network. For an address in its normal form.
+ */
+export function limitedNetwork(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('::', 2);
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const after = tail === '' ? 0 : tail.split(':').length;
+    while (groups.length + after < IPV6_GROUPS) groups.push('0');
+  }
+  return `${groups.slice(0, IPV6_NETWORK_GROUPS).join(':')}::/64`;
 }
 
 /**
@@ -136,6 +158,7 @@ export function limitedAddress(claims: AddressClaims): string {
  * that came as IPv6 is IPv4. Empty when `text` is no address.
  */
 export function normalAddress(text: string): string {
+  if (text.length > ADDRESS_TEXT_MAX) return '';
   const bare = withoutPort(text.trim());
   const family = isIP(bare);
   if (family !== 6) return family === 4 ? bare : '';
@@ -171,12 +194,41 @@ function isPrivateIpv4(address: string): boolean {
 
 function addressIn(entry: string, header: string): string {
   if (header !== 'forwarded') return normalAddress(entry);
-  const named = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;\s]*)/i.exec(entry.trim())?.[1] ?? '';
-  return normalAddress(named.replaceAll('"', ''));
+  for (const pair of unquotedParts(entry, ';')) {
+    const named = /^\s*for\s*=\s*(?:"([^"]*)"|([^"\s]*))\s*$/i.exec(pair);
+    if (named !== null) return normalAddress(named[1] ?? named[2] ?? '');
+  }
+  return '';
+}
+
+/**
+ * The parts of a `Forwarded` header (RFC 7239) between separators outside quotes. It is read from the right, because the
+ * right end is the proxies' and what stands left of it may have quotes that do not end.
+ */
+function unquotedParts(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let isQuoted = false;
+  let end = text.length;
+  for (let index = text.length - 1; index >= 0; index -= 1) {
+    if (text[index] === '"' && !isEscaped(text, index)) isQuoted = !isQuoted;
+    else if (text[index] === separator && !isQuoted) {
+      parts.unshift(text.slice(index + 1, end));
+      end = index;
+    }
+  }
+  parts.unshift(text.slice(0, end));
+  return parts;
+}
+
+/** Whether an odd number of backslashes precedes a character. */
+function isEscaped(text: string, index: number): boolean {
+  let before = index;
+  while (before > 0 && text[before - 1] === '\\') before -= 1;
+  return (index - before) % 2 === 1;
 }
 
 function withoutPort(text: string): string {
-  if (text.startsWith('[')) return text.slice(1, text.indexOf(']'));
+  if (text.startsWith('[')) return /^\[([^[\]]*)\](?::\d*)?$/.exec(text)?.[1] ?? '';
   const colon = text.indexOf(':');
   return colon >= 0 && colon === text.lastIndexOf(':') ? text.slice(0, colon) : text;
 }

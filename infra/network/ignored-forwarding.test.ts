@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../clock.ts';
 import { Metrics } from '../metrics.ts';
-import { IgnoredForwarding } from './ignored-forwarding.ts';
+import { type HealthWarning, IgnoredForwarding, mergedWarnings } from './ignored-forwarding.ts';
 
 const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 0, 5);
@@ -74,4 +74,17 @@ test('a warning ends an hour after the last such request', () => {
   expect(ignored.warnings()).toEqual([]);
   ignored.note('10.0.0.1');
   expect(ignored.warnings()).toMatchObject([{ requests: 1, since: START_MS + HOUR_MS }]);
+});
+
+test('the same warning of two services is one, and different ones stay apart', () => {
+  const warning = (message: string, requests: number, since: number, last: number): HealthWarning => ({
+    setting: 'TRUSTED_PROXIES',
+    message,
+    requests,
+    since,
+    last,
+  });
+  const merged = mergedWarnings([warning('a', 2, 10, 20), warning('b', 1, 5, 5), warning('a', 3, 8, 15)]);
+  expect(merged).toEqual([warning('a', 5, 8, 20), warning('b', 1, 5, 5)]);
+  expect(mergedWarnings([])).toEqual([]);
 });

@@ -92,6 +92,23 @@ export class IgnoredForwarding {
   }
 }
 
+/** The same warning of several services of a process, as one. */
+export function mergedWarnings(warnings: readonly HealthWarning[]): readonly HealthWarning[] {
+  const merged = new Map<string, HealthWarning>();
+  for (const warning of warnings) {
+    const same = merged.get(warning.message);
+    if (same === undefined) merged.set(warning.message, warning);
+    else
+      merged.set(warning.message, {
+        ...warning,
+        requests: same.requests + warning.requests,
+        since: Math.min(same.since, warning.since),
+        last: Math.max(same.last, warning.last),
+      });
+  }
+  return [...merged.values()];
+}
+
 function isOver(atMs: number, nowMs: number): boolean {
   return nowMs - atMs >= HOUR_MS;
 }

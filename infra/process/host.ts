@@ -6,7 +6,9 @@ import { HttpServer } from '../http/http.ts';
 import { addOperations } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
-import type { HealthWarning } from '../network/ignored-forwarding.ts';
+import { isExposed } from '../network/exposure.ts';
+import { type HealthWarning, mergedWarnings } from '../network/ignored-forwarding.ts';
+import { operationsAccess } from '../network/operations-access.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { DiskWatch } from './disk-watch.ts';
@@ -65,17 +67,25 @@ async function main(rooms: readonly string[]): Promise<void> {
     mounted.push({ room, service: await module.mount(context) });
   }
   let draining = false;
-  addOperations(http, metrics, () => {
+  const mayRead = operationsAccess({ token: config.OPERATIONS_TOKEN, isExposed: isExposed(config) });
+  if (isExposed(config) && config.OPERATIONS_TOKEN === '')
+    log.warn(
+      'OPERATIONS_TOKEN is not set: /metrics and the details of /healthz/ready are closed to all requests',
+    );
+  const readiness = () => {
     const dependencies = [
       reportedDependency(busWatch.dependency, rooms, config),
       ...mounted.flatMap(({ room, service }) =>
         service.dependencies().map((dependency) => reportedDependency(dependency, [room], config)),
       ),
     ];
-    const warnings = mounted.flatMap(({ service }) => (service.warnings?.() ?? []).map(reportedWarning));
+    const warnings = mergedWarnings(mounted.flatMap(({ service }) => service.warnings?.() ?? [])).map(
+      reportedWarning,
+    );
     const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
     return { ready, shown: { draining, dependencies, disk: disk?.reported, warnings } };
-  });
+  };
+  addOperations(http, { metrics, readiness, mayRead });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
   process.stdout.write(`ready ${JSON.stringify({ url })}\n`);

@@ -7,7 +7,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 // The files of a room that other rooms may import. All others are private.
 export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
-  /^infra\/(accounts|bus|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
+  /^infra\/(accounts|bus|cache|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
   /^ingest\/(event|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
   /^processor\/(rows|hot|event-export|integration|erasure)\.ts$/,
 ];

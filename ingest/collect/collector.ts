@@ -1,8 +1,10 @@
-import type { Accounts } from '../../infra/accounts/accounts.ts';
-import type { SecretGuard } from '../../infra/accounts/secret-guard.ts';
+import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
+import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { authorityOf } from '../identity/authority.ts';
 import {
   type Caller,
   type CallerCredentials,
+  type CallerDeps,
   type CallerVerdict,
   hashNamesOn,
   identifyCaller,
@@ -21,13 +23,15 @@ import { TrackedEvent, type TrackedEventDeps } from './tracked-event.ts';
 const AHEAD_MAX_MS = 60_000;
 /** The oldest event that a browser may send. With a secret, any age is accepted. */
 const AGE_MAX_MS = 7 * 86_400_000;
+/** A site's rate is an average over this time, as the limits of the other endpoints are. */
+export const RATE_WINDOW_MS = 10_000;
 
 /** What the collector needs, together with what the steps behind it need. */
-export interface CollectorDeps extends VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
-  readonly accounts: Accounts;
-  readonly secretGuard: SecretGuard;
+export interface CollectorDeps extends CallerDeps, VisitorDeps, TrackedEventDeps, TrackedEntityDeps {
   readonly filters: SiteFilters;
   readonly tallies: Tallies;
+  /** Limits the events of each site that has a rate, over windows of `RATE_WINDOW_MS`. */
+  readonly eventRates: SharedRateLimiter;
 }
 
 /** A body of a caller who may send, and where its outcome goes. */
@@ -51,7 +55,7 @@ export class Collector {
   }
 
   caller(credentials: CallerCredentials): CallerVerdict | Promise<CallerVerdict> {
-    return identifyCaller(this.#deps.accounts, this.#deps.secretGuard, credentials);
+    return identifyCaller(this.#deps, credentials);
   }
 
   /** Takes one body. A returned promise rejects only for a bug of ours. */
@@ -63,7 +67,7 @@ export class Collector {
       return undefined;
     }
     const tracked = this.trackEntity(collected as CollectedBody<EntityBody>, true);
-    return tracked === undefined ? undefined : publishChecked(tracked, collected.outcome);
+    return tracked === undefined ? undefined : publishChecked(tracked);
   }
 
   /** Takes one event. */
@@ -87,7 +91,7 @@ export class Collector {
     const devices = visitor.devices(nowMs);
     if (!caller.verified && occurredAtMs < nowMs - AGE_MAX_MS) outcome.rejected(TOO_OLD);
     else if (devices === undefined) outcome.rejected(busy('no-salt'));
-    else {
+    else if (!this.#isOverRate(collected)) {
       const environment = visitor.environment(body);
       const options = { caller, facts, body, profileId, devices, environment, occurredAtMs, nowMs, outcome };
       new TrackedEvent(this.#deps, options).begin();
@@ -100,17 +104,24 @@ export class Collector {
   trackEntity(collected: CollectedBody<EntityBody>, namesSession: boolean): TrackedEntity | undefined {
     const { entityPublisher, clock, aliases } = this.#deps;
     const { caller, facts, body, outcome } = collected;
+    if (body.kind === 'alias' && !caller.verified && !caller.site.allowUnsafeAliases) {
+      outcome.rejected(UNSAFE_ALIAS);
+      return undefined;
+    }
     const visitor = new RequestVisitor(this.#deps, caller, facts, body);
     const profileId = 'profileId' in body ? aliases.resolve(caller.site.storedId, body.profileId) : '';
     if (this.#isExcluded(collected, visitor, profileId)) return undefined;
     const nowMs = clock.nowMs();
     const reason = entityPublisher.rejectReason();
     const devices = visitor.devices(nowMs);
-    if (reason !== undefined || devices === undefined) {
+    const authority = devices === undefined ? undefined : authorityOf(caller, visitor, devices, nowMs);
+    if (reason !== undefined || devices === undefined || authority === undefined) {
       outcome.rejected(busy(reason ?? 'no-salt'));
       return undefined;
     }
-    return new TrackedEntity(this.#deps, { caller, facts, body, devices, nowMs, namesSession, outcome });
+    if (this.#isOverRate(collected)) return undefined;
+    const options = { caller, facts, body, devices, authority, nowMs, namesSession, outcome };
+    return new TrackedEntity(this.#deps, options);
   }
 
   /** Answers a part of a recorded session: it is counted and not stored. */
@@ -142,6 +153,25 @@ export class Collector {
     const session = this.#deps.sessions.find(request);
     if (session !== undefined) found(session);
     return undefined;
+  }
+
+  /** Counts a body that would be recorded against its site's rate. True: it is over the rate and was answered with 429. */
+  #isOverRate({ caller: { site }, outcome }: CollectedBody): boolean {
+    const { eventsPerSecondMax } = site;
+    if (eventsPerSecondMax === null) return false;
+    const { eventRates, tallies } = this.#deps;
+    const allowance = eventRates.take(site.storedId, (eventsPerSecondMax * RATE_WINDOW_MS) / 1000);
+    if (allowance === undefined) return false;
+    outcome.noteRate(allowance);
+    if (allowance.allowed) return false;
+    tallies.count(site.storedId, 'rate:eventsPerSecondMax', '');
+    outcome.rejected({
+      reason: 'site-rate',
+      status: 429,
+      message: `the site may send ${eventsPerSecondMax} events a second, on average over ten; retry after the time in Retry-After`,
+      headers: limitHeaders(allowance),
+    });
+    return true;
   }
 
   /** True when the body was answered because it comes from a bot or a filter of the site matches it. */
@@ -185,10 +215,8 @@ export class Collector {
 }
 
 /** Checks an update and publishes it when the check passes. */
-async function publishChecked(tracked: TrackedEntity, outcome: TrackOutcome): Promise<void> {
-  const reject = await tracked.check();
-  if (reject === undefined) await tracked.publish();
-  else outcome.rejected(reject);
+async function publishChecked(tracked: TrackedEntity): Promise<void> {
+  if (await tracked.check()) await tracked.publish();
 }
 
 const TOO_OLD: Reject = {
@@ -200,6 +228,13 @@ const UNSAFE_REVENUE: Reject = {
   reason: 'unsafe-revenue',
   status: 401,
   message: 'service-client-secret: missing; the site accepts revenue only with a client secret',
+};
+
+const UNSAFE_ALIAS: Reject = {
+  reason: 'unsafe-alias',
+  status: 401,
+  message:
+    'service-client-secret: missing; the site accepts aliases only with a client secret, unless its setting allowUnsafeAliases is on',
 };
 
 /** A time more than a minute ahead comes from a wrong clock and is replaced by now. */

@@ -29,3 +29,18 @@ test('those that wait for the first event get its answer or its reject, and a re
   }
   expect(recent.begin('shop', 'id', 1, waiter)).toMatchObject(answer);
 });
+
+test('a flood of event ids on one site leaves the answers of another site known', () => {
+  const recent = new RecentAnswers();
+  const take = (site: string, id: string) => {
+    const known = recent.begin(site, id, 0, waiter);
+    if (known === 'first') recent.end(site, id, 0, answer);
+    return known;
+  };
+  expect(take('quiet', 'order')).toBe('first');
+  for (let event = 0; event < 200_000; event += 1) take('flood', `event ${event}`);
+  expect(take('quiet', 'order')).toMatchObject(answer);
+  // The flooding site forgets its own first ids, and knows its last ones.
+  expect(take('flood', 'event 199999')).toMatchObject(answer);
+  expect(take('flood', 'event 0')).toBe('first');
+});

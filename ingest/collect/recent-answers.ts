@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { deleteKeys } from '../../infra/cache-keys.ts';
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Reject } from '../request/reject.ts';
 
 const KNOWN_MAX = 100_000;
@@ -19,12 +18,12 @@ export interface AnswerWaiter {
 
 /**
  * The answers to events with an id of the last day, on this node: a repeat gets the first one's answer and is not
- * published. Beyond `KNOWN_MAX` the oldest are evicted; the partition's owner still knows them.
+ * published. Beyond `KNOWN_MAX` the site with the most loses its oldest; the partition's owner still knows them.
  */
 export class RecentAnswers {
   /** Ids whose first event is in progress; at most as many as there are open requests. */
   readonly #pending = new Map<string, AnswerWaiter[]>();
-  readonly #answers = new LRUCache<string, TrackAnswer & { readonly atMs: number }>({ max: KNOWN_MAX });
+  readonly #answers = new SharedCache<TrackAnswer & { readonly atMs: number }>(KNOWN_MAX);
 
   /**
    * The known answer; `waits` when `waiter` gets it later; or `first`: the caller handles the event and then calls
@@ -42,7 +41,7 @@ export class RecentAnswers {
       waiters.push(waiter);
       return 'waits';
     }
-    const answer = this.#answers.get(key);
+    const answer = this.#answers.get(siteId, eventId);
     if (answer !== undefined && nowMs - answer.atMs < KNOWN_MS) return answer;
     this.#pending.set(key, []);
     return 'first';
@@ -50,7 +49,7 @@ export class RecentAnswers {
 
   /** Evicts a site's answers. */
   evictSite(siteId: string): void {
-    deleteKeys(this.#answers, keyOf(siteId, ''));
+    this.#answers.deleteOwner(siteId);
   }
 
   /** Ends an event for which `begin` returned `first`. After a reject the id is free again. */
@@ -59,7 +58,11 @@ export class RecentAnswers {
     const waiters = this.#pending.get(key) ?? [];
     this.#pending.delete(key);
     if (!('reason' in result))
-      this.#answers.set(key, { deviceId: result.deviceId, sessionId: result.sessionId, atMs: nowMs });
+      this.#answers.set(siteId, eventId, {
+        deviceId: result.deviceId,
+        sessionId: result.sessionId,
+        atMs: nowMs,
+      });
     for (const waiter of waiters) waiter.answered(result);
   }
 }

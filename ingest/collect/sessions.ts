@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { deleteKeys } from '../../infra/cache-keys.ts';
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
@@ -63,7 +62,8 @@ interface KnownSession {
  * before them.
  */
 export class Sessions {
-  readonly #known: LRUCache<string, KnownSession>;
+  /** By site and device; the sites share it. */
+  readonly #known: SharedCache<KnownSession>;
   /** By device, the look-ups in progress that may open a session, and the requests for credit that wait for them. */
   readonly #opening = new Map<string, OpeningDevice>();
   readonly #questions: SessionQuestions;
@@ -78,7 +78,7 @@ export class Sessions {
     readonly clock: Clock;
     readonly metrics: Metrics;
   }) {
-    this.#known = new LRUCache({ max: options.knownMax });
+    this.#known = new SharedCache(options.knownMax);
     this.#questions = options.questions;
     this.#partitions = options.partitions;
     this.#clock = options.clock;
@@ -111,13 +111,12 @@ export class Sessions {
 
   /** Evicts a session whose event was not stored. */
   evict(siteId: string, { deviceId, sessionId }: Pick<FoundSession, 'deviceId' | 'sessionId'>): void {
-    const key = keyOf(siteId, deviceId);
-    if (this.#known.peek(key)?.sessionId === sessionId) this.#known.delete(key);
+    if (this.#known.peek(siteId, deviceId)?.sessionId === sessionId) this.#known.delete(siteId, deviceId);
   }
 
   /** Evicts a site's sessions. */
   evictSite(siteId: string): void {
-    deleteKeys(this.#known, keyOf(siteId, ''));
+    this.#known.deleteOwner(siteId);
   }
 
   /** Stops asking owners. */
@@ -202,7 +201,7 @@ export class Sessions {
   }
 
   #extend(request: SessionRequest, deviceId: string, nowMs: number): FoundSession | undefined {
-    const known = this.#known.get(keyOf(request.siteId, deviceId));
+    const known = this.#known.get(request.siteId, deviceId);
     if (known === undefined || !known.certain || nowMs - known.touchedMs >= SESSION_GAP_MS) return undefined;
     const { occurredAtMs } = request;
     if (occurredAtMs < known.firstMs || occurredAtMs > known.lastMs + SESSION_GAP_MS) return undefined;
@@ -232,7 +231,7 @@ export class Sessions {
     answer: SessionAnswer | undefined,
     nowMs: number,
   ): KnownSession | undefined {
-    const known = this.#known.get(keyOf(siteId, deviceId));
+    const known = this.#known.get(siteId, deviceId);
     if (known === undefined) return undefined;
     return isJoinable(known, { occurredAtMs, nowMs, ownerSilent: answer === undefined }) ? known : undefined;
   }
@@ -263,11 +262,10 @@ export class Sessions {
 
   #note({ siteId, readOnly }: SessionRequest, deviceId: string, session: KnownSession): void {
     if (readOnly) return;
-    const key = keyOf(siteId, deviceId);
-    const current = this.#known.peek(key);
+    const current = this.#known.peek(siteId, deviceId);
     // An old session that a late event joined must not replace the current one.
     if (current === undefined || !current.certain || current.lastMs <= session.lastMs)
-      this.#known.set(key, session);
+      this.#known.set(siteId, deviceId, session);
   }
 
   #count(found: FoundSession): FoundSession {

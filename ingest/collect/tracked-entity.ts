@@ -1,18 +1,19 @@
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { Clock } from '../../infra/clock.ts';
 import { decimalOf } from '../../infra/money.ts';
-import { type EntityQuestions, entityKeyOf } from '../entity-lookup.ts';
-import type { EntityUpdate } from '../entity-update.ts';
+import { type EntityQuestions, entityKeyOf, type ProfileEntity } from '../entity-lookup.ts';
+import type { Authority, EntityUpdate } from '../entity-update.ts';
 import { partitionOf } from '../event.ts';
-import type { Aliases } from '../identity/aliases.ts';
+import type { Aliases, AliasResult } from '../identity/aliases.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Devices } from '../identity/visitor.ts';
 import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
-import type { EntityBody, StepBody } from '../request/track-request.ts';
+import type { AliasBody, EntityBody } from '../request/track-request.ts';
 import type { Publisher } from './publisher.ts';
 import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
 import type { FoundSession, Sessions } from './sessions.ts';
+import type { Tallies } from './tallies.ts';
 import type { TrackOutcome } from './track-outcome.ts';
 
 export interface TrackedEntityDeps {
@@ -21,6 +22,7 @@ export interface TrackedEntityDeps {
   readonly aliases: Aliases;
   readonly entityQuestions: EntityQuestions;
   readonly entityPublisher: Publisher<EntityUpdate>;
+  readonly tallies: Tallies;
   readonly clock: Clock;
   readonly partitions: number;
 }
@@ -31,6 +33,8 @@ export interface TrackedEntityOptions {
   readonly facts: RequestFacts;
   readonly body: EntityBody;
   readonly devices: Devices;
+  /** By what right it changes a profile or group. */
+  readonly authority: Authority;
   readonly nowMs: number;
   /** Whether the answer names the visitor's device and session. A batch's answer does not. */
   readonly namesSession: boolean;
@@ -54,11 +58,33 @@ export class TrackedEntity implements AnswerWaiter {
     this.#updateId = options.body.eventId || options.facts.idempotencyKey;
   }
 
-  /** Why the update is rejected, as far as that is known before it is applied. */
-  async check(): Promise<Reject | undefined> {
-    const { body } = this.#options;
-    if (body.kind === 'assign_group' && this.#profileOf(body.profileId) === '') return NO_PROFILE;
-    return body.kind === 'step' ? this.#checkStep(body) : undefined;
+  /**
+   * Whether the update is accepted, as far as that is known before it is applied; otherwise this answers. While the owner
+   * of the entity is silent it is accepted, and the owner drops what does not apply.
+   */
+  async check(): Promise<boolean> {
+    const { body, outcome } = this.#options;
+    if (body.kind === 'alias') return true;
+    const name = this.#name(body);
+    if (name.id === '') {
+      outcome.rejected(NO_PROFILE);
+      return false;
+    }
+    const { kind, devices } = this.#options.authority;
+    const isDeviceAsked = kind === 'device' && !devices.includes(name.id);
+    if (!isDeviceAsked && body.kind !== 'step') return true;
+    const question = { ...name, projectId: this.#siteId, ...(isDeviceAsked ? { devices } : {}) };
+    const answer = await this.#deps.entityQuestions.ask(question);
+    if (answer.kind !== 'found') return true;
+    if (answer.mayChange === false) {
+      this.#deps.tallies.count(this.#siteId, `device:${name.kind}`, '');
+      outcome.excluded({ kind: 'device', what: name.kind });
+      return false;
+    }
+    const isNumber =
+      body.kind !== 'step' || answer.record.kind !== 'profile' || mayHoldNumber(answer.record, body.property);
+    if (!isNumber) outcome.rejected(NOT_A_NUMBER);
+    return isNumber;
   }
 
   /** Makes the update durable and answers. Call it after `check` found nothing; it resolves when the answer is out. */
@@ -96,15 +122,15 @@ export class TrackedEntity implements AnswerWaiter {
     return reject ?? this.#identity();
   }
 
-  async #storeAlias(body: {
-    readonly profileId: string;
-    readonly alias: string;
-  }): Promise<Reject | undefined> {
-    const { profileId, alias } = body;
+  async #storeAlias({ profileId, alias }: AliasBody): Promise<Reject | undefined> {
+    const { caller, nowMs } = this.#options;
+    const createdAt = new Date(nowMs).toISOString();
     try {
-      const result = await this.#deps.aliases.put({ projectId: this.#siteId, profileId, alias });
-      if (result === 'circle') return CIRCLE;
-      return result === 'full' ? busy('aliases-full') : undefined;
+      const result = await this.#deps.aliases.put(
+        { projectId: this.#siteId, profileId, alias, verified: caller.verified, createdAt },
+        caller.site.teamId,
+      );
+      return result === 'stored' ? undefined : ALIAS_REJECTS[result];
     } catch (error) {
       if (error instanceof BusError) return busy('bus-away');
       throw error;
@@ -136,8 +162,8 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   #update(): EntityUpdate {
-    const { body, nowMs } = this.#options;
-    const head = { projectId: this.#siteId, atMs: nowMs, updateId: this.#updateId };
+    const { body, nowMs, authority } = this.#options;
+    const head = { projectId: this.#siteId, atMs: nowMs, updateId: this.#updateId, authority };
     switch (body.kind) {
       case 'identify': {
         const { firstName, lastName, email, avatar, properties } = body;
@@ -171,27 +197,18 @@ export class TrackedEntity implements AnswerWaiter {
     }
   }
 
+  /** The entity that the update is about. */
+  #name(body: Exclude<EntityBody, AliasBody>): {
+    readonly kind: 'profile' | 'group';
+    readonly id: string;
+  } {
+    if (body.kind === 'group') return { kind: 'group', id: body.id };
+    return { kind: 'profile', id: this.#profileOf(body.profileId) };
+  }
+
   /** The profile that the update is about; without one, the device stands for it. */
   #profileOf(profileId: string): string {
     return this.#deps.aliases.resolve(this.#siteId, profileId) || this.#options.devices.deviceId;
-  }
-
-  /**
-   * The owner knows whether the property holds a number. While it is silent the update is accepted, and the entity's
-   * lane skips what is not a number.
-   */
-  async #checkStep(body: StepBody): Promise<Reject | undefined> {
-    const id = this.#profileOf(body.profileId);
-    const answer = await this.#deps.entityQuestions.ask({ kind: 'profile', projectId: this.#siteId, id });
-    if (answer.kind !== 'found' || answer.record.kind !== 'profile') return undefined;
-    const { property } = body;
-    const { properties } = answer.record;
-    for (let index = 0; index < properties.length; index += 2) {
-      const key = properties[index] ?? '';
-      const isText = key === property && decimalOf(properties[index + 1] ?? '') === undefined;
-      if (isText || key.startsWith(`${property}.`)) return NOT_A_NUMBER;
-    }
-    return undefined;
   }
 
   /** Device and session as the visitor's next event will have them. */
@@ -225,8 +242,32 @@ const NOT_A_NUMBER: Reject = {
   status: 400,
   message: 'payload.property: expected a property whose value is a number or absent',
 };
-const CIRCLE: Reject = {
-  reason: 'schema',
-  status: 400,
-  message: 'payload.alias: expected an id that payload.profileId is not already an alias of',
+const ALIAS_REJECTS: Readonly<Record<Exclude<AliasResult, 'stored'>, Reject>> = {
+  circle: {
+    reason: 'schema',
+    status: 400,
+    message: 'payload.alias: expected an id that payload.profileId is not already an alias of',
+  },
+  verified: {
+    reason: 'unsafe-alias',
+    status: 401,
+    message:
+      'service-client-secret: missing; this alias was made with a client secret, and is changed only with one',
+  },
+  full: {
+    reason: 'aliases-full',
+    status: 403,
+    message:
+      'payload.alias: the maximum number of aliases is reached, of the site or of its team; undo some first',
+  },
 };
+
+/** Whether a property of the profile is a number or absent. */
+function mayHoldNumber({ properties }: ProfileEntity, property: string): boolean {
+  for (let index = 0; index < properties.length; index += 2) {
+    const key = properties[index] ?? '';
+    const isText = key === property && decimalOf(properties[index + 1] ?? '') === undefined;
+    if (isText || key.startsWith(`${property}.`)) return false;
+  }
+  return true;
+}

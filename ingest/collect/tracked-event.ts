@@ -20,6 +20,7 @@ import { busy, type PublishReject, type Reject } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 import type { RevenueClaim } from '../request/revenue-claim.ts';
 import type { TrackBody } from '../request/track-request.ts';
+import type { ProfileDevices } from './profile-devices.ts';
 import type { Publisher, PublishWaiter } from './publisher.ts';
 import type { AnswerWaiter, RecentAnswers, TrackAnswer } from './recent-answers.ts';
 import type { FoundSession, SessionRequest, Sessions } from './sessions.ts';
@@ -35,6 +36,7 @@ export interface TrackedEventDeps {
   readonly entityQuestions: EntityQuestions;
   /** Takes events with an order number, inside an update of the order. */
   readonly entityPublisher: Publisher<EntityUpdate>;
+  readonly profileDevices: ProfileDevices;
   readonly clock: Clock;
   readonly partitions: number;
 }
@@ -106,6 +108,9 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const { revenue } = this.#options.body;
     if (revenue === undefined || revenue.orderId === '') eventPublisher.add(partition, event, this);
     else this.#order(revenue, event, partition);
+    const { caller, profileId, nowMs } = this.#options;
+    if (caller.verified && profileId !== '')
+      this.#deps.profileDevices.note({ projectId: this.siteId, profileId, deviceId: this.deviceId }, nowMs);
   }
 
   published(reject: PublishReject | undefined): void {

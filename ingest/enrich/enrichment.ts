@@ -70,7 +70,8 @@ export class Enrichment {
     if (last !== undefined && last.referrer === referrer && last.origin === origin) return last.source;
     const ownHost = page.host || this.#host(origin);
     const source = sourceOf({ referrer, referrerHost: this.#host(referrer), ownHost }, page);
-    if (referrer.length <= CACHED_TEXT_MAX) this.#sources.set(page, { referrer, origin, source });
+    if (referrer.length + origin.length <= CACHED_TEXT_MAX)
+      this.#sources.set(page, { referrer, origin, source });
     return source;
   }
 

@@ -1,3 +1,4 @@
+import { cutText } from '../../infra/http/cut-text.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
 import { leadingNumbers } from './user-agent-version.ts';
 
@@ -37,7 +38,7 @@ export function readClientHints(head: Pick<RequestHead, 'header'>): ClientHints 
   const first = (names: readonly string[]) => {
     for (const name of names) {
       const value = head.header(name);
-      if (value !== '') return value.slice(0, HINT_MAX);
+      if (value !== '') return cutText(value, HINT_MAX);
     }
     return '';
   };

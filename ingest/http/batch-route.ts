@@ -1,4 +1,5 @@
 import type { HttpServer } from '../../infra/http/http.ts';
+import type { Allowance } from '../../infra/http/limit-headers.ts';
 import type { Exclusion, TrackOutcome } from '../collect/track-outcome.ts';
 import type { TrackedEntity } from '../collect/tracked-entity.ts';
 import { isReject } from '../identity/caller.ts';
@@ -31,7 +32,10 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
       // With the request's idempotency key, all bodies would count as one event.
       const result = await takeBatch(deps, { ...facts, idempotencyKey: '' }, batch);
       if ('reason' in result) responder.rejected(result);
-      else responder.counted(result.accepted, result.rejected);
+      else {
+        if (result.rate !== undefined) responder.noteRate(result.rate);
+        responder.counted(result.accepted, result.rejected);
+      }
     },
   });
 }
@@ -39,6 +43,8 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
 interface BatchResult {
   readonly accepted: number;
   readonly rejected: readonly RejectedBody[];
+  /** What is left of the event rate of the site of the last body that counts against one. */
+  readonly rate: Allowance | undefined;
 }
 
 async function takeBatch(
@@ -49,21 +55,16 @@ async function takeBatch(
   const rejectedClient = await rejectClient(deps, facts);
   if (rejectedClient !== undefined) return rejectedClient;
   const outcomes = batch.bodies.map(() => new BodyOutcome(deps));
-  const updates: { readonly entity: TrackedEntity; readonly outcome: BodyOutcome }[] = [];
+  const updates: TrackedEntity[] = [];
   for (const [index, body] of batch.bodies.entries()) {
     const outcome = outcomes[index];
     if (outcome === undefined) continue;
     const entity = await takeBody(deps, facts, body, outcome);
-    if (entity !== undefined) updates.push({ entity, outcome });
+    if (entity !== undefined) updates.push(entity);
   }
   // Checks wait for the bus. All are done before the first update is published, so updates keep their order.
-  const rejects = await Promise.all(updates.map(({ entity }) => entity.check()));
-  const published = updates.map(({ entity, outcome }, index) => {
-    const reject = rejects[index];
-    if (reject === undefined) return entity.publish();
-    outcome.rejected(reject);
-    return undefined;
-  });
+  const accepted = await Promise.all(updates.map((entity) => entity.check()));
+  const published = updates.map((entity, index) => (accepted[index] ? entity.publish() : undefined));
   await Promise.all([...published, ...outcomes.map((outcome) => outcome.done)]);
   return resultOf(outcomes);
 }
@@ -106,7 +107,9 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
   const rejected: RejectedBody[] = [];
   let firstBusy: Reject | undefined;
   let busyBodies = 0;
-  for (const [index, { outcome }] of outcomes.entries()) {
+  let rate: Allowance | undefined;
+  for (const [index, { outcome, allowance }] of outcomes.entries()) {
+    rate = allowance ?? rate;
     if (outcome === undefined) continue;
     rejected.push({ index, status: outcome.status, message: outcome.message });
     if (outcome.status !== 503) continue;
@@ -115,7 +118,7 @@ function resultOf(outcomes: readonly BodyOutcome[]): BatchResult | Reject {
   }
   // Nothing was recorded and nothing is wrong with the batch: the sender may repeat all of it.
   if (firstBusy !== undefined && busyBodies === outcomes.length) return firstBusy;
-  return { accepted: outcomes.length - rejected.length, rejected };
+  return { accepted: outcomes.length - rejected.length, rejected, rate };
 }
 
 /** Remembers what became of one body of a batch. */
@@ -126,6 +129,8 @@ class BodyOutcome implements TrackOutcome {
   readonly done: Promise<void>;
   /** Undefined when the body was recorded. */
   outcome: { readonly status: number; readonly message: string } | undefined;
+  /** What is left of its site's event rate; undefined where it has none. */
+  allowance: Allowance | undefined;
 
   constructor(deps: RouteDeps) {
     this.#deps = deps;
@@ -136,6 +141,10 @@ class BodyOutcome implements TrackOutcome {
 
   stored(): void {
     this.#settle();
+  }
+
+  noteRate(allowance: Allowance): void {
+    this.allowance = allowance;
   }
 
   excluded(exclusion: Exclusion): void {

@@ -2,7 +2,7 @@ import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
-import { limitedAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
+import { provenAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
 import { type Caller, type CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
@@ -84,7 +84,7 @@ export function credentialsOf(facts: RequestFacts, body: SenderClaims): CallerCr
     bodyClientSecret: body.clientSecret,
     projectId: body.projectId,
     origin: facts.origin,
-    address: limitedAddress(facts.claims),
+    address: provenAddress(facts.claims),
   };
 }
 
@@ -133,7 +133,7 @@ function readIdentifyFacts(head: RequestHead, proxies: TrustedProxies): Identify
   return { facts: { ...facts, origin }, projectId };
 }
 
-/** Proceeds with a caller that may send, and rejects the others. Waits only for a secret that is new to this process. */
+/** Proceeds with a caller that may send, and rejects the others. Waits only for a secret whose hash is of an earlier version. */
 function withCaller(
   verdict: CallerVerdict | Promise<CallerVerdict>,
   responder: TrackResponder,

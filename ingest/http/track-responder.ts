@@ -1,11 +1,11 @@
 import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
-import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Counter } from '../../infra/metrics.ts';
-import { limitedAddress } from '../../infra/network/client-address.ts';
+import { limitedNetwork, provenAddress } from '../../infra/network/client-address.ts';
 import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
 import type { ExcludedBy, Exclusion, IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
@@ -44,7 +44,7 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
 
   /** Counts the request against the limit of its address. True: it is over the limit and was answered with 429. */
   isLimited(facts: RequestFacts, nowMs: number): boolean {
-    const allowance = this.#deps.limiter.take(limitedAddress(facts.claims), nowMs);
+    const allowance = this.#deps.limiter.take(limitedNetwork(provenAddress(facts.claims)), nowMs);
     if (allowance === undefined) return false;
     this.#headers = [...this.#headers, ...limitHeaders(allowance)];
     if (allowance.allowed) return false;
@@ -59,6 +59,11 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
   stored({ deviceId, sessionId }: TrackAnswer): void {
     const device = JSON.stringify(deviceId); // The caller may have named it, so it can hold any characters.
     this.#reply.json(200, `{"deviceId":${device},"sessionId":"${sessionId}"}`, this.#headers);
+  }
+
+  noteRate(allowance: Allowance): void {
+    // The tighter limit of the two: that of the address was not exceeded.
+    this.#headers = [...this.#deps.headers, ...limitHeaders(allowance)];
   }
 
   excluded(exclusion: Exclusion): void {
@@ -110,6 +115,8 @@ export function exclusionReason(exclusion: Exclusion): string {
       return `referrer spam: ${exclusion.domain}`;
     case 'replay':
       return 'replay: sessions are not recorded';
+    case 'device':
+      return `${exclusion.what}: it exists and does not belong to the device of this request; send a client secret, or set allowUnsafeIdentify on the site`;
     default:
       return unreachable(exclusion);
   }

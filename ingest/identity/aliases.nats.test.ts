@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Bus } from '../../infra/bus/bus.ts';
 import { createLogger } from '../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { Aliases } from './aliases.ts';
+import { ALIASES_BUCKET, type Alias, aliasKeyOf, decodeAlias } from '../entity-update.ts';
+import { Aliases, type AliasLimits } from './aliases.ts';
 
 const log = createLogger('aliases-test', 'silent');
 const WAIT_MAX_MS = 10_000;
@@ -19,6 +20,19 @@ afterAll(async () => {
   await nats.stop();
 });
 
+/** The team `two` has the sites `two-1` and `two-2`; every other site is in the team `one`. */
+const open = (limits?: AliasLimits) =>
+  Aliases.open(bus, log, {
+    sitesOf: (teamId) => (teamId === 'two' ? ['two-1', 'two-2'] : []),
+    ...(limits === undefined ? {} : { limits }),
+  });
+
+const made = (names: Pick<Alias, 'projectId' | 'alias' | 'profileId'>, verified = true): Alias => ({
+  ...names,
+  verified,
+  createdAt: '2026-01-05T09:00:00.000Z',
+});
+
 async function until(what: string, holds: () => boolean): Promise<void> {
   const endMs = Date.now() + WAIT_MAX_MS;
   while (!holds()) {
@@ -28,14 +42,14 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 test('an alias is known at once where it was stored, soon on every node, and after a restart', async () => {
-  const here = await Aliases.open(bus, log);
-  const there = await Aliases.open(bus, log);
+  const here = await open();
+  const there = await open();
   const alias = 'anon/ü 1';
   expect(here.resolve('demo', alias)).toBe(alias);
-  expect(await here.put({ projectId: 'demo', alias, profileId: 'ada' })).toBe('stored');
+  expect(await here.put(made({ projectId: 'demo', alias, profileId: 'ada' }), 'one')).toBe('stored');
   expect(here.resolve('demo', alias)).toBe('ada');
   await until('the other node', () => there.resolve('demo', alias) === 'ada');
-  const later = await Aliases.open(bus, log);
+  const later = await open();
   expect(later.resolve('demo', alias)).toBe('ada');
   expect(later.resolve('shop', alias)).toBe(alias);
   expect(later.resolve('demo', '')).toBe('');
@@ -43,22 +57,22 @@ test('an alias is known at once where it was stored, soon on every node, and aft
 });
 
 test('a chain of aliases resolves to its last name, and a circle is rejected', async () => {
-  const aliases = await Aliases.open(bus, log);
-  expect(await aliases.put({ projectId: 'chain', alias: 'a', profileId: 'b' })).toBe('stored');
-  expect(await aliases.put({ projectId: 'chain', alias: 'b', profileId: 'c' })).toBe('stored');
+  const aliases = await open();
+  expect(await aliases.put(made({ projectId: 'chain', alias: 'a', profileId: 'b' }), 'one')).toBe('stored');
+  expect(await aliases.put(made({ projectId: 'chain', alias: 'b', profileId: 'c' }), 'one')).toBe('stored');
   expect(aliases.resolve('chain', 'a')).toBe('c');
-  expect(await aliases.put({ projectId: 'chain', alias: 'c', profileId: 'a' })).toBe('circle');
-  expect(await aliases.put({ projectId: 'chain', alias: 'a', profileId: 'd' })).toBe('stored');
+  expect(await aliases.put(made({ projectId: 'chain', alias: 'c', profileId: 'a' }), 'one')).toBe('circle');
+  expect(await aliases.put(made({ projectId: 'chain', alias: 'a', profileId: 'd' }), 'one')).toBe('stored');
   expect(aliases.resolve('chain', 'a')).toBe('d');
   aliases.stop();
 });
 
 test('a circle that two nodes close at once is resolved without an endless loop', async () => {
-  const here = await Aliases.open(bus, log);
-  const there = await Aliases.open(bus, log);
+  const here = await open();
+  const there = await open();
   await Promise.all([
-    here.put({ projectId: 'ring', alias: 'a', profileId: 'b' }),
-    there.put({ projectId: 'ring', alias: 'b', profileId: 'a' }),
+    here.put(made({ projectId: 'ring', alias: 'a', profileId: 'b' }), 'one'),
+    there.put(made({ projectId: 'ring', alias: 'b', profileId: 'a' }), 'one'),
   ]);
   await until('both aliases', () => here.resolve('ring', 'b') === 'a' && there.resolve('ring', 'b') === 'a');
   expect(here.resolve('ring', 'a')).toBe('a');
@@ -69,11 +83,11 @@ test('a circle that two nodes close at once is resolved without an endless loop'
 });
 
 test('two nodes that store the same alias agree in the end', async () => {
-  const here = await Aliases.open(bus, log);
-  const there = await Aliases.open(bus, log);
+  const here = await open();
+  const there = await open();
   await Promise.all([
-    here.put({ projectId: 'same', alias: 'a', profileId: 'one' }),
-    there.put({ projectId: 'same', alias: 'a', profileId: 'two' }),
+    here.put(made({ projectId: 'same', alias: 'a', profileId: 'one' }), 'one'),
+    there.put(made({ projectId: 'same', alias: 'a', profileId: 'two' }), 'one'),
   ]);
   await until('agreement', () => here.resolve('same', 'a') === there.resolve('same', 'a'));
   here.stop();
@@ -81,12 +95,87 @@ test('two nodes that store the same alias agree in the end', async () => {
 });
 
 test('many requests for one alias at once are all stored, and the last one counts on every node', async () => {
-  const nodes = await Promise.all([Aliases.open(bus, log), Aliases.open(bus, log)]);
+  const nodes = await Promise.all([open(), open()]);
   const puts = Array.from({ length: 24 }, (_, index) =>
-    nodes[index % 2]?.put({ projectId: 'rush', alias: 'anon', profileId: `p${index % 12}` }),
+    nodes[index % 2]?.put(made({ projectId: 'rush', alias: 'anon', profileId: `p${index % 12}` }), 'one'),
   );
   expect(await Promise.all(puts)).toEqual(puts.map(() => 'stored'));
   await until('agreement', () => nodes[0]?.resolve('rush', 'anon') === nodes[1]?.resolve('rush', 'anon'));
   expect(nodes[0]?.resolve('rush', 'anon')).toMatch(/^p\d+$/);
   for (const aliases of nodes) aliases.stop();
+});
+
+test('without a secret an alias that was made with one is not changed, and with one it becomes verified', async () => {
+  const aliases = await open();
+  const names = { projectId: 'trust', alias: 'anon', profileId: 'ada' };
+  const stored = async () => {
+    const value = await (await bus.keyed(ALIASES_BUCKET)).get(aliasKeyOf(names));
+    return decodeAlias(value?.bytes ?? new Uint8Array());
+  };
+  expect(await aliases.put(made(names, false), 'one')).toBe('stored');
+  expect(await stored()).toMatchObject({ profileId: 'ada', verified: false });
+  expect(await aliases.put(made({ ...names, profileId: 'eve' }, false), 'one')).toBe('stored');
+  expect(await aliases.put(made(names), 'one')).toBe('stored');
+  expect(await stored()).toMatchObject({ profileId: 'ada', verified: true });
+  expect(await aliases.put(made({ ...names, profileId: 'eve' }, false), 'one')).toBe('verified');
+  expect(await aliases.put(made(names, false), 'one')).toBe('stored');
+  expect(await stored()).toEqual(made(names));
+  expect(aliases.resolve('trust', 'anon')).toBe('ada');
+  aliases.stop();
+});
+
+describe('a limit', () => {
+  const roomy = { countMax: 1e9, countMaxPerTeam: 1e9, countMaxPerSite: 1e9, bytesMaxPerSite: 1e9 };
+  const put = (aliases: Aliases, projectId: string, alias: string, { profileId = 'p', team = 'one' } = {}) =>
+    aliases.put(made({ projectId, alias, profileId }), team);
+
+  test('of a site is exact, also for many requests at once, and leaves other sites alone', async () => {
+    const aliases = await open({ ...roomy, countMaxPerSite: 5 });
+    const names = Array.from({ length: 40 }, (_, index) => `a${index}`);
+    const results = await Promise.all(names.map((name) => put(aliases, 'small', name)));
+    expect(results.filter((result) => result === 'stored')).toHaveLength(5);
+    expect(results.filter((result) => result === 'full')).toHaveLength(35);
+    expect(await put(aliases, 'neighbour', 'a')).toBe('stored');
+    const first = names[results.indexOf('stored')] ?? '';
+    expect(await put(aliases, 'small', first, { profileId: 'q' })).toBe('stored');
+    aliases.stop();
+    // A node that reads them counts the same, and an undone alias makes room.
+    const later = await open({ ...roomy, countMaxPerSite: 5 });
+    expect(await put(later, 'small', 'another')).toBe('full');
+    await (await bus.keyed(ALIASES_BUCKET)).remove(aliasKeyOf({ projectId: 'small', alias: first }));
+    await until('the room', () => later.resolve('small', first) === first);
+    expect(await put(later, 'small', 'another')).toBe('stored');
+    expect(await put(later, 'small', 'one more')).toBe('full');
+    later.stop();
+  });
+
+  test('in bytes counts keys and profile ids, also of an alias that gets a longer one', async () => {
+    const aliases = await open({ ...roomy, bytesMaxPerSite: 600 });
+    expect(await put(aliases, 'bytes', 'a', { profileId: 'x'.repeat(250) })).toBe('stored');
+    expect(await put(aliases, 'bytes', 'b', { profileId: 'x'.repeat(250) })).toBe('stored');
+    expect(await put(aliases, 'bytes', 'c', { profileId: 'x'.repeat(250) })).toBe('full');
+    expect(await put(aliases, 'bytes', 'c', { profileId: 'x' })).toBe('stored');
+    expect(await put(aliases, 'bytes', 'c', { profileId: 'x'.repeat(250) })).toBe('full');
+    expect(await put(aliases, 'bytes', 'a', { profileId: 'y' })).toBe('stored');
+    expect(await put(aliases, 'bytes', 'c', { profileId: 'x'.repeat(250) })).toBe('stored');
+    aliases.stop();
+  });
+
+  test('of a team counts all of its sites, and other teams go on', async () => {
+    const aliases = await open({ ...roomy, countMaxPerTeam: 3 });
+    const two = { team: 'two' };
+    expect(await put(aliases, 'two-1', 'a', two)).toBe('stored');
+    expect(await put(aliases, 'two-2', 'a', two)).toBe('stored');
+    expect(await put(aliases, 'two-1', 'b', two)).toBe('stored');
+    expect(await put(aliases, 'two-2', 'b', two)).toBe('full');
+    expect(await put(aliases, 'two-1', 'a', { ...two, profileId: 'q' })).toBe('stored');
+    expect(await put(aliases, 'elsewhere', 'a')).toBe('stored');
+    aliases.stop();
+  });
+
+  test('of all aliases is the last resort', async () => {
+    const aliases = await open({ ...roomy, countMax: 1 });
+    expect(await put(aliases, 'anywhere', 'a')).toBe('full');
+    aliases.stop();
+  });
 });

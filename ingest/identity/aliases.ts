@@ -2,10 +2,50 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes, KeyedValue } from '../../infra/bus/keyed-bytes.ts';
 import type { Logger } from '../../infra/log.ts';
-import { ALIASES_BUCKET, type Alias, decodeAlias, encodeAlias } from '../entity-update.ts';
+import {
+  ALIASES_BUCKET,
+  type Alias,
+  aliasKeyOf,
+  aliasKeysOf,
+  decodeAlias,
+  encodeAlias,
+} from '../entity-update.ts';
 
-/** Every collector has all of them in memory; above this, new ones are rejected. */
-const ALIASES_MAX = 1_000_000;
+/** How many aliases there may be. */
+export interface AliasLimits {
+  /** Every collector has all of them in memory. */
+  readonly countMax: number;
+  /** Of the sites of one team together, so that one team does not use up what is there for all. */
+  readonly countMaxPerTeam: number;
+  readonly countMaxPerSite: number;
+  /** Of one site, of keys and profile ids. */
+  readonly bytesMaxPerSite: number;
+}
+
+export const ALIAS_LIMITS: AliasLimits = {
+  countMax: 1_000_000,
+  countMaxPerTeam: 250_000,
+  countMaxPerSite: 100_000,
+  bytesMaxPerSite: 16_777_216,
+};
+
+export interface AliasesOptions {
+  /** What the sites of a team are stored under. */
+  readonly sitesOf: (teamId: string) => Iterable<string>;
+  readonly limits?: AliasLimits;
+}
+
+/**
+ * What became of an alias. `circle`: the profile already stands for the alias; `verified`: a sender with a secret made the
+ * present one, and this sender has none; `full`: a limit is reached.
+ */
+export type AliasResult = 'stored' | 'circle' | 'verified' | 'full';
+
+interface Usage {
+  count: number;
+  bytes: number;
+}
+
 const CHAIN_MAX = 32;
 const TRIES_MAX = 20;
 
@@ -16,18 +56,25 @@ const TRIES_MAX = 20;
 export class Aliases {
   readonly #bucket: KeyedBytes;
   readonly #log: Logger;
+  readonly #sitesOf: AliasesOptions['sitesOf'];
+  readonly #limits: AliasLimits;
   /** The profile that an alias stands for, by the key of its record. */
   readonly #targets = new Map<string, string>();
+  /** What the sites use, those included that are being stored, by the beginning of their keys. */
+  readonly #usage = new Map<string, Usage>();
+  #count = 0;
   #stop: () => void = () => {};
 
-  private constructor(bucket: KeyedBytes, log: Logger) {
+  private constructor(bucket: KeyedBytes, log: Logger, { sitesOf, limits = ALIAS_LIMITS }: AliasesOptions) {
     this.#bucket = bucket;
     this.#log = log;
+    this.#sitesOf = sitesOf;
+    this.#limits = limits;
   }
 
   /** Resolves once every alias that is stored now has been read. */
-  static async open(bus: Bus, log: Logger): Promise<Aliases> {
-    const aliases = new Aliases(await bus.keyed(ALIASES_BUCKET), log);
+  static async open(bus: Bus, log: Logger, options: AliasesOptions): Promise<Aliases> {
+    const aliases = new Aliases(await bus.keyed(ALIASES_BUCKET), log, options);
     aliases.#stop = await aliases.#bucket.watch((value) => aliases.#take(value));
     return aliases;
   }
@@ -35,7 +82,7 @@ export class Aliases {
   /** The profile that `profileId` stands for: itself, unless it is an alias. */
   resolve(projectId: string, profileId: string): string {
     if (profileId === '' || this.#targets.size === 0) return profileId;
-    const target = this.#targets.get(keyOf(projectId, profileId));
+    const target = this.#targets.get(aliasKeyOf({ projectId, alias: profileId }));
     return target === undefined ? profileId : this.#endOf(projectId, [profileId, target]);
   }
 
@@ -43,7 +90,7 @@ export class Aliases {
   #endOf(projectId: string, chain: string[]): string {
     for (;;) {
       const last = chain[chain.length - 1] ?? '';
-      const target = this.#targets.get(keyOf(projectId, last));
+      const target = this.#targets.get(aliasKeyOf({ projectId, alias: last }));
       if (target === undefined || chain.length > CHAIN_MAX) return last;
       const start = chain.indexOf(target);
       // Two nodes closed a circle at the same time. All names in it resolve to the one that sorts first, on every node.
@@ -53,24 +100,41 @@ export class Aliases {
   }
 
   /**
-   * Stores that `alias` stands for `profileId` from now on. `circle`: `profileId` already stands for `alias`; `full`:
-   * there are too many aliases. Throws a BusError when the bus does not confirm.
+   * Stores that `alias` stands for `profileId` from now on, on a site of this team. Throws a BusError when the bus does not
+   * confirm.
    */
-  async put(alias: Alias): Promise<'stored' | 'circle' | 'full'> {
+  async put(alias: Alias, teamId: string): Promise<AliasResult> {
     const { projectId, profileId } = alias;
-    const key = keyOf(projectId, alias.alias);
+    const key = aliasKeyOf(alias);
     if (this.resolve(projectId, profileId) === alias.alias) return 'circle';
-    if (this.#targets.size >= ALIASES_MAX && !this.#targets.has(key)) return 'full';
+    const known = this.#targets.get(key);
+    const count = known === undefined ? 1 : 0;
+    const bytes = Math.max(0, sizeOf(key, profileId) - (known === undefined ? 0 : sizeOf(key, known)));
+    if ((count > 0 || bytes > 0) && this.#isFull(projectId, teamId, { count, bytes })) return 'full';
+    // Counted before the first wait, so that many requests at once do not exceed a limit.
+    this.#use(key, count, bytes);
+    try {
+      return await this.#store(key, alias);
+    } finally {
+      this.#use(key, -count, -bytes);
+    }
+  }
+
+  async #store(key: string, alias: Alias): Promise<AliasResult> {
+    const { profileId, verified } = alias;
     for (let attempt = 1; ; attempt += 1) {
       const stored = await this.#bucket.get(key);
+      const before = stored?.bytes === undefined ? undefined : decodeAlias(stored.bytes);
+      const isSame = before?.profileId === profileId;
+      if (before?.verified && !verified && !isSame) return 'verified';
       // Another request was first with the same alias: there is nothing left to write.
-      if (stored?.bytes !== undefined && decodeAlias(stored.bytes)?.profileId === profileId) {
-        this.#targets.set(key, profileId);
+      if (before !== undefined && isSame && (before.verified || !verified)) {
+        this.#set(key, profileId);
         return 'stored';
       }
       try {
         await this.#bucket.put(key, encodeAlias(alias), stored?.revision ?? 0);
-        this.#targets.set(key, profileId);
+        this.#set(key, profileId);
         return 'stored';
       } catch (error) {
         const isConflict = error instanceof BusError && error.reason === 'conflict';
@@ -84,17 +148,57 @@ export class Aliases {
   }
 
   #take({ key, bytes, revision }: KeyedValue): void {
-    if (bytes === undefined) {
-      this.#targets.delete(key);
-      return;
-    }
-    const alias = decodeAlias(bytes);
-    if (alias !== undefined) this.#targets.set(key, alias.profileId);
+    const alias = bytes === undefined ? undefined : decodeAlias(bytes);
+    if (alias !== undefined) this.#set(key, alias.profileId);
+    else if (bytes === undefined) this.#delete(key);
     else this.#log.error({ key, revision }, 'unreadable alias record ignored');
+  }
+
+  #set(key: string, profileId: string): void {
+    this.#delete(key);
+    this.#targets.set(key, profileId);
+    this.#use(key, 1, sizeOf(key, profileId));
+  }
+
+  #delete(key: string): void {
+    const known = this.#targets.get(key);
+    if (known === undefined) return;
+    this.#targets.delete(key);
+    this.#use(key, -1, -sizeOf(key, known));
+  }
+
+  #use(key: string, count: number, bytes: number): void {
+    const site = siteIn(key);
+    const usage = this.#usage.get(site) ?? { count: 0, bytes: 0 };
+    usage.count += count;
+    usage.bytes += bytes;
+    this.#count += count;
+    if (usage.count === 0 && usage.bytes === 0) this.#usage.delete(site);
+    else this.#usage.set(site, usage);
+  }
+
+  /** Whether a limit leaves no room for this much more. */
+  #isFull(projectId: string, teamId: string, { count, bytes }: Usage): boolean {
+    const { countMax, countMaxPerTeam, countMaxPerSite, bytesMaxPerSite } = this.#limits;
+    const site = this.#usage.get(aliasKeysOf(projectId)) ?? { count: 0, bytes: 0 };
+    if (site.count + count > countMaxPerSite || site.bytes + bytes > bytesMaxPerSite) return true;
+    if (this.#count + count > countMax) return true;
+    // A team has no more than there are.
+    return this.#count + count > countMaxPerTeam && this.#countOf(teamId) + count > countMaxPerTeam;
+  }
+
+  #countOf(teamId: string): number {
+    let sum = 0;
+    for (const storedId of this.#sitesOf(teamId)) sum += this.#usage.get(aliasKeysOf(storedId))?.count ?? 0;
+    return sum;
   }
 }
 
-/** Ids may contain any characters, but a key of the bucket may not. */
-function keyOf(projectId: string, alias: string): string {
-  return `${Buffer.from(projectId).toString('base64url')}.${Buffer.from(alias).toString('base64url')}`;
+/** What an alias takes of its site's limit. */
+function sizeOf(key: string, profileId: string): number {
+  return key.length + Buffer.byteLength(profileId);
+}
+
+function siteIn(key: string): string {
+  return key.slice(0, key.indexOf('.'));
 }

@@ -1,6 +1,7 @@
 import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
 import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
-import type { SecretGuard, SecretVerdict } from '../../infra/accounts/secret-guard.ts';
+import type { ClientGuard, Denial, SecretVerdict } from '../../infra/accounts/client-guard.ts';
+import { unreachable } from '../../infra/assert.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { HashNames } from '../enrich/page.ts';
 import { busy, type Reject } from '../request/reject.ts';
@@ -26,7 +27,7 @@ export interface CallerCredentials {
   /** The site, where the client is not bound to one. */
   readonly projectId: string;
   readonly origin: string;
-  /** The address that wrong secrets are counted against; nothing that the sender merely claims. */
+  /** The sender's proven address, in its normal form: wrong secrets count against it, and a client may be limited to it. */
   readonly address: string;
 }
 
@@ -36,15 +37,21 @@ export function isReject(verdict: CallerVerdict): verdict is Reject {
   return 'reason' in verdict;
 }
 
+/** The accounts, and the guard of their clients. */
+export interface CallerDeps {
+  readonly accounts: Accounts;
+  readonly clientGuard: ClientGuard;
+}
+
 /**
  * Decides whether a request may send events: by its secret, or for a browser by the origin of its page. Answers at once
- * unless the secret is new to this process.
+ * unless the secret's hash is of an earlier version.
  */
 export function identifyCaller(
-  accounts: Accounts,
-  guard: SecretGuard,
+  deps: CallerDeps,
   credentials: CallerCredentials,
 ): CallerVerdict | Promise<CallerVerdict> {
+  const { accounts, clientGuard } = deps;
   const clientId = credentials.headers.clientId || credentials.bodyClientId;
   const secret = credentials.headers.clientSecret || credentials.bodyClientSecret;
   if (clientId === '')
@@ -53,16 +60,17 @@ export function identifyCaller(
       'service-client-id: missing; send it as a header, or as clientId in the body',
     );
   const client = accounts.client(clientId);
-  if (client === undefined)
+  // Only the owner of its secret learns that a client existed and has expired.
+  if (client === undefined || (secret === '' && clientGuard.isExpired(client)))
     return unauthorized('unknown-client', 'service-client-id: there is no such client');
-  if (secret === '') return callerByOrigin(accounts, client, credentials);
-  const verdict = guard.verify(client, secret, credentials.address);
-  if (!(verdict instanceof Promise)) return callerBySecret(accounts, client, credentials, verdict);
-  return verdict.then((known) => callerBySecret(accounts, client, credentials, known));
+  if (secret === '') return callerByOrigin(deps, client, credentials);
+  const verdict = clientGuard.verify(client, secret, credentials.address);
+  if (!(verdict instanceof Promise)) return callerBySecret(deps, client, credentials, verdict);
+  return verdict.then((known) => callerBySecret(deps, client, credentials, known));
 }
 
 function callerBySecret(
-  accounts: Accounts,
+  deps: CallerDeps,
   client: Client,
   credentials: CallerCredentials,
   verdict: SecretVerdict,
@@ -71,27 +79,60 @@ function callerBySecret(
   if (verdict.kind === 'wrong') return unauthorized('wrong-secret', 'service-client-secret: wrong secret');
   if (verdict.kind === 'limited')
     return { ...TOO_MANY_WRONG_SECRETS, headers: limitHeaders(verdict.failures) };
-  const site = siteOf(accounts, client, credentials.projectId);
-  return 'reason' in site ? site : { site, verified: true };
+  return admitted(deps, client, credentials, true);
 }
 
 const TOO_MANY_WRONG_SECRETS: Reject = {
   reason: 'guessing',
   status: 429,
   message:
-    'service-client-secret: too many wrong secrets for this client or from this address; retry after the time in Retry-After',
+    'service-client-secret: wrong secret, and too many wrong ones came from this address; retry after the time in Retry-After',
 };
 
-function callerByOrigin(accounts: Accounts, client: Client, credentials: CallerCredentials): CallerVerdict {
-  const site = siteOf(accounts, client, credentials.projectId);
+function callerByOrigin(deps: CallerDeps, client: Client, credentials: CallerCredentials): CallerVerdict {
+  const site = siteOf(deps.accounts, client, credentials.projectId);
   if ('reason' in site) return site;
   const { origin } = credentials;
-  if (originAllowed(site.cors, origin)) return { site, verified: false };
+  if (originAllowed(site.cors, origin)) return admitted(deps, client, credentials, false);
   const message =
     origin === ''
       ? 'service-client-secret: missing; without a secret, the Origin header must name an allowed origin of the site'
       : `origin: ${origin.slice(0, 200)} is not an allowed origin of the site`;
   return unauthorized('origin', message);
+}
+
+/** The caller, if its client may send events to its site. */
+function admitted(
+  { accounts, clientGuard }: CallerDeps,
+  client: Client,
+  { projectId, address }: CallerCredentials,
+  verified: boolean,
+): CallerVerdict {
+  const site = siteOf(accounts, client, projectId);
+  if ('reason' in site) return site;
+  const denial = clientGuard.admit(client, { scope: 'track', address });
+  return denial === undefined ? { site, verified } : denied(denial, client);
+}
+
+function denied(denial: Denial, { expiresAt }: Client): Reject {
+  switch (denial) {
+    case 'expired':
+      return unauthorized('expired', `service-client-secret: the client expired at ${expiresAt}`);
+    case 'scope':
+      return {
+        reason: 'no-scope',
+        status: 403,
+        message: 'this client may not track: its scopes lack "track"',
+      };
+    case 'address':
+      return {
+        reason: 'foreign-address',
+        status: 403,
+        message: 'this client may not be used from this address',
+      };
+    default:
+      return unreachable(denial);
+  }
 }
 
 /** The site that the client is bound to. A root client names one of its team. */

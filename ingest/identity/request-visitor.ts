@@ -73,6 +73,14 @@ export class RequestVisitor {
     const { deviceId } = this.#claims;
     if (deviceId !== '') return { deviceId, earlierDeviceId: '' };
     if (this.isServerSide) return NO_DEVICE;
+    return this.derivedDevices(nowMs);
+  }
+
+  /**
+   * The devices that follow from the address and the agent of the request, whatever id its body claims. Undefined while
+   * the salt of the day is not available.
+   */
+  derivedDevices(nowMs: number): Devices | undefined {
     const salts = this.#deps.salts.at(nowMs);
     if (salts === undefined) return undefined;
     const siteId = this.#caller.site.storedId;
@@ -128,7 +136,8 @@ function isServer(enrichment: Enrichment, { userAgent, hints, claim }: AgentClai
 
 /** Addresses that the caller claims for the visitor, as far as it may be believed. */
 function claimedAddresses(caller: Caller, facts: RequestFacts, named: string): readonly string[] {
+  // A proxy that is trusted passes a visitor's own headers on. Of them only `CLIENT_IP_HEADER` counts, in `facts.claims`.
+  if (!caller.verified) return NOTHING_CLAIMED;
   const { clientAddress } = facts.client;
-  if (caller.verified) return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];
-  return clientAddress !== '' && facts.claims.peerTrusted ? [clientAddress] : NOTHING_CLAIMED;
+  return clientAddress === '' && named === '' ? NOTHING_CLAIMED : [clientAddress, named];
 }

@@ -1,9 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import { foundInFiles } from '../../infra/testing/found-in-files.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../testing/collector.ts';
 import { Salts } from './salt.ts';
@@ -11,17 +16,20 @@ import { Salts } from './salt.ts';
 const DAY_MS = 86_400_000;
 const NOON_MS = Date.UTC(2024, 4, 10, 12);
 const log = createLogger('test', 'silent');
+let folder: string;
 let nats: NatsServer;
 let bus: Bus;
 
 beforeAll(async () => {
-  nats = await startNatsServer();
+  folder = mkdtempSync(join(tmpdir(), 'footfall-salts-'));
+  nats = await startNatsServer({ dataDir: folder });
   bus = await connectBus(nats.url);
 });
 
 afterAll(async () => {
   await bus.close();
   await nats.stop();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test('all nodes agree on the salts, have tomorrow’s before midnight, and remove those older than yesterday’s', async () => {
@@ -46,5 +54,27 @@ test('all nodes agree on the salts, have tomorrow’s before midnight, and remov
   clock.advance(2 * DAY_MS);
   await Promise.all(nodes.map((node) => node.prepare()));
   expect((await bucket.keys()).sort()).toEqual(['salt.2024-05-11', 'salt.2024-05-12', 'salt.2024-05-13']);
+  for (const node of nodes) node.stop();
+});
+
+test('a salt that is older than yesterday’s is in no file of the bus', async () => {
+  const bucket = await bus.keyed('rotated');
+  const clock = new ManualClock(NOON_MS);
+  const nodes = await Promise.all(
+    Array.from({ length: 2 }, () => Salts.open({ bucket, clock, log, metrics: new Metrics() })),
+  );
+  const first = must(nodes[0]?.at(NOON_MS), 'the salts of the first day').today;
+  clock.advance(DAY_MS);
+  for (const node of nodes) await node.prepare();
+  const second = must(nodes[0]?.at(NOON_MS + DAY_MS), 'the salts of the second day').today;
+  expect(foundInFiles(folder, [first, second])).toHaveLength(2);
+
+  clock.advance(DAY_MS);
+  for (const node of nodes) await node.prepare();
+  expect(foundInFiles(folder, [first])).toEqual([]);
+  expect(foundInFiles(folder, [second])).toHaveLength(1);
+  clock.advance(DAY_MS);
+  for (const node of nodes) await node.prepare();
+  expect(foundInFiles(folder, [first, second])).toEqual([]);
   for (const node of nodes) node.stop();
 });

@@ -34,8 +34,8 @@ export interface DaySalts {
 
 /**
  * The daily salts, the same on every node: the first node writes the day's salt with a compare-and-set, and all nodes
- * read what is stored. Only yesterday's, today's and soon tomorrow's exist. Older ones are removed, and with them the
- * last way from an address to a device id.
+ * read what is stored. Only yesterday's, today's and soon tomorrow's exist. Older ones are removed and overwritten on the
+ * disk, and with them goes the last way from an address to a device id.
  *
  *      00:00                            23:50  00:00
  *     ───┼────────── today ────────────────┼─────┼──▶

@@ -1,3 +1,4 @@
+import { cutText } from '../../infra/http/cut-text.ts';
 import {
   type GivenSoftware,
   NO_SOFTWARE_CLAIM,
@@ -127,7 +128,7 @@ class Flattening {
     else if (key === '__timezone') reserved.timezone = this.#text(key, value);
     else if (key === '__screen') reserved.screen = this.#text(key, value);
     else if (key === '__ip') reserved.address = this.#text(key, value);
-    else if (key === '__userAgent') reserved.userAgent = this.#text(key, value).slice(0, USER_AGENT_MAX);
+    else if (key === '__userAgent') reserved.userAgent = cutText(this.#text(key, value), USER_AGENT_MAX);
     else if (key === '__deviceId')
       reserved.deviceId = this.#rules.optionalId(value, whereOf(key), DEVICE_ID_MAX);
     else if (key === '__timestamp') reserved.timestampMs = this.#instant(key, value);

@@ -7,12 +7,14 @@ export type PublishReject = (typeof PUBLISH_REJECTS)[number];
 /** Why a request is rejected. Each is a counter that starts at zero. */
 export const REJECT_REASONS = [
   'limited',
+  'site-rate',
   'content-type',
   'not-utf8',
   'not-json',
   'schema',
   'not-a-number',
   'unsafe-revenue',
+  'unsafe-alias',
   'too-large',
   'aliases-full',
   'too-old',
@@ -20,6 +22,9 @@ export const REJECT_REASONS = [
   'unknown-client',
   'wrong-secret',
   'guessing',
+  'expired',
+  'no-scope',
+  'foreign-address',
   'origin',
   'no-site',
   'foreign-site',
@@ -44,7 +49,6 @@ const BUSY_MESSAGES: Readonly<Partial<Record<RejectReason, string>>> = {
   'bus-full': 'storage for events is full until the store has caught up; try again later',
   'disk-full': 'the disk of this node is full; try again later',
   draining: 'this node is shutting down; try again',
-  'aliases-full': 'the maximum number of aliases is reached',
   'no-salt': 'the salt of the day is not available yet; try again',
   'verifier-full': 'too many secrets are waiting to be verified; try again',
 };

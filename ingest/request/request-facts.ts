@@ -1,4 +1,5 @@
 import { type ClientHeaders, readClientHeaders } from '../../infra/accounts/client-auth.ts';
+import { cutText } from '../../infra/http/cut-text.ts';
 import type { RequestHead } from '../../infra/http/http.ts';
 import {
   type AddressClaims,
@@ -7,6 +8,9 @@ import {
 } from '../../infra/network/client-address.ts';
 import { type ClientHints, readClientHints } from '../enrich/user-agent-hints.ts';
 import { USER_AGENT_MAX } from '../enrich/user-agent-version.ts';
+
+/** Only the first language is read, see `Locales`. */
+const ACCEPT_LANGUAGE_MAX = 256;
 
 /** Everything that the head of a collection request says. Texts; empty when absent. */
 export interface RequestFacts {
@@ -24,8 +28,8 @@ export function readRequestFacts(head: RequestHead, proxies: TrustedProxies): Re
   return {
     contentType: head.header('content-type'),
     origin: head.header('origin'),
-    userAgent: head.header('user-agent').slice(0, USER_AGENT_MAX),
-    acceptLanguage: head.header('accept-language'),
+    userAgent: cutText(head.header('user-agent'), USER_AGENT_MAX),
+    acceptLanguage: cutText(head.header('accept-language'), ACCEPT_LANGUAGE_MAX),
     idempotencyKey: head.header('idempotency-key'),
     client: readClientHeaders(head),
     claims: readAddressClaims(head, proxies),

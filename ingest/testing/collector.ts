@@ -96,7 +96,7 @@ export async function createClient(
     teamId: 'team',
     createdAt: CREATED,
     updatedAt: CREATED,
-    secretHash: await hashSecret(secret),
+    secretHash: hashSecret(secret),
   };
   await (await bus.keyed(CONTROL_BUCKET)).put(clientKeyOf(client.id), encodeRecord(client), 0);
   return { ...client, secret };

@@ -19,7 +19,8 @@ export type EntityDocument = ProfileDocument | GroupDocument | OrderDocument | T
  * step on something that is no decimal number, or that would lead to a number that is too long. - `over-cap`: a profile
  * or group is full; what there was room for is applied. - `waiting`: a refund waits for its order. `too-many-waiting`:
  * too many of them wait. - `exceeded`: a refund of an order of which nothing is left. - `foreign-currency`: a refund in
- * another currency than its order's.
+ * another currency than its order's. - `foreign-device`: a sender without a secret wanted to change a profile or group that
+ * is none of its devices'.
  */
 export const OUTCOMES = [
   'applied',
@@ -30,6 +31,7 @@ export const OUTCOMES = [
   'exceeded',
   'foreign-currency',
   'too-many-waiting',
+  'foreign-device',
 ] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
@@ -65,6 +67,7 @@ export function applyUpdate(
     case 'identify':
     case 'step':
     case 'assign':
+    case 'device':
       if (document === undefined || document.kind === 'profile')
         return { ...applyProfile(document, update, version), ...NOTHING };
       break;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { BY_SECRET } from '../../ingest/entity-update.ts';
 import { applyUpdate, type EntityDocument } from './document.ts';
 import { EntityBook } from './entity-book.ts';
 
@@ -8,7 +9,7 @@ function profile(id: string, firstName: string, version = 1n): EntityDocument {
   const head = { projectId: 'demo', id, atMs: 0, updateId: '' };
   const { document } = applyUpdate(
     undefined,
-    { kind: 'identify', ...head, firstName, properties: [] },
+    { kind: 'identify', ...head, authority: BY_SECRET, firstName, properties: [] },
     version,
   );
   if (document === undefined) throw new Error('no profile was made');

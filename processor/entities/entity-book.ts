@@ -16,7 +16,7 @@ export function entityNameOf({ kind, projectId, id }: EntityUpdate): EntityName 
 }
 
 function entityKindOf(kind: EntityUpdate['kind']): EntityName['kind'] {
-  if (kind === 'identify' || kind === 'step' || kind === 'assign') return 'profile';
+  if (kind === 'identify' || kind === 'step' || kind === 'assign' || kind === 'device') return 'profile';
   return kind === 'mention' ? 'group' : kind;
 }
 
@@ -133,8 +133,10 @@ function charsOf(document: EntityDocument): number {
   let chars = DOCUMENT_CHARS;
   for (const text of document.updateIds) chars += text.length;
   if (document.kind === 'profile') for (const text of document.groups) chars += text.length;
-  if (document.kind === 'profile' || document.kind === 'group')
+  if (document.kind === 'profile' || document.kind === 'group') {
     for (const text of document.properties) chars += text.length;
+    for (const text of document.devices) chars += text.length;
+  }
   if (document.kind === 'order') {
     for (const { event } of document.waiting) chars += event.length;
     chars += (document.answered?.deviceId.length ?? 0) + (document.answered?.sessionId.length ?? 0);

@@ -23,6 +23,7 @@ import {
   storedProfilesSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import {
+  BY_SECRET,
   type EntityUpdate,
   encodeEntityUpdate,
   entityStreamOf,
@@ -146,12 +147,14 @@ const head = (id: string) => ({ projectId: SITE, id, atMs: Date.UTC(2026, 0, 1),
 const step = (id: string, by = '1'): EntityUpdate => ({
   kind: 'step',
   ...head(id),
+  authority: BY_SECRET,
   property: 'visits',
   step: by,
 });
 const identify = (id: string, firstName: string): EntityUpdate => ({
   kind: 'identify',
   ...head(id),
+  authority: BY_SECRET,
   firstName,
   properties: ['plan', 'pro'],
 });
@@ -244,8 +247,15 @@ test('an entity is the result of its updates, readable at once and stored soon a
   await sender.send([
     identify('read-ada', 'Ada'),
     step('read-ada', '2.5'),
-    { kind: 'assign', ...head('read-ada'), groups: ['acme'] },
-    { kind: 'group', ...head('acme'), type: 'company', name: 'Acme', properties: ['seats', '5'] },
+    { kind: 'assign', ...head('read-ada'), authority: BY_SECRET, groups: ['acme'] },
+    {
+      kind: 'group',
+      ...head('acme'),
+      authority: BY_SECRET,
+      type: 'company',
+      name: 'Acme',
+      properties: ['seats', '5'],
+    },
   ]);
   const answer = await until('the answer', async () => ask(partition, 'profile', 'read-ada'));
   expect(answer).toMatchObject({ kind: 'found', record: { firstName: 'Ada', groups: ['acme'] } });

@@ -9,6 +9,7 @@ import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts';
 import { applyUpdate, type EntityDocument, type ReadUpdate } from './document.ts';
+import type { ReadEntity } from './entity-answer.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
 import {
   decodeEntityCheckpoint,
@@ -122,14 +123,16 @@ export class EntityLane {
    * The entity as every update makes it that the bus has now; `unavailable` when that cannot be said. While the store
    * is away, an entity that was not in memory is what the updates make of it that wait for the store.
    */
-  async read(name: EntityName): Promise<EntityDocument | 'absent' | 'unavailable'> {
+  async read(name: EntityName): Promise<ReadEntity> {
     await this.#consumer.catchUp(this.#storeAway ? CATCH_UP_AWAY_MS : CATCH_UP_MAX_MS);
-    if (this.#consumer.failed) return 'unavailable'; // The next lane has what this one lacks.
+    if (this.#consumer.failed) return { kind: 'unavailable' }; // The next lane has what this one lacks.
     try {
-      return (await this.#find([name])).get(entityKey(name)) ?? 'absent';
+      const document = (await this.#find([name])).get(entityKey(name));
+      return document === undefined ? { kind: 'absent' } : { kind: 'known', document };
     } catch (error) {
       if (!isRetryable(error)) throw error;
-      return this.#provisional(name) ?? 'unavailable';
+      const document = this.#provisional(name);
+      return document === undefined ? { kind: 'unavailable' } : { kind: 'provisional', document };
     }
   }
 

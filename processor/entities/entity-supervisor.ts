@@ -2,14 +2,13 @@ import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import {
   decodeEntityQuestion,
   decodeStoredProfilesQuestion,
-  type EntityAnswer,
   encodeEntityAnswer,
   encodeStoredProfilesAnswer,
   entityLookupSubjectOf,
   storedProfilesSubjectOf,
 } from '../../ingest/entity-lookup.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
-import type { EntityDocument } from './document.ts';
+import { entityAnswerOf } from './entity-answer.ts';
 import type { EntityDeps } from './entity-flush.ts';
 import { EntityLane } from './entity-lane.ts';
 
@@ -66,35 +65,9 @@ export class EntitySupervisor {
   }
 
   async #answer(bytes: Uint8Array): Promise<Uint8Array | undefined> {
-    const document = await this.#lane?.read(decodeEntityQuestion(bytes));
-    if (document === undefined || document === 'unavailable') return undefined;
-    return encodeEntityAnswer(document === 'absent' ? { kind: 'absent' } : shown(document));
+    const question = decodeEntityQuestion(bytes);
+    const read = await this.#lane?.read(question);
+    if (read === undefined || read.kind === 'unavailable') return undefined;
+    return encodeEntityAnswer(entityAnswerOf(read, question));
   }
-}
-
-function shown(document: EntityDocument): EntityAnswer {
-  const { id, createdAtMs, updatedAtMs } = document;
-  if (document.kind === 'profile') {
-    const { kind, firstName, lastName, email, avatar, groups, properties } = document;
-    const record = {
-      kind,
-      id,
-      firstName,
-      lastName,
-      email,
-      avatar,
-      properties,
-      groups,
-      createdAtMs,
-      updatedAtMs,
-    };
-    return { kind: 'found', record };
-  }
-  if (document.kind === 'group') {
-    const { kind, type, name, properties } = document;
-    return { kind: 'found', record: { kind, id, type, name, properties, createdAtMs, updatedAtMs } };
-  }
-  if (document.kind === 'order' && document.answered !== undefined)
-    return { kind: 'found', record: { kind: 'order', id, ...document.answered } };
-  return { kind: 'absent' };
 }

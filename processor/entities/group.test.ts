@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FIRST_MS, group, mention } from '../entities/testing/updates.ts';
+import { FIRST_MS, fromDevices, group, mention } from '../entities/testing/updates.ts';
 import { applyGroup, type GroupDocument } from './group.ts';
 import { PROPERTIES_MAX } from './properties.ts';
 
@@ -28,8 +28,33 @@ test('the first update makes the group', () => {
       type: 'company',
       name: 'Acme',
       properties: ['seats', '5'],
+      devices: [],
     },
   });
+});
+
+test('without a secret a device makes groups, describes mentioned ones, and changes only those', () => {
+  const mine = fromDevices('phone today', 'phone');
+  const stranger = fromDevices('stranger');
+  for (const before of [undefined, made(mention())]) {
+    const described = applyGroup(
+      before,
+      group({ ...fromDevices('phone'), properties: ['a', '1'] }),
+      2n,
+    ).document;
+    expect(described).toMatchObject({ name: 'Acme', properties: ['a', '1'], devices: ['phone'] });
+    const foreign = applyGroup(described, group({ ...stranger, name: 'Evil', properties: ['b', '2'] }), 3n);
+    expect(foreign).toEqual({ changed: false, document: described, outcome: 'foreign-device' });
+    expect(applyGroup(described, group({ ...mine, name: 'Bcme' }), 3n).document).toMatchObject({
+      name: 'Bcme',
+      properties: ['a', '1'],
+      devices: ['phone', 'phone today'],
+    });
+  }
+  const bySecret = made(group());
+  expect(applyGroup(bySecret, group({ ...stranger, name: 'Evil' }), 2n)).toMatchObject({ changed: false });
+  const byLeave = applyGroup(bySecret, group({ name: 'x', authority: { kind: 'site', devices: ['y'] } }), 2n);
+  expect(byLeave).toMatchObject({ changed: true, document: { name: 'x', devices: [] } });
 });
 
 test('a group that is only mentioned has its id as its name, and its own update says the rest, in either order', () => {

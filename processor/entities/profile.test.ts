@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { referenceProfile } from '../entities/testing/profile-reference.ts';
-import { assign, FIRST_MS, identify, profileUpdates, step } from '../entities/testing/updates.ts';
+import {
+  assign,
+  device,
+  FIRST_MS,
+  fromDevices,
+  identify,
+  profileUpdates,
+  step,
+} from '../entities/testing/updates.ts';
 import { UPDATE_IDS_MAX } from './head.ts';
 import { applyProfile, PROFILE_GROUPS_MAX, type ProfileDocument, type ProfileUpdate } from './profile.ts';
 
@@ -35,6 +43,7 @@ test('the first update makes the profile', () => {
     avatar: '',
     properties: ['plan', 'pro'],
     groups: [],
+    devices: [],
   });
 });
 
@@ -126,6 +135,76 @@ test.each([
   expect(document?.properties).toEqual(['deep.count', sum]);
 });
 
+describe('a profile belongs to devices', () => {
+  const made = identify({ email: 'ada@example.org', ...fromDevices('phone') });
+  const intruder = fromDevices('stranger', 'stranger yesterday');
+
+  test.each([
+    ['identify', identify({ email: 'eve@example.org', ...intruder })],
+    ['increment', step({ ...intruder })],
+    ['assign_group', assign(['g'], intruder)],
+    ['an update with an id', step({ updateId: 'u', ...intruder })],
+  ])('%s from another device without a secret changes nothing', (_name, update) => {
+    const { document, outcomes } = run([made, update]);
+    expect(outcomes).toEqual(['applied', 'foreign-device']);
+    expect(document).toMatchObject({
+      email: 'ada@example.org',
+      properties: [],
+      groups: [],
+      devices: ['phone'],
+    });
+    expect(document?.version).toBe(1n);
+  });
+
+  test('the device that made it changes it, and follows it from day to day', () => {
+    const { document, outcomes } = run([
+      made,
+      step(fromDevices('phone', '')),
+      assign(['g'], fromDevices('phone 2', 'phone')),
+      identify({ email: 'new', ...fromDevices('phone 3', 'phone 2') }),
+      identify({ email: 'late', ...fromDevices('phone 9', 'phone 8') }),
+    ]);
+    expect(outcomes).toEqual(['applied', 'applied', 'applied', 'applied', 'foreign-device']);
+    expect(document).toMatchObject({ email: 'new', groups: ['g'], devices: ['phone', 'phone 2', 'phone 3'] });
+  });
+
+  test('a sender with a secret changes it and names further devices, also without saying anything else', () => {
+    const { document, outcomes } = run([
+      identify({ email: 'ada@example.org' }),
+      step(fromDevices('laptop')),
+      device('phone', { atMs: FIRST_MS + 9 }),
+      identify({ lastName: 'Lovelace', authority: { kind: 'secret', devices: ['laptop'] } }),
+      step(fromDevices('laptop')),
+      step(fromDevices('phone')),
+    ]);
+    expect(outcomes.map((outcome) => outcome === 'applied')).toEqual([true, false, true, true, true, true]);
+    expect(document).toMatchObject({ devices: ['phone', 'laptop'], properties: ['n', '2'] });
+    expect(document?.updatedAtMs).toBe(FIRST_MS);
+  });
+
+  test('a site that lets browsers change any profile makes no device its owner by that', () => {
+    const { document, outcomes } = run([
+      made,
+      identify({ email: 'eve@example.org', authority: { kind: 'site', devices: ['stranger'] } }),
+      identify({ email: 'later', ...intruder }),
+    ]);
+    expect(outcomes).toEqual(['applied', 'applied', 'foreign-device']);
+    expect(document).toMatchObject({ email: 'eve@example.org', devices: ['phone'] });
+  });
+
+  test("a device's own id is its profile, and naming a device makes no profile", () => {
+    const { document, outcomes } = run([device('other'), assign(['g'], { id: 'one', ...fromDevices('x') })]);
+    expect(outcomes).toEqual(['applied', 'applied']);
+    expect(run([made, assign(['h'], { ...fromDevices('new', 'one') })]).document?.groups).toEqual(['h']);
+    expect(document?.devices).toEqual(['x']);
+  });
+
+  test('the 20 newest devices are remembered', () => {
+    const { document } = run([made, ...Array.from({ length: 25 }, (_, index) => device(`d${index}`))]);
+    expect(document?.devices).toEqual(Array.from({ length: 20 }, (_, index) => `d${index + 5}`));
+  });
+});
+
 /** Brings a profile close to its caps of properties and groups. */
 const FILLING: readonly ProfileUpdate[] = [
   identify({ properties: Array.from({ length: 508 }, (_, index) => [`key${index}`, '1']).flat() }),
@@ -150,8 +229,8 @@ test.each([
 
 /** A profile in the shape of the reference's. */
 function contentOf(profile: ProfileDocument) {
-  const { firstName, lastName, email, avatar, properties, groups, updateIds, createdAtMs, updatedAtMs } =
-    profile;
+  const { firstName, lastName, email, avatar, properties, groups, updateIds } = profile;
+  const { devices, createdAtMs, updatedAtMs } = profile;
   return {
     texts: { firstName, lastName, email, avatar },
     properties: Array.from({ length: properties.length / 2 }, (_, index) => [
@@ -160,6 +239,7 @@ function contentOf(profile: ProfileDocument) {
     ]),
     groups,
     ids: updateIds,
+    devices,
     createdAtMs,
     updatedAtMs,
   };

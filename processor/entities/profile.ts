@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { unreachable } from '../../infra/assert.ts';
 import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../ingest/entity-update.ts';
+import type {
+  AssignUpdate,
+  Authority,
+  DeviceUpdate,
+  IdentifyUpdate,
+  StepUpdate,
+} from '../../ingest/entity-update.ts';
+import { devicesAfter, hasDevice, mayChange } from './devices.ts';
 import {
   type Applied,
   END_COLUMNS,
@@ -37,11 +44,13 @@ interface ProfileContent {
 
 export interface ProfileDocument extends EntityHead, ProfileContent {
   readonly kind: 'profile';
+  /** Devices from which a sender without a secret may change the profile; see `devices.ts`. */
+  readonly devices: readonly string[];
 }
 
-export type ProfileUpdate = IdentifyUpdate | StepUpdate | AssignUpdate;
+export type ProfileUpdate = IdentifyUpdate | StepUpdate | AssignUpdate | DeviceUpdate;
 
-export type ProfileOutcome = 'applied' | 'repeat' | 'not-a-number' | 'over-cap';
+export type ProfileOutcome = 'applied' | 'repeat' | 'not-a-number' | 'over-cap' | 'foreign-device';
 
 /** Groups that a profile is a member of; further ones are ignored. */
 export const PROFILE_GROUPS_MAX = 1_000;
@@ -62,14 +71,41 @@ export function applyProfile(
   version: bigint,
 ): Applied<ProfileDocument, ProfileOutcome> {
   if (isRepeat(document, update)) return { changed: false, document, outcome: 'repeat' };
+  const { authority } = update;
+  const isOwn = isOwnProfile(document, update);
+  if (!mayChange(authority, isOwn)) return { changed: false, document, outcome: 'foreign-device' };
+  const devices = devicesAfter(document?.devices ?? [], authority, isOwn);
+  if (update.kind === 'device') return withDevices(document, devices, version);
   const known = document ?? NOTHING_KNOWN;
   const { content, outcome } = contentAfter(known, update);
   if (content === undefined) return { changed: false, document, outcome };
   // Sites identify people on every page: an update that says nothing new is not worth a row in the store.
-  if (document !== undefined && update.updateId === '' && isSame(known, content))
-    return { changed: false, document, outcome };
+  const isNew = document === undefined || document.devices !== devices || !isSame(known, content);
+  if (!isNew && update.updateId === '') return { changed: false, document, outcome };
   const head = headAfter(document, update, { version, updateIdsMax: UPDATE_IDS_MAX });
-  return { changed: true, document: { kind: 'profile', ...head, ...content }, outcome };
+  return { changed: true, document: { kind: 'profile', ...head, ...content, devices }, outcome };
+}
+
+/**
+ * Whether an update makes the profile or comes from one of its devices. The profile whose id is a device's own is that
+ * device's.
+ */
+export function isOwnProfile(
+  document: Pick<ProfileDocument, 'devices'> | undefined,
+  { id, authority }: { readonly id: string; readonly authority: Authority },
+): boolean {
+  return document === undefined || hasDevice([id], authority) || hasDevice(document.devices, authority);
+}
+
+/** A device alone makes no profile, and is no change of what is known of the person. */
+function withDevices(
+  document: ProfileDocument | undefined,
+  devices: readonly string[],
+  version: bigint,
+): Applied<ProfileDocument, ProfileOutcome> {
+  if (document === undefined || document.devices === devices)
+    return { changed: false, document, outcome: 'applied' };
+  return { changed: true, document: { ...document, devices, version }, outcome: 'applied' };
 }
 
 /** Without content when the update is not applied. */
@@ -78,7 +114,7 @@ interface Taken {
   readonly outcome: ProfileOutcome;
 }
 
-function contentAfter(known: ProfileContent, update: ProfileUpdate): Taken {
+function contentAfter(known: ProfileContent, update: Exclude<ProfileUpdate, DeviceUpdate>): Taken {
   switch (update.kind) {
     case 'identify':
       return identified(known, update);
@@ -153,11 +189,12 @@ export const PROFILE_COLUMNS = [
   'avatar',
   'properties',
   'groups',
+  'devices',
   ...END_COLUMNS,
 ] as const;
 
 /** What to select to read profiles back with `profileOf`. */
-export const PROFILE_SELECT = `${HEAD_SELECT}, firstName, lastName, email, avatar, ${PROPERTIES_SELECT}, groups`;
+export const PROFILE_SELECT = `${HEAD_SELECT}, firstName, lastName, email, avatar, ${PROPERTIES_SELECT}, groups, devices`;
 
 /** Appends the row of a profile. */
 export function writeProfileRow(writer: RowBinaryWriter, profile: ProfileDocument): void {
@@ -168,6 +205,7 @@ export function writeProfileRow(writer: RowBinaryWriter, profile: ProfileDocumen
   writer.string(profile.avatar);
   writer.stringMap(profile.properties);
   writer.stringArray(profile.groups);
+  writer.stringArray(profile.devices);
   writeEnd(writer, profile);
 }
 
@@ -180,6 +218,7 @@ const rowSchema = z.object({
   propertyKeys: z.array(z.string()),
   propertyValues: z.array(z.string()),
   groups: z.array(z.string()),
+  devices: z.array(z.string()),
 });
 
 /** The profile of a row that was selected with `PROFILE_SELECT`. */
@@ -194,5 +233,6 @@ export function profileOf(row: unknown): ProfileDocument {
     avatar: read.avatar,
     properties: propertiesOf(read.propertyKeys, read.propertyValues),
     groups: read.groups,
+    devices: read.devices,
   };
 }

@@ -124,10 +124,18 @@ const profiles = documents<ProfileDocument>(
     avatar: anyText,
     properties,
     groups: fc.array(anyText, { maxLength: 5 }),
+    devices: fc.array(anyText, { maxLength: 3 }),
   }),
 );
 const groups = documents<GroupDocument>(
-  fc.record({ kind: fc.constant('group' as const), ...head, type: anyText, name: anyText, properties }),
+  fc.record({
+    kind: fc.constant('group' as const),
+    ...head,
+    type: anyText,
+    name: anyText,
+    properties,
+    devices: fc.array(anyText, { maxLength: 3 }),
+  }),
 );
 const orders = documents<OrderDocument>(
   fc.record({
@@ -213,6 +221,7 @@ test('the highest version is read, before and after the store merges, in whateve
       type: 'company',
       name: `as of ${version}`,
       properties: [],
+      devices: [],
     }),
   );
   for (const state of states) await insert(GROUPS, [state]);
@@ -240,6 +249,7 @@ test('the largest profile and the largest order fit the store', async () => {
     avatar: '',
     properties: wide(512, 600).flatMap((key) => [key, 'x'.repeat(4096)]),
     groups: wide(1000, 768),
+    devices: wide(20, 96),
   };
   const event = new Uint8Array(262_144).fill(7);
   const waiting = Array.from({ length: 4 }, () => ({

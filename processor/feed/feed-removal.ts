@@ -4,9 +4,15 @@ import type { Bus } from '../../infra/bus/bus.ts';
 import type { FedEvent } from './fed-event.ts';
 import { FEED_STREAM } from './feed-stream.ts';
 
-/** Removes the whole feed of a site. */
-export async function removeFeed(bus: Bus, storedId: string): Promise<void> {
-  await bus.purgeSubject(FEED_STREAM, feedSubjectOf(storedId, '>'));
+/**
+ * Removes the whole feed of a site, message by message: only so the server overwrites them in the file. `goOn` is called
+ * before each and may throw.
+ */
+export async function removeFeed(bus: Bus, storedId: string, goOn: () => void): Promise<void> {
+  for await (const { sequence } of bus.messagesOf(FEED_STREAM, feedSubjectOf(storedId, '>'))) {
+    goOn();
+    await bus.remove(FEED_STREAM, sequence);
+  }
 }
 
 /**

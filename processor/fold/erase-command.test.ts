@@ -13,7 +13,7 @@ const HEAD = MESSAGE.subarray(0, MESSAGE_HEADER_BYTES);
 
 test('the bytes of erase commands change only with their version', () => {
   expect(createHash('sha256').update(MESSAGE).digest('hex')).toMatchInlineSnapshot(
-    `"415bcb9efc276c3161d8fc2b677914de86c5d0216971c74d0cb1aaa694114268"`,
+    `"cf6af255c12a084f382a417622f968ff016555528916940d4066dbba03ca0051"`,
   );
 });
 

@@ -175,7 +175,7 @@ describe('what is erased', () => {
     run.take(eraseMessage({ projectId: SITE, profileId: null, beforeMs: null }));
     const { state } = run;
     expect(state.counters.has(runOf(SITE))).toBe(false);
-    expect([...state.eventIds.keys()]).toEqual(['demo\ntwo']);
+    expect([state.eventIds.size, state.eventIds.peek('demo', 'two')?.atMs]).toEqual([1, START_MS]);
     expect(state.sessions.count).toBe(1);
     expect(state.minuteVisitors).toBe(1);
     expect(run.ask({ kind: 'rows', projectId: SITE })).toMatchObject({

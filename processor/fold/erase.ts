@@ -48,7 +48,7 @@ function evictSite(state: PartitionState, projectId: string, run: string): void 
   const counters = state.counters.get(run);
   for (const minute of counters?.minutes.values() ?? []) state.minuteVisitors -= visitorEntries(minute);
   state.counters.delete(run);
-  for (const key of state.eventIds.keys()) if (key.startsWith(`${run}\n`)) state.eventIds.delete(key);
+  state.eventIds.deleteOwner(run);
   // A device's key begins with its site, length first.
   const start = deviceKeyOf(projectId, '').slice(0, -1);
   for (const key of state.grants.keys()) if (key.startsWith(start)) state.grants.delete(key);

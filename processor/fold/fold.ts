@@ -23,8 +23,8 @@ import {
 import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
-import { intern } from './interned.ts';
-import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
+import { intern, textOf } from './interned.ts';
+import { EVENT_ID_MEMORY_MS, type PartitionState, type SeenEvent } from './partition.ts';
 import {
   addRevenue,
   changeSession,
@@ -98,7 +98,7 @@ export function fold(state: PartitionState, event: EventView, index: number, bat
   advanceClock(state, event.receivedAtMs, batch);
   const site = siteOf(state, event);
   const slot = (event.flags & FLAG_IN_SESSION) === 0 ? 0 : findSlot(state, event);
-  if ((event.flags & FLAG_EVENT_ID) !== 0 && !noteEventId(state, event, slot)) return false;
+  if ((event.flags & FLAG_EVENT_ID) !== 0 && !noteEventId(state, event, site, slot)) return false;
   const joined =
     slot === 0 && (event.flags & FLAG_IN_SESSION) !== 0 ? openWith(state, event, site, index, batch) : slot;
   if (joined !== 0) extend(state, joined, event, batch);
@@ -162,21 +162,32 @@ function extend(state: PartitionState, slot: number, event: EventView, batch: Ba
   countSessionChange(state, before, summaryOf(state, slot));
 }
 
-/** Remembers the event's id; false when it was recorded within the last day. */
-function noteEventId(state: PartitionState, event: EventView, slot: number): boolean {
-  const { bytes } = event;
-  const key = `${bytes.toString('latin1', event.projectStart, event.projectEnd)}\n${bytes.toString('latin1', event.eventIdStart, event.eventIdEnd)}`;
-  const seen = state.eventIds.get(key);
-  if (seen !== undefined && state.clockMs - seen.atMs <= EVENT_ID_MEMORY_MS) return false;
-  state.eventIds.delete(key);
-  state.eventIds.set(key, { atMs: state.clockMs, sessionId: sessionIdText(state, event, slot) });
-  for (const [oldKey, old] of state.eventIds) {
-    // Over the cap, the oldest id goes early: a repeat of it counts again.
-    const over = state.eventIds.size > state.limits.eventIdsMax;
-    if (!over && state.clockMs - old.atMs <= EVENT_ID_MEMORY_MS) break;
-    state.eventIds.delete(oldKey);
-  }
+/** Remembers the event's id; false when it was recorded within the last day. Over the cap, a repeat counts again. */
+function noteEventId(state: PartitionState, event: EventView, site: number, slot: number): boolean {
+  const { eventIds, clockMs } = state;
+  const project = textOf(state.sites, site);
+  const id = event.bytes.toString('latin1', event.eventIdStart, event.eventIdEnd);
+  const seen = eventIds.peek(project, id);
+  if (seen !== undefined && !isForgotten(seen, clockMs)) return false;
+  expireIdsOf(state, project);
+  eventIds.set(project, id, { atMs: clockMs, sessionId: sessionIdText(state, event, slot) });
   return true;
+}
+
+/** Evicts the event ids that are older than a day, of every site. */
+export function expireEventIds(state: PartitionState): void {
+  for (const project of state.eventIds.owners()) expireIdsOf(state, project);
+}
+
+function expireIdsOf({ eventIds, clockMs }: PartitionState, project: string): void {
+  for (let old = eventIds.oldest(project); old !== undefined; old = eventIds.oldest(project)) {
+    if (!isForgotten(old, clockMs)) return;
+    eventIds.evictOldest(project);
+  }
+}
+
+function isForgotten({ atMs }: SeenEvent, clockMs: number): boolean {
+  return clockMs - atMs > EVENT_ID_MEMORY_MS;
 }
 
 /** The session that the event will be recorded under: the one it joins, or the one that its hint opens. */

@@ -1,3 +1,4 @@
+import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import { createInterned, type Interned } from './interned.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import type { SiteCounters } from './site-counters.ts';
@@ -65,8 +66,8 @@ export interface PartitionState {
   readonly revenueBySlot: Map<number, Map<string, bigint>>;
   /** Time of the newest event that was only credited, by slot of the sessions that have one. */
   readonly creditedBySlot: Map<number, number>;
-  /** Recorded event ids, oldest first, keyed by site and id. */
-  readonly eventIds: Map<string, SeenEvent>;
+  /** Recorded event ids, by site and id; the sites share it. */
+  readonly eventIds: SharedCache<SeenEvent>;
   /** Ended sessions that messages at hand name (`ended-sessions.ts`); empty otherwise. */
   readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
@@ -93,7 +94,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     profiles: createInterned(),
     revenueBySlot: new Map(),
     creditedBySlot: new Map(),
-    eventIds: new Map(),
+    eventIds: new SharedCache(limits.eventIdsMax),
     ended: new Map(),
     counters: new Map(),
     minuteVisitors: 0,

@@ -58,7 +58,7 @@ export function restoreSessions(state: PartitionState, bytes: Buffer): number {
 /** Restores recorded event ids, oldest first. */
 export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
   for (const { projectId, eventId, sessionId, atMs } of ids) {
-    state.eventIds.set(`${runOf(projectId)}\n${runOf(eventId)}`, { atMs, sessionId });
+    state.eventIds.set(runOf(projectId), runOf(eventId), { atMs, sessionId });
   }
 }
 

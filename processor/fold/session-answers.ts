@@ -107,7 +107,7 @@ function answerSession(
 
 /** The session in which an event of that id was recorded; undefined when there is none. */
 function seenSession(state: PartitionState, projectId: string, eventId: string): string | undefined {
-  return eventId === '' ? undefined : state.eventIds.get(`${runOf(projectId)}\n${runOf(eventId)}`)?.sessionId;
+  return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }
 
 /** The session that reaches the event and is still retained when the event is folded. */

@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
 /** The KV bucket that has one record for each partition. */
 export const LANES_BUCKET = 'lanes';
+/** The records name no person and no secret, and are written several times a second. */
+export const LANES_BUCKET_OPTIONS: BucketOptions = { storage: 'file', erases: false };
 
 export function laneKeyOf(partition: number): string {
   return `partition-${partition}`;

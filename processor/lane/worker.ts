@@ -15,7 +15,7 @@ import { keepEnded, missingSessions, type NamedSession } from '../fold/ended-ses
 import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import type { SiteHour } from '../fold/finalized.ts';
-import { advanceClock, checkMessage, foldMessage } from '../fold/fold.ts';
+import { advanceClock, checkMessage, expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { createPartition, type PartitionState } from '../fold/partition.ts';
@@ -160,6 +160,7 @@ function foldAll(
   const minute = Math.floor(state.clockMs / MINUTE_MS);
   if (minute !== partition.clearedMinute) {
     expireCounters(state);
+    expireEventIds(state);
     evictQuietSites(state, partition.inFlight === undefined ? [batch] : [partition.inFlight, batch]);
     partition.clearedMinute = minute;
   }

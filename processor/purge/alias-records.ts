@@ -17,15 +17,19 @@ export async function aliasesOf(bucket: KeyedBytes, storedId: string): Promise<A
   return found;
 }
 
-/** All names of a person, given one of them. Names that stand for each other belong to one person. */
+/**
+ * All names of a person, given one of them. Names that stand for each other belong to one person, if a sender with a secret
+ * said so: any visitor could tie another person's name to this one.
+ */
 export function namesOfPerson(
-  aliases: readonly Pick<Alias, 'alias' | 'profileId'>[],
+  aliases: readonly Pick<Alias, 'alias' | 'profileId' | 'verified'>[],
   name: string,
 ): readonly string[] {
   const names = new Set([name]);
   for (let before = 0; before !== names.size; ) {
     before = names.size;
-    for (const { alias, profileId } of aliases) {
+    for (const { alias, profileId, verified } of aliases) {
+      if (!verified) continue;
       if (names.has(alias)) names.add(profileId);
       else if (names.has(profileId)) names.add(alias);
     }
@@ -33,8 +37,23 @@ export function namesOfPerson(
   return [...names];
 }
 
-/** Removes aliases, and then the tombstones of their keys, which would still show the names. */
+/**
+ * The aliases that go with a person: `erased` tie their own names together; `undone` are those that a sender without a
+ * secret made of one of them or for one of them, whose other name stays.
+ */
+export function aliasesOfPerson<One extends Pick<Alias, 'alias' | 'profileId' | 'verified'>>(
+  aliases: readonly One[],
+  names: readonly string[],
+): { readonly erased: readonly One[]; readonly undone: readonly One[] } {
+  const own = new Set(names);
+  const theirs = aliases.filter(({ alias, profileId }) => own.has(alias) || own.has(profileId));
+  return {
+    erased: theirs.filter(({ verified }) => verified),
+    undone: theirs.filter(({ verified }) => !verified),
+  };
+}
+
+/** Removes aliases. The markers of their keys, which show the names, go by the bucket's sweeper. */
 export async function removeAliases(bucket: KeyedBytes, aliases: readonly AliasRecord[]): Promise<void> {
   for (const { key } of aliases) await bucket.remove(key);
-  if (aliases.length > 0) await bucket.trimTombstones();
 }

@@ -1,4 +1,5 @@
 import { Accounts, type Site, type SiteDeletion, siteSchema } from '../../infra/accounts/accounts.ts';
+import { BucketSweeper } from '../../infra/bus/bucket-sweeper.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
@@ -8,13 +9,15 @@ import { ERASURE_PREFIX, type Erasure, erasureSchema } from '../erasure.ts';
 import { removeFeed, removePersonFromFeed } from '../feed/feed-removal.ts';
 import { INTEGRATION_PREFIX } from '../integration.ts';
 import { JobOverError, type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
-import { type AliasRecord, aliasesOf, namesOfPerson, removeAliases } from './alias-records.ts';
+import { aliasesOf, aliasesOfPerson, namesOfPerson, removeAliases } from './alias-records.ts';
 import { removeDeadLetters } from './dead-letters.ts';
 import { type EraseDeps, erasePerson } from './erase.ts';
+import { OLD_PARTS_EVERY_MS, OLD_PARTS_SEARCHED_MS, removeOldParts } from './old-parts.ts';
 import { ANSWER_TIMEOUT_MS, PartitionEraser, PostponedError } from './partition-eraser.ts';
 import type { PurgeMetrics } from './purge-metrics.ts';
 import { purgeRows } from './purge-site.ts';
 import { enforceRetention, retainedFromMs } from './retention.ts';
+import { clearStreamFiles } from './stream-files.ts';
 
 /** Purges fall due by the clock, which wakes nothing. */
 const LOOK_EVERY_MS = 1_000;
@@ -22,6 +25,8 @@ const RETENTION_EVERY_MS = 3_600_000;
 /** The wait until retention looks again at rows of stuck partitions. */
 const RETENTION_POSTPONED_MS = 60_000;
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 };
+/** People whose receipts are finished together, because files are cleared for all of them at once. */
+const PEOPLE_AT_ONCE = 20;
 /** Control records about a site, besides its own. */
 const OF_SITES = [
   'client.',
@@ -42,7 +47,12 @@ export interface PurgerOptions extends LeaderDeps, Omit<EraseDeps, 'eraser' | 'j
   readonly metrics: PurgeMetrics;
   /** How long a partition may take to erase before it is stuck. */
   readonly answerTimeoutMs?: number;
+  /** See `BucketSweeperOptions`. */
+  readonly markerAgeMs?: number;
 }
+
+/** The last write of a purge or an erasure, once files are clear. */
+type Finish = () => Promise<void>;
 
 /**
  * Removes deleted sites, people to be erased, and history that is older than its site retains. All of it can be
@@ -57,22 +67,20 @@ export class Purger {
   readonly #deps: EraseDeps;
   readonly #accounts: Accounts;
   readonly #erasures: Mirror<Erasure>;
+  readonly #sweepers: readonly BucketSweeper[];
   readonly #stopFollowing: () => void;
   /** What retention enforced last, as JSON, and when it looks again. */
   #retained = '';
   #retentionDueMs = 0;
   #isRetentionPostponed = false;
+  #oldPartsDueMs = 0;
 
-  private constructor(
-    options: PurgerOptions,
-    accounts: Accounts,
-    erasures: Mirror<Erasure>,
-    stopFollowing: () => void,
-  ) {
+  private constructor(options: PurgerOptions, followed: Followed) {
     this.#options = options;
-    this.#accounts = accounts;
-    this.#erasures = erasures;
-    this.#stopFollowing = stopFollowing;
+    this.#accounts = followed.accounts;
+    this.#erasures = followed.erasures;
+    this.#sweepers = followed.sweepers;
+    this.#stopFollowing = followed.stopFollowing;
     this.#job = new LeaderJob({
       ...options,
       name: 'purge',
@@ -91,7 +99,11 @@ export class Purger {
     const accounts = await Accounts.open(options.bus, options.log);
     const erasures = new Mirror<Erasure>(ERASURE_PREFIX, erasureSchema);
     const stopFollowing = await followBucket(options.control, [erasures], options.log);
-    const purger = new Purger(options, accounts, erasures, stopFollowing);
+    const { control, aliases } = options;
+    const sweepers = await Promise.all(
+      [control, aliases].map((bucket) => BucketSweeper.open({ ...options, bucket })),
+    );
+    const purger = new Purger(options, { accounts, erasures, sweepers, stopFollowing });
     purger.#job.start();
     return purger;
   }
@@ -100,6 +112,7 @@ export class Purger {
   async stop(): Promise<void> {
     await this.#job.stop();
     this.#eraser.stop();
+    for (const sweeper of this.#sweepers) sweeper.stop();
     this.#stopFollowing();
     this.#accounts.stop();
   }
@@ -124,11 +137,43 @@ export class Purger {
     const sites = this.#dueSites();
     const erasures = this.#dueErasures();
     this.#showWaiting({ sites: sites.length, people: erasures.length, stuck: this.#eraser.stuck.length });
-    for (const key of sites) await attempt(() => this.#unlessStuck(() => this.#purgeSite(key)));
-    for (const { key, value } of erasures)
-      await attempt(() => this.#unlessStuck(() => this.#erase(key, value)));
+    for (const key of sites)
+      await attempt(() => this.#unlessStuck(async () => this.#finish([await this.#purgeSite(key)])));
+    for (let first = 0; first < erasures.length; first += PEOPLE_AT_ONCE) {
+      const finishes: (Finish | undefined)[] = [];
+      for (const { key, value } of erasures.slice(first, first + PEOPLE_AT_ONCE))
+        await attempt(() => this.#unlessStuck(async () => void finishes.push(await this.#erase(key, value))));
+      await attempt(() => this.#unlessStuck(() => this.#finish(finishes)));
+    }
     await attempt(() => this.#retain());
+    for (const sweeper of this.#sweepers) await attempt(() => sweeper.sweep());
+    await attempt(() => this.#removeOldParts());
     if (errors.length > 0) throw errors[0];
+  }
+
+  /** Looks for old files of the store while receipts are new. */
+  async #removeOldParts(): Promise<void> {
+    const { store, clock } = this.#options;
+    const nowMs = clock.nowMs();
+    if (nowMs < this.#oldPartsDueMs) return;
+    const erased = [...this.#erasures.entries()].map(({ value }) => value.finishedAt);
+    const purged = [...this.#accounts.sites.entries()].map(({ value }) => value.deletion?.finishedAt);
+    const finishedMs = [...erased, ...purged].map((at) => Date.parse(at ?? ''));
+    const newMs = finishedMs.filter((ms) => nowMs - ms < OLD_PARTS_SEARCHED_MS);
+    if (newMs.length > 0)
+      await removeOldParts(
+        store,
+        newMs.reduce((a, b) => Math.max(a, b)),
+      );
+    this.#oldPartsDueMs = nowMs + OLD_PARTS_EVERY_MS;
+  }
+
+  /** Clears the files of the partitions' streams, and then writes the receipts. */
+  async #finish(finishes: readonly (Finish | undefined)[]): Promise<void> {
+    const due = finishes.filter((finish) => finish !== undefined);
+    const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#options;
+    if (due.length > 0) await clearStreamFiles({ ...this.#options, ...this.#deps, answerTimeoutMs });
+    for (const finish of due) await finish();
   }
 
   /** Leaves work that needs every partition to a later pass while one is stuck: no message, no record, no statement. */
@@ -155,7 +200,8 @@ export class Purger {
     metrics.stuckPartitions.set(stuck);
   }
 
-  async #purgeSite(key: string): Promise<void> {
+  /** Removes a site; returns what finishes its purge, or undefined when it is no longer due. */
+  async #purgeSite(key: string): Promise<Finish | undefined> {
     const { control, aliases, log, metrics, clock, bus } = this.#options;
     const nowText = () => new Date(clock.nowMs()).toISOString();
     // The record may have changed since it was due: a restore, and perhaps another deletion.
@@ -164,7 +210,7 @@ export class Purger {
         ? { ...deletion, status: 'purging', startedAt: deletion.startedAt ?? nowText() }
         : undefined,
     );
-    if (begun === undefined) return;
+    if (begun === undefined) return undefined;
     const { id, storedId } = begun;
     log.info({ site: id }, 'purge: removing a deleted site');
     const rowsRemoved = await purgeRows(this.#deps, begun, async (step, removed) => {
@@ -172,21 +218,23 @@ export class Purger {
     });
     await removeAliases(aliases, await aliasesOf(aliases, storedId));
     await removeDeadLetters(bus, [storedId]);
-    await removeFeed(bus, storedId);
+    await removeFeed(bus, storedId, () => this.#job.throwIfOver());
     for (const other of await control.keys()) {
       if (OF_SITES.some((prefix) => other.startsWith(prefix)) && (await this.#isOf(other, id)))
         await control.remove(other);
     }
-    const finishedAt = nowText();
-    await this.#changeSite(key, (deletion) => ({
-      ...deletion,
-      status: 'purged',
-      step: '',
-      finishedAt,
-      rowsRemoved,
-    }));
-    metrics.sites.add();
-    log.info({ site: id, rowsRemoved }, 'purge: a deleted site was removed');
+    return async () => {
+      const finishedAt = nowText();
+      await this.#changeSite(key, (deletion) => ({
+        ...deletion,
+        status: 'purged',
+        step: '',
+        finishedAt,
+        rowsRemoved,
+      }));
+      metrics.sites.add();
+      log.info({ site: id, rowsRemoved }, 'purge: a deleted site was removed');
+    };
   }
 
   async #isOf(key: string, siteId: string): Promise<boolean> {
@@ -219,30 +267,39 @@ export class Purger {
     });
   }
 
-  async #erase(key: string, erasure: Erasure): Promise<void> {
+  /** Erases a person; returns what finishes the receipt, or undefined when that is done. */
+  async #erase(key: string, erasure: Erasure): Promise<Finish | undefined> {
     const { aliases, log, metrics, clock, bus } = this.#options;
     const { id, storedId, profileId } = erasure;
-    if (profileId === null) return;
-    const begun = await this.#changeErasure(key, (current) => ({ ...current, status: 'erasing' }));
-    if (begun === undefined) return;
+    if (profileId === null) return undefined;
     const known = await aliasesOf(aliases, storedId);
     const names = namesOfPerson(known, profileId);
+    const { erased, undone } = aliasesOfPerson(known, names);
+    // Counted before they are removed: a pass that comes after an interruption does not find them any more.
+    const begun = await this.#changeErasure(key, (current) => ({
+      ...current,
+      status: 'erasing',
+      aliasesErased: Math.max(current.aliasesErased, erased.length),
+      aliasesUndone: Math.max(current.aliasesUndone, undone.length),
+    }));
+    if (begun === undefined) return undefined;
     const removed = await erasePerson(this.#deps, erasure, names);
-    const theirs: AliasRecord[] = known.filter(({ alias }) => names.includes(alias));
-    await removeAliases(aliases, theirs);
+    await removeAliases(aliases, [...erased, ...undone]);
     for (const name of names) await removeDeadLetters(bus, [storedId, name]);
     await removePersonFromFeed(bus, storedId, names);
-    const at = new Date(clock.nowMs()).toISOString();
-    await this.#changeErasure(key, (current) => ({
-      ...current,
-      status: 'done',
-      profileId: null,
-      updatedAt: at,
-      finishedAt: at,
-      rowsRemoved: removed,
-    }));
-    metrics.people.add();
-    log.info({ erasure: id, rowsRemoved: removed }, 'purge: a person was erased');
+    return async () => {
+      const at = new Date(clock.nowMs()).toISOString();
+      await this.#changeErasure(key, (current) => ({
+        ...current,
+        status: 'done',
+        profileId: null,
+        updatedAt: at,
+        finishedAt: at,
+        rowsRemoved: removed,
+      }));
+      metrics.people.add();
+      log.info({ erasure: id, rowsRemoved: removed }, 'purge: a person was erased');
+    };
   }
 
   /** Changes an erasure; undefined when it is done or gone, which the mirror may learn later. */
@@ -283,6 +340,14 @@ export class Purger {
     this.#isRetentionPostponed = postponed > 0;
     this.#retentionDueMs = nowMs + (postponed > 0 ? RETENTION_POSTPONED_MS : RETENTION_EVERY_MS);
   }
+}
+
+/** What a purger follows while it runs. */
+interface Followed {
+  readonly accounts: Accounts;
+  readonly erasures: Mirror<Erasure>;
+  readonly sweepers: readonly BucketSweeper[];
+  readonly stopFollowing: () => void;
 }
 
 /** Whether a purge may begin or continue. */

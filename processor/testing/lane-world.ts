@@ -19,7 +19,7 @@ import { createEntityGauges, createEntityMetrics, type EntityMetrics } from '../
 import { createFeedMetrics } from '../feed/feed-metrics.ts';
 import { Feeds } from '../feed/feeds.ts';
 import { createLaneGauges, createLaneMetrics, type LaneMetrics } from '../lane/lane-metrics.ts';
-import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { LANES_BUCKET, LANES_BUCKET_OPTIONS } from '../lane/lane-record.ts';
 import { PartitionSupervisor } from '../lane/partition-supervisor.ts';
 import { WorkerHandle } from '../lane/worker-handle.ts';
 import { TEST_LIMITS } from './run.ts';
@@ -106,7 +106,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         limits: TEST_LIMITS,
         bus: watched(bus, beforeEach),
         feeds,
-        records: watched(await bus.keyed(LANES_BUCKET), beforeEach),
+        records: watched(await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS), beforeEach),
         store: watched(store, beforeEach),
         worker: watched(worker, beforeEach),
         log,

@@ -7,7 +7,7 @@ import { deviceKeyOf } from '../fold/device-key.ts';
 import { keepEnded, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
-import { foldMessage } from '../fold/fold.ts';
+import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
 import {
@@ -86,6 +86,7 @@ export class FoldRun {
   /** Does what the worker does once a minute of the partition's clock. */
   tick(): void {
     expireCounters(this.state);
+    expireEventIds(this.state);
     evictQuietSites(this.state, [this.#open]);
   }
 

@@ -41,7 +41,9 @@ const hot = events.slice(EVENTS / 2).map((event) => ({ ...event, flushNumber: 2 
 let historyStore: HistoryStore;
 beforeAll(async () => {
   historyStore = await startHistoryStore();
-  const elsewhere = events.slice(0, 20).map((event) => ({ ...event, projectId: 'other', flushNumber: 1 }));
+  const elsewhere = ['other', 'short'].flatMap((projectId) =>
+    events.slice(0, 20).map((event) => ({ ...event, projectId, flushNumber: 1 })),
+  );
   const bytes = eventBytes([...stored, ...hot.slice(0, 70), ...elsewhere]);
   await historyStore.store.insertRowBinary('events', EVENTS_COLUMNS, [bytes], undefined);
   for (const [index, id] of ['p1', 'p2', "p'4"].entries())
@@ -99,6 +101,36 @@ async function streamedInParts(extension: string, query: string, rowsPerPart: nu
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   return Buffer.concat(pieces);
+}
+
+/** All bytes of a site's stream; `onFirst` is called when the first came, and no more are read until it resolves. */
+async function bytesOf(
+  site: string,
+  rowsPerPart: number,
+  onFirst: () => Promise<void> = async () => {},
+): Promise<Buffer> {
+  const form = must(STREAM_FORMS[0], 'there are forms');
+  const parameters = readParameters(ALL, form.schema);
+  const { chunks } = await streamExport(
+    sources(),
+    { ...scope, site: modelSite(site) },
+    parameters,
+    form,
+    rowsPerPart,
+  );
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) {
+    if (pieces.push(chunk) === 1) await onFirst();
+  }
+  return Buffer.concat(pieces);
+}
+
+function deferred() {
+  let resolve = () => {};
+  const promise = new Promise<void>((resolved) => {
+    resolve = resolved;
+  });
+  return { promise, resolve: () => resolve() };
 }
 
 async function lines(query: string): Promise<ExportedEvent[]> {
@@ -166,6 +198,33 @@ test('a stream with a limit ends early, and the next one continues there', async
     cursor = `&cursor=${last.createdAt}_${last.sessionId}_${last.id}`;
   }
   expect(found).toEqual(all);
+});
+
+test('between its parts a long stream lets others go first, and all get what they would get alone', async () => {
+  const alone = [await bytesOf('site', FEW), await bytesOf('other', 1), await bytesOf('short', EVENTS)];
+  expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true]);
+  const readers = Array.from({ length: 3 }, () => deferred());
+  let begun = 0;
+  // As many as may run, two of them of one site. Each is read as far as its first bytes.
+  const long = ['site', 'site', 'other'].map((site, index) =>
+    bytesOf(site, 1, () => {
+      begun += 1;
+      return must(readers[index], 'one for each').promise;
+    }),
+  );
+  await expect.poll(() => begun).toBe(3);
+  const ended: string[] = [];
+  const short = bytesOf('short', EVENTS).finally(() => ended.push('short'));
+  await expect
+    .poll(() => historyStore.metrics.expose())
+    .toContain('query_queue_waiting{queue="streams"} 1\n');
+  // Only this one is read on, and would never give way if it did not do so between its parts.
+  readers[0]?.resolve();
+  void long[0]?.then(() => ended.push('long'));
+  expect(await short).toEqual(alone[2]);
+  expect(ended).toEqual(['short']);
+  for (const { resolve } of readers) resolve();
+  expect(await Promise.all(long)).toEqual([alone[0], alone[0], alone[1]]);
 });
 
 test('CSV has the same rows, by the names in its header', async () => {

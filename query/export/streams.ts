@@ -170,9 +170,8 @@ export async function streamExport(
     texts: { ...texts, format: index === 0 ? form.format : (form.continuedFormat ?? form.format) },
   }));
   const name = hasProfiles ? 'export-stream-profiles' : 'export-stream';
-  const chunks = history.stream(name, site.storedId, statements);
   return {
-    chunks,
+    ...history.stream(name, site.storedId, statements),
     headers: [
       ['content-type', form.mediaType + form.mediaTypeParameters],
       ['content-disposition', `attachment; filename="events.${form.extension}"`],

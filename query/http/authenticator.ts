@@ -1,37 +1,53 @@
 import type { Client } from '../../infra/accounts/accounts.ts';
-import type { SecretFailure, SecretGuard } from '../../infra/accounts/secret-guard.ts';
+import type { ClientGuard, Denial, LoginFailure } from '../../infra/accounts/client-guard.ts';
 import type { SharedRateLimiter } from '../../infra/accounts/shared-rate-limiter.ts';
+import { unreachable } from '../../infra/assert.ts';
 import { BusError } from '../../infra/bus/bus-error.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
+import type { RequestHead } from '../../infra/http/http.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
 import type { Reply } from '../../infra/http/open-reply.ts';
 import { errorText } from '../../infra/http/status.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
+import { provenAddress, readAddressClaims, type TrustedProxies } from '../../infra/network/client-address.ts';
 import { REJECT_REASONS, RejectError, type RejectReason } from '../reject.ts';
 import type { Directory } from './access.ts';
 import type { Area, EndpointAnswer, Head } from './endpoint.ts';
 
-const RETRY_SOON: HeaderList = [['Retry-After', '1']];
+const LIMITED = 'too many requests; retry after the time in Retry-After';
+const GUESSING =
+  'unknown client id or wrong secret, and too many came from this address; retry after the time in Retry-After';
+const RETRY_AFTER_S = 1;
+/** After a question that waited in vain, the ones that it waited for are still running. */
+const RETRY_AFTER_WAIT_S = 10;
 /** What a client may see is not for a cache, which knows neither clients nor secrets. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
 export interface AuthenticatorDeps {
   readonly directory: Directory;
-  readonly secretGuard: SecretGuard;
+  readonly clientGuard: ClientGuard;
+  /** Whose word on a sender's address counts. */
+  readonly proxies: TrustedProxies;
   /** By area; insights and export share one. */
   readonly limiters: Readonly<Record<Area, SharedRateLimiter>>;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
+/** What becomes of a request whose client is known. */
+export interface Answering {
+  readonly answer: (client: Client) => Promise<EndpointAnswer>;
+  /** Called before a client that may not ask gets this status. */
+  readonly rejected: (client: Client, status: number) => Promise<void>;
+}
+
 /** The client that a request comes from, or the failure to prove it. */
-type Authentication = { readonly kind: 'client'; readonly client: Client } | SecretFailure;
+type Authentication = { readonly kind: 'client'; readonly client: Client } | LoginFailure;
 
 /**
  * Authorizes requests: identifies the client by id and secret, counts the request against the client's limit, and turns
- * every error into an answer. A request that does not prove its client is counted against the limit of failures
- * instead.
+ * every error into an answer. A request that does not prove its client is counted as a failure of its address instead.
  */
 export class Authenticator {
   readonly #deps: AuthenticatorDeps;
@@ -47,12 +63,7 @@ export class Authenticator {
   }
 
   /** Replies with what `answer` returns for the client, or with the reason why there is no answer. */
-  async authorize(
-    area: Area,
-    head: Head,
-    reply: Reply,
-    answer: (client: Client) => Promise<EndpointAnswer>,
-  ): Promise<void> {
+  async authorize(area: Area, head: Head, reply: Reply, { answer, rejected }: Answering): Promise<void> {
     let headers = NO_STORE;
     try {
       const authentication = await this.#authenticate(head);
@@ -62,24 +73,39 @@ export class Authenticator {
           : authentication.failures;
       if (allowance !== undefined) headers = [...NO_STORE, ...limitHeaders(allowance)];
       if (allowance?.allowed === false)
-        throw new RejectError('limited', 'too many requests; retry after the time in Retry-After');
+        throw new RejectError('limited', authentication.kind === 'client' ? LIMITED : GUESSING);
       if (authentication.kind !== 'client')
         throw new RejectError('unauthorized', 'unknown client id or wrong secret');
       const { client } = authentication;
-      if (area === 'manage' && client.type !== 'root')
-        throw new RejectError('forbidden', 'only a root client may manage');
+      const reject = this.#denialOf(client, area, head);
+      if (reject !== undefined) {
+        await rejected(client, reject.status);
+        throw reject;
+      }
       await send(await answer(client), headers, reply);
     } catch (error) {
       this.#reject(error, headers, reply);
     }
   }
 
+  /** The sender's proven address, in its normal form. */
+  addressOf(head: RequestHead): string {
+    return provenAddress(readAddressClaims(head, this.#deps.proxies));
+  }
+
+  /** Why a client that proved itself may not ask. */
+  #denialOf(client: Client, area: Area, { address }: Head): RejectError | undefined {
+    if (area === 'manage' && client.type !== 'root')
+      return new RejectError('forbidden', 'only a root client may manage');
+    const denial = this.#deps.clientGuard.admit(client, { scope: area, address });
+    return denial === undefined ? undefined : denied(denial, client, area);
+  }
+
   async #authenticate({ credentials, address }: Head): Promise<Authentication> {
-    const { directory, secretGuard } = this.#deps;
+    const { directory, clientGuard } = this.#deps;
     const client = directory.client(credentials.clientId);
-    if (client === undefined || credentials.clientSecret === '')
-      return secretGuard.countFailure(client, address);
-    const verdict = await secretGuard.verify(client, credentials.clientSecret, address);
+    if (client === undefined || credentials.clientSecret === '') return clientGuard.fail(address);
+    const verdict = await clientGuard.verify(client, credentials.clientSecret, address);
     switch (verdict.kind) {
       case 'right':
         return { kind: 'client', client };
@@ -99,14 +125,29 @@ export class Authenticator {
     }
     this.#rejects[reject.reason].add();
     const { status, message } = reject;
-    reply.json(status, errorText(status, message), status === 503 ? [...headers, ...RETRY_SOON] : headers);
+    const retryAfterS = reject.reason === 'waited' ? RETRY_AFTER_WAIT_S : RETRY_AFTER_S;
+    const retry: HeaderList = status === 503 ? [['Retry-After', String(retryAfterS)]] : [];
+    reply.json(status, errorText(status, message), [...headers, ...retry]);
+  }
+}
+
+function denied(denial: Denial, { expiresAt }: Client, area: Area): RejectError {
+  switch (denial) {
+    case 'expired':
+      return new RejectError('unauthorized', `the client expired at ${expiresAt}`);
+    case 'scope':
+      return new RejectError('forbidden', `this client may not use ${area}: its scopes lack "${area}"`);
+    case 'address':
+      return new RejectError('forbidden', 'this client may not be used from this address');
+    default:
+      return unreachable(denial);
   }
 }
 
 async function send(answer: EndpointAnswer, limit: HeaderList, reply: Reply): Promise<void> {
   const headers = answer.headers === undefined ? limit : [...limit, ...answer.headers];
   if ('json' in answer) reply.json(200, JSON.stringify(answer.json), headers);
-  else await reply.stream(200, headers, answer.chunks);
+  else await reply.stream(200, headers, answer.chunks, answer.cut);
 }
 
 /** The reason why a request is not answered; undefined for an unexpected error. */

@@ -56,7 +56,7 @@ beforeAll(async () => {
   const metrics = new Metrics();
   const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} };
   mounted = [await mountCollector(context), await mount(context)];
-  addOperations(http, metrics, () => ({ ready: true, shown: {} }));
+  addOperations(http, { metrics, readiness: () => ({ ready: true, shown: {} }), mayRead: () => true });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
   document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument;
 });
@@ -86,7 +86,7 @@ async function storeRoot(): Promise<Record<string, string>> {
     projectId: null,
     teamId: 'team',
     ...stamp,
-    secretHash: await hashSecret(secret),
+    secretHash: hashSecret(secret),
   });
   await control.put(clientKeyOf(id), encodeRecord(client), 0);
   return { 'service-client-id': id, 'service-client-secret': secret };
@@ -240,4 +240,33 @@ test('a compressed record can be changed by its ETag', async () => {
   expect(zipped).toBe(String(plain).replace(/"$/, '-gzip"'));
   expect((await change({ name: 'Once' }, { 'if-match': String(zipped) })).status).toBe(200);
   expect((await change({ name: 'Twice' }, { 'if-match': String(zipped) })).status).toBe(412);
+});
+
+// The last test: its requests without a secret use up what their address may fail.
+test('every answer forbids sniffing, whatever is asked of whatever path', { timeout: 120_000 }, async () => {
+  const paths = new Set(
+    http.routes().map(({ pattern }) => pattern.replace(':projectId', 'shop').replace(/:\w+/g, 'unknown')),
+  );
+  expect(paths.size).toBeGreaterThan(50);
+  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+  const statuses = new Set<number>();
+  const upgrade = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  };
+  const requests = [...paths, '/nothing', '/insights/unknown/nothing'].flatMap((path) => [
+    ...methods.map((method) => ({ method, path, headers: {} })),
+    { method: 'GET', path, headers: credentials },
+    { method: 'GET', path, headers: { 'if-none-match': '*' } },
+    { method: 'GET', path, headers: upgrade },
+  ]);
+  const sniffed: string[] = [];
+  for (const { method, path, headers } of requests) {
+    const answer = await ask(method, path, headers);
+    statuses.add(answer.status);
+    if (answer.headers['x-content-type-options'] !== 'nosniff') sniffed.push(`${method} ${path}`);
+  }
+  expect(sniffed).toEqual([]);
+  for (const status of [200, 204, 304, 401, 404, 405, 503]) expect([...statuses]).toContain(status);
 });

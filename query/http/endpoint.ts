@@ -11,6 +11,7 @@ export type Area = (typeof AREAS)[number];
 /** What an endpoint needs of a request's head. */
 export interface Head {
   readonly credentials: ClientHeaders;
+  /** The sender's proven address, in its normal form. */
   readonly address: string;
   readonly query: string;
   /** The values of the pattern's `:name` segments. */
@@ -50,6 +51,8 @@ export interface JsonAnswer {
 /** A body that is sent as it comes. Its headers include the content type. */
 export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** Aborted, with the reason, when the body must end at once, incomplete. */
+  readonly cut: AbortSignal;
   readonly headers: HeaderList;
 }
 

@@ -4,6 +4,8 @@ import { withoutEncoding } from '../../infra/http/encoding.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
 import type { Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
+import { Requester } from '../snapshot/requester.ts';
+import type { AuditedRequests } from './audited-requests.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Endpoint, Head } from './endpoint.ts';
 import { foreignParameters } from './foreign-parameters.ts';
@@ -11,24 +13,30 @@ import { firstProblem, parameterKinds, readParameters } from './parameters.ts';
 
 export const BODY_MAX_BYTES = 65_536;
 
+/** What all endpoints share. */
+export interface Serving {
+  readonly authenticator: Authenticator;
+  readonly audited: AuditedRequests;
+  readonly metrics: Metrics;
+}
+
 /** An endpoint with any types of parameters and body. */
 export interface AnyEndpoint extends Omit<Endpoint, 'answer'> {
-  addTo(http: HttpServer, authenticator: Authenticator, metrics: Metrics): void;
+  addTo(http: HttpServer, serving: Serving): void;
 }
 
 /** Hides the types of an endpoint's parameters and body, which only the endpoint itself needs. */
 export function anyEndpoint<Parameters, Body>(endpoint: Endpoint<Parameters, Body>): AnyEndpoint {
   return {
     ...endpoint,
-    addTo: (http, authenticator, metrics) => serve(http, authenticator, metrics, endpoint),
+    addTo: (http, serving) => serve(http, serving, endpoint),
   };
 }
 
 /** Adds an endpoint to `http`: authorizes each request, reads its parameters and body, answers and measures it. */
 function serve<Parameters, Body>(
   http: HttpServer,
-  authenticator: Authenticator,
-  metrics: Metrics,
+  { authenticator, audited, metrics }: Serving,
   endpoint: Endpoint<Parameters, Body>,
 ): void {
   const kind = { kind: endpoint.kind };
@@ -37,33 +45,42 @@ function serve<Parameters, Body>(
   const foreign = foreignParameters(endpoint.pattern);
   // A schema that cannot be read stops the start of the service.
   parameterKinds(endpoint.schema);
+  const isChange = endpoint.area === 'manage' && endpoint.method !== 'get';
   const names = [...endpoint.pattern.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   http.route({
     method: endpoint.method,
     pattern: endpoint.pattern,
     bodyMaxBytes: endpoint.body === undefined ? 0 : (endpoint.bodyMaxBytes ?? BODY_MAX_BYTES),
     cors: undefined,
-    readHead: (head) => readHead(head, names),
+    readHead: (head) => readHead(head, names, authenticator),
     answer: async (head, bytes, reply) => {
       const startedAt = performance.now();
       requests.add();
-      // The memory of a body is valid only until the first wait, and a new secret has to be waited for.
+      // The memory of a body is valid only until the first wait, and some secrets have to be waited for.
       const copy = bytes.slice();
-      await authenticator.authorize(endpoint.area, head, reply, (client) => {
-        const { path, ifMatch } = head;
-        const parameters = readParameters(head.query, endpoint.schema, foreign);
-        const body = readBody(head, copy, endpoint);
-        return endpoint.answer({ client, path, parameters, body, ifMatch });
+      await authenticator.authorize(endpoint.area, head, reply, {
+        answer: (client) => {
+          const { path, ifMatch, query } = head;
+          const parameters = readParameters(query, endpoint.schema, foreign);
+          const { body, sent } = readBody(head, copy, endpoint);
+          const requester = new Requester(client.teamId, reply.gone);
+          const answer = () =>
+            requester.run(() => endpoint.answer({ client, path, parameters, body, ifMatch }));
+          return isChange ? audited.run({ endpoint, client, path, query, sent }, answer) : answer();
+        },
+        rejected: async (client, status) => {
+          if (isChange) await audited.noteRejected({ endpoint, client, path: head.path }, status);
+        },
       });
       seconds.observe((performance.now() - startedAt) / 1000);
     },
   });
 }
 
-function readHead(head: RequestHead, names: readonly string[]): Head {
+function readHead(head: RequestHead, names: readonly string[], authenticator: Authenticator): Head {
   return {
     credentials: readClientHeaders(head),
-    address: head.remoteAddress(),
+    address: authenticator.addressOf(head),
     query: head.query,
     path: Object.fromEntries(names.map((name, index) => [name, head.parameter(index)])),
     ifMatch: withoutEncoding(head.header('if-match')),
@@ -71,21 +88,22 @@ function readHead(head: RequestHead, names: readonly string[]): Head {
   };
 }
 
-/** Reads a body as JSON, by `schema`. Throws a `RejectError` that names the first invalid field. */
+/** Reads a body as JSON, by `schema`, and returns it as read and as sent. Throws a `RejectError` that names the first invalid field. */
 function readBody<Body>(
   { contentType }: Head,
   bytes: Uint8Array,
   { body: schema, isBodyOptional = false }: Pick<Endpoint<unknown, Body>, 'body' | 'isBodyOptional'>,
-): Body {
+): { readonly body: Body; readonly sent: unknown } {
   // An endpoint without a schema does not read its body.
-  if (schema === undefined) return undefined as Body;
-  if (isBodyOptional && bytes.length === 0) return parsedBody({}, schema);
+  if (schema === undefined) return { body: undefined as Body, sent: undefined };
+  if (isBodyOptional && bytes.length === 0) return { body: parsedBody({}, schema), sent: undefined };
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   // Beacons of pages send `text/plain`, and so do careless clients.
   if (type !== '' && type !== 'application/json' && type !== 'text/plain') {
     throw new RejectError('not-json', `content-type: expected application/json, not ${JSON.stringify(type)}`);
   }
-  return parsedBody(jsonOf(bytes), schema);
+  const sent = jsonOf(bytes);
+  return { body: parsedBody(sent, schema), sent };
 }
 
 function parsedBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {

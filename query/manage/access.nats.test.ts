@@ -5,9 +5,12 @@ import { createSecret } from '../../infra/accounts/client-auth.ts';
 import { must } from '../../infra/assert.ts';
 import { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Mirror } from '../../infra/bus/mirror.ts';
+import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { type Delivery, deliverySchema, INTEGRATION_PREFIX } from '../../processor/integration.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 import { Catalog } from './catalog.ts';
 import { manageEndpoints } from './endpoints.ts';
 import { ControlRecords } from './records.ts';
@@ -78,6 +81,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'delete /manage/projects/:projectId/profiles/:profileId': {},
   'get /manage/projects/:projectId/erasures': {},
   'get /manage/projects/:projectId/erasures/:erasureId': {},
+  'get /manage/projects/:projectId/aliases': {},
+  'delete /manage/projects/:projectId/aliases/:alias': {},
   [`get ${GSC}`]: { needsStore: true },
   [`put ${GSC}`]: { body: () => ({ siteUrl: 'https://site.example/', auth: OAUTH }) },
   [`delete ${GSC}`]: {},
@@ -93,6 +98,7 @@ const CASES: Readonly<Record<string, Case>> = {
   [`post ${INTEGRATION}/test`]: { writesNothing: true },
   [`post ${INTEGRATION}/pause`]: {},
   [`post ${INTEGRATION}/resume`]: {},
+  'get /manage/audit': {},
   [`post ${INTEGRATION}/backfill`]: { body: () => ({ from: '2026-02-01', to: '2026-02-28' }) },
 };
 
@@ -103,13 +109,21 @@ const UNKNOWN: SiteIds = {
   dashboardId: randomUUID(),
   reportId: randomUUID(),
   erasureId: randomUUID(),
+  alias: 'unknown',
   integrationId: randomUUID(),
 };
 /** Longer than the window in which failed authentications are counted. */
 const FAILURE_WINDOW_MS = 11_000;
 
 const calls = (['get', 'put', 'remove', 'keys'] as const).map((name) => vi.spyOn(KeyedBytes.prototype, name));
-const busCalls = () => calls.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+const busCalls = () =>
+  calls.flatMap(({ mock }) => mock.calls as readonly unknown[][]).filter(isOfRequest).length;
+
+/** The audit log has its own bucket, and is written for every known client. Last uses are recorded on a timer. */
+function isOfRequest([key, bytes]: readonly unknown[]): boolean {
+  if (/^(?:next|entry)\./.test(String(key))) return false;
+  return !(bytes instanceof Uint8Array && Buffer.from(bytes).includes('"usedAt"'));
+}
 
 let service: ManageService;
 let root: ClientKey;
@@ -132,12 +146,15 @@ test('the table has every endpoint', async () => {
   const catalog = await Catalog.open(service.bus, log);
   const records = new ControlRecords(service.control);
   const store = new Store({ url: 'http://127.0.0.1:1', database: 'none', requestTimeoutMs: 1 });
-  const deps = { accounts, catalog, records, clock: service.clock };
+  const uses = { usedAt: () => undefined };
+  const aliases = await service.bus.keyed(ALIASES_BUCKET);
+  const deps = { accounts, uses, catalog, records, aliases, clock: service.clock, limits: readConfig({}) };
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
   const away = {
     store,
     isStoreReachable: () => false,
     secretsKey: '',
+    audit: await AuditLog.open(service.bus, service.clock),
     deliveries,
     bucketOf: () => undefined,
   };
@@ -219,7 +236,7 @@ test.each(
 test('no response contained a hash, and each secret was in exactly one', () => {
   const secrets: string[] = [];
   for (const text of service.answers) {
-    expect(text).not.toMatch(/secretHash|scrypt|storedId|"sealed"/);
+    expect(text).not.toMatch(/secretHash|scrypt|hmac-|storedId|"sealed"/);
     secrets.push(...new Set(text.match(/sec_[0-9a-f]{40}/g)));
   }
   expect(secrets.length).toBeGreaterThan(Object.keys(CASES).length);
@@ -269,7 +286,7 @@ function sendTo(
   const byName = new Map(Object.entries(ids));
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
     // Any text names a profile, so there is no foreign one.
-    name === 'profileId' ? 'somebody' : must(byName.get(name), `no ${name}`),
+    name === 'profileId' ? 'somebody' : encodeURIComponent(must(byName.get(name), `no ${name}`)),
   );
   const sent = body === undefined ? {} : { body: body(ids) };
   return service.ask(key, method.toUpperCase(), path + (query?.(ids) ?? ''), sent);

@@ -1,10 +1,43 @@
 import { z } from 'zod';
-import { CLIENT_TYPES, type Client } from '../../infra/accounts/accounts.ts';
-import { nameField, projectIdField } from './project-api.ts';
+import {
+  CLIENT_TYPES,
+  type Client,
+  type ClientType,
+  SCOPES,
+  SCOPES_OF_TYPE,
+} from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
+import { RejectError } from '../reject.ts';
+import { addressRangeField, nameField, projectIdField } from './project-api.ts';
 
 /** CONTRACT of the manage API: every body and response of `/manage/clients`. */
 
+const ADDRESSES_MAX = 100;
+/** An instant to the nanosecond has 35 characters. */
+const INSTANT_MAX = 40;
+
 const instant = z.iso.datetime();
+
+/** Stored and returned in UTC. */
+const expiryField = z.iso
+  .datetime({ offset: true, error: 'expected an ISO 8601 time with a time zone' })
+  .max(INSTANT_MAX, `expected at most ${INSTANT_MAX} characters`)
+  .nullable()
+  .optional();
+const scopesField = z
+  .array(z.enum(SCOPES))
+  .min(1, 'expected at least one scope; null for all that the type of the client may do')
+  .max(SCOPES.length, `expected at most ${SCOPES.length} scopes`)
+  .nullable()
+  .optional();
+const addressesField = z
+  .array(addressRangeField)
+  .min(1, 'expected at least one address; null for all')
+  .max(ADDRESSES_MAX, `expected at most ${ADDRESSES_MAX} addresses`)
+  .nullable()
+  .optional();
+/** What a client is limited to. Null and absent: not limited. */
+const limitFields = { expiresAt: expiryField, scopes: scopesField, addresses: addressesField };
 
 /** `POST /manage/clients`; a root client has no site, every other client has one. */
 export const clientCreation = z
@@ -12,6 +45,7 @@ export const clientCreation = z
     name: nameField,
     type: z.enum(CLIENT_TYPES).default('write'),
     projectId: projectIdField.nullable().optional(),
+    ...limitFields,
   })
   .superRefine(({ type, projectId }, context) => {
     const message =
@@ -22,10 +56,43 @@ export const clientCreation = z
   });
 
 /** `PATCH /manage/clients/{clientId}` */
-export const clientChange = z.strictObject({ name: nameField.optional() });
+export const clientChange = z.strictObject({ name: nameField.optional(), ...limitFields });
 
 /** `GET /manage/clients` */
 export const clientsQuery = z.object({ projectId: z.string().optional() });
+
+/** What a request sets of a client's limits: null removes one, and undefined leaves it. */
+export type ClientLimits = Pick<z.output<typeof clientChange>, 'expiresAt' | 'scopes' | 'addresses'>;
+
+/** The limits of a client in its record; a limit that is not set is absent. */
+export function recordedLimits(
+  given: ClientLimits,
+  current: Pick<Client, 'expiresAt' | 'scopes' | 'addresses'>,
+): Pick<Client, 'expiresAt' | 'scopes' | 'addresses'> {
+  const expiresAt = given.expiresAt === undefined ? current.expiresAt : given.expiresAt;
+  const { scopes = current.scopes, addresses = current.addresses } = given;
+  return {
+    expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt).toISOString() : undefined,
+    scopes: scopes ? [...new Set(scopes)] : undefined,
+    addresses: addresses ?? undefined,
+  };
+}
+
+/** Throws a `RejectError` for limits that a client of this type cannot have. */
+export function rejectLimits(type: ClientType, { scopes, addresses }: ClientLimits): void {
+  const most = SCOPES_OF_TYPE[type];
+  const beyond = scopes?.find((scope) => !most.includes(scope));
+  if (beyond !== undefined)
+    throw new RejectError(
+      'invalid',
+      `scopes: a ${type} client cannot have "${beyond}", only ${most.join(', ')}`,
+    );
+  if (addresses && type === 'write')
+    throw new RejectError(
+      'invalid',
+      'addresses: not allowed for a write client, whose events come from the addresses of visitors',
+    );
+}
 
 /** A client as it is returned: without its secret hash. */
 export const clientShown = z.object({
@@ -36,6 +103,10 @@ export const clientShown = z.object({
   teamId: z.string(),
   createdAt: instant,
   updatedAt: instant,
+  expiresAt: instant.nullable(),
+  scopes: z.array(z.string()),
+  addresses: z.array(z.string()).nullable(),
+  lastUsedAt: instant.nullable(),
 });
 export type ClientShown = z.output<typeof clientShown>;
 
@@ -44,6 +115,16 @@ export const clientsAnswer = z.object({ data: z.array(clientShown) });
 /** With the secret, which is returned only once. */
 export const clientWithSecret = z.object({ data: clientShown.extend({ secret: z.string() }) });
 
-export function shownClient({ secretHash: _, storedId: _stored, ...client }: Client): ClientShown {
-  return client;
+/** A client as it is returned; `uses` knows when it was last used. */
+export function shownClient(
+  { secretHash: _, storedId: _stored, ...client }: Client,
+  uses: Pick<ClientUses, 'usedAt'>,
+): ClientShown {
+  return {
+    ...client,
+    expiresAt: client.expiresAt ?? null,
+    scopes: client.scopes ?? [...SCOPES_OF_TYPE[client.type]],
+    addresses: client.addresses ?? null,
+    lastUsedAt: uses.usedAt(client.id) ?? null,
+  };
 }

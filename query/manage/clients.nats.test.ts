@@ -50,9 +50,13 @@ test('a new client works at once, and its secret is returned once', async () => 
   // No process owns a partition here, so 503 shows that the client was authorized.
   expect((await service.ask({ id: data.id, secret }, 'GET', '/insights/site/live')).status).toBe(503);
   const read = await service.ask(root, 'GET', one(data.id));
-  expect(read.json).toEqual({ data: shown });
+  // Its use may have been recorded meanwhile.
+  const used = {
+    data: { ...shown, lastUsedAt: expect.toSatisfy((at) => at === null || !Number.isNaN(Date.parse(at))) },
+  };
+  expect(read.json).toEqual(used);
   expect(read.text).not.toContain(secret.slice(4));
-  expect((await service.ask(root, 'GET', one(data.id.toUpperCase()))).json).toEqual({ data: shown });
+  expect((await service.ask(root, 'GET', one(data.id.toUpperCase()))).json).toEqual(used);
   expect((await make({ name: 'Default', projectId: 'site' })).data.type).toBe('write');
   const { data: second } = await make({ name: 'Root', type: 'root' });
   expect(second.projectId).toBeNull();

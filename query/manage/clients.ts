@@ -1,22 +1,34 @@
+import type { z } from 'zod';
 import type { Client, Site } from '../../infra/accounts/accounts.ts';
 import { createSecret, hashSecret } from '../../infra/accounts/client-auth.ts';
 import type { Entry } from '../../infra/bus/mirror.ts';
 import { type AnyEndpoint, anyEndpoint } from '../http/serve.ts';
 import { RejectError } from '../reject.ts';
 import {
+  type ClientLimits,
   clientAnswer,
   clientChange,
   clientCreation,
   clientsAnswer,
   clientsQuery,
   clientWithSecret,
+  recordedLimits,
+  rejectLimits,
   shownClient,
 } from './client-api.ts';
 import { type ManageDeps, ownSite } from './manage.ts';
 import { noFields, noParameters } from './parameters.ts';
 import { oneRecordEndpoints, teamListEndpoint } from './record-endpoints.ts';
-import { type ControlRecordKind, changeRecord, createRecord, entryOf, removeRecord } from './record-kind.ts';
+import {
+  type ControlRecordKind,
+  changeRecord,
+  createRecord,
+  entryOf,
+  removeRecord,
+  type Stamp,
+} from './record-kind.ts';
 import { tagged } from './records.ts';
+import { clientLimit } from './team-limits.ts';
 
 const ALL = '/manage/clients';
 const ONE = `${ALL}/:clientId`;
@@ -33,7 +45,7 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
         one.teamId === client.teamId &&
         (one.projectId === null ||
           (deps.accounts.site(one.projectId) !== undefined && !deps.accounts.isLeftOver(one))),
-    shown: shownClient,
+    shown: (client) => shownClient(client, deps.uses),
   };
   return [
     teamListEndpoint(deps, kind, {
@@ -50,15 +62,18 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a client',
         description:
-          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none.',
+          'Returns the client with its secret. The secret is returned only here; only a hash is stored. A write or read client needs `projectId`; a root client has none. Returns 409 if the team has 5,000 clients, or as many as `CLIENTS_PER_TEAM_MAX` of the installation allows.\n\n`expiresAt`, `scopes` and `addresses` limit what a client may do; without them it may do all that its type allows, from everywhere, until it is deleted. `addresses` is for read and root clients. Behind a proxy it needs the setting `TRUSTED_PROXIES`.',
         answer: clientWithSecret,
       },
       schema: noParameters,
       body: clientCreation,
       answer: async ({ client, body }) => {
         const site = typeof body.projectId === 'string' ? ownSite(deps, client, body.projectId) : undefined;
+        rejectLimits(body.type, body);
+        if (typeof body.expiresAt === 'string' && Date.parse(body.expiresAt) <= deps.clock.nowMs())
+          throw new RejectError('invalid', 'expiresAt: expected a time in the future');
         const { entry, secret } = await newClient(deps, client.teamId, { ...body, site });
-        return withSecret(entry, secret);
+        return withSecret(deps, entry, secret);
       },
     }),
     ...oneRecordEndpoints(deps, kind, {
@@ -67,18 +82,19 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         get: { summary: 'Get a client' },
         patch: {
-          summary: 'Rename a client',
-          description: 'Changes the name. Secrets and their hashes are never returned.',
+          summary: 'Change a client',
+          description:
+            'Changes the name and the limits; null removes a limit. A change works everywhere within 2 seconds. A time in the past ends the client at once. Returns 400 for an expiry of the last root client of a team, and for scopes without `manage`. Secrets and their hashes are never returned.',
         },
         delete: {
           summary: 'Delete a client',
           description:
-            'The secret stops working everywhere within 2 seconds. Returns the deleted client. Returns 400 for the last root client of a team.',
+            'The secret stops working everywhere within 2 seconds, and its hash is overwritten on the disk. Returns the deleted client. Returns 400 for the last root client of a team.',
         },
       },
       answer: clientAnswer,
       change: clientChange,
-      changed: (current, { body }) => ({ ...current, name: body.name ?? current.name }),
+      changed: (current, { body }) => changedClient(deps, current, body),
       remove: async (call) => {
         const entry = entryOf(kind, call);
         rejectLastRoot(deps, entry.value);
@@ -95,33 +111,36 @@ export function clientEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Rotate a client secret',
         description:
-          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds. The body is empty, or an object without fields.',
+          'Returns the client with a new secret, which is returned only here. The previous secret stops working everywhere within 2 seconds, and its hash is overwritten on the disk. The body is empty, or an object without fields.',
         answer: clientWithSecret,
       },
       schema: noParameters,
       body: noFields,
       isBodyOptional: true,
       answer: async (call) => {
-        entryOf(kind, call); // Check access before the hash, which is expensive.
         const secret = createSecret();
-        const secretHash = await hashSecret(secret);
+        const secretHash = hashSecret(secret);
         const entry = await changeRecord(deps, kind, call, (current) => ({ ...current, secretHash }));
-        return withSecret(entry, secret);
+        return withSecret(deps, entry, secret);
       },
     }),
   ];
 }
 
 /** A client to create; a root client has no site. */
-interface NewClient extends Pick<Client, 'name' | 'type'> {
+interface NewClient extends Pick<Client, 'name' | 'type'>, ClientLimits {
   readonly site: Pick<Site, 'id' | 'storedId'> | undefined;
 }
 
-/** Creates a client; the secret is returned and not stored. */
-export async function newClient(deps: ManageDeps, teamId: string, { name, type, site }: NewClient) {
+/** Creates a client; the secret is returned and not stored. Throws a `RejectError` if the team has too many. */
+export async function newClient(
+  deps: ManageDeps,
+  teamId: string,
+  { name, type, site, ...limits }: NewClient,
+) {
   const secret = createSecret();
-  const secretHash = await hashSecret(secret);
-  const entry = await createRecord(deps, deps.accounts.clients, ({ id, ...times }) => ({
+  const secretHash = hashSecret(secret);
+  const make = ({ id, ...times }: Stamp): Client => ({
     id,
     name,
     type,
@@ -130,24 +149,49 @@ export async function newClient(deps: ManageDeps, teamId: string, { name, type, 
     teamId,
     ...times,
     secretHash,
-  }));
+    ...recordedLimits(limits, {}),
+  });
+  const entry = await createRecord(deps, deps.accounts.clients, make, clientLimit(deps, teamId));
   return { entry, secret };
 }
 
-function withSecret(entry: Entry<Client>, secret: string) {
-  return tagged(entry, { data: { ...shownClient(entry.value), secret } });
+function withSecret({ uses }: ManageDeps, entry: Entry<Client>, secret: string) {
+  return tagged(entry, { data: { ...shownClient(entry.value, uses), secret } });
 }
 
-/** Whether the client is the only root client of its team; also for a client that was just removed. */
-export function isLastRoot({ accounts }: ManageDeps, { id, type, teamId }: Client): boolean {
-  if (type !== 'root') return false;
+/** Applies a change to a client's record. Throws a `RejectError` where its type or its team does not allow it. */
+function changedClient(
+  deps: ManageDeps,
+  current: Client,
+  { name, ...limits }: z.output<typeof clientChange>,
+): Client {
+  rejectLimits(current.type, limits);
+  const changed = { ...current, name: name ?? current.name, ...recordedLimits(limits, current) };
+  if (!isLasting(changed) && isLastRoot(deps, current)) {
+    const field = changed.expiresAt === undefined ? 'scopes' : 'expiresAt';
+    throw new RejectError(
+      'invalid',
+      `${field}: the last root client of a team must not expire and may manage`,
+    );
+  }
+  return changed;
+}
+
+/** A root client that never expires and may manage. Each team has one. */
+function isLasting({ type, expiresAt, scopes }: Client): boolean {
+  return type === 'root' && expiresAt === undefined && (scopes === undefined || scopes.includes('manage'));
+}
+
+/** Whether it is the only root client of its team that lasts; also for a client that was just removed. */
+export function isLastRoot({ accounts }: Pick<ManageDeps, 'accounts'>, client: Client): boolean {
+  if (!isLasting(client)) return false;
   for (const { value } of accounts.clients.entries()) {
-    if (value.type === 'root' && value.teamId === teamId && value.id !== id) return false;
+    if (value.teamId === client.teamId && value.id !== client.id && isLasting(value)) return false;
   }
   return true;
 }
 
-/** Throws a `RejectError` if removing the client leaves its team without a root client. */
+/** Throws a `RejectError` if removing the client leaves its team without a root client that lasts. */
 function rejectLastRoot(deps: ManageDeps, client: Client): void {
   if (!isLastRoot(deps, client)) return;
   throw new RejectError(

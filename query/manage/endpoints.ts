@@ -1,4 +1,6 @@
 import type { AnyEndpoint } from '../http/serve.ts';
+import { aliasEndpoints } from './aliases.ts';
+import { auditEndpoint } from './audit.ts';
 import { clientEndpoints } from './clients.ts';
 import { dashboardEndpoints } from './dashboards.ts';
 import { erasureEndpoints } from './erasures.ts';
@@ -18,7 +20,9 @@ export function manageEndpoints(deps: EndpointDeps): AnyEndpoint[] {
     ...dashboardEndpoints(deps),
     ...reportEndpoints(deps),
     ...erasureEndpoints(deps),
+    ...aliasEndpoints(deps),
     ...gscEndpoints(deps),
     ...integrationEndpoints(deps),
+    auditEndpoint(deps),
   ];
 }

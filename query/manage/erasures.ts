@@ -25,6 +25,12 @@ export const erasureShown = z.object({
   updatedAt: instant,
   finishedAt: instant.nullable(),
   rowsRemoved: z.record(z.string(), z.number()),
+  aliasesErased: z.number().describe('Number of aliases that were erased with the person.'),
+  aliasesUndone: z
+    .number()
+    .describe(
+      'Number of aliases between the person and another name that were made without a client secret. They are undone, and what is recorded under the other name stays.',
+    ),
 });
 export const erasureAnswer = z.object({ data: erasureShown });
 export const erasuresAnswer = z.object({ data: z.array(erasureShown) });
@@ -46,7 +52,7 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Erase a person',
         description:
-          'Erases the profile, its sessions with all their events, other events that name it, and its share of rollups. Covers all aliases of the profile. Returns a receipt; poll it until `status` is `done`, usually within seconds, or within minutes for large profiles. Later events of the same person start a new profile.',
+          'Erases the profile, its sessions with all their events, other events that name it, and its share of rollups. Covers all aliases of the profile that were made with a client secret. An alias that was made without one is undone, and what is recorded under its other name stays: it may be another person, whom a visitor tied to this one. Returns a receipt; poll it until `status` is `done`, usually within seconds, or within minutes for large profiles. Within a minute after that, the service overwrites or removes every file with the erased data; backups, and what was delivered to your buckets or read by programs that follow the feed, are yours to clear. Later events of the same person start a new profile.',
         answer: erasureAnswer,
       },
       schema: noParameters,
@@ -72,6 +78,8 @@ export function erasureEndpoints(deps: ManageDeps): AnyEndpoint[] {
             ...times,
             finishedAt: null,
             rowsRemoved: {},
+            aliasesErased: 0,
+            aliasesUndone: 0,
           }),
         );
         return { json: { data: kind.shown(entry.value) } };

@@ -1,7 +1,9 @@
 import { type Accounts, CONTROL_BUCKET } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
 import { followBucket, Mirror } from '../../infra/bus/mirror.ts';
 import type { HostContext } from '../../infra/process/host.ts';
 import type { Store } from '../../infra/store/store.ts';
+import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import {
   bucketOf,
   DELIVERIES_BUCKET,
@@ -10,6 +12,7 @@ import {
   INTEGRATION_PREFIX,
   readEndpointsAllowed,
 } from '../../processor/integration.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 import type { AnyEndpoint } from '../http/serve.ts';
 import type { SiteMemory } from '../site-memory.ts';
 import { Catalog } from './catalog.ts';
@@ -20,20 +23,28 @@ import { ControlRecords } from './records.ts';
 export interface ManageOptions {
   readonly context: Pick<HostContext, 'bus' | 'clock' | 'config' | 'log'>;
   readonly accounts: Accounts;
+  readonly uses: ClientUses;
   readonly store: Store;
   readonly isStoreReachable: () => boolean;
   /** The caches of this process, which evict a site when it is deleted or a person of it is erased. */
   readonly memory: SiteMemory;
 }
 
+export interface Managed {
+  readonly endpoints: readonly AnyEndpoint[];
+  readonly audit: AuditLog;
+  readonly stop: () => void;
+}
+
 /** Everything below `/manage`: mirrors the control records, and ends with `stop`. */
 export async function openManage({
   context,
   accounts,
+  uses,
   store,
   isStoreReachable,
   memory,
-}: ManageOptions): Promise<{ readonly endpoints: readonly AnyEndpoint[]; readonly stop: () => void }> {
+}: ManageOptions): Promise<Managed> {
   const { bus, clock, config, log } = context;
   const catalog = await Catalog.open(bus, log);
   const deliveries = new Mirror<Delivery>(INTEGRATION_PREFIX, deliverySchema);
@@ -44,6 +55,7 @@ export async function openManage({
   catalog.erasures.onChange((after) => {
     if (after?.value.status === 'done') memory.evict(after.value.storedId);
   });
+  const audit = await AuditLog.open(bus, clock);
   const bucketOptions = {
     secretsKey: config.SECRETS_KEY,
     endpointsAllowed: readEndpointsAllowed(config.ENDPOINTS_ALLOWED),
@@ -51,17 +63,22 @@ export async function openManage({
   };
   const endpoints = manageEndpoints({
     accounts,
+    uses,
     catalog,
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock,
+    limits: config,
     store,
     isStoreReachable,
+    audit,
     secretsKey: config.SECRETS_KEY,
     deliveries,
     bucketOf: (integration) => bucketOf(integration, bucketOptions),
   });
   return {
     endpoints,
+    audit,
     stop: () => {
       stopDeliveries();
       catalog.stop();

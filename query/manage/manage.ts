@@ -1,8 +1,12 @@
 import { type Accounts, type Client, type Site, siteKeyOf } from '../../infra/accounts/accounts.ts';
+import type { ClientUses } from '../../infra/accounts/client-uses.ts';
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Mirror } from '../../infra/bus/mirror.ts';
 import type { Clock } from '../../infra/clock.ts';
+import type { Config } from '../../infra/config.ts';
 import type { ObjectStore } from '../../infra/object-store/object-store.ts';
 import type { Delivery, Integration } from '../../processor/integration.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import { RejectError } from '../reject.ts';
 import type { Catalog } from './catalog.ts';
 import type { RowStore } from './gsc/gsc-rows.ts';
@@ -11,13 +15,20 @@ import type { ControlRecords } from './records.ts';
 /** The dependencies of all manage code. */
 export interface ManageDeps {
   readonly accounts: Accounts;
+  /** When clients were last used. */
+  readonly uses: Pick<ClientUses, 'usedAt'>;
   readonly catalog: Catalog;
   readonly records: ControlRecords;
+  /** The bucket of aliases, see ingest/entity-update.ts. */
+  readonly aliases: KeyedBytes;
   readonly clock: Clock;
+  /** How many records a team may have. */
+  readonly limits: Pick<Config, 'SITES_PER_TEAM_MAX' | 'CLIENTS_PER_TEAM_MAX'>;
 }
 
 /** Further dependencies of the endpoints. */
 export interface EndpointDeps extends ManageDeps, RowStore {
+  readonly audit: AuditLog;
   /** The key that seals secrets of integrations and connections; empty if none is configured. See infra/sealed.ts. */
   readonly secretsKey: string;
   /** The progress of the integrations, by record key. */

@@ -16,6 +16,7 @@ const ADDRESS_MAX = 64;
 /** More than the longest name of a time zone. */
 const TIMEZONE_MAX = 100;
 const RETENTION_DAYS_MAX = 36_500;
+const EVENTS_PER_SECOND_MAX = 1_000_000;
 
 const instant = z.iso.datetime();
 
@@ -73,7 +74,8 @@ const currency = z
   .refine(isCurrency, 'expected a currency of ISO 4217 such as EUR');
 const cors = listOf(corsEntry);
 const types = z.array(z.enum(SITE_TYPES)).max(SITE_TYPES.length);
-const addressRange = z
+/** An address, or a range of addresses. */
+export const addressRangeField = z
   .string()
   .trim()
   .max(ADDRESS_MAX, `expected at most ${ADDRESS_MAX} characters`)
@@ -108,7 +110,7 @@ const tracking = {
 };
 
 const filters = {
-  addresses: listOf(addressRange),
+  addresses: listOf(addressRangeField),
   profileIds: texts(200),
   names: texts(80),
   paths: texts(1_000),
@@ -125,10 +127,13 @@ export const projectChange = z.strictObject({
   ...z.object(tracking).partial().shape,
   filters: z.strictObject(filters).partial().optional(),
   allowUnsafeRevenue: z.boolean().optional(),
+  allowUnsafeAliases: z.boolean().optional(),
+  allowUnsafeIdentify: z.boolean().optional(),
   filterReferrerSpam: z.boolean().optional(),
   publicWidget: z.boolean().optional(),
   feed: z.boolean().optional(),
   retentionDays: z.number().int().min(1).max(RETENTION_DAYS_MAX).nullable().optional(),
+  eventsPerSecondMax: z.number().int().min(1).max(EVENTS_PER_SECOND_MAX).nullable().optional(),
 });
 export type ProjectChange = z.output<typeof projectChange>;
 
@@ -160,6 +165,8 @@ export const projectShown = z.object({
     paths: z.array(z.string()),
   }),
   allowUnsafeRevenue: z.boolean(),
+  allowUnsafeAliases: z.boolean(),
+  allowUnsafeIdentify: z.boolean(),
   filterReferrerSpam: z.boolean(),
   publicWidget: z.boolean(),
   feed: z.boolean(),
@@ -167,6 +174,8 @@ export const projectShown = z.object({
   feedSubject: z.string().nullable(),
   /** Null: retained without limit. */
   retentionDays: z.number().nullable(),
+  /** Null: no limit. */
+  eventsPerSecondMax: z.number().nullable(),
   createdAt: instant,
   updatedAt: instant,
   /** Null for an active site. */

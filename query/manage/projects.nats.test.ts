@@ -64,6 +64,7 @@ describe('a new site', () => {
       replaySampleRate: 1,
       filters: { addresses: [], profileIds: [], names: [], paths: [] },
       retentionDays: null,
+      eventsPerSecondMax: null,
       deletion: null,
       createdAt: shown.updatedAt,
     });
@@ -167,6 +168,8 @@ describe('an invalid body is rejected with the name of the field', () => {
     [{ feedSubject: 'feed.>' }, 'feedSubject'],
     [{ retentionDays: 0 }, 'retentionDays'],
     [{ retentionDays: 1.5 }, 'retentionDays'],
+    [{ eventsPerSecondMax: 0 }, 'eventsPerSecondMax'],
+    [{ eventsPerSecondMax: 1_000_001 }, 'eventsPerSecondMax'],
     [{ teamId: 'others' }, 'teamId'],
     [{ deletion: null }, 'deletion'],
     [{ createdAt: '2026-01-01T00:00:00.000Z' }, 'createdAt'],
@@ -217,6 +220,7 @@ describe('a change', () => {
       screenViews: false,
       filters: { paths: ['/admin*'] },
       retentionDays: 30,
+      eventsPerSecondMax: 500,
     };
     const before = (await site('changing')).data;
     service.clock.advance(5);

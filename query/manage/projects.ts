@@ -24,6 +24,7 @@ import {
 import { tagged } from './records.ts';
 import { deletedSite, restoredSite, shownDeletion } from './site-deletion.ts';
 import { reusedStoredId, slugOf, slugsFor } from './slug.ts';
+import { clientLimit, createWithin, rejectAtLimit, siteLimit } from './team-limits.ts';
 
 const ONE = '/manage/projects/:projectId';
 
@@ -62,19 +63,16 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Create a site',
         description:
-          'Creates a site and a write client for it. The site id is a slug of the name. The client secret is returned only here.',
+          'Creates a site and a write client for it. The site id is a slug of the name. The client secret is returned only here. Returns 409 if the team has 1,000 sites, or as many as `SITES_PER_TEAM_MAX` of the installation allows; a deleted site counts until it is purged.',
         answer: projectCreated,
       },
       schema: noParameters,
       body: projectCreation,
       bodyMaxBytes: CREATION_MAX_BYTES,
       answer: async ({ client, body }) => {
-        const site = await newSite(deps, client.teamId, body);
-        const { entry, secret } = await newClient(deps, client.teamId, {
-          name: `${site.value.name} write client`.slice(0, 100),
-          type: 'write',
-          site: site.value,
-        });
+        rejectAtLimit(clientLimit(deps, client.teamId));
+        const { site, undo } = await newSite(deps, client.teamId, body);
+        const { entry, secret } = await firstClient(deps, site.value, undo);
         const first = { id: entry.value.id, type: entry.value.type, secret };
         return tagged(site, { data: { ...shown(site.value), client: first } });
       },
@@ -127,7 +125,7 @@ export function projectEndpoints(deps: ManageDeps): AnyEndpoint[] {
       about: {
         summary: 'Delete a site',
         description:
-          'Hides the site with its records and clients, and rejects its events at once. Purges all its data after 24 hours. Until the purge begins, the deletion can be undone with `POST …/restore`; `deletion.remainingSeconds` is the time left. With `now=true` the purge begins at once and the deletion cannot be undone. Repeat the request with `now=true` to bring a scheduled purge forward.',
+          'Hides the site with its records and clients, and rejects its events at once. Purges all its data after 24 hours. Until the purge begins, the deletion can be undone with `POST …/restore`; `deletion.remainingSeconds` is the time left. With `now=true` the purge begins at once and the deletion cannot be undone. Repeat the request with `now=true` to bring a scheduled purge forward. Within a minute after `deletion.status` is `purged`, no file of the service contains the data of the site any more, except for the record of its deletion; what was delivered to your buckets stays there.',
         answer: projectAnswer,
       },
       schema: projectDeletion,
@@ -189,8 +187,18 @@ export async function restoreSite(
   return { entry, undone };
 }
 
-/** Creates a site under the first free id. The id of a purged site is free. */
-async function newSite({ accounts, records, clock }: ManageDeps, teamId: string, body: ProjectCreation) {
+interface CreatedSite {
+  readonly site: Entry<Site>;
+  /** Reverts the creation. */
+  readonly undo: () => Promise<unknown>;
+}
+
+/**
+ * Creates a site under the first free id. The id of a purged site is free. Throws a `RejectError` if the team has too many
+ * sites.
+ */
+async function newSite(deps: ManageDeps, teamId: string, body: ProjectCreation): Promise<CreatedSite> {
+  const { accounts, records, clock } = deps;
   const at = nowText(clock);
   const { name, domain = null, cors, timezone, currency, types } = body;
   const fields = {
@@ -204,19 +212,36 @@ async function newSite({ accounts, records, clock }: ManageDeps, teamId: string,
     createdAt: at,
     updatedAt: at,
   };
+  const limit = siteLimit(deps, teamId);
   for (const id of slugsFor(slugOf(name))) {
-    const before = accounts.sites.entry(siteKeyOf(id));
-    if (before === undefined) {
-      const made = await records.create(accounts.sites, siteKeyOf(id), siteSchema.parse({ ...fields, id }));
-      if (made !== undefined) return made;
-    } else if (before.value.deletion?.status === 'purged') {
-      const storedId = reusedStoredId(before.value);
-      const fresh = siteSchema.parse({ ...fields, id, storedId });
-      const made = await records.replace(accounts.sites, before, fresh);
-      if (made !== undefined) return made;
-    }
+    const key = siteKeyOf(id);
+    const before = accounts.sites.entry(key);
+    if (before !== undefined && before.value.deletion?.status !== 'purged') continue;
+    const storedId = before === undefined ? '' : reusedStoredId(before.value);
+    const value = siteSchema.parse({ ...fields, id, storedId });
+    const create = () =>
+      before === undefined
+        ? records.create(accounts.sites, key, value)
+        : records.replace(accounts.sites, before, value);
+    const undo = (made: Entry<Site>) =>
+      before === undefined
+        ? records.remove(accounts.sites, key, `"${made.revision}"`, () => noSuch('project', id))
+        : records.replace(accounts.sites, made, before.value);
+    const site = await createWithin(limit, key, { create, undo });
+    if (site !== undefined) return { site, undo: () => undo(site) };
   }
   throw new RejectError('invalid', 'name: too many sites have this name');
+}
+
+/** The write client that comes with a site; without it the site is not created either. */
+async function firstClient(deps: ManageDeps, site: Site, undo: CreatedSite['undo']) {
+  try {
+    const name = `${site.name} write client`.slice(0, 100);
+    return await newClient(deps, site.teamId, { name, type: 'write', site });
+  } catch (error) {
+    if (error instanceof RejectError) await undo();
+    throw error;
+  }
 }
 
 /** Applies a change to a site. */

@@ -4,6 +4,7 @@ import type { EndpointAnswer, EndpointCall } from '../http/endpoint.ts';
 import { RejectError } from '../reject.ts';
 import { type ManageDeps, newestFirst, noSuch, nowText, ownSite } from './manage.ts';
 import { tagged } from './records.ts';
+import { createWithin, type TeamLimit } from './team-limits.ts';
 
 /** The fields of every record with a random id. */
 export interface Stamp {
@@ -74,15 +75,19 @@ export function listOf<Value extends Stamp>(kind: ControlRecordKind<Value>, requ
   return newestFirst(all.filter(belongs));
 }
 
-/** Stores the record that `make` returns under a random id. */
+/** Stores the record that `make` returns under a random id. Throws a `RejectError` at the limit. */
 export async function createRecord<Value extends Stamp>(
   { records, clock }: ManageDeps,
   mirror: Mirror<Value>,
   make: (stamp: Stamp) => Value,
+  limit?: TeamLimit<Value>,
 ): Promise<Entry<Value>> {
   const at = nowText(clock);
   const value = make({ id: randomUUID(), createdAt: at, updatedAt: at });
-  const entry = await records.create(mirror, mirror.prefix + value.id, value);
+  const key = mirror.prefix + value.id;
+  const create = () => records.create(mirror, key, value);
+  const undo = () => records.remove(mirror, key, '', () => noSuch('record', value.id));
+  const entry = limit === undefined ? await create() : await createWithin(limit, key, { create, undo });
   if (entry === undefined) throw new Error('a random id is already taken');
   return entry;
 }

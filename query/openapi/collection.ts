@@ -35,7 +35,7 @@ export const excludedAnswer = z.union([
   z
     .object({ filtered: z.literal(true), reason: z.string().optional() })
     .describe(
-      'A filter of the site matched the event; or, with a `reason`, the referrer is known spam (`referrer spam: semalt.com`), or the request is a replay (`replay: sessions are not recorded`).',
+      'A filter of the site matched the event; or, with a `reason`, the referrer is known spam (`referrer spam: semalt.com`), the request is a replay (`replay: sessions are not recorded`), or a page without a secret wants to change a profile or group of another device (`profile: …`, `group: …`).',
     ),
 ]);
 /** `POST /track/batch`, 200 */
@@ -81,7 +81,7 @@ const trackingError = z.object({ error: z.string().describe('What is wrong, star
 const VISITOR_ADDRESS: RequestHeader = {
   name: 'service-client-ip',
   description:
-    "The visitor's IP address, for requests that a server sends on the visitor's behalf. Used only with a valid secret or from a trusted proxy. Never stored.",
+    "The visitor's IP address, for requests that a server sends on the visitor's behalf. Used only with a valid secret, or from a trusted proxy where `CLIENT_IP_HEADER` names this header. Never stored.",
 };
 const USER_AGENT: RequestHeader = {
   name: 'User-Agent',
@@ -118,9 +118,10 @@ export const COLLECTION: readonly Operation[] = [
     tag: 'Track',
     summary: 'Record an event, or update a profile or group',
     description: [
-      'Returns 200 once the event is durable. Requests are checked in this order: size, JSON, fields (400), client (401), bots and site filters (202).',
+      'Returns 200 once the event is durable. Requests are checked in this order: size, JSON, fields (400), client (401), bots and site filters (202), whose profile or group it is (202).',
       'Pages on an allowed origin of the site send only a client id, as a header or as `clientId` in the body. Requests with a valid secret are never treated as bots and may carry events of any age.',
       'Apps send a secret. They are recognized by their user agent, or by `__os`, `__osVersion`, `__brand`, `__model`, `__device`, `__browser` and `__browserVersion` in the properties, which override the user agent.',
+      'A site may have an event rate (`eventsPerSecondMax` in its settings), for all senders together, with a secret or without, and whatever the time of an event. Answers then have the `RateLimit` headers. Beyond the rate a request gets 429 with `Retry-After` and is counted as excluded, with the reason `rate`.',
       'After a 503 it is unknown whether the event was stored. Retry with the same `eventId`, so that it counts once. Maximum body size: 64 KiB.',
     ].join('\n\n'),
     access: 'sender',
@@ -131,7 +132,7 @@ export const COLLECTION: readonly Operation[] = [
       answer(200, 'The event is durable and counted.', trackedAnswer, TRACK_EXAMPLES.tracked),
       answer(
         202,
-        'The request is valid but was not recorded, because of a bot, referrer spam or a site filter, or because it is a replay. It is counted as excluded.',
+        'The request is valid but was not recorded, because of a bot, referrer spam or a site filter, because it is a replay, or because it would change a profile or group of another device without a secret. It is counted as excluded.',
         excludedAnswer,
         TRACK_EXAMPLES.excluded,
       ),
@@ -146,7 +147,7 @@ export const COLLECTION: readonly Operation[] = [
     tag: 'Track',
     summary: 'Record a batch',
     description: [
-      'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others.',
+      'Takes up to 2,000 bodies of `POST /track`, each with its own `__timestamp` and `eventId`. Maximum request size: 4 MiB. An invalid body does not fail the others. Each body beyond the event rate of its site is listed with 429; the answer then has `Retry-After`.',
       'With a secret, a body may also carry the address and the user agent of its own visitor, as `__ip` and `__userAgent`: so an import of many visitors keeps each on a device of its own.',
       'The whole batch fails when the client in the headers is not allowed to send, or when the service can store none of the bodies (503). `Idempotency-Key` is ignored.',
     ].join('\n\n'),

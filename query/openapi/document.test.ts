@@ -168,7 +168,15 @@ test('a client sends its id and its secret together', () => {
     { clientId: [], clientSecret: [] },
   ]);
   expect(operationAt('post', '/track').security).toContainEqual({ clientId: [] });
-  expect(operationAt('get', '/metrics').security).toEqual([]);
+  expect(operationAt('get', '/healthz/ready').security).toEqual([]);
+});
+
+test('the metrics need a token, or none', () => {
+  expect(operationAt('get', '/metrics').security).toEqual([{ operationsToken: [] }, {}]);
+  expect(document.components.securitySchemes.operationsToken).toMatchObject({
+    type: 'http',
+    scheme: 'bearer',
+  });
 });
 
 test('only a change of one record may return 412', () => {

@@ -23,17 +23,31 @@ const MEANINGS: Readonly<Record<string, string>> = {
   replayNeedsConsent: 'Whether the script is to ask for the consent of the visitor before it records.',
   paymentProviders: 'Payment providers whose return pages the browser script recognizes.',
   filters: 'Events to exclude. A matching event returns 202 and is not recorded.',
-  addresses: 'IP addresses or CIDR ranges to exclude.',
+  'filters.addresses': 'IP addresses or CIDR ranges to exclude.',
+  addresses:
+    'IP addresses or CIDR ranges that the client may be used from; requests from elsewhere get 403. For read and root clients. Behind a proxy the address is the one that the proxy forwards for, if `TRUSTED_PROXIES` contains it. Null: from everywhere.',
+  expiresAt:
+    'Time from which the client is rejected with 401, in UTC; a request may give it in any time zone. Null: never.',
+  scopes:
+    'The areas that the client may use; a request for another area gets 403. A write client can have `track`, a read client also `insights` and `export`, a root client all of them. Null in a request: all that the type may use.',
+  lastUsedAt:
+    'Time of the last request that was accepted for the client, with its secret or from an allowed origin. Recorded about once a minute. Null: not used since times are recorded.',
   profileIds: 'Profile ids to exclude.',
   names: 'Event names to exclude.',
   paths: 'Paths to exclude. `*` matches any text.',
   allowUnsafeRevenue: 'Whether pages may send revenue without a secret.',
+  allowUnsafeAliases:
+    'Whether pages may send `alias` without a secret (401 otherwise). Any visitor may then let the events of any id count as those of another.',
+  allowUnsafeIdentify:
+    'Whether pages may change every profile and group without a secret. Otherwise a page may create them, and change those of its own device; see `identify`.',
   filterReferrerSpam:
     'Whether events whose referrer is a known spam domain are left out, from every sender: they return 202 with the domain and are counted as excluded. Default: true. A page of the same host is none.',
   publicWidget: 'Whether the live visitor count is public.',
   feed: 'Whether enriched events are also published to a stream of the message bus. Covers events recorded while it is on.',
   feedSubject: 'The subject of the stream to subscribe to. Null while `feed` is off.',
   retentionDays: 'Days that events are retained. Null: without limit.',
+  eventsPerSecondMax:
+    'Events and updates that the site may send in a second, on average over ten seconds, from all senders together. What is beyond is rejected with 429 and counted as excluded. Null: without limit.',
   deletion: 'The progress of the purge of a deleted site. Null for an active site.',
   status: '`waiting`: not started. `purging` or `erasing`: in progress. `purged` or `done`: completed.',
   profileDigest:

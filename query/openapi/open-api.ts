@@ -39,13 +39,15 @@ export interface HeaderObject {
   readonly schema: JsonSchema;
 }
 
-/** A request header that authenticates a client. */
-export interface SecurityScheme {
-  readonly type: 'apiKey';
-  readonly in: 'header';
-  readonly name: string;
-  readonly description: string;
-}
+/** A request header that authenticates a client or the operator. */
+export type SecurityScheme =
+  | {
+      readonly type: 'apiKey';
+      readonly in: 'header';
+      readonly name: string;
+      readonly description: string;
+    }
+  | { readonly type: 'http'; readonly scheme: 'bearer'; readonly description: string };
 
 export interface OperationObject {
   readonly operationId: string;

@@ -26,9 +26,10 @@ export type Tag = keyof typeof TAGS;
  * root     a root client with its secret
  * read     a read client for its own site, or a root client for its team, with the secret
  * sender   any client with its secret, or its id alone from an allowed origin of the site
+ * operator the operator of the service, with a token where strangers may reach it
  * public   everyone, without a client
  */
-export type Access = 'root' | 'read' | 'sender' | 'public';
+export type Access = 'root' | 'read' | 'sender' | 'operator' | 'public';
 
 export interface RequestHeader {
   readonly name: string;

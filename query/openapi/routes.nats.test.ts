@@ -35,7 +35,7 @@ beforeAll(async () => {
   const metrics = new Metrics();
   const context = { config, log, metrics, bus, http, clock: systemClock, crashPoint: () => {} };
   mounted = [await mountCollector(context), await mount(context)];
-  addOperations(http, metrics, () => ({ ready: true, shown: {} }));
+  addOperations(http, { metrics, readiness: () => ({ ready: true, shown: {} }), mayRead: () => true });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
 });
 

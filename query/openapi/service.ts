@@ -7,7 +7,7 @@ import { VIEWER_SCRIPT_PATH } from './viewer.ts';
 const liveness = z.object({ status: z.literal('live') });
 const readiness = z.object({
   status: z.enum(['ready', 'not ready']),
-  draining: z.boolean().describe('Whether the process is shutting down.'),
+  draining: z.boolean().optional().describe('Whether the process is shutting down.'),
   dependencies: z
     .array(
       z.object({
@@ -19,7 +19,19 @@ const readiness = z.object({
         since: z.iso.datetime({ precision: 3 }).describe('Time of the last change of `up`, in UTC.'),
       }),
     )
+    .optional()
     .describe('The servers that this process depends on.'),
+  disk: z
+    .object({
+      state: z
+        .enum(['free', 'low', 'full'])
+        .describe('`low`: the process is not ready. `full`: events are rejected, too.'),
+      freeBytes: z.int(),
+      minBytes: z.int().describe('The setting `DISK_FREE_MIN_BYTES`.'),
+      since: z.iso.datetime({ precision: 3 }).describe('Time of the last change of `state`, in UTC.'),
+    })
+    .optional()
+    .describe('The disk of `DATA_DIR`, where bus or store write to it.'),
   warnings: z
     .array(
       z.object({
@@ -30,6 +42,7 @@ const readiness = z.object({
         last: z.iso.datetime({ precision: 3 }).describe('Time of the last such request, in UTC.'),
       }),
     )
+    .optional()
     .describe('What the operator should look at. A warning does not make the process unready.'),
 });
 
@@ -55,7 +68,7 @@ export const SERVICE: readonly Operation[] = [
   }),
   operation('/healthz/ready', 'Readiness probe', {
     description:
-      'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable or the process is shutting down. A processor has this probe on its own port.',
+      'Returns the state of each server that the process depends on and the time of its last change, and warnings for the operator. Returns 503 while such a server is unreachable or the process is shutting down. Requests that may not read `/metrics` get the status alone, without details. A processor has this probe on its own port.',
     answers: [
       json(200, 'Ready.', readiness, {
         status: 'ready',
@@ -73,7 +86,8 @@ export const SERVICE: readonly Operation[] = [
   }),
   operation('/metrics', 'Prometheus metrics', {
     description:
-      'Returns all metrics in the Prometheus text format. Labels contain no site and no personal data.',
+      'Returns all metrics in the Prometheus text format. Labels contain no site and no personal data. Send the setting `OPERATIONS_TOKEN` as `Authorization: Bearer …`. Where that setting is empty, only requests of the same machine that no proxy passed on are answered.',
+    access: 'operator',
     answers: [
       text('text/plain', '# TYPE query_questions_total counter\nquery_questions_total{kind="live"} 3\n'),
     ],
@@ -99,7 +113,11 @@ export const SERVICE: readonly Operation[] = [
 function operation(
   pattern: string,
   summary: string,
-  { description, answers }: Pick<Operation, 'description' | 'answers'>,
+  {
+    description,
+    answers,
+    access = 'public',
+  }: Pick<Operation, 'description' | 'answers'> & Partial<Pick<Operation, 'access'>>,
 ): Operation {
   return {
     method: 'get',
@@ -107,12 +125,12 @@ function operation(
     tag: 'Operations',
     summary,
     description,
-    access: 'public',
+    access,
     parameters: z.object({}),
     headers: answers.includes(UNCHANGED) ? [IF_NONE_MATCH] : [],
     body: undefined,
     answers,
-    errors: [500],
+    errors: access === 'public' ? [500] : [401, 500],
     path: {},
     query: {},
   };

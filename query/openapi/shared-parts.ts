@@ -1,8 +1,9 @@
+import type { SecurityScheme } from './open-api.ts';
 import type { AnswerHeader, ErrorStatus, Operation } from './operation.ts';
 
 /** Parts that operations share: authentication, response headers and errors. */
 
-export const SECURITY_SCHEMES = {
+export const SECURITY_SCHEMES: Readonly<Record<string, SecurityScheme>> = {
   clientId: {
     type: 'apiKey',
     in: 'header',
@@ -17,7 +18,12 @@ export const SECURITY_SCHEMES = {
     description:
       'The client secret: `sec_` followed by 40 hexadecimal digits. Never put it in a web page, where visitors can read it.',
   },
-} as const;
+  operationsToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The value of the setting `OPERATIONS_TOKEN`, for the operator of the service.',
+  },
+};
 
 /** States at the end of each operation's description which clients may call it. */
 export const CALLERS: Readonly<Record<Operation['access'], string>> = {
@@ -25,6 +31,7 @@ export const CALLERS: Readonly<Record<Operation['access'], string>> = {
   read: '**Client:** read (its own site) or root (any site of its team).',
   sender:
     '**Client:** any type, with its secret, or with the client id only from an allowed origin of the site.',
+  operator: '**Client:** none required.',
   public: '**Client:** none required.',
 };
 
@@ -36,6 +43,7 @@ export const SECURITY: Readonly<Record<Operation['access'], Security>> = {
   root: [BOTH],
   read: [BOTH],
   sender: [BOTH, { clientId: [] }],
+  operator: [{ operationsToken: [] }, {}],
   public: [],
 };
 
@@ -96,14 +104,15 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   401: {
     name: 'Unauthorized',
     description:
-      'The client id is missing or unknown, the secret is missing or wrong, or the origin is not allowed by the site.',
+      'The client id is missing or unknown, the secret is missing or wrong, the client has expired, or the origin is not allowed by the site. For `/metrics`: the token is missing or wrong.',
     headers: [],
     error: 'Unauthorized',
     message: 'unknown client id or wrong secret',
   },
   403: {
     name: 'Forbidden',
-    description: 'The client is valid but not allowed to do this.',
+    description:
+      'The client is valid but not allowed to do this: its type, site, scopes or addresses do not permit it.',
     headers: [],
     error: 'Forbidden',
     message: 'this client may not read the site "shop"',
@@ -161,7 +170,8 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   },
   503: {
     name: 'Unavailable',
-    description: 'The service is temporarily unable to respond. The request is valid; try again.',
+    description:
+      'The service is temporarily unable to respond. The request is valid; try again after the seconds in `Retry-After`. While too many questions run, another one waits up to 30 seconds. No team can use all of the capacity, and the questions that wait are taken from each team in rotation.',
     headers: ['Retry-After'],
     error: 'Service Unavailable',
     message: 'the store cannot be reached now',

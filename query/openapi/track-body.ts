@@ -8,16 +8,20 @@ import { type JsonSchema, jsonSchemaOf, mapValues } from './json-schema.ts';
  * `properties`, so its schema is defined here.
  */
 
+/** What a sender without a secret may do to profiles. */
+const OWN =
+  'Without a client secret a page may create a profile, and update one that belongs to its device; otherwise the answer is 202 with the reason, unless the site setting `allowUnsafeIdentify` is on. A profile belongs to the device that created it, and to those that a sender with a client secret names together with it: `identify` or an event with `profileId` and `__deviceId`. Device ids change daily, and a device is recognized by that of today or yesterday. A visitor who returns later needs such a call from your server.';
+
 /** The component name and the description of each body type. */
 const TYPES: Readonly<Record<string, { readonly name: string; readonly does: string }>> = {
   track: { name: 'TrackEvent', does: 'Records an event.' },
   identify: {
     name: 'Identify',
-    does: 'Creates or updates a profile. Given fields replace the stored ones; properties are merged.',
+    does: `Creates or updates a profile. Given fields replace the stored ones; properties are merged. ${OWN}`,
   },
   increment: {
     name: 'Increment',
-    does: 'Adds to a numeric property of a profile. Concurrent calls lose no step. Creates the profile and the property when they do not exist.',
+    does: 'Adds to a numeric property of a profile. Concurrent calls lose no step. Creates the profile and the property when they do not exist. Without a client secret the same rule applies as to `identify`.',
   },
   decrement: {
     name: 'Decrement',
@@ -25,15 +29,15 @@ const TYPES: Readonly<Record<string, { readonly name: string; readonly does: str
   },
   group: {
     name: 'UpsertGroup',
-    does: 'Creates or updates a group. Given fields replace the stored ones; properties are merged.',
+    does: 'Creates or updates a group. Given fields replace the stored ones; properties are merged. Without a client secret a page may create a group, describe one that `assign_group` named, and update a group of its own device; otherwise the answer is 202 with the reason, unless the site setting `allowUnsafeIdentify` is on.',
   },
   assign_group: {
     name: 'AssignGroup',
-    does: 'Adds a profile to groups. Its other memberships stay. A group that does not exist is created, with its id as name and an empty type, until a `group` call describes it.',
+    does: 'Adds a profile to groups. Its other memberships stay. A group that does not exist is created, with its id as name and an empty type, until a `group` call describes it. Without a client secret the same rule applies to the profile as to `identify`.',
   },
   alias: {
     name: 'Alias',
-    does: 'From now on, events and sessions of `alias` count as those of `profileId`. Events recorded before do not change.',
+    does: 'From now on, events and sessions of `alias` count as those of `profileId`. Events recorded before do not change. Needs a client secret (401), unless the site setting `allowUnsafeAliases` is on. A site has at most 100,000 aliases with 16 MiB, and a team 250,000 (403). `GET /manage/projects/{projectId}/aliases` lists them, and a DELETE undoes one.',
   },
   replay: {
     name: 'Replay',

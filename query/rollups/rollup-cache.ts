@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { deleteKeys } from '../../infra/cache-keys.ts';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import { CACHED_HASHES_MAX, ROW_HASHES_MAX } from '../sql/rollup-texts.ts';
 
 /** Bounds of one cache: hashes of all its answers, eight bytes each, and answers. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { deleteKeys } from '../../infra/cache-keys.ts';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { FigureRow, Figures } from '../figures.ts';
 import type { Statement, StatementRunner } from '../snapshot/history.ts';
 import { NO_SEAM } from '../snapshot/seam.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { deleteKeys } from '../../infra/cache-keys.ts';
+import { deleteKeys } from '../../infra/cache/cache-keys.ts';
 import type { SiteParameters, StatementRunner } from '../snapshot/history.ts';
 import type { Seam } from '../snapshot/seam.ts';
 import { RollupCache } from './rollup-cache.ts';

@@ -1,85 +1,296 @@
+import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { RejectError } from '../reject.ts';
+import type { Requester } from './requester.ts';
 
-/** Bounds of a queue, for all sites together and for one site. */
+// p-queue and bottleneck are rejected: neither divides its capacity among teams and their sites, nor lets a task that has
+// begun give its permit to others for a while.
+
+/** The share of the capacity that no single team can have. */
+const RESERVE_SHARE = 1 / 4;
+
+/** Why a task left the queue. `slow`: its reader was too slow while others waited. Each reason is a counter. */
+const QUEUE_ENDS = ['done', 'full', 'waited', 'left', 'slow'] as const;
+export type QueueEnd = (typeof QUEUE_ENDS)[number];
+
+/** Bounds of a queue: for everything together, for one team, and for one site. */
 export interface FairQueueLimits {
   readonly runningMax: number;
-  /** Leaves capacity for other sites, however much one site asks. */
+  /** Leaves capacity for the team's other sites. What one team may have follows from `runningMax`. */
   readonly siteRunningMax: number;
   readonly waitingMax: number;
+  readonly teamWaitingMax: number;
   readonly siteWaitingMax: number;
+  /** How long a request may wait, all its tasks together. */
+  readonly waitMaxMs: number;
 }
 
-interface WaitingTask {
-  readonly site: string;
+export interface FairQueueOptions {
+  /** The label of its metrics. */
+  readonly name: string;
+  readonly limits: FairQueueLimits;
+  readonly metrics: Metrics;
+}
+
+/** The right to run one task. */
+export interface Permit {
+  /** Whether another task waits that would begin if this one ended. */
+  readonly isWanted: boolean;
+  /**
+   * Gives the capacity to the next task, if one waits for it, and waits for it again: without a deadline, and however
+   * many wait, because this task has begun already. Call it from the task itself, and nothing else meanwhile.
+   * @throws {RejectError} `left`, when the client goes away meanwhile
+   */
+  yield(): Promise<void>;
+  /** Ends the task; without effect after the first call. */
+  release(end?: QueueEnd): void;
+}
+
+interface Waiter {
   readonly begin: () => void;
 }
 
-/** Runs a limited number of tasks at a time: next is the longest waiting one whose site is below its limit. */
+interface SiteShare {
+  running: number;
+  /** In the order in which they came. */
+  readonly waiting: Set<Waiter>;
+}
+
+interface TeamShare {
+  running: number;
+  waiting: number;
+  /** Sites with running or waiting tasks; the next one in round robin first. */
+  readonly sites: Map<string, SiteShare>;
+}
+
+/** Whose task it is. */
+interface Task {
+  readonly requester: Requester;
+  readonly site: string;
+}
+
+/**
+ * Runs a limited number of tasks at a time, round robin over the teams and, within a team, over its sites: with each task
+ * that begins, its team and its site go to the end. A quarter of the capacity, and at least one task, stays free of any
+ * one team, so that another team's task begins at once however much one team asks.
+ */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
-  readonly #running = new Map<string, number>();
-  readonly #waiting: WaitingTask[] = [];
-  #count = 0;
+  readonly #teamRunningMax: number;
+  readonly #ends: Readonly<Record<QueueEnd, Counter>>;
+  /** Teams with running or waiting tasks; the next one in round robin first. */
+  readonly #teams = new Map<string, TeamShare>();
+  #running = 0;
+  #waiting = 0;
 
-  constructor(limits: FairQueueLimits) {
+  constructor({ name, limits, metrics }: FairQueueOptions) {
     this.#limits = limits;
+    this.#teamRunningMax = teamRunningMaxOf(limits.runningMax);
+    const queue = { queue: name };
+    metrics.gaugeOf('query_queue_running', 'tasks that run now, by queue', queue, () => this.#running);
+    metrics.gaugeOf('query_queue_waiting', 'tasks that wait now, by queue', queue, () => this.#waiting);
+    const ends = {} as Record<QueueEnd, Counter>;
+    for (const reason of QUEUE_ENDS)
+      ends[reason] = metrics.counter('query_queue_ended_total', 'tasks that left the queue, by reason', {
+        ...queue,
+        reason,
+      });
+    this.#ends = ends;
+  }
+
+  get running(): number {
+    return this.#running;
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting;
   }
 
-  /**
-   * Runs a task as soon as the limits allow.
-   * @throws {RejectError} 503 `busy`, at once, when too many tasks wait, of all sites or of this one
-   */
-  async run<T>(site: string, task: () => Promise<T>): Promise<T> {
-    if (this.#mayRun(site)) this.#begin(site);
-    else await this.#wait(site);
+  /** Runs a task as soon as the limits allow; rejects as `acquire` does. */
+  async run<T>(requester: Requester, site: string, task: () => Promise<T>): Promise<T> {
+    const permit = await this.acquire(requester, site);
     try {
       return await task();
     } finally {
-      this.#end(site);
+      permit.release();
     }
   }
 
-  /** Begins a task that ends when the caller calls the result, which it must do exactly once. Rejects as `run` does. */
-  async acquire(site: string): Promise<() => void> {
-    if (this.#mayRun(site)) this.#begin(site);
-    else await this.#wait(site);
-    return () => this.#end(site);
+  /**
+   * Resolves when the task may begin. The caller releases the permit.
+   * @throws {RejectError} 503 `busy`, at once, when too many tasks wait; 503 `waited` when the request has waited for
+   *   `waitMaxMs`; `left` when the client has gone
+   */
+  async acquire(requester: Requester, site: string): Promise<Permit> {
+    const task = { requester, site };
+    if (requester.gone?.aborted) throw this.#rejected('left');
+    if (this.#mayRun(requester.team, site)) this.#begin(task);
+    else {
+      this.#rejectFull(task);
+      const leftMs = this.#limits.waitMaxMs - requester.waitedMs(performance.now());
+      if (leftMs <= 0) throw this.#rejected('waited');
+      await this.#wait(task, leftMs);
+    }
+    return this.#permitOf(task);
   }
 
-  #mayRun(site: string): boolean {
+  #permitOf(task: Task): Permit {
+    const { requester, site } = task;
+    let isRunning = true;
+    const isWanted = () => isRunning && this.#isWanted(requester.team, site);
+    return {
+      get isWanted() {
+        return isWanted();
+      },
+      yield: async () => {
+        if (!isWanted()) return;
+        isRunning = false;
+        this.#end(task);
+        await this.#wait(task, undefined);
+        isRunning = true;
+      },
+      release: (end = requester.gone?.aborted ? 'left' : 'done') => {
+        if (!isRunning) return;
+        isRunning = false;
+        this.#ends[end].add();
+        this.#end(task);
+      },
+    };
+  }
+
+  #mayRun(team: string, site: string): boolean {
     const { runningMax, siteRunningMax } = this.#limits;
-    return this.#count < runningMax && (this.#running.get(site) ?? 0) < siteRunningMax;
+    const share = this.#teams.get(team);
+    return (
+      this.#running < runningMax &&
+      (share?.running ?? 0) < this.#teamRunningMax &&
+      (share?.sites.get(site)?.running ?? 0) < siteRunningMax
+    );
   }
 
-  #wait(site: string): Promise<void> {
-    const { waitingMax, siteWaitingMax } = this.#limits;
-    const ofSite = this.#waiting.reduce((count, waiting) => count + (waiting.site === site ? 1 : 0), 0);
-    if (this.#waiting.length >= waitingMax) throw new RejectError('busy', 'too many questions are waiting');
-    if (ofSite >= siteWaitingMax)
-      throw new RejectError('busy', 'too many questions about this site are waiting');
-    return new Promise((begin) => this.#waiting.push({ site, begin }));
-  }
-
-  #begin(site: string): void {
-    this.#count += 1;
-    this.#running.set(site, (this.#running.get(site) ?? 0) + 1);
-  }
-
-  #end(site: string): void {
-    this.#count -= 1;
-    const left = (this.#running.get(site) ?? 0) - 1;
-    if (left > 0) this.#running.set(site, left);
-    else this.#running.delete(site);
-    const next = this.#waiting.findIndex((waiting) => this.#mayRun(waiting.site));
-    if (next === -1) return;
-    // The waiting task counts as running at once, before a new one can take its capacity.
-    for (const { site: nextSite, begin } of this.#waiting.splice(next, 1)) {
-      this.#begin(nextSite);
-      begin();
+  /** Whether a waiting task may run once one of this team and site has ended. */
+  #isWanted(team: string, site: string): boolean {
+    for (const [otherTeam, share] of this.#teams) {
+      const isSameTeam = otherTeam === team;
+      if (share.waiting === 0 || share.running - (isSameTeam ? 1 : 0) >= this.#teamRunningMax) continue;
+      for (const [otherSite, { running, waiting }] of share.sites) {
+        const left = running - (isSameTeam && otherSite === site ? 1 : 0);
+        if (waiting.size > 0 && left < this.#limits.siteRunningMax) return true;
+      }
     }
+    return false;
   }
+
+  #rejectFull({ requester: { team }, site }: Task): void {
+    const { waitingMax, teamWaitingMax, siteWaitingMax } = this.#limits;
+    const share = this.#teams.get(team);
+    if ((share?.sites.get(site)?.waiting.size ?? 0) >= siteWaitingMax)
+      throw this.#rejected('full', 'too many questions about this site are waiting');
+    if ((share?.waiting ?? 0) >= teamWaitingMax)
+      throw this.#rejected('full', 'too many questions of this team are waiting');
+    if (this.#waiting >= waitingMax) throw this.#rejected('full', 'too many questions are waiting');
+  }
+
+  /** Resolves when the task has begun. Without `waitMaxMs` it waits for as long as it takes. */
+  #wait(task: Task, waitMaxMs: number | undefined): Promise<void> {
+    const { requester } = task;
+    const [team, site] = this.#sharesOf(task);
+    requester.beginWait(performance.now());
+    team.waiting += 1;
+    this.#waiting += 1;
+    return new Promise((resolve, reject) => {
+      let deadline: NodeJS.Timeout | undefined;
+      const leave = () => {
+        clearTimeout(deadline);
+        requester.gone?.removeEventListener('abort', onGone);
+        requester.endWait(performance.now());
+        site.waiting.delete(waiter);
+        team.waiting -= 1;
+        this.#waiting -= 1;
+      };
+      const fail = (end: 'waited' | 'left') => {
+        leave();
+        this.#forget(task);
+        reject(this.#rejected(end));
+      };
+      const onGone = () => fail('left');
+      const waiter: Waiter = {
+        begin: () => {
+          leave();
+          this.#begin(task);
+          resolve();
+        },
+      };
+      site.waiting.add(waiter);
+      requester.gone?.addEventListener('abort', onGone);
+      if (waitMaxMs !== undefined) deadline = setTimeout(() => fail('waited'), waitMaxMs);
+      if (requester.gone?.aborted) onGone();
+    });
+  }
+
+  #rejected(end: 'full' | 'waited' | 'left', full = ''): RejectError {
+    this.#ends[end].add();
+    if (end === 'full') return new RejectError('busy', full);
+    if (end === 'left') return new RejectError('left', 'the client has gone');
+    const seconds = this.#limits.waitMaxMs / 1000;
+    return new RejectError(
+      'waited',
+      `too many questions are running; this one waited for ${seconds} seconds`,
+    );
+  }
+
+  #begin(task: Task): void {
+    const { requester, site } = task;
+    const [teamShare, siteShare] = this.#sharesOf(task);
+    this.#running += 1;
+    teamShare.running += 1;
+    siteShare.running += 1;
+    moveToEnd(this.#teams, requester.team, teamShare);
+    moveToEnd(teamShare.sites, site, siteShare);
+  }
+
+  #end(task: Task): void {
+    const [teamShare, siteShare] = this.#sharesOf(task);
+    this.#running -= 1;
+    teamShare.running -= 1;
+    siteShare.running -= 1;
+    this.#forget(task);
+    // The waiting task counts as running at once, before a new one can take its capacity.
+    this.#next()?.begin();
+  }
+
+  /** The task that is to begin next; undefined when none of the waiting ones may. */
+  #next(): Waiter | undefined {
+    if (this.#running >= this.#limits.runningMax) return undefined;
+    for (const team of this.#teams.values()) {
+      if (team.waiting === 0 || team.running >= this.#teamRunningMax) continue;
+      for (const { running, waiting } of team.sites.values())
+        if (running < this.#limits.siteRunningMax) for (const waiter of waiting) return waiter;
+    }
+    return undefined;
+  }
+
+  #sharesOf({ requester, site }: Task): [TeamShare, SiteShare] {
+    const team = this.#teams.get(requester.team) ?? { running: 0, waiting: 0, sites: new Map() };
+    this.#teams.set(requester.team, team);
+    const share = team.sites.get(site) ?? { running: 0, waiting: new Set() };
+    team.sites.set(site, share);
+    return [team, share];
+  }
+
+  /** Removes the shares of a site and a team without tasks. */
+  #forget({ requester, site }: Task): void {
+    const team = this.#teams.get(requester.team);
+    const share = team?.sites.get(site);
+    if (share?.running === 0 && share.waiting.size === 0) team?.sites.delete(site);
+    if (team?.sites.size === 0) this.#teams.delete(requester.team);
+  }
+}
+
+function teamRunningMaxOf(runningMax: number): number {
+  return runningMax === 1 ? 1 : runningMax - Math.ceil(runningMax * RESERVE_SHARE);
+}
+
+function moveToEnd<Share>(shares: Map<string, Share>, name: string, share: Share): void {
+  shares.delete(name);
+  shares.set(name, share);
 }

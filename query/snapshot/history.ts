@@ -7,6 +7,9 @@ import { type Store, StoreError, type StoreParameters, type StoreSettings } from
 import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
 import { FairQueue } from './fair-queue.ts';
+import { firstOf } from './first-of.ts';
+import { ReaderPace } from './reader-pace.ts';
+import { Requester } from './requester.ts';
 import { type Seam, withHotRows } from './seam.ts';
 import type { StoreSignals } from './store-watch.ts';
 
@@ -17,10 +20,33 @@ const TIMEOUT_EXCEEDED = 159;
 const MEMORY_LIMIT_EXCEEDED = 241;
 const CANNOT_COMPILE_REGEXP = 427;
 const PARAMETERS_MAX_BYTES = 4_194_304;
+/** How long the statements of a question wait before they run, all together; and a stream before its first bytes. */
+const WAIT_MAX_MS = 30_000;
 /** The store has a thread or two for each statement that runs; more would only slow each other down. */
-const STATEMENT_QUEUE = { runningMax: 8, siteRunningMax: 4, waitingMax: 200, siteWaitingMax: 100 };
+const STATEMENT_QUEUE = {
+  runningMax: 8,
+  siteRunningMax: 4,
+  waitingMax: 200,
+  teamWaitingMax: 150,
+  siteWaitingMax: 100,
+  waitMaxMs: WAIT_MAX_MS,
+};
 /** A stream occupies a thread of the store for as long as its reader takes, so streams leave threads for questions. */
-const STREAM_QUEUE = { runningMax: 3, siteRunningMax: 2, waitingMax: 20, siteWaitingMax: 10 };
+const STREAM_QUEUE = {
+  runningMax: 3,
+  siteRunningMax: 2,
+  waitingMax: 20,
+  teamWaitingMax: 15,
+  siteWaitingMax: 10,
+  waitMaxMs: WAIT_MAX_MS,
+};
+/**
+ * What a stream's reader must take while others wait. Behind the buffers of sockets a reader takes up to a megabyte at
+ * once, so over a shorter time some that are fast enough would seem to take nothing. A longer time would not leave those
+ * that wait enough of `WAIT_MAX_MS`.
+ */
+const READER_PACE = { bytesPerSecMin: 65_536, windowMs: 20_000 };
+const PACE_CHECK_EVERY_MS = 1_000;
 
 /** Conditions on the rows of a statement. The text is ours and its values are bound; a condition left out is always true. */
 export interface Conditions {
@@ -75,6 +101,13 @@ export interface StreamedStatement {
   readonly texts: StreamTexts;
 }
 
+/** The bytes of a stream, and the order to end it. */
+export interface StreamedBytes {
+  readonly chunks: AsyncGenerator<Buffer, void, void>;
+  /** Aborted with a `RejectError` when the reader is too slow while others wait. The stream is then incomplete. */
+  readonly cut: AbortSignal;
+}
+
 /** What one statement may use in the store. */
 export interface QuestionLimits {
   readonly timeMaxMs: number;
@@ -109,6 +142,12 @@ export type ImpatientHistory = Pick<History, 'ask' | 'rejectAway'>;
 /** Why a statement was ended: the store was found to be away, or it was silent and the question has another source. */
 const ENDED_WHY = ['away', 'silent'] as const;
 
+interface StreamRequest {
+  readonly requester: Requester;
+  readonly site: string;
+  readonly cut: AbortController;
+}
+
 interface Measures {
   readonly statements: Counter;
   readonly seconds: Histogram;
@@ -128,8 +167,8 @@ export class History {
   /** Statements by the name of their file in `sql/`. */
   readonly #texts: ReadonlyMap<string, string>;
   readonly #measures: ReadonlyMap<string, Measures>;
-  readonly #queue = new FairQueue(STATEMENT_QUEUE);
-  readonly #streamQueue = new FairQueue(STREAM_QUEUE);
+  readonly #queue: FairQueue;
+  readonly #streamQueue: FairQueue;
 
   constructor({ store, streams, isReachable, signals, limits, metrics }: HistoryOptions) {
     this.#store = store;
@@ -142,6 +181,8 @@ export class History {
       ENDED_WHY,
     );
     this.#limits = limits;
+    this.#queue = new FairQueue({ name: 'statements', limits: STATEMENT_QUEUE, metrics });
+    this.#streamQueue = new FairQueue({ name: 'streams', limits: STREAM_QUEUE, metrics });
     const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
       .map((file) => file.replace(/\.sql$/, ''));
@@ -186,17 +227,20 @@ export class History {
   ): Promise<Row[]> {
     const text = this.#textOf(name, texts);
     const measures = this.#measures.get(name);
-    const answer = this.#queue.run(parameters.site, async () => {
+    const requester = requesterOf(parameters.site);
+    const answer = this.#queue.run(requester, parameters.site, async () => {
       if (over?.aborted) throw new StoreAwayError(undefined);
+      const ended = firstOf([over, requester.gone]);
       const startedAt = performance.now();
       measures?.statements.add();
       try {
         const bound = { ...parameters, flushed: seam.flushed };
         const sql = withHotRows(text, seam);
-        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), over);
+        return await this.#store.query<Row>(sql, bound, this.#settings(sql.length), ended.signal);
       } catch (error) {
-        throw this.#rejectFor(error);
+        throw this.#rejectFor(error, requester);
       } finally {
+        ended.forget();
         measures?.seconds.observe((performance.now() - startedAt) / 1000);
       }
     });
@@ -205,30 +249,56 @@ export class History {
 
   /**
    * The bytes of several answers, one after the other, in the formats that the statements name. They come as the store
-   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once; errors as for `ask`.
+   * makes them and no faster than the reader takes them, without a time limit. Few streams run at once: between two
+   * statements a stream lets those that wait go first, and while others wait it is cut if its reader is too slow. The
+   * statements read the same seam, so a pause between them changes nothing. Errors as for `ask`.
    */
-  async *stream(
+  stream(name: string, site: string, statements: readonly StreamedStatement[]): StreamedBytes {
+    const cut = new AbortController();
+    const requester = requesterOf(site);
+    return { chunks: this.#streamAll(name, statements, { requester, site, cut }), cut: cut.signal };
+  }
+
+  async *#streamAll(
     name: string,
-    site: string,
     statements: readonly StreamedStatement[],
+    { requester, site, cut }: StreamRequest,
   ): AsyncGenerator<Buffer, void, void> {
     this.rejectAway();
-    const release = await this.#streamQueue.acquire(site);
+    const permit = await this.#streamQueue.acquire(requester, site);
+    const pace = new ReaderPace(READER_PACE);
+    const checking = setInterval(() => {
+      if (!pace.isTooSlow(permit.isWanted, performance.now())) return;
+      // At once, so that no second stream is ended for the same one that waits.
+      permit.release('slow');
+      cut.abort(new RejectError('slow', 'the reader was too slow while others waited'));
+    }, PACE_CHECK_EVERY_MS);
     try {
-      for (const statement of statements) yield* this.#streamOne(name, statement);
+      for (const [index, statement] of statements.entries()) {
+        if (index > 0) await permit.yield();
+        for await (const bytes of this.#streamOne(name, statement, requester)) {
+          pace.gave(performance.now());
+          yield bytes;
+          pace.took(bytes.length, performance.now());
+          cut.signal.throwIfAborted();
+        }
+      }
     } finally {
-      release();
+      clearInterval(checking);
+      permit.release();
     }
   }
 
   async *#streamOne(
     name: string,
     { parameters, seam, texts }: StreamedStatement,
+    requester: Requester,
   ): AsyncGenerator<Buffer, void, void> {
     const text = this.#textOf(name, texts)
       .replaceAll('$SOURCES$', () => texts.sources)
       .replaceAll('$ORDER$', () => texts.order)
       .replaceAll('$FORMAT$', () => texts.format);
+    const ended = firstOf([this.#signals?.away, requester.gone]);
     const measures = this.#measures.get(name);
     const startedAt = performance.now();
     measures?.statements.add();
@@ -236,10 +306,11 @@ export class History {
       const bound = { ...parameters, flushed: seam.flushed };
       const sql = withHotRows(text, seam);
       const settings = { ...this.#settings(sql.length), ...texts.settings, max_execution_time: 0 };
-      yield* this.#streams.bytes(sql, bound, settings, this.#signals?.away);
+      yield* this.#streams.bytes(sql, bound, settings, ended.signal);
     } catch (error) {
-      throw this.#rejectFor(error);
+      throw this.#rejectFor(error, requester);
     } finally {
+      ended.forget();
       measures?.seconds.observe((performance.now() - startedAt) / 1000);
     }
   }
@@ -270,8 +341,9 @@ export class History {
    * What an error of the store means for the client. A timeout of a store that answers pings is a statement that exceeded
    * its time where the store does not check it.
    */
-  #rejectFor(error: unknown): unknown {
+  #rejectFor(error: unknown, { gone }: Requester): unknown {
     if (!(error instanceof StoreError)) return error;
+    if (gone?.aborted) return new RejectError('left', 'the client has gone', error);
     if (error.failure === 'timeout' && this.#isReachable()) return tooSlow(error);
     return rejectOf(error);
   }
@@ -317,6 +389,11 @@ async function unlessOver<Result>(
 
 function readStatement(name: string): string {
   return withRollupTexts(readFileSync(join(STATEMENTS, `${name}.sql`), 'utf8'));
+}
+
+/** Whose statement it is. Outside of a request, a site is a team of its own. */
+function requesterOf(site: string): Requester {
+  return Requester.current ?? new Requester(site);
 }
 
 function measuresOf(question: string, metrics: Metrics): Measures {

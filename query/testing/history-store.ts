@@ -15,6 +15,8 @@ import { eventBytes, sessionBytes } from './row-writer.ts';
 export interface HistoryStore {
   readonly store: Store;
   readonly history: History;
+  /** Of `history`. */
+  readonly metrics: Metrics;
   /** Writes a flush to the store as the processor does: events first, then sessions, each with its key. */
   land(owner: OwnerModel, flush: ModelFlush): Promise<void>;
   stop(): Promise<void>;
@@ -40,10 +42,12 @@ export async function startHistoryStore(): Promise<HistoryStore> {
     isReadonly: true,
   });
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
+  const metrics = new Metrics();
   const isReachable = () => true;
   return {
     store,
-    history: new History({ store: reading, streams: reading, isReachable, limits, metrics: new Metrics() }),
+    history: new History({ store: reading, streams: reading, isReachable, limits, metrics }),
+    metrics,
     land: async ({ partition }, { flushNumber, events, sessions }) => {
       const key = `${partition}:${flushNumber}`;
       if (events.length > 0) {

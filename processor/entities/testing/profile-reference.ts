@@ -1,4 +1,9 @@
-import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../../ingest/entity-update.ts';
+import type {
+  AssignUpdate,
+  DeviceUpdate,
+  IdentifyUpdate,
+  StepUpdate,
+} from '../../../ingest/entity-update.ts';
 
 /**
  * The oracle of profiles, as slow and plain as possible. The rules:
@@ -11,17 +16,23 @@ import type { AssignUpdate, IdentifyUpdate, StepUpdate } from '../../../ingest/e
  *    above or below holds something, when a number has more than 64 characters, or when it would be the 513th property.
  * 4. `assign` adds groups that are not there, up to 1,000.
  * 5. Without an id, an update that makes no difference leaves also the times as they are.
+ * 6. A profile belongs to devices: to that of the update that made it, to those that a sender with a secret names, and to
+ *    the newest one of a sender that has one of them, or whose device the profile is. It remembers the last 20 that came.
+ * 7. What comes from a device and not with a secret, nor by leave of the site, is taken only for a profile that is new or
+ *    belongs to the device.
+ * 8. `device` only names a device of a profile that exists, and does not touch the time of its last change.
  */
 export interface ReferenceProfile {
   readonly texts: Readonly<Record<string, string>>;
   readonly properties: readonly (readonly [path: readonly string[], value: string])[];
   readonly groups: readonly string[];
   readonly ids: readonly string[];
+  readonly devices: readonly string[];
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
-type Update = IdentifyUpdate | StepUpdate | AssignUpdate;
+type Update = IdentifyUpdate | StepUpdate | AssignUpdate | DeviceUpdate;
 type Property = readonly [path: readonly string[], value: string];
 
 /** What all updates come to, and the outcome of each; undefined when none was taken. */
@@ -42,24 +53,32 @@ export function referenceProfile(updates: readonly Update[]): {
 function next(before: ReferenceProfile | undefined, update: Update) {
   if (update.updateId !== '' && before?.ids.includes(update.updateId))
     return { after: before, outcome: 'repeat' };
+  const { kind, devices: named } = update.authority;
+  const isOwn = before === undefined || named.some((id) => id === update.id || before.devices.includes(id));
+  if (kind === 'device' && !isOwn) return { after: before, outcome: 'foreign-device' };
+  if (before === undefined && update.kind === 'device') return { after: before, outcome: 'applied' };
+  const joining = (isOwn || kind === 'secret') && named[0] !== undefined ? [named[0]] : [];
   const known = before ?? {
     texts: { firstName: '', lastName: '', email: '', avatar: '' },
     properties: [],
     groups: [],
     ids: [],
+    devices: [],
     createdAtMs: update.atMs,
     updatedAtMs: update.atMs,
   };
   const { content, outcome } = contentOf(known, update);
   if (content === undefined) return { after: before, outcome };
-  const after = { ...known, ...content };
+  const isKnown = joining.every((id) => known.devices.includes(id));
+  const devices = isKnown ? known.devices : [...known.devices, ...joining].slice(-20);
+  const after = { ...known, ...content, devices };
   if (before !== undefined && update.updateId === '' && JSON.stringify(after) === JSON.stringify(before))
     return { after: before, outcome };
   return {
     after: {
       ...after,
       ids: update.updateId === '' ? known.ids : [...known.ids, update.updateId].slice(-64),
-      updatedAtMs: Math.max(known.updatedAtMs, update.atMs),
+      updatedAtMs: update.kind === 'device' ? known.updatedAtMs : Math.max(known.updatedAtMs, update.atMs),
     },
     outcome,
   };
@@ -69,6 +88,7 @@ function contentOf(
   known: ReferenceProfile,
   update: Update,
 ): { readonly content: Partial<ReferenceProfile> | undefined; readonly outcome: string } {
+  if (update.kind === 'device') return { content: {}, outcome: 'applied' };
   if (update.kind === 'assign') {
     const groups = [...known.groups];
     for (const group of update.groups) if (!groups.includes(group)) groups.push(group);

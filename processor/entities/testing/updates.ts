@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import type {
   AssignUpdate,
+  Authority,
+  DeviceUpdate,
   EntityUpdate,
   GroupUpdate,
   IdentifyUpdate,
@@ -24,23 +26,35 @@ import { plainEvent } from '../../../ingest/testing/events.ts';
 export const FIRST_MS: number = Date.UTC(2024, 1, 28, 23, 50);
 
 const HEAD = { projectId: 'demo', id: 'one', atMs: FIRST_MS, updateId: '' };
+/** As a sender with a secret that names no device. */
+const authority: Authority = { kind: 'secret', devices: [] };
+
+/** As a browser whose device ids of today and yesterday are these. */
+export function fromDevices(...devices: readonly string[]): { readonly authority: Authority } {
+  return { authority: { kind: 'device', devices } };
+}
 
 /** An identify without content; tests add some. */
 export function identify(given: Partial<IdentifyUpdate> = {}): IdentifyUpdate {
-  return { kind: 'identify', ...HEAD, properties: [], ...given };
+  return { kind: 'identify', ...HEAD, authority, properties: [], ...given };
 }
 
 /** A step of 1 of the property `n`. */
 export function step(given: Partial<StepUpdate> = {}): StepUpdate {
-  return { kind: 'step', ...HEAD, property: 'n', step: '1', ...given };
+  return { kind: 'step', ...HEAD, authority, property: 'n', step: '1', ...given };
 }
 
 export function assign(groups: readonly string[], given: Partial<AssignUpdate> = {}): AssignUpdate {
-  return { kind: 'assign', ...HEAD, groups, ...given };
+  return { kind: 'assign', ...HEAD, authority, groups, ...given };
 }
 
 export function group(given: Partial<GroupUpdate> = {}): GroupUpdate {
-  return { kind: 'group', ...HEAD, type: 'company', name: 'Acme', properties: [], ...given };
+  return { kind: 'group', ...HEAD, authority, type: 'company', name: 'Acme', properties: [], ...given };
+}
+
+/** Names a device of a profile. */
+export function device(id: string, given: Partial<DeviceUpdate> = {}): DeviceUpdate {
+  return { kind: 'device', ...HEAD, authority: { kind: 'secret', devices: [id] }, ...given };
 }
 
 /** Names a group without saying anything of it. */
@@ -160,6 +174,12 @@ const head = {
   id: fc.constantFrom('one', 'two', 'größe'),
   atMs: fc.nat({ max: 10_000 }).map((ms) => FIRST_MS + ms),
   updateId,
+  authority: fc.record({
+    kind: fc.constantFrom('secret' as const, 'secret' as const, 'site' as const, 'device' as const),
+    devices: fc.array(fc.constantFrom('one', ...Array.from({ length: 30 }, (_, index) => `d${index}`)), {
+      maxLength: 2,
+    }),
+  }),
 };
 
 const identifies: fc.Arbitrary<IdentifyUpdate> = fc.record(
@@ -172,7 +192,7 @@ const identifies: fc.Arbitrary<IdentifyUpdate> = fc.record(
     avatar: anyText,
     properties,
   },
-  { requiredKeys: ['kind', 'projectId', 'id', 'atMs', 'updateId', 'properties'] },
+  { requiredKeys: ['kind', 'projectId', 'id', 'atMs', 'updateId', 'authority', 'properties'] },
 );
 
 const steps: fc.Arbitrary<StepUpdate> = fc.record({
@@ -196,8 +216,14 @@ const assigns: fc.Arbitrary<AssignUpdate> = fc.record({
   ),
 });
 
+const deviceUpdates: fc.Arbitrary<DeviceUpdate> = fc.record({
+  kind: fc.constant('device' as const),
+  ...head,
+  updateId: fc.constant(''),
+});
+
 /** Every kind of update of a profile. */
-export const profileUpdates = fc.oneof(identifies, steps, assigns);
+export const profileUpdates = fc.oneof(identifies, steps, assigns, deviceUpdates);
 
 export const groupUpdates: fc.Arbitrary<GroupUpdate> = fc.record({
   kind: fc.constant('group' as const),
@@ -210,11 +236,13 @@ export const groupUpdates: fc.Arbitrary<GroupUpdate> = fc.record({
 const amounts = fc.constantFrom('0', '5', '0.01', '3.333', '10.005', '19.9', '20', '1000000');
 const minorUnits = fc.constantFrom('0', '1', '500', '1999', '2000', '9007199254740991');
 
+const { authority: _authority, ...plainHead } = head;
+
 /** Orders and refunds; a collector sends no order without an amount. */
 export const orderUpdates: fc.Arbitrary<OrderUpdate> = fc
   .record({
     kind: fc.constant('order' as const),
-    ...head,
+    ...plainHead,
     isRefund: fc.boolean(),
     given: fc.oneof(
       minorUnits.map((units) => ({ amount: '', minorUnits: units })),
@@ -234,7 +262,7 @@ export const orderUpdates: fc.Arbitrary<OrderUpdate> = fc
 
 const tallyUpdates: fc.Arbitrary<TallyUpdate> = fc.record({
   kind: fc.constant('tally' as const),
-  ...head,
+  ...plainHead,
   hourMs: fc.constant(Date.UTC(2024, 1, 28, 23)),
   reason: fc.constant('bot'),
   name: fc.constant('Googlebot'),

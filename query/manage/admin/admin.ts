@@ -1,14 +1,19 @@
 import { Accounts, CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
+import { ClientUses } from '../../../infra/accounts/client-uses.ts';
 import { unreachable } from '../../../infra/assert.ts';
 import type { Bus } from '../../../infra/bus/bus.ts';
 import { BusError } from '../../../infra/bus/bus-error.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { readConfig } from '../../../infra/config.ts';
 import { createLogger, type Logger } from '../../../infra/log.ts';
+import { ALIASES_BUCKET } from '../../../ingest/entity-update.ts';
+import { AuditLog } from '../../audit/audit-log.ts';
 import { Catalog } from '../catalog.ts';
 import type { ManageDeps } from '../manage.ts';
 import { ControlRecords } from '../records.ts';
-import { type CommandLine, readArguments, USAGE, UsageError } from './arguments.ts';
+import { listSiteAliases, undoSiteAlias } from './alias-commands.ts';
+import { type CommandLine, type CommandName, readArguments, USAGE, UsageError } from './arguments.ts';
+import { auditedCommand, subjectOf } from './audited-command.ts';
 import { backup } from './backup.ts';
 import { busAddress, connectTo } from './bus-address.ts';
 import { createClient, deleteClient, listClients, rotateClient } from './client-commands.ts';
@@ -41,17 +46,34 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
   const { command, value: file, replace } = commandLine;
   if (command === 'backup')
     return backup(await openControlPlane(bus), { file, clock: systemClock, writeNote });
-  if (command === 'restore') return restore(await openControlPlane(bus), { file, replace, writeNote });
+  const audit = await AuditLog.open(bus, systemClock);
+  if (command === 'restore') return restore(await openControlPlane(bus), audit, { file, replace, writeNote });
   const deps = await manageDeps(bus, log);
+  const line = { ...commandLine, command };
+  const subject = subjectOf(deps, line);
+  if (subject === undefined) return runOn(deps, audit, line);
+  return auditedCommand(audit, line, subject, () => runOn(deps, audit, line));
+}
+
+async function runOn(
+  deps: ManageDeps,
+  audit: AuditLog,
+  commandLine: CommandLine & { readonly command: Exclude<CommandName, 'backup' | 'restore'> },
+): Promise<CommandOutput> {
+  const { command } = commandLine;
   switch (command) {
     case 'team list':
       return listTeams(deps);
     case 'team create':
-      return createTeam(deps, commandLine);
+      return createTeam(deps, audit, commandLine);
     case 'site list':
       return listSites(deps, commandLine);
     case 'site restore':
       return restoreDeletedSite(deps, commandLine);
+    case 'alias list':
+      return listSiteAliases(deps, commandLine);
+    case 'alias undo':
+      return undoSiteAlias(deps, commandLine);
     case 'client list':
       return listClients(deps, commandLine);
     case 'client create':
@@ -67,11 +89,15 @@ async function run(commandLine: CommandLine, bus: Bus, log: Logger): Promise<Com
 
 /** The mirrors stop when the connection closes. */
 async function manageDeps(bus: Bus, log: Logger): Promise<ManageDeps> {
+  const accounts = await Accounts.open(bus, log);
   return {
-    accounts: await Accounts.open(bus, log),
+    accounts,
+    uses: await ClientUses.open({ bus, accounts, clock: systemClock, log }),
     catalog: await Catalog.open(bus, log),
     records: new ControlRecords(await bus.keyed(CONTROL_BUCKET)),
+    aliases: await bus.keyed(ALIASES_BUCKET),
     clock: systemClock,
+    limits: readConfig(),
   };
 }
 

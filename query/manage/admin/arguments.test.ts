@@ -6,6 +6,8 @@ const nothing = {
   site: undefined,
   type: undefined,
   name: undefined,
+  profile: undefined,
+  unverified: false,
   replace: false,
   json: false,
 };
@@ -24,6 +26,12 @@ describe('a command line', () => {
     ],
     ['--json client rotate x', { command: 'client rotate', value: 'x', json: true }],
     ['client delete x', { command: 'client delete', value: 'x' }],
+    ['alias list --site a', { command: 'alias list', value: '', site: 'a' }],
+    [
+      'alias list --site a --profile p --unverified',
+      { command: 'alias list', value: '', site: 'a', profile: 'p', unverified: true },
+    ],
+    ['alias undo x --site a', { command: 'alias undo', value: 'x', site: 'a' }],
     ['backup f.json', { command: 'backup', value: 'f.json' }],
     ['restore --replace f.json', { command: 'restore', value: 'f.json', replace: true }],
   ])('%s is valid', (line, expected) => {
@@ -44,6 +52,8 @@ describe('a command line', () => {
     ['team create My team', 'team create takes one <name>; put quotes around spaces'],
     ['backup', 'backup needs <file>'],
     ['backup f --replace', 'backup does not take --replace'],
+    ['alias undo --site a', 'alias undo needs <alias>'],
+    ['alias undo x --unverified', 'alias undo does not take --unverified'],
     ['team list --team a', 'team list does not take --team'],
     ['client list --team', "Option '--team <value>' argument missing"],
     ['client list --team --site a', "Option '--team' argument is ambiguous."],

@@ -11,6 +11,9 @@ export const USAGE = `usage: npm run admin -- <command> [--json]
                                            create a client; shows the secret once
   client rotate <id>                       give a client a new secret; shows it once
   client delete <id>                       delete a client
+  alias list --site ID [--profile ID] [--unverified]
+                                           list the aliases of a site; --unverified: those made without a secret
+  alias undo <alias> --site ID             let the events of an alias count as its own again
   backup <file>                            write all control records to a new file
   restore <file> [--replace]               restore such a file; --replace: delete control records that it lacks
 
@@ -30,6 +33,8 @@ const COMMANDS = {
   'client create': { value: '', options: ['team', 'type', 'site', 'name'] },
   'client rotate': { value: 'id', options: [] },
   'client delete': { value: 'id', options: [] },
+  'alias list': { value: '', options: ['site', 'profile', 'unverified'] },
+  'alias undo': { value: 'alias', options: ['site'] },
   backup: { value: 'file', options: [] },
   restore: { value: 'file', options: ['replace'] },
 } as const satisfies Record<string, { readonly value: string; readonly options: readonly OptionName[] }>;
@@ -40,21 +45,25 @@ const OPTIONS = {
   site: { type: 'string' },
   type: { type: 'string' },
   name: { type: 'string' },
+  profile: { type: 'string' },
+  unverified: { type: 'boolean' },
   replace: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
-type OptionName = 'team' | 'site' | 'type' | 'name' | 'replace';
+type OptionName = 'team' | 'site' | 'type' | 'name' | 'profile' | 'unverified' | 'replace';
 
 /** A parsed command line. */
 export interface CommandLine {
   readonly command: CommandName;
-  /** The name, id or file after the command; empty when the command takes none. */
+  /** The name, id, alias or file after the command; empty when the command takes none. */
   readonly value: string;
   readonly team: string | undefined;
   readonly site: string | undefined;
   readonly type: string | undefined;
   readonly name: string | undefined;
+  readonly profile: string | undefined;
+  readonly unverified: boolean;
   readonly replace: boolean;
   readonly json: boolean;
 }
@@ -67,7 +76,7 @@ export class UsageError extends Error {
 /** Parses the arguments; throws a `UsageError`. */
 export function readArguments(args: readonly string[]): CommandLine | 'help' {
   const { values, positionals } = parsed(args);
-  const { team, site, type, name, replace = false, json = false } = values;
+  const { team, site, type, name, profile, unverified = false, replace = false, json = false } = values;
   if (values.help === true) return 'help';
   const { command, rest } = commandOf(positionals);
   const { value: wanted, options } = COMMANDS[command];
@@ -81,7 +90,7 @@ export function readArguments(args: readonly string[]): CommandLine | 'help' {
   if (another !== undefined) {
     throw new UsageError(`${command} takes one <${wanted}>; put quotes around spaces`);
   }
-  return { command, value, team, site, type, name, replace, json };
+  return { command, value, team, site, type, name, profile, unverified, replace, json };
 }
 
 function parsed(args: readonly string[]) {

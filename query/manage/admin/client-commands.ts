@@ -17,26 +17,27 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 export function listClients(deps: ManageDeps, { team, site }: CommandLine): CommandOutput {
   if (team !== undefined) knownTeam(deps, team);
   if (site !== undefined) knownSite(deps, site);
-  const { accounts } = deps;
+  const { accounts, uses } = deps;
   const all = [...accounts.clients.entries()]
     .map(({ value }) => value)
     .filter((client) => !accounts.isLeftOver(client))
-    .map(shownClient);
+    .map((client) => shownClient(client, uses));
   const clients = newestFirst(
     all.filter(
       ({ teamId, projectId }) =>
         (team === undefined || teamId === team) && (site === undefined || projectId === site),
     ),
   );
-  const rows = clients.map(({ id, type, teamId, projectId, name, updatedAt }) => [
+  const rows = clients.map(({ id, type, teamId, projectId, name, updatedAt, lastUsedAt }) => [
     id,
     type,
     teamId,
     siteText(deps, projectId),
     name,
     updatedAt,
+    lastUsedAt ?? '-',
   ]);
-  const heading = ['CLIENT', 'TYPE', 'TEAM', 'SITE', 'NAME', 'CHANGED'];
+  const heading = ['CLIENT', 'TYPE', 'TEAM', 'SITE', 'NAME', 'CHANGED', 'LAST USED'];
   return { lines: [...table(heading, rows), counted(clients.length, 'client')], json: { data: clients } };
 }
 
@@ -60,8 +61,8 @@ export async function createClient(
     type: given.data.type,
     site: ofSite,
   });
-  const { lines, shown } = withSecret(made.entry.value, made.secret);
-  return { lines: ['client created', ...lines], json: { data: shown } };
+  const { lines, shown } = withSecret(deps, made.entry.value, made.secret);
+  return { lines: ['client created', ...lines], json: { data: shown }, made: shown.id };
 }
 
 /** `client rotate <id>` */
@@ -69,12 +70,12 @@ export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Pr
   const { accounts, records, clock } = deps;
   const key = clientKeyOf(knownClient(deps, value).id);
   const secret = createSecret();
-  const secretHash = await hashSecret(secret);
+  const secretHash = hashSecret(secret);
   const entry = await records.change(accounts.clients, key, '', {
     change: (current) => ({ ...current, secretHash, updatedAt: nowText(clock) }),
     missing: () => noSuch('client', value),
   });
-  const { lines, shown } = withSecret(entry.value, secret);
+  const { lines, shown } = withSecret(deps, entry.value, secret);
   return {
     lines: ['secret rotated; the previous one stops working everywhere within 2 seconds', ...lines],
     json: { data: shown },
@@ -83,7 +84,7 @@ export async function rotateClient(deps: ManageDeps, { value }: CommandLine): Pr
 
 /** `client delete <id>` */
 export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
-  const { accounts, records } = deps;
+  const { accounts, records, uses } = deps;
   const client = knownClient(deps, value);
   if (isLastRoot(deps, client))
     throw new Error(
@@ -93,12 +94,13 @@ export async function deleteClient(deps: ManageDeps, { value }: CommandLine): Pr
   const removed = await records.remove(accounts.clients, clientKeyOf(client.id), '', missing);
   return {
     lines: [`client ${removed.id} deleted; its secret stops working everywhere within 2 seconds`],
-    json: { data: shownClient(removed) },
+    json: { data: shownClient(removed, uses) },
   };
 }
 
 /** Shows a client and its secret, which is stored nowhere else. */
 export function withSecret(
+  { uses }: ManageDeps,
   client: Client,
   secret: string,
 ): { lines: string[]; shown: ClientShown & { readonly secret: string } } {
@@ -111,7 +113,7 @@ export function withSecret(
     `  site    ${projectId ?? 'all'}`,
     'The secret is shown only once; only a hash is stored.',
   ];
-  return { lines, shown: { ...shownClient(client), secret } };
+  return { lines, shown: { ...shownClient(client, uses), secret } };
 }
 
 function siteText({ accounts }: ManageDeps, projectId: string | null): string {

@@ -10,11 +10,12 @@ import {
   siteKeyOf,
   siteSchema,
 } from '../../../infra/accounts/accounts.ts';
-import { SecretVerifier } from '../../../infra/accounts/client-auth.ts';
+import { matchesSecret } from '../../../infra/accounts/client-auth.ts';
 import { Bus } from '../../../infra/bus/bus.ts';
 import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
+import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 import { contentsOf, type Ran, runAdmin } from './testing/admin-program.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -58,7 +59,7 @@ async function storedClient(id: string) {
 
 async function lets(id: string, secret: string): Promise<boolean> {
   const client = await storedClient(id);
-  return client !== undefined && (await new SecretVerifier().verify(client, secret));
+  return client !== undefined && matchesSecret(client.secretHash, secret);
 }
 
 async function makeSite(id: string, teamId: string, deletion: object | null = null): Promise<void> {
@@ -299,7 +300,7 @@ test('hashes and control characters are never printed', async () => {
   for (const command of ['team', 'site', 'client']) {
     for (const form of [[], ['--json']]) {
       const { stdout, stderr } = await admin(command, 'list', ...form);
-      expect(stdout + stderr).not.toMatch(/scrypt|secretHash|sec_/);
+      expect(stdout + stderr).not.toMatch(/scrypt|hmac-|secretHash|sec_/);
       expect(stdout + stderr).not.toContain('\u{1B}');
     }
   }
@@ -331,4 +332,32 @@ test('the bus is that of NATS_URL or else of DATA_DIR, and its password is not s
     code: 1,
     stderr: expect.stringContaining('NATS_URL: expected a bus URL'),
   });
+});
+
+test('aliases of a site are listed and undone', async () => {
+  const aliases = await bus.keyed(ALIASES_BUCKET);
+  for (const [alias, profileId, verified] of [
+    ['anon 1', 'ada', true],
+    ['victim', 'attacker', false],
+  ] as const) {
+    const record = { projectId: 'shop', alias, profileId, verified, createdAt: AT };
+    await aliases.put(aliasKeyOf(record), encodeAlias(record), 0);
+  }
+  const { stdout } = await admin('alias', 'list', '--site', 'shop');
+  expect(stdout.split('\n')).toEqual([
+    'ALIAS   PROFILE   VERIFIED  CREATED',
+    `anon 1  ada       yes       ${AT}`,
+    `victim  attacker  no        ${AT}`,
+    '2 aliases',
+    '',
+  ]);
+  const victim = { alias: 'victim', profileId: 'attacker', verified: false, createdAt: AT };
+  expect(await output('alias', 'list', '--site', 'shop', '--unverified')).toEqual([victim]);
+  expect(await output('alias', 'list', '--site', 'shop', '--profile', 'ada')).toHaveLength(1);
+  expect(await output('alias', 'undo', 'victim', '--site', 'shop')).toEqual(victim);
+  expect(await output('alias', 'list', '--site', 'shop', '--unverified')).toEqual([]);
+  const again = await admin('alias', 'undo', 'victim', '--site', 'shop');
+  expect(again.code).toBe(1);
+  expect(again.stderr).toMatch(/unknown alias "victim"; list the known ones with "alias list --site shop"/);
+  expect((await admin('alias', 'list')).code).toBe(2);
 });

@@ -8,7 +8,7 @@ import {
   teamKeyOf,
   teamSchema,
 } from '../../../infra/accounts/accounts.ts';
-import { decodeAlias } from '../../../ingest/entity-update.ts';
+import { aliasKeyOf, decodeAlias } from '../../../ingest/entity-update.ts';
 import { ERASURE_PREFIX, erasureKeyOf, erasureSchema } from '../../../processor/erasure.ts';
 import { INTEGRATION_PREFIX, integrationKeyOf, integrationSchema } from '../../../processor/integration.ts';
 import { dashboardSchema, referenceSchema, reportSchema } from '../catalog-api.ts';
@@ -74,11 +74,10 @@ function check<Value>(schema: z.ZodType<Value>, keyOf: (value: Value) => string)
   };
 }
 
-/** Keys are built as in ingest/identity/aliases.ts. */
 function aliasProblem(key: string, bytes: Uint8Array): string | undefined {
   const alias = decodeAlias(bytes);
   if (alias === undefined) return 'not an alias';
-  return `${encoded(alias.projectId)}.${encoded(alias.alias)}` === key ? undefined : WRONG_KEY;
+  return aliasKeyOf(alias) === key ? undefined : WRONG_KEY;
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
@@ -87,8 +86,4 @@ function jsonOf(bytes: Uint8Array): unknown {
   } catch {
     return undefined; // The schema rejects it with a message.
   }
-}
-
-function encoded(text: string): string {
-  return Buffer.from(text).toString('base64url');
 }

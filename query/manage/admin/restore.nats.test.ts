@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { siteKeyOf, teamKeyOf } from '../../../infra/accounts/accounts.ts';
 import { Bus } from '../../../infra/bus/bus.ts';
+import { systemClock } from '../../../infra/clock.ts';
 import { createLogger } from '../../../infra/log.ts';
 import { type NatsServer, startNatsServer } from '../../../infra/testing/nats-server.ts';
+import { AuditLog } from '../../audit/audit-log.ts';
 import { writeBackup } from './backup-file.ts';
 import { type ControlEntry, openControlPlane } from './control-plane.ts';
 import { restore } from './restore.ts';
@@ -99,12 +101,15 @@ test('a damaged or invalid file is rejected and changes nothing', async () => {
   ];
   await store(bus, [siteEntry('here', 'team')]);
   const plane = await openControlPlane(bus);
+  const audit = await AuditLog.open(bus, systemClock);
   const before = await contentsOf(bus);
   for (const [name, make, message] of cases) {
     rmSync(file, { force: true });
     make();
     for (const replace of [false, true]) {
-      await expect(restore(plane, { file, replace, writeNote: () => {} }), name).rejects.toThrow(message);
+      await expect(restore(plane, audit, { file, replace, writeNote: () => {} }), name).rejects.toThrow(
+        message,
+      );
       expect(await contentsOf(bus), name).toEqual(before);
     }
   }

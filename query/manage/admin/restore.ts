@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
-import { CONTROL_BUCKET } from '../../../infra/accounts/accounts.ts';
+import { CONTROL_BUCKET, teamSchema } from '../../../infra/accounts/accounts.ts';
 import { ERASURE_PREFIX, erasureSchema } from '../../../processor/erasure.ts';
+import type { AuditLog, BegunAction } from '../../audit/audit-log.ts';
 import { readBackup } from './backup-file.ts';
 import {
   applyChanges,
@@ -27,10 +28,12 @@ interface Plan {
 /**
  * `restore <file> [--replace]`: makes the control plane equal to the file, salts aside. The whole file is checked
  * before anything is written. Teams are written last, as on the first start (infra/accounts/first-start.ts): a bus with
- * its teams is complete, and an interrupted restore can be repeated, also without `replace`.
+ * its teams is complete, and an interrupted restore can be repeated, also without `replace`. It is in the audit log of each
+ * team of the file.
  */
 export async function restore(
   plane: ControlPlane,
+  audit: AuditLog,
   {
     file,
     replace,
@@ -53,7 +56,10 @@ export async function restore(
   const notes = notesOf(entries, plan);
   for (const note of notes) writeNote(note);
   const done = progress('written', plan.written.length + plan.removed.length, writeNote);
-  for (const stage of plan.stages) await applyChanges(plane, stage, done);
+  const teamIds = entries.filter(isTeam).map(teamIdOf);
+  await auditedRestore(audit, teamIds, async () => {
+    for (const stage of plan.stages) await applyChanges(plane, stage, done);
+  });
   return {
     lines: [
       ...rowsOf(entries, plan),
@@ -68,6 +74,33 @@ export async function restore(
       notes,
     },
   };
+}
+
+/** Logs a restore for each team of the file, before and after. */
+async function auditedRestore(
+  audit: AuditLog,
+  teamIds: readonly string[],
+  apply: () => Promise<void>,
+): Promise<void> {
+  const action = { actor: 'admin', clientId: null, clientName: null, action: 'admin restore' } as const;
+  const none = { projectId: null, ids: {}, fields: [] };
+  const begun: BegunAction[] = [];
+  for (const teamId of teamIds) begun.push(await audit.begin(teamId, { ...action, ...none }));
+  const end = async (status: number) => {
+    for (const one of begun)
+      await audit.end(one, { status, projectId: null, made: null, profileDigest: null });
+  };
+  try {
+    await apply();
+  } catch (error) {
+    await end(500);
+    throw error;
+  }
+  await end(200);
+}
+
+function teamIdOf({ bytes }: ControlEntry): string {
+  return teamSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8'))).id;
 }
 
 function rejectUnusable(path: string, entries: readonly ControlEntry[]): void {

@@ -2,6 +2,8 @@
 export interface CommandOutput {
   readonly lines: readonly string[];
   readonly json: unknown;
+  /** The id of the client that was created. */
+  readonly made?: string;
   /** True if the command completed but could not process everything. */
   readonly isIncomplete?: boolean;
 }

@@ -1,10 +1,12 @@
 import { type Site, type Team, teamKeyOf } from '../../../infra/accounts/accounts.ts';
+import type { AuditLog } from '../../audit/audit-log.ts';
 import { newClient } from '../clients.ts';
 import { type ManageDeps, newestFirst, nowText } from '../manage.ts';
 import { nameField, projectOf } from '../project-api.ts';
 import { restoreSite } from '../projects.ts';
 import { slugOf, slugsFor } from '../slug.ts';
 import { type CommandLine, UsageError } from './arguments.ts';
+import { auditedCommand } from './audited-command.ts';
 import { withSecret } from './client-commands.ts';
 import { knownSite, knownTeam } from './known.ts';
 import { type CommandOutput, counted, table } from './table.ts';
@@ -33,22 +35,34 @@ export function listTeams({ accounts }: ManageDeps): CommandOutput {
   return { lines: [...table(heading, rows), counted(teams.length, 'team')], json: { data: teams } };
 }
 
-/** `team create <name>` */
-export async function createTeam(deps: ManageDeps, { value }: CommandLine): Promise<CommandOutput> {
-  const name = nameField.safeParse(value);
+/** `team create <name>`. The audit log of the new team begins with it. */
+export async function createTeam(
+  deps: ManageDeps,
+  audit: AuditLog,
+  commandLine: CommandLine,
+): Promise<CommandOutput> {
+  const name = nameField.safeParse(commandLine.value);
   if (!name.success) throw new UsageError(`<name>: ${name.error.issues[0]?.message ?? 'invalid'}`);
   // The team first: if another team takes the same id at the same time, a client written before would belong to that
   // team.
   const team = await newTeam(deps, name.data);
+  // Without a client, a team that could not be logged can do nothing.
+  return auditedCommand(audit, commandLine, { teamId: team.id, projectId: null }, () =>
+    firstRootClient(deps, team),
+  );
+}
+
+async function firstRootClient(deps: ManageDeps, team: Team): Promise<CommandOutput> {
   const made = await newClient(deps, team.id, {
     name: `${team.name} root client`.slice(0, 100),
     type: 'root',
     site: undefined,
   });
-  const { lines, shown } = withSecret(made.entry.value, made.secret);
+  const { lines, shown } = withSecret(deps, made.entry.value, made.secret);
   return {
     lines: [`team ${team.id} created, with a root client`, ...lines],
     json: { data: { ...team, client: shown } },
+    made: shown.id,
   };
 }
 

@@ -1,3 +1,4 @@
+import { ALIASES_BUCKET, aliasKeyOf, encodeAlias } from '../../../ingest/entity-update.ts';
 import { dashboardAnswer, referenceAnswer, reportAnswer } from '../catalog-api.ts';
 import { erasureAnswer } from '../erasures.ts';
 import { connectionAnswer } from '../gsc/gsc-api.ts';
@@ -29,6 +30,7 @@ export interface SiteIds {
   readonly dashboardId: string;
   readonly reportId: string;
   readonly erasureId: string;
+  readonly alias: string;
   readonly integrationId: string;
 }
 
@@ -64,6 +66,9 @@ export async function makeSiteWithAll(
   );
   const erasing = `/manage/projects/${projectId}/profiles/erased`;
   const { data: erasure } = await service.read(erasureAnswer, key, 'DELETE', erasing);
+  const alias = `anonymous/${name}`;
+  const record = { projectId, alias, profileId: 'ada', verified: true, createdAt: null };
+  await (await service.bus.keyed(ALIASES_BUCKET)).put(aliasKeyOf(record), encodeAlias(record), 0);
   const connection = { siteUrl: 'sc-domain:site.example', auth: OAUTH };
   await service.read(connectionAnswer, key, 'PUT', `/manage/projects/${projectId}/gsc`, { body: connection });
   const { data: integration } = await service.read(integrationAnswer, key, 'POST', '/manage/integrations', {
@@ -76,6 +81,7 @@ export async function makeSiteWithAll(
     dashboardId: dashboard.id,
     reportId: report.id,
     erasureId: erasure.id,
+    alias,
     integrationId: integration.id,
   };
   return { ids, read, write };

@@ -6,6 +6,7 @@ const FILLERS = ['\u0001', '一', '"', '1', 'a'];
 /** Long texts that satisfy the patterns of single fields. */
 const PATTERNED: readonly string[] = [
   '2026-03-01',
+  '2026-03-01T00:00:00.000000000000+01:00',
   'EUR',
   'deu',
   'desktop',

@@ -196,7 +196,7 @@ async function storeTeam(control: KeyedBytes, id: string): Promise<ClientKey> {
     teamId: id,
     createdAt: at,
     updatedAt: at,
-    secretHash: await hashSecret(key.secret),
+    secretHash: hashSecret(key.secret),
   };
   await control.put(clientKeyOf(root.id), encodeRecord(root), 0);
   return key;

@@ -32,11 +32,14 @@ const project = {
   paymentProviders: [],
   filters: { addresses: ['192.0.2.0/24'], profileIds: [], names: [], paths: ['/internal/*'] },
   allowUnsafeRevenue: false,
+  allowUnsafeAliases: false,
+  allowUnsafeIdentify: false,
   filterReferrerSpam: true,
   publicWidget: false,
   feed: true,
   feedSubject: 'feed.demo.>',
   retentionDays: null,
+  eventsPerSecondMax: null,
   ...times,
   deletion: null,
 };
@@ -62,6 +65,20 @@ const client = {
   projectId: 'demo',
   teamId: 'team',
   ...times,
+  expiresAt: null,
+  scopes: ['track'],
+  addresses: null,
+  lastUsedAt: '2026-01-05T09:30:00.000Z',
+};
+/** Just created or with a new secret. */
+const unusedClient = { ...client, lastUsedAt: null };
+const readClient = {
+  ...unusedClient,
+  name: 'Nightly export',
+  type: 'read',
+  expiresAt: '2027-01-01T00:00:00.000Z',
+  scopes: ['export'],
+  addresses: ['203.0.113.0/24', '2001:db8::/48'],
 };
 const erasure = {
   id: ERASURE,
@@ -71,13 +88,17 @@ const erasure = {
   ...times,
   finishedAt: null,
   rowsRemoved: {},
+  aliasesErased: 0,
+  aliasesUndone: 0,
 };
 const erased = {
   ...erasure,
   status: 'done',
   finishedAt: '2026-01-05T09:00:07.000Z',
   rowsRemoved: { events: 120, sessions: 34, profiles: 1, daily_pages: 12 },
+  aliasesErased: 1,
 };
+const alias = { alias: 'visitor-77', profileId: 'user-1', verified: true, createdAt: AT };
 const reference = {
   id: REFERENCE,
   projectId: 'demo',
@@ -125,6 +146,28 @@ const REPORTS = `${DASHBOARDS}/:dashboardId/reports`;
 const GSC = '/manage/projects/:projectId/gsc';
 
 export const MANAGE_EXAMPLES: Examples = {
+  'get /manage/audit': {
+    query: { projectId: 'demo', limit: '1' },
+    answer: {
+      data: [
+        {
+          id: '0d6d3a52-6f0b-4a0e-9d0b-3f8f7c1e2a41',
+          at: '2026-01-05T09:00:00.000Z',
+          actor: 'client',
+          clientId: CLIENT,
+          clientName: 'Operations',
+          action: 'PATCH /manage/projects/{projectId}',
+          projectId: 'demo',
+          ids: {},
+          made: null,
+          profileDigest: null,
+          fields: ['retentionDays', 'timezone'],
+          status: 200,
+        },
+      ],
+      nextCursor: '41',
+    },
+  },
   'get /manage/projects': { answer: { data: [project] } },
   'post /manage/projects': {
     body: { name: 'Shop', domain: 'https://shop.example', timezone: 'Europe/Berlin', currency: 'EUR' },
@@ -158,8 +201,15 @@ export const MANAGE_EXAMPLES: Examples = {
   },
   'get /manage/clients': { query: { projectId: 'demo' }, answer: { data: [client] } },
   'post /manage/clients': {
-    body: { name: 'Shop server', type: 'write', projectId: 'demo' },
-    answer: { data: { ...client, secret: SECRET } },
+    body: {
+      name: 'Nightly export',
+      type: 'read',
+      projectId: 'demo',
+      expiresAt: '2027-01-01T00:00:00Z',
+      scopes: ['export'],
+      addresses: ['203.0.113.0/24', '2001:db8::/48'],
+    },
+    answer: { data: { ...readClient, secret: SECRET } },
   },
   'get /manage/clients/:clientId': { path: ofClient, answer: { data: client } },
   'patch /manage/clients/:clientId': {
@@ -196,6 +246,11 @@ export const MANAGE_EXAMPLES: Examples = {
   'get /manage/projects/:projectId/erasures/:erasureId': {
     path: { projectId: 'demo', erasureId: ERASURE },
     answer: { data: erased },
+  },
+  'get /manage/projects/:projectId/aliases': { path: inDemo, answer: { data: [alias] } },
+  'delete /manage/projects/:projectId/aliases/:alias': {
+    path: { projectId: 'demo', alias: 'visitor-77' },
+    answer: { data: alias },
   },
   [`get ${DASHBOARDS}`]: { path: inDemo, answer: [dashboard] },
   [`post ${DASHBOARDS}`]: { path: inDemo, body: { name: 'Sales' }, answer: { data: dashboard } },

@@ -49,7 +49,7 @@ export async function clientEntry(
 ): Promise<{ readonly key: ClientKey; readonly entry: ControlEntry }> {
   const id = randomUUID();
   const secret = createSecret();
-  const client = { id, name: type, type, projectId, teamId, ...made, secretHash: await hashSecret(secret) };
+  const client = { id, name: type, type, projectId, teamId, ...made, secretHash: hashSecret(secret) };
   return { key: { id, secret }, entry: entry('control', clientKeyOf(id), client) };
 }
 

@@ -1,0 +1,125 @@
+import type { Clock } from '../clock.ts';
+import type { Allowance } from '../http/limit-headers.ts';
+import type { Metrics } from '../metrics.ts';
+import { AddressList } from '../network/address-range.ts';
+import { type Client, CONTROL_BUCKET, type Scope } from './accounts.ts';
+import { matchesSecret } from './client-auth.ts';
+import { ClientUses, type ClientUsesOptions } from './client-uses.ts';
+import { FailedLogins } from './failed-logins.ts';
+import { isOldHash, OldHashes } from './old-hashes.ts';
+
+const EVICT_EVERY_MS = 1_000;
+
+/** `wrong`: counted as a failure of the address; `limited`: its failures are used up. */
+export interface LoginFailure {
+  readonly kind: 'wrong' | 'limited';
+  readonly failures: Allowance;
+}
+
+/** `busy`: too many secrets wait to be verified against hashes of an earlier version; the caller may try again. */
+export type SecretVerdict = { readonly kind: 'right' } | LoginFailure | { readonly kind: 'busy' };
+
+/** Why a client with the right secret may not do something. */
+export type Denial = 'expired' | 'scope' | 'address';
+
+/** What a client wants to do, and the address that it comes from: the proven one, in its normal form. */
+export interface Attempt {
+  readonly scope: Scope;
+  readonly address: string;
+}
+
+const RIGHT: SecretVerdict = { kind: 'right' };
+const BUSY: SecretVerdict = { kind: 'busy' };
+
+export interface ClientGuardOptions extends ClientUsesOptions {
+  readonly metrics: Metrics;
+  /** Which of the services in this process it guards, for metrics. */
+  readonly service: string;
+}
+
+/**
+ * Decides whether a client may be used: by its secret, its expiry, its scopes and its list of addresses.
+ *
+ * A right secret is never rejected because others fail, not from the same address either. So wrong ones are only counted,
+ * see `FailedLogins`, and the answer to those beyond the limit is 429 in place of 401.
+ */
+export class ClientGuard {
+  readonly uses: ClientUses;
+  readonly #clock: Clock;
+  readonly #failures: FailedLogins;
+  readonly #oldHashes: OldHashes;
+  /** The address lists of clients, by their present records. */
+  readonly #addresses = new WeakMap<Client, AddressList>();
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor(
+    { clock, metrics, service }: ClientGuardOptions,
+    uses: ClientUses,
+    oldHashes: OldHashes,
+  ) {
+    this.uses = uses;
+    this.#clock = clock;
+    this.#oldHashes = oldHashes;
+    this.#failures = new FailedLogins(clock);
+    this.#timer = setInterval(() => this.#failures.evictExpired(), EVICT_EVERY_MS).unref();
+    metrics.gaugeOf(
+      'failed_login_addresses',
+      'addresses whose wrong credentials are counted now; each for 10 seconds',
+      { service },
+      () => this.#failures.addresses,
+    );
+  }
+
+  static async open(options: ClientGuardOptions): Promise<ClientGuard> {
+    const bucket = await options.bus.keyed(CONTROL_BUCKET);
+    return new ClientGuard(options, await ClientUses.open(options), new OldHashes(bucket));
+  }
+
+  /** Answers at once, except for a secret whose hash is of an earlier version. */
+  verify(client: Client, secret: string, address: string): SecretVerdict | Promise<SecretVerdict> {
+    if (!isOldHash(client.secretHash))
+      return this.#verdict(matchesSecret(client.secretHash, secret), address);
+    const found = this.#oldHashes.verify({ client, secret, address });
+    if (found instanceof Promise) return found.then((isRight) => this.#verdict(isRight, address));
+    return found === 'busy' ? BUSY : this.#verdict(found, address);
+  }
+
+  /** Counts a request with wrong credentials: a wrong secret, or none, or no existing client. */
+  fail(address: string): LoginFailure {
+    const failures = this.#failures.count(address);
+    return { kind: failures.allowed ? 'wrong' : 'limited', failures };
+  }
+
+  /** Why an authenticated client may not do this; undefined if it may, and then it counts as used. */
+  admit(client: Client, { scope, address }: Attempt): Denial | undefined {
+    if (this.isExpired(client)) return 'expired';
+    if (client.scopes !== undefined && !client.scopes.includes(scope)) return 'scope';
+    if (!this.#isAllowedFrom(client, address)) return 'address';
+    this.uses.note(client);
+    return undefined;
+  }
+
+  isExpired({ expiresAt }: Client): boolean {
+    return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.nowMs();
+  }
+
+  /** Records the last uses. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.uses.stop();
+  }
+
+  #verdict(isRight: boolean, address: string): SecretVerdict {
+    return isRight ? RIGHT : this.fail(address);
+  }
+
+  #isAllowedFrom(client: Client, address: string): boolean {
+    if (client.addresses === undefined) return true;
+    let list = this.#addresses.get(client);
+    if (list === undefined) {
+      list = new AddressList(client.addresses);
+      this.#addresses.set(client, list);
+    }
+    return list.includes(address);
+  }
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../clock.ts';
+import type { KeyedBytes, KeyedValue } from './keyed-bytes.ts';
+
+/** How long every connected watcher has time to see the marker of a removed key. */
+export const MARKER_AGE_MS = 20_000;
+
+export interface BucketSweeperOptions {
+  readonly bucket: KeyedBytes;
+  readonly clock: Clock;
+  /** The age at which a marker is overwritten, from when this sweeper saw it. */
+  readonly markerAgeMs?: number;
+}
+
+/**
+ * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to
+ * see first, and what processes left that ended in the middle of a write. It needs no record of its own, so any number
+ * of sweepers may end anywhere; one process should run one.
+ */
+export class BucketSweeper {
+  readonly #options: BucketSweeperOptions;
+  /** By revision, when this sweeper saw the marker. */
+  readonly #markers = new Map<number, number>();
+  #stopWatching: () => void = () => {};
+  /** Whether the server's list of keys may still name removed ones. */
+  #isListStale = false;
+
+  private constructor(options: BucketSweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once every marker that is stored now is known. */
+  static async open(options: BucketSweeperOptions): Promise<BucketSweeper> {
+    const sweeper = new BucketSweeper(options);
+    sweeper.#stopWatching = await options.bucket.watch((value) => sweeper.#note(value));
+    return sweeper;
+  }
+
+  /**
+   * Overwrites what is due.
+   * @throws {BusError} the rest is due again
+   */
+  async sweep(): Promise<void> {
+    const { bucket, clock, markerAgeMs = MARKER_AGE_MS } = this.#options;
+    await bucket.eraseReplaced();
+    const dueMs = clock.nowMs() - markerAgeMs;
+    for (const [revision, seenMs] of this.#markers) {
+      if (seenMs > dueMs) continue;
+      await bucket.eraseMarker(revision);
+      this.#markers.delete(revision);
+      this.#isListStale = true;
+    }
+    if (!this.#isListStale) return;
+    await bucket.refreshKeyList();
+    this.#isListStale = false;
+  }
+
+  stop(): void {
+    this.#stopWatching();
+  }
+
+  #note({ bytes, revision }: KeyedValue): void {
+    // Revision 0: the marker is gone already.
+    if (bytes === undefined && revision !== 0) this.#markers.set(revision, this.#options.clock.nowMs());
+  }
+}

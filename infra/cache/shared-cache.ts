@@ -1,0 +1,202 @@
+import { must } from '../assert.ts';
+
+/** One entry, between the next older and the next newer one of its owner. */
+interface SharedEntry<Value> {
+  readonly key: string;
+  value: Value;
+  older: SharedEntry<Value> | undefined;
+  newer: SharedEntry<Value> | undefined;
+}
+
+/** An owner's entries, and its neighbours among the owners that have as many. */
+interface CacheOwner<Value> {
+  readonly name: string;
+  readonly entries: Map<string, SharedEntry<Value>>;
+  oldest: SharedEntry<Value> | undefined;
+  newest: SharedEntry<Value> | undefined;
+  before: CacheOwner<Value> | undefined;
+  after: CacheOwner<Value> | undefined;
+}
+
+/**
+ * A cache that several owners share. A full cache makes room at the expense of the owner that has the most entries: it
+ * loses its own oldest one. So an owner that floods the cache pushes out its own entries, and of n owners each retains
+ * at least `max / n` entries, or all that it has when these are fewer.
+ *
+ *     full, and `c` adds one       a ■■■■■■■■     a ■■■■■■■
+ *                                  b ■■■■■     ─▶ b ■■■■■
+ *                                  c ■            c ■■
+ *
+ * Every operation takes the same time, however many owners and entries there are: owners of one size are linked, and an
+ * owner that gains or loses an entry moves to the neighbouring size. `lru-cache` knows one order of all entries, in which
+ * the entries of a quiet owner are always the oldest; and in a `Map`, the first key is behind those that were deleted.
+ */
+export class SharedCache<Value> {
+  readonly #max: number;
+  readonly #owners = new Map<string, CacheOwner<Value>>();
+  /** The first of the linked owners, by their number of entries. */
+  readonly #firstBySize = new Map<number, CacheOwner<Value>>();
+  #largestSize = 0;
+  #size = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** The number of entries. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The value, which stays as old as it is. */
+  peek(owner: string, key: string): Value | undefined {
+    return this.#owners.get(owner)?.entries.get(key)?.value;
+  }
+
+  /** The value, which becomes its owner's newest. */
+  get(owner: string, key: string): Value | undefined {
+    const known = this.#owners.get(owner);
+    const entry = known?.entries.get(key);
+    if (known === undefined || entry === undefined) return undefined;
+    makeNewest(known, entry);
+    return entry.value;
+  }
+
+  /** Adds or replaces a value, which becomes its owner's newest. */
+  set(owner: string, key: string, value: Value): void {
+    const known = this.#owners.get(owner) ?? this.#add(owner);
+    const entry = known.entries.get(key);
+    if (entry !== undefined) {
+      entry.value = value;
+      makeNewest(known, entry);
+      return;
+    }
+    if (this.#size >= this.#max && known.entries.size === this.#largestSize) {
+      // Its own oldest makes room, so it stays as large as it is. A flood takes this way.
+      replaceOldest(known, key, value);
+      return;
+    }
+    this.#unlinkOwner(known);
+    append(known, key, value);
+    this.#linkOwner(known);
+    this.#size += 1;
+    if (this.#size > this.#max) this.#evictOldest(must(this.#firstBySize.get(this.#largestSize), 'no owner'));
+  }
+
+  delete(owner: string, key: string): void {
+    const known = this.#owners.get(owner);
+    const entry = known?.entries.get(key);
+    if (known !== undefined && entry !== undefined) this.#remove(known, entry);
+  }
+
+  deleteOwner(owner: string): void {
+    const known = this.#owners.get(owner);
+    if (known === undefined) return;
+    this.#size -= known.entries.size;
+    this.#unlinkOwner(known);
+    this.#owners.delete(owner);
+    this.#lowerLargest();
+  }
+
+  /** The owner's oldest value. */
+  oldest(owner: string): Value | undefined {
+    return this.#owners.get(owner)?.oldest?.value;
+  }
+
+  evictOldest(owner: string): void {
+    const known = this.#owners.get(owner);
+    if (known !== undefined) this.#evictOldest(known);
+  }
+
+  /** The owners that have entries. An owner may lose all of them meanwhile. */
+  owners(): IterableIterator<string> {
+    return this.#owners.keys();
+  }
+
+  #evictOldest(owner: CacheOwner<Value>): void {
+    this.#remove(owner, must(owner.oldest, 'an owner without entries'));
+  }
+
+  #remove(owner: CacheOwner<Value>, entry: SharedEntry<Value>): void {
+    this.#size -= 1;
+    this.#unlinkOwner(owner);
+    unlink(owner, entry);
+    owner.entries.delete(entry.key);
+    if (owner.entries.size === 0) this.#owners.delete(owner.name);
+    else this.#linkOwner(owner);
+    this.#lowerLargest();
+  }
+
+  #add(name: string): CacheOwner<Value> {
+    const owner: CacheOwner<Value> = {
+      name,
+      entries: new Map(),
+      oldest: undefined,
+      newest: undefined,
+      before: undefined,
+      after: undefined,
+    };
+    this.#owners.set(name, owner);
+    return owner;
+  }
+
+  #lowerLargest(): void {
+    while (this.#largestSize > 0 && !this.#firstBySize.has(this.#largestSize)) this.#largestSize -= 1;
+  }
+
+  /** Links an owner to those that have as many entries. */
+  #linkOwner(owner: CacheOwner<Value>): void {
+    const { size } = owner.entries;
+    const first = this.#firstBySize.get(size);
+    owner.after = first;
+    if (first !== undefined) first.before = owner;
+    this.#firstBySize.set(size, owner);
+    if (size > this.#largestSize) this.#largestSize = size;
+  }
+
+  /** Call it before the number of its entries changes. */
+  #unlinkOwner(owner: CacheOwner<Value>): void {
+    const { before, after } = owner;
+    const { size } = owner.entries;
+    if (after !== undefined) after.before = before;
+    if (before !== undefined) before.after = after;
+    else if (after !== undefined) this.#firstBySize.set(size, after);
+    else this.#firstBySize.delete(size);
+    owner.before = undefined;
+    owner.after = undefined;
+  }
+}
+
+function append<Value>(owner: CacheOwner<Value>, key: string, value: Value): void {
+  const entry: SharedEntry<Value> = { key, value, older: owner.newest, newer: undefined };
+  owner.entries.set(key, entry);
+  if (owner.newest === undefined) owner.oldest = entry;
+  else owner.newest.newer = entry;
+  owner.newest = entry;
+}
+
+function replaceOldest<Value>(owner: CacheOwner<Value>, key: string, value: Value): void {
+  const oldest = must(owner.oldest, 'an owner without entries');
+  unlink(owner, oldest);
+  owner.entries.delete(oldest.key);
+  append(owner, key, value);
+}
+
+function makeNewest<Value>(owner: CacheOwner<Value>, entry: SharedEntry<Value>): void {
+  if (entry === owner.newest) return;
+  unlink(owner, entry);
+  entry.older = owner.newest;
+  if (owner.newest === undefined) owner.oldest = entry;
+  else owner.newest.newer = entry;
+  owner.newest = entry;
+}
+
+function unlink<Value>(owner: CacheOwner<Value>, entry: SharedEntry<Value>): void {
+  const { older, newer } = entry;
+  if (older === undefined) owner.oldest = newer;
+  else older.newer = newer;
+  if (newer === undefined) owner.newest = older;
+  else newer.older = older;
+  entry.older = undefined;
+  entry.newer = undefined;
+}

@@ -1,0 +1,86 @@
+import { chmodSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Problem } from './problem.mjs';
+
+/** The rights of group and others, none of which a file of the service has. */
+export const RIGHTS_OF_OTHERS = 0o077;
+
+/**
+ * Takes every right of group and others from a folder and from everything in it. Throws a `Problem` when a right stays:
+ * another user owns the file, or the file system has no modes. In a closed folder others cannot reach an open file, but
+ * they could reach a copy of it, such as a backup.
+ * @param {string} folder
+ * @returns {number} how many files and folders were open
+ */
+export function makePrivate(folder) {
+  return closeAll(folder, true);
+}
+
+/**
+ * @param {string} folder
+ * @param {boolean} followsLinks to folders: a disk for one part is attached that way. Other links are left alone
+ * @returns {number}
+ */
+function closeAll(folder, followsLinks) {
+  let closed = close(folder);
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    const isLink = entry.isSymbolicLink();
+    if (isLink && !(followsLinks && factsOf(path)?.isDirectory())) continue;
+    closed += isLink || entry.isDirectory() ? closeAll(path, false) : close(path);
+  }
+  return closed;
+}
+
+/**
+ * @param {string} path
+ * @returns {number} 1 when it was open
+ */
+function close(path) {
+  const before = factsOf(path);
+  if (before === undefined || (before.mode & RIGHTS_OF_OTHERS) === 0) return 0;
+  try {
+    chmodSync(path, before.mode & 0o7777 & ~RIGHTS_OF_OTHERS);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'ENOENT') return 0;
+    throw stayedOpen(path, before, `its mode cannot be changed (${code})`);
+  }
+  const after = factsOf(path);
+  if (after !== undefined && (after.mode & RIGHTS_OF_OTHERS) !== 0)
+    throw stayedOpen(path, after, 'its file system has no modes');
+  return 1;
+}
+
+/**
+ * @param {string} path
+ * @param {{ mode: number, uid: number }} facts
+ * @param {string} reason if this user owns it
+ */
+function stayedOpen(path, { mode, uid }, reason) {
+  const shown = (mode & 0o777).toString(8).padStart(3, '0');
+  const isOwn = uid === process.geteuid?.();
+  return new Problem(
+    `${path} is open to other users of this machine (mode ${shown}) and cannot be closed: ${isOwn ? reason : `another user owns it (uid ${uid})`}. Change its owner, or set DATA_DIR to a folder of this user on a file system with modes.`,
+  );
+}
+
+/**
+ * Nothing of a folder that is gone, which a part that outlived its launcher may have deleted, or that this user may not
+ * read: that one is closed to others, too.
+ * @param {string} folder
+ */
+function entriesOf(folder) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'ENOENT' || code === 'EACCES') return [];
+    throw error;
+  }
+}
+
+/** @param {string} path */
+function factsOf(path) {
+  return statSync(path, { throwIfNoEntry: false });
+}

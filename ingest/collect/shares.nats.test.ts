@@ -1,0 +1,87 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Bus } from '../../infra/bus/bus.ts';
+import { ManualClock } from '../../infra/clock.ts';
+import { Metrics } from '../../infra/metrics.ts';
+import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { connectBus } from '../testing/collector.ts';
+import { startOwner, type TestOwner } from '../testing/owner.ts';
+import { SessionQuestions } from './session-questions.ts';
+import { type FoundSession, Sessions } from './sessions.ts';
+
+const PARTITIONS = 2;
+const KNOWN_MAX = 200;
+const NOW_MS = Date.UTC(2024, 4, 10, 12);
+let nats: NatsServer;
+let bus: Bus;
+let owner: TestOwner;
+let sessions: Sessions;
+let questions: SessionQuestions;
+
+beforeAll(async () => {
+  nats = await startNatsServer();
+  bus = await connectBus(nats.url);
+});
+
+afterAll(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+beforeEach(() => {
+  owner = startOwner(bus, PARTITIONS);
+  const metrics = new Metrics();
+  questions = new SessionQuestions({ metrics, partitions: PARTITIONS, bus, timeoutMs: 5_000 });
+  const clock = new ManualClock(NOW_MS);
+  sessions = new Sessions({ metrics, partitions: PARTITIONS, clock, questions, knownMax: KNOWN_MAX });
+});
+
+afterEach(() => {
+  owner.stop();
+  questions.stop();
+});
+
+function find(siteId: string, deviceId: string, readOnly = false): Promise<FoundSession> {
+  return new Promise((resolve) => {
+    const found = sessions.find({
+      siteId,
+      deviceId,
+      earlierDeviceId: '',
+      occurredAtMs: NOW_MS,
+      eventId: '',
+      credit: false,
+      readOnly,
+      found: resolve,
+    });
+    if (found !== undefined) resolve(found);
+  });
+}
+
+function findAll(siteId: string, count: number): Promise<FoundSession[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => find(siteId, `device-${index}`)));
+}
+
+function askedOf(siteId: string): number {
+  return owner.questions.filter(({ projectId }) => projectId === siteId).length;
+}
+
+test('a flood of devices on one site leaves the sessions of another site known', async () => {
+  const first = await findAll('quiet', 10);
+  await findAll('flood', 20 * KNOWN_MAX);
+  expect(askedOf('flood')).toBe(20 * KNOWN_MAX);
+  const again = await findAll('quiet', 10);
+  expect(again.map(({ kind }) => kind)).toEqual(Array(10).fill('known'));
+  expect(again.map(({ sessionId }) => sessionId)).toEqual(first.map(({ sessionId }) => sessionId));
+  // Each device of the quiet site was asked about once, before the flood.
+  expect(askedOf('quiet')).toBe(10);
+});
+
+test('sites with many visitors share the cache equally', async () => {
+  await findAll('one', KNOWN_MAX);
+  await findAll('two', KNOWN_MAX);
+  for (const site of ['one', 'two']) {
+    const kinds: string[] = [];
+    for (let index = 0; index < KNOWN_MAX; index += 1)
+      kinds.push((await find(site, `device-${index}`, true)).kind);
+    expect(kinds.filter((kind) => kind === 'known')).toHaveLength(KNOWN_MAX / 2);
+  }
+});

@@ -1,0 +1,24 @@
+import type { Store } from '../../infra/store/store.ts';
+
+/** As in `schema/016_old_parts.sql`. */
+const OLD_PARTS_LIFETIME_S = 10;
+/** How long after a receipt the old files of what it deleted are looked for. */
+export const OLD_PARTS_SEARCHED_MS = 300_000;
+/** How often. */
+export const OLD_PARTS_EVERY_MS = 5_000;
+
+/**
+ * Makes the store remove the files of rows that it deleted before `beforeMs`, once they are old enough. By itself it
+ * comes to that within minutes, and in a table without traffic within ten. A statement that drops a partition which does
+ * not exist makes it remove old files at once.
+ */
+export async function removeOldParts(store: Store, beforeMs: number): Promise<void> {
+  const rows = await store.query<{ table: string }>(
+    `SELECT DISTINCT table FROM system.parts
+     WHERE database = currentDatabase() AND NOT active
+       AND remove_time <= toDateTime({before:UInt32}) AND remove_time < now() - ${OLD_PARTS_LIFETIME_S}
+     ORDER BY table`,
+    { before: Math.ceil(beforeMs / 1000) },
+  );
+  for (const { table } of rows) await store.command(`ALTER TABLE \`${table}\` DROP PARTITION ID 'none'`);
+}

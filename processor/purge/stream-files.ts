@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import type { Bus } from '../../infra/bus/bus.ts';
+import type { Clock } from '../../infra/clock.ts';
+import { entityStreamOf, entitySubjectOf } from '../../ingest/entity-update.ts';
+import { streamOf, subjectOf } from '../../ingest/event.ts';
+import { type EraseCommandHead, encodeEraseCommands } from '../fold/erase-command.ts';
+import type { LeaderJob } from '../leader-job/leader-job.ts';
+import { type PartitionEraser, PostponedError } from './partition-eraser.ts';
+import type { PurgeMetrics } from './purge-metrics.ts';
+
+const PUBLISH_TIMEOUT_MS = 10_000;
+/** How long a stream may take to become empty by itself. */
+const EMPTY_WAIT_MS = 2_000;
+const LOOK_MS = 100;
+
+export interface StreamFilesDeps {
+  readonly bus: Bus;
+  readonly partitions: number;
+  readonly clock: Clock;
+  readonly metrics: PurgeMetrics;
+  readonly eraser: Pick<PartitionEraser, 'erase'>;
+  readonly job: Pick<LeaderJob, 'sleep' | 'throwIfOver'>;
+  /** How long a partition may take to trim before the work is postponed. */
+  readonly answerTimeoutMs: number;
+}
+
+/** A stream of a partition, and its padding. */
+interface PaddedStream {
+  readonly partition: number;
+  readonly stream: string;
+  readonly subject: string;
+  /** The sequence of the last padding. */
+  padded: number;
+  /** Bytes of padding that are still needed; infinite before the first. */
+  left: number;
+}
+
+/**
+ * Resolves once the files of all partitions' streams hold nothing that was trimmed before the call. The server leaves
+ * trimmed messages in a file until the stream is empty, or until much more comes:
+ *
+ *     file   trimmed trimmed │ alive alive
+ *            ················│······ padding · alive      padding is appended, 2 MB at most
+ *                                            │ alive      everything up to it is trimmed, so the server writes the file anew
+ *
+ * A stream that becomes empty by itself gets no padding. Padding is a message of no events with an erase command that
+ * erases nothing, so its flush ends there and is trimmed.
+ * @throws {PostponedError} when partitions are stuck
+ */
+export async function clearStreamFiles(deps: StreamFilesDeps): Promise<void> {
+  const { bus, partitions, eraser, metrics, answerTimeoutMs } = deps;
+  const streams = Array.from({ length: partitions }, (_, partition) => streamsOf(partition)).flat();
+  const isEmpty = async ({ stream }: PaddedStream) => {
+    const { first, last } = await bus.streamBounds(stream);
+    return first > last;
+  };
+  const isTrimmed = async ({ stream, padded }: PaddedStream) =>
+    (await bus.streamBounds(stream)).first > padded;
+  const areEmpty = await Promise.all(
+    streams.map((stream) => holdsWithin(deps, EMPTY_WAIT_MS, () => isEmpty(stream))),
+  );
+  let needed = streams.filter((_, index) => !areEmpty[index]);
+  while (needed.length > 0) {
+    for (const stream of needed) await pad(deps, stream);
+    const erased = await eraser.erase([]);
+    for (const stream of needed) {
+      if (await holdsWithin(deps, answerTimeoutMs, () => isTrimmed(stream))) continue;
+      metrics.postponed['partition-stuck'].add();
+      throw new PostponedError('partition-stuck', [stream.partition], erased);
+    }
+    needed = needed.filter(({ left }) => left > 0);
+  }
+}
+
+function streamsOf(partition: number): PaddedStream[] {
+  const start = { partition, padded: 0, left: Number.POSITIVE_INFINITY };
+  return [
+    { ...start, stream: streamOf(partition), subject: subjectOf(partition) },
+    { ...start, stream: entityStreamOf(partition), subject: entitySubjectOf(partition) },
+  ];
+}
+
+/** Whether a condition comes true within this time. */
+async function holdsWithin(
+  { job }: StreamFilesDeps,
+  waitMs: number,
+  condition: () => Promise<boolean>,
+): Promise<boolean> {
+  const endMs = performance.now() + waitMs;
+  while (!(await condition())) {
+    if (performance.now() > endMs) return false;
+    job.throwIfOver();
+    await job.sleep(LOOK_MS);
+  }
+  return true;
+}
+
+/** Appends padding, as much as fits at once. */
+async function pad({ bus, clock }: StreamFilesDeps, target: PaddedStream): Promise<void> {
+  const { bytes, atOnceMax } = await bus.rewriteNeeds(target.stream);
+  const left = Math.min(bytes, target.left);
+  const head = { publisherId: randomBytes(8).readBigUInt64LE(), sentAtMs: clock.nowMs() };
+  const message = paddedMessage(head, Math.min(left, atOnceMax));
+  target.padded = await bus.publish(target.subject, message, PUBLISH_TIMEOUT_MS);
+  target.left = left - message.length;
+}
+
+/** A message without commands that is at least this long. */
+function paddedMessage(head: EraseCommandHead, bytesMin: number): Uint8Array {
+  const message = encodeEraseCommands(head, []);
+  return Buffer.concat([message, Buffer.alloc(Math.max(0, bytesMin - message.length), ' ')]);
+}

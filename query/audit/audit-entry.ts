@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
+
+/**
+ * CONTRACT of the audit log: entries in the bucket `audit`, as JSON. An entry names what was done, never a value, a secret,
+ * an address or a person; so nothing of it has to be removed with a person or a site.
+ */
+export const AUDIT_ENTRY_VERSION = 1;
+
+export const AUDIT_ACTORS = ['client', 'admin'] as const;
+
+const entrySchema = z.object({
+  version: z.literal(AUDIT_ENTRY_VERSION),
+  /** Counts the entries of its list, from 0. */
+  number: z.int().nonnegative(),
+  id: z.uuid(),
+  at: z.iso.datetime(),
+  /** `admin`: a command on the machine of the service. */
+  actor: z.enum(AUDIT_ACTORS),
+  clientId: z.string().nullable(),
+  /** Of a root client, which belongs to the team. The name of another client is in its record only. */
+  clientName: z.string().nullable(),
+  action: z.string(),
+  projectId: z.string().nullable(),
+  /** Ids in the path, by parameter name. */
+  ids: z.record(z.string(), z.string()),
+  /** The id of what was created. */
+  made: z.string().nullable(),
+  /** As in the receipt of the erasure, whose id it cannot be checked without. */
+  profileDigest: z.string().nullable(),
+  fields: z.array(z.string()),
+  /** The status of the answer; null until it is known. */
+  status: z.int().nullable(),
+});
+export type AuditEntry = Readonly<z.output<typeof entrySchema>>;
+
+export function encodeAuditEntry(entry: AuditEntry): Uint8Array {
+  return Buffer.from(JSON.stringify(entry));
+}
+
+/** @throws {DecodeError} */
+export function decodeAuditEntry(bytes: Uint8Array): AuditEntry {
+  return decodeJsonContract(bytes, {
+    name: 'audit entry',
+    versions: [AUDIT_ENTRY_VERSION],
+    schema: entrySchema,
+  });
+}

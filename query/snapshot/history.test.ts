@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Metrics } from '../../infra/metrics.ts';
+import { Store } from '../../infra/store/store.ts';
+import { History } from './history.ts';
+import { Requester } from './requester.ts';
+import { NO_SEAM } from './seam.ts';
+
+// A store that takes every statement and never answers.
+const server = createServer();
+const connections = new Set<Socket>();
+let store: Store;
+let metrics: Metrics;
+let history: History;
+
+beforeEach(async () => {
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.on('error', () => {}).on('close', () => connections.delete(socket));
+    socket.resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  store = new Store({ url: `http://127.0.0.1:${port}`, database: 'footfall', requestTimeoutMs: 10_000 });
+  metrics = new Metrics();
+  const limits = { timeMaxMs: 1_000, memoryMaxBytes: 16_777_216 };
+  history = new History({ store, streams: store, isReachable: () => true, limits, metrics });
+});
+
+afterEach(async () => {
+  await store.close();
+  for (const socket of connections) socket.destroy();
+  server.close();
+  server.removeAllListeners();
+});
+
+const STATEMENT = { name: 'export-extent', parameters: { site: 'site', from: 0, to: 1 } };
+const STREAM = {
+  seam: NO_SEAM,
+  parameters: {},
+  texts: { sources: 'id', format: 'JSONEachRow', order: '', settings: {} },
+};
+
+function running(queue: string): number {
+  const line = new RegExp(`^query_queue_running{queue="${queue}"} (\\d+)$`, 'm');
+  return Number(line.exec(metrics.expose())?.[1]);
+}
+
+test.each<[queue: string, begin: () => Promise<unknown>]>([
+  ['statements', () => history.ask(STATEMENT, NO_SEAM)],
+  ['streams', () => history.stream('export-stream', 'site', [STREAM]).chunks.next()],
+])('what runs for a client that goes away ends at once, in the store, too: %s', async (queue, begin) => {
+  const client = new AbortController();
+  const requester = new Requester('team', client.signal);
+  const mine = requester.run(begin);
+  const outcome = expect(mine).rejects.toMatchObject({ reason: 'left' });
+  await expect.poll(() => connections.size).toBe(1);
+  expect(running(queue)).toBe(1);
+  client.abort();
+  await outcome;
+  expect(running(queue)).toBe(0);
+  expect(metrics.expose()).toContain(`query_queue_ended_total{queue="${queue}",reason="left"} 1\n`);
+  // The store learns of it, so that it ends the statement, too.
+  await expect.poll(() => connections.size).toBe(0);
+});
