@@ -54,6 +54,11 @@ export const SETTINGS = {
     default: '',
     help: 'URL of an external ClickHouse, with user and password if needed. Empty: the embedded store',
   },
+  CLICKHOUSE_QUERY_URL: {
+    schema: z.string(),
+    default: '',
+    help: 'the same ClickHouse with a user that can only read, for questions. Empty: CLICKHOUSE_URL, or such a user of the embedded store',
+  },
   CLICKHOUSE_DATABASE: {
     schema: z.string().regex(/^\w{1,64}$/),
     default: 'footfall',
@@ -219,6 +224,11 @@ export const SETTINGS = {
     schema: z.string(),
     default: '',
     help: 'password of the embedded store; the launcher generates one',
+  },
+  STORE_QUERY_PASSWORD: {
+    schema: z.string(),
+    default: '',
+    help: 'password of the user `query` of the embedded store, which can only read; the launcher generates one at every start. Empty: no such user',
   },
   STORE_MEMORY_MAX_BYTES: {
     schema: integer(268_435_456, 1_099_511_627_776),

@@ -26,10 +26,14 @@ const LIMIT_WINDOW_MS = 10_000;
 /** Mounts the room: answers questions below `/insights` and `/export`, and manages sites and clients below `/manage`. */
 export async function mount(context: HostContext): Promise<Mounted> {
   const { config, bus, clock, log, metrics, http } = context;
-  const database = { url: config.CLICKHOUSE_URL, database: config.CLICKHOUSE_DATABASE };
-  const store = new Store({ ...database, requestTimeoutMs: config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS });
-  const streams = new Store({ ...database, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
-  const pinged = new Store({ ...database, requestTimeoutMs: PING_TIME_MAX_MS });
+  const requestTimeoutMs = config.QUERY_TIME_MAX_MS + ANSWER_SLACK_MS;
+  const { CLICKHOUSE_URL: url, CLICKHOUSE_QUERY_URL: queryUrl, CLICKHOUSE_DATABASE: database } = config;
+  // For imports of search-console rows; questions have no other right than to read.
+  const store = new Store({ url, database, requestTimeoutMs });
+  const reading = { url: queryUrl || url, database, isReadonly: true };
+  const questioned = new Store({ ...reading, requestTimeoutMs });
+  const streams = new Store({ ...reading, requestTimeoutMs: STREAM_SILENCE_MAX_MS });
+  const pinged = new Store({ ...reading, requestTimeoutMs: PING_TIME_MAX_MS });
   const watch = await StoreWatch.start(pinged, clock);
   const isReachable = () => watch.dependency.up;
   const accounts = await Accounts.open(bus, log);
@@ -52,7 +56,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
-    history: new History({ store, streams, isReachable, signals: watch, limits, metrics }),
+    history: new History({ store: questioned, streams, isReachable, signals: watch, limits, metrics }),
     hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics, log }),
     records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
     directory: accounts,
@@ -82,6 +86,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       await clientGuard.stop();
       accounts.stop();
       await store.close();
+      await questioned.close();
       await streams.close();
       await pinged.close();
     },

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Launcher, startLauncher } from '../testing/launcher.ts';
 import { isAlive } from './processes.mjs';
+import { endLeftovers } from './run-record.mjs';
 
 // The real start program on a file system of its own, which another program fills to its last byte.
 
@@ -50,6 +51,8 @@ afterEach(async () => {
   launcher?.signal('SIGTERM');
   await launcher?.exited;
   launcher = undefined;
+  // Where the launcher died, its bus is left.
+  await endLeftovers(dataDir);
   if (isMounted) spawnSync('umount', [folder]);
   rmSync(folder, { recursive: true, force: true });
 });

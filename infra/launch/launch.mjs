@@ -70,8 +70,8 @@ export class Launch {
       PORT: String(settings.port),
     };
     const NATS_URL = await this.#startBus(base);
-    const CLICKHOUSE_URL = await this.#startStore(base);
-    const full = { ...base, NATS_URL, CLICKHOUSE_URL };
+    const store = await this.#startStore(base);
+    const full = { ...base, NATS_URL, CLICKHOUSE_URL: store.url, CLICKHOUSE_QUERY_URL: store.queryUrl };
     const own = {
       SECRETS_KEY: env.SECRETS_KEY || secrets.secretsKey,
       OPERATIONS_TOKEN: env.OPERATIONS_TOKEN || (settings.isExposed ? secrets.operationsToken : ''),
@@ -151,7 +151,8 @@ export class Launch {
 
   /**
    * @param {NodeJS.ProcessEnv} env
-   * @returns {Promise<string>} the URL of the store, with user and password
+   * @returns {Promise<{ url: string, queryUrl: string | undefined }>} the URLs of the store, with user and password, for
+   * everything and for questions
    */
   async #startStore(env) {
     const { settings, secrets, terminal } = this.#options;
@@ -160,11 +161,11 @@ export class Launch {
         'store',
         async () => `external, at ${await checkOutsideStore(settings.clickhouseUrl)}`,
       );
-      return settings.clickhouseUrl;
+      return { url: settings.clickhouseUrl, queryUrl: env.CLICKHOUSE_QUERY_URL };
     }
-    const { plan, url } = await planStore({ settings, secrets, env });
+    const { plan, url, queryUrl } = await planStore({ settings, secrets, env });
     await this.#startPart('store', plan, () => `on port ${plan.env.STORE_PORT}`);
-    return url;
+    return { url, queryUrl };
   }
 
   /**

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
@@ -47,20 +48,24 @@ export async function planBus({ settings, secrets, server, env }) {
 }
 
 /**
- * How to start the embedded store, and its URL.
+ * How to start the embedded store, its URL, and its URL for the user that can only read. That user's password is new at
+ * every start, because nothing else needs it.
  * @param {{ settings: LaunchSettings, secrets: Secrets, env: NodeJS.ProcessEnv }} options
- * @returns {Promise<{ plan: ChildPlan, url: string }>}
+ * @returns {Promise<{ plan: ChildPlan, url: string, queryUrl: string }>}
  */
 export async function planStore({ settings, secrets, env }) {
   const port = settings.storePort === 0 ? await freePort(LOOPBACK) : settings.storePort;
+  const queryPassword = randomBytes(24).toString('hex');
   const own = {
     STORE_PASSWORD: secrets.storePassword,
+    STORE_QUERY_PASSWORD: queryPassword,
     STORE_PORT: String(port),
     UV_THREADPOOL_SIZE: String(STORE_THREADS),
   };
   return {
     plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own }),
     url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
+    queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
 }
 

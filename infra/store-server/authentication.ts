@@ -3,17 +3,33 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { exception } from './exceptions.ts';
 
 const USER = 'default';
+/** May only read; see `ReaderRules`. */
+const READER = 'query';
+
+/** The passwords of the two users. Without one, `default` has an empty password, and `query` cannot log in. */
+export interface Passwords {
+  readonly password: string;
+  readonly queryPassword: string;
+}
 
 interface BasicCredentials {
   readonly user: string;
   readonly password: string;
 }
 
-/** Throws unless the request has the right user and password, in one of the three supported ways. */
-export function authenticate(headers: IncomingHttpHeaders, url: URLSearchParams, password: string): void {
+/**
+ * Which user the request comes from. Throws unless it has the right user and password, in one of the three supported ways.
+ */
+export function authenticate(
+  headers: IncomingHttpHeaders,
+  url: URLSearchParams,
+  { password, queryPassword }: Passwords,
+): 'writer' | 'reader' {
   const given = credentials(headers, url);
-  const isRight = sameSecret(given.password, password);
-  if (given.user === USER && isRight) return;
+  const isReader = given.user === READER && queryPassword !== '';
+  const isRight = sameSecret(given.password, isReader ? queryPassword : password);
+  if (isRight && isReader) return 'reader';
+  if (isRight && given.user === USER) return 'writer';
   throw exception(
     'AUTHENTICATION_FAILED',
     `${given.user}: Authentication failed: password is incorrect, or there is no user with such name.`,

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { assert } from '../assert.ts';
 import { engineException } from './exceptions.ts';
 import {
   loadNative,
@@ -36,6 +37,8 @@ export interface EngineOptions {
 export class Engine {
   readonly version: string;
   readonly timezone: string;
+  /** The names of all table functions. */
+  readonly tableFunctions: readonly string[];
   readonly #native: Native;
   readonly #folder: string;
   readonly #memoryMaxBytes: number;
@@ -48,6 +51,7 @@ export class Engine {
     this.#control = control;
     this.version = facts.version;
     this.timezone = facts.timezone;
+    this.tableFunctions = facts.tableFunctions;
   }
 
   /** Opens the folder, or rejects with the engine's error. */
@@ -61,9 +65,13 @@ export class Engine {
       `--config-file=${settingsFile}`,
       ...defaults(options),
     ]);
-    const facts = await native.QueryAsyncConnection(control, 'SELECT version(), timezone()', 'TabSeparated');
-    const [version = '', timezone = ''] = facts.bytes.toString().trimEnd().split('\t');
-    return new Engine(options, native, control, { version, timezone });
+    const sql =
+      "SELECT version(), timezone(), arrayStringConcat(groupArray(name), ' ') FROM system.table_functions";
+    const facts = await native.QueryAsyncConnection(control, sql, 'TabSeparated');
+    const [version = '', timezone = '', names = ''] = facts.bytes.toString().trimEnd().split('\t');
+    const tableFunctions = names.split(' ');
+    assert(tableFunctions.includes('file'), 'the engine names its table functions');
+    return new Engine(options, native, control, { version, timezone, tableFunctions });
   }
 
   connect(): EngineConnection {
@@ -95,6 +103,7 @@ export class Engine {
 interface Facts {
   readonly version: string;
   readonly timezone: string;
+  readonly tableFunctions: readonly string[];
 }
 
 /** The connection of one request. One call at a time; call `close` only when none is running. */

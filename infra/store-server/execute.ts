@@ -5,6 +5,7 @@ import type { Engine, EngineConnection } from './engine.ts';
 import { exception } from './exceptions.ts';
 import type { InsertHead } from './insert-head.ts';
 import { preparation, type QueryRequest } from './query-request.ts';
+import { ReaderRules } from './reader.ts';
 import { NO_SUMMARY, type Reply, type Summary } from './reply.ts';
 import { ResultPipe } from './result-pipe.ts';
 import type { Spool, SpoolFile } from './spool.ts';
@@ -44,12 +45,14 @@ export class Executor {
   readonly #engine: Engine;
   readonly #spool: Spool;
   readonly #freePipes: string[];
+  readonly #readerRules: ReaderRules;
   #marks = 0;
 
   constructor({ engine, spool }: ExecutorOptions) {
     this.#engine = engine;
     this.#spool = spool;
     this.#freePipes = [...spool.pipes(QUERIES_MAX)];
+    this.#readerRules = new ReaderRules(engine.tableFunctions);
   }
 
   async run(task: Task): Promise<Outcome> {
@@ -59,6 +62,7 @@ export class Executor {
       const summary = await this.#insertRows(task, received.head, received.rows);
       return { kind: 'insert', summary };
     }
+    if (query.isReader) this.#readerRules.check(received.text, query);
     const statement = readStatement(received.text);
     if (statement.kind === 'write' && query.isReadonly) throw readonlyException();
     return { kind: 'query', summary: await this.#runStatement(task, statement) };

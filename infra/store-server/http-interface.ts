@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import { authenticate } from './authentication.ts';
+import { authenticate, type Passwords } from './authentication.ts';
 import { BodyReader, type ReceivedQuery, TextBudget } from './body.ts';
 import type { Engine } from './engine.ts';
 import { CODES, engineException, exception } from './exceptions.ts';
@@ -17,10 +17,9 @@ const CONNECTIONS_MAX = 1024;
 const KEEP_ALIVE_MS = 30_000;
 const TEXTS_MAX_BYTES = 268_435_456;
 
-export interface HttpInterfaceOptions {
+export interface HttpInterfaceOptions extends Passwords {
   readonly engine: Engine;
   readonly spool: Spool;
-  readonly password: string;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -131,8 +130,8 @@ export class HttpInterface {
       return reply;
     };
     try {
-      authenticate(request.headers, url, this.#options.password);
-      const query = readQueryRequest(request, url);
+      const user = authenticate(request.headers, url, this.#options);
+      const query = readQueryRequest(request, url, user);
       queryId = query.queryId;
       const outcome = await this.#exclusively(queryId, () =>
         this.#withBody(request, query, async (received) =>

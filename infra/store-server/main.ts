@@ -23,6 +23,7 @@ async function main(): Promise<void> {
     engine,
     spool,
     password: config.STORE_PASSWORD,
+    queryPassword: config.STORE_QUERY_PASSWORD,
     metrics: new Metrics(),
     log,
   });

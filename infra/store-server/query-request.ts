@@ -11,6 +11,8 @@ export interface QueryRequest {
   readonly defaultFormat: string;
   /** GET is read-only. */
   readonly isReadonly: boolean;
+  /** Whether it comes from the user that can only read. */
+  readonly isReader: boolean;
   readonly waitsForEnd: boolean;
   readonly isGzipWanted: boolean;
   /** The statement, or its head, from the URL. */
@@ -48,7 +50,11 @@ const SETTING_NAME = /^[A-Za-z_]\w*$/;
 const FORMAT_NAME = /^\w+$/;
 
 /** Reads the head of a request; throws a `ClickHouseException` for unsupported or invalid fields. */
-export function readQueryRequest(request: IncomingMessage, url: URLSearchParams): QueryRequest {
+export function readQueryRequest(
+  request: IncomingMessage,
+  url: URLSearchParams,
+  user: 'writer' | 'reader',
+): QueryRequest {
   const fields: QueryFields = { settings: new Map(), parameters: new Map() };
   for (const [name, value] of url) if (!PROTOCOL.has(name)) addField(fields, name, value);
   const format = url.get('default_format') ?? headerOf(request, 'x-clickhouse-format') ?? 'TabSeparated';
@@ -58,7 +64,8 @@ export function readQueryRequest(request: IncomingMessage, url: URLSearchParams)
     queryId: url.get('query_id') || randomUUID(),
     database: url.get('database') || headerOf(request, 'x-clickhouse-database') || undefined,
     defaultFormat: format,
-    isReadonly: request.method !== 'POST',
+    isReadonly: request.method !== 'POST' || user === 'reader',
+    isReader: user === 'reader',
     waitsForEnd: isOn(url.get('wait_end_of_query')),
     isGzipWanted: isGzipAccepted && isOn(fields.settings.get('enable_http_compression')),
     urlQuery: (url.get('query') ?? '').trimEnd(),
@@ -87,7 +94,7 @@ export function addField({ settings, parameters }: QueryFields, name: string, va
  * The statement that prepares a connection. The mark, which identifies the query in the engine's process list, is put
  * in front of the client's own log comment.
  */
-export function preparation({ fields, isReadonly }: QueryRequest, mark: string): string {
+export function preparation({ fields, isReadonly, isReader }: QueryRequest, mark: string): string {
   const { settings, parameters } = fields;
   const comment = settings.get('log_comment');
   const assignments = [
@@ -99,7 +106,7 @@ export function preparation({ fields, isReadonly }: QueryRequest, mark: string):
     if (name !== 'log_comment' && name !== 'max_query_size' && name !== 'readonly')
       assignments.push(`${name} = ${sqlString(value)}`);
   }
-  const readonly = settings.get('readonly');
+  const readonly = isReader ? undefined : settings.get('readonly');
   if (readonly !== undefined) assignments.push(`readonly = ${sqlString(readonly)}`);
   else if (isReadonly) assignments.push('readonly = 2');
   return `SET ${assignments.join(', ')}`;

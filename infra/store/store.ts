@@ -17,6 +17,8 @@ export interface StoreOptions {
   readonly url: string;
   readonly database: string;
   readonly requestTimeoutMs: number;
+  /** Makes the store reject every statement of `query` and `bytes` that would change something. */
+  readonly isReadonly?: boolean;
 }
 
 /** Rows to be stored exactly once. */
@@ -204,7 +206,11 @@ export class Store {
         query: sql,
         ...(parameters === undefined ? {} : { query_params: { ...parameters } }),
         ...(ended === undefined ? {} : { abort_signal: ended }),
-        clickhouse_settings: { max_query_size: String(QUERY_TEXT_MAX_BYTES), ...settings },
+        clickhouse_settings: {
+          max_query_size: String(QUERY_TEXT_MAX_BYTES),
+          ...settings,
+          ...this.#rights(),
+        },
       }),
     );
     const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -266,6 +272,11 @@ export class Store {
     await this.#client.close();
   }
 
+  /** With 2, and not with 1, settings of the same request apply. */
+  #rights(): StoreSettings {
+    return this.#options.isReadonly === true ? { readonly: '2' } : {};
+  }
+
   #ask(
     sql: string,
     parameters: StoreParameters | undefined,
@@ -281,6 +292,7 @@ export class Store {
         max_query_size: String(QUERY_TEXT_MAX_BYTES),
         output_format_json_quote_64bit_integers: 0,
         ...settings,
+        ...this.#rights(),
       },
     });
   }

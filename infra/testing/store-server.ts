@@ -10,6 +10,8 @@ export interface StoreServerOptions {
   readonly dataDir: string;
   readonly port?: number;
   readonly password?: string;
+  /** Of the user `query`, which can only read; without it there is no such user. */
+  readonly queryPassword?: string;
   readonly memoryMaxBytes?: number;
 }
 
@@ -73,6 +75,7 @@ function launch(options: StoreServerOptions, port: number): Promise<Running> {
       DATA_DIR: options.dataDir,
       STORE_PORT: String(port),
       STORE_PASSWORD: options.password ?? '',
+      STORE_QUERY_PASSWORD: options.queryPassword ?? '',
       STORE_MEMORY_MAX_BYTES: String(options.memoryMaxBytes ?? 2_147_483_648),
       LOG_LEVEL: 'warn',
       // Must be set before the server's code runs; otherwise the server starts itself a second time.

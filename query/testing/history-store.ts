@@ -31,14 +31,22 @@ export function awayHistory(): History {
 
 export async function startHistoryStore(): Promise<HistoryStore> {
   const dataDir = mkdtempSync(join(tmpdir(), 'footfall-query-'));
-  const server = await startStoreServer({ dataDir });
+  const server = await startStoreServer({ dataDir, queryPassword: 'read-only' });
   const store = new Store({ url: server.url, database: 'footfall', requestTimeoutMs: 60_000 });
   await migrate(store, join(projectRoot, 'processor/schema'));
+  // As in a service: questions come from the user that can only read.
+  const reading = new Store({
+    url: server.url.replace('http://', 'http://query:read-only@'),
+    database: 'footfall',
+    requestTimeoutMs: 60_000,
+    isReadonly: true,
+  });
   const limits = { timeMaxMs: 30_000, memoryMaxBytes: 1_073_741_824 };
   const metrics = new Metrics();
+  const isReachable = () => true;
   return {
     store,
-    history: new History({ store, streams: store, isReachable: () => true, limits, metrics }),
+    history: new History({ store: reading, streams: reading, isReachable, limits, metrics }),
     metrics,
     land: async ({ partition }, { flushNumber, events, sessions }) => {
       const key = `${partition}:${flushNumber}`;
@@ -49,6 +57,7 @@ export async function startHistoryStore(): Promise<HistoryStore> {
     },
     stop: async () => {
       await store.close();
+      await reading.close();
       await server.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },
