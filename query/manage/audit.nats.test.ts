@@ -86,12 +86,12 @@ test('an entry names no value, no secret, no address and no person', async () =>
     body,
     headers: { 'x-forwarded-for': '203.0.113.7' },
   });
-  const person = 'ada@example.org';
+  const person = 'lovelace@example.org';
   const erasing = `/manage/projects/${projectId}/profiles/${encodeURIComponent(person)}`;
   const { data: receipt } = await service.read(erasureAnswer, root, 'DELETE', erasing);
   // An id that is none may be anything that the sender typed.
   await service.ask(root, 'DELETE', `/manage/clients/${encodeURIComponent(person)}`);
-  await service.ask(root, 'DELETE', `/manage/projects/${projectId}/aliases/ada`);
+  await service.ask(root, 'DELETE', `/manage/projects/${projectId}/aliases/lovelace`);
   const [alias, unknown, erasure, connection] = await auditOf('names');
   expect(alias).toMatchObject({ projectId, status: 404, ids: {} });
   expect(unknown).toMatchObject({ action: 'DELETE /manage/clients/{clientId}', status: 404, ids: {} });
@@ -112,7 +112,7 @@ test('an entry names no value, no secret, no address and no person', async () =>
   ]);
   const text = await storedText();
   expect(text).toContain(receipt.profileDigest);
-  for (const hidden of ['ada', 'secret-', 'sc-domain', '203.0.113.7', '127.0.0.1', 'sec_', receipt.id])
+  for (const hidden of ['lovelace', 'secret-', 'sc-domain', '203.0.113.7', '127.0.0.1', 'sec_', receipt.id])
     expect(text).not.toContain(hidden);
 });
 
