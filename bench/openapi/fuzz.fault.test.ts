@@ -15,7 +15,7 @@ import { operationsIn } from './operations.ts';
 import type { Cast } from './requests.ts';
 import { schemaCheck } from './schemas.ts';
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 50_000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 30_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 const EACH_OPERATION = Math.floor(REQUESTS / 250);
 /** A question costs the store ten times as much as any other request costs the service. */
