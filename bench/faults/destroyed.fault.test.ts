@@ -9,6 +9,7 @@ import { ALIASES_BUCKET } from '../../ingest/entity-update.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { ManageClient } from '../cluster/manage-client.ts';
 import { Probe } from './probe.ts';
 
 const WAIT_MAX_MS = 60_000;
@@ -36,6 +37,7 @@ const OF_SITE = [
 
 let cluster: Cluster;
 let client: Client;
+let manage: ManageClient;
 let bus: Bus;
 let control: KeyedBytes;
 let neighbour: Probe | undefined;
@@ -54,6 +56,7 @@ beforeAll(async () => {
     },
   });
   client = new Client(16);
+  manage = new ManageClient(cluster, 'web', client);
   await cluster.ready('web');
   bus = await Bus.connect({ url: cluster.busUrl, name: 'test' }, createLogger('test', 'silent'));
   control = await bus.keyed(CONTROL_BUCKET);
@@ -80,20 +83,6 @@ afterAll(async () => {
   client?.close();
   await cluster?.stop();
 });
-
-/** Sends a request as the root client; throws unless it succeeds. Returns `data` of the answer. */
-async function manage<Data>(method: string, path: string, body?: object): Promise<Data> {
-  const { id, secret } = cluster.credentials.clients.root;
-  const headers = {
-    'service-client-id': id,
-    'service-client-secret': secret,
-    'content-type': 'application/json',
-  };
-  const bytes = body === undefined ? '' : Buffer.from(JSON.stringify(body));
-  const answer = await client.exchange(method, `${cluster.url('web')}/manage/${path}`, headers, bytes);
-  if (answer.status !== 200) throw new Error(`${method} ${path}: ${rejectOf(answer)}`);
-  return (answer.body as { data: Data }).data;
-}
 
 async function track(by: Credential, type: string, payload: object): Promise<string> {
   const body = JSON.stringify({ type, payload });
@@ -152,15 +141,19 @@ async function secretHashOf({ id }: Credential): Promise<string> {
 
 test('the hashes of a rotated and of a deleted client are in no file', async () => {
   const { projectId } = cluster.credentials;
-  const made = await manage<Credential>('POST', 'clients', { name: 'short-lived', projectId, type: 'read' });
+  const made = await manage.ask<Credential>('POST', 'clients', {
+    name: 'short-lived',
+    projectId,
+    type: 'read',
+  });
   const first = await secretHashOf(made);
   expect(foundInFiles(cluster.folder, [first])).not.toEqual([]);
-  await manage('POST', `clients/${made.id}/rotate`);
+  await manage.ask('POST', `clients/${made.id}/rotate`);
   const second = await secretHashOf(made);
   expect(second).not.toBe(first);
   await gone([first]);
   expect(foundInFiles(cluster.folder, [second])).not.toEqual([]);
-  await manage('DELETE', `clients/${made.id}`);
+  await manage.ask('DELETE', `clients/${made.id}`);
   await gone([second, 'short-lived']);
 });
 
@@ -182,24 +175,27 @@ test('an erased person is in no file, under no name', async () => {
   expect(folders.filter((folder) => existsSync(folder)).length).toBeGreaterThan(0);
   expect(foundInFiles(cluster.folder, OF_PERSON).join()).toContain('bus/');
 
-  const { id } = await manage<{ id: string }>(
+  const { id } = await manage.ask<{ id: string }>(
     'DELETE',
     `projects/${projectId}/profiles/${encodeURIComponent(PERSON)}`,
   );
   const receipt = `projects/${projectId}/erasures/${id}`;
-  const isDone = async () => (await manage<{ status: string }>('GET', receipt)).status === 'done';
+  const isDone = async () => (await manage.ask<{ status: string }>('GET', receipt)).status === 'done';
   await waitFor('the receipt', isDone, WAIT_MAX_MS);
   await gone(OF_PERSON, folders);
   expect(await (await bus.keyed(ALIASES_BUCKET)).keys()).toEqual([]);
 }, 300_000);
 
 test('a site that was deleted with now=true is in no file, except for the record of its deletion', async () => {
-  const site = await manage<{ id: string; client: Credential }>('POST', 'projects', {
+  const site = await manage.ask<{ id: string; client: Credential }>('POST', 'projects', {
     name: 'Moths',
     cors: ['https://moths-origin.example'],
   });
-  await manage('PATCH', `projects/${site.id}`, { feed: true, filters: { profileIds: ['moth-dashboard'] } });
-  await manage('POST', `projects/${site.id}/dashboards`, { name: 'moth-dashboard' });
+  await manage.ask('PATCH', `projects/${site.id}`, {
+    feed: true,
+    filters: { profileIds: ['moth-dashboard'] },
+  });
+  await manage.ask('POST', `projects/${site.id}/dashboards`, { name: 'moth-dashboard' });
   const hash = await secretHashOf(site.client);
   for (let visit = 0; visit < 20; visit += 1) {
     const profileId = `visitor-of-moths-${visit}`;
@@ -220,9 +216,9 @@ test('a site that was deleted with now=true is in no file, except for the record
   expect(folders.filter((folder) => existsSync(folder)).length).toBeGreaterThan(0);
   expect(foundInFiles(cluster.folder, [...OF_SITE, hash]).length).toBeGreaterThanOrEqual(OF_SITE.length);
 
-  await manage('DELETE', `projects/${site.id}?now=true`);
+  await manage.ask('DELETE', `projects/${site.id}?now=true`);
   const isPurged = async () => {
-    const { deletion } = await manage<{ deletion: { status: string } }>('GET', `projects/${site.id}`);
+    const { deletion } = await manage.ask<{ deletion: { status: string } }>('GET', `projects/${site.id}`);
     return deletion.status === 'purged';
   };
   await waitFor('the purge', isPurged, WAIT_MAX_MS);

@@ -3,6 +3,7 @@ import { must } from '../../infra/assert.ts';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client, type Credential, rejectOf } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { ManageClient } from '../cluster/manage-client.ts';
 import { BROWSER } from '../cluster/site-of-cluster.ts';
 import { storedCounts } from '../cluster/stored.ts';
 import { Probe } from './probe.ts';
@@ -40,6 +41,7 @@ interface Watched {
 
 let cluster: Cluster;
 let client: Client;
+let manage: ManageClient;
 let others: readonly Watched[];
 let devices = 0;
 /** Events that were answered with 200, by site. */
@@ -60,6 +62,7 @@ beforeAll(async () => {
     },
   });
   client = new Client(64);
+  manage = new ManageClient(cluster, 'asking', client);
   await Promise.all(['asking', 'collecting', 'both'].map((host) => cluster.ready(host)));
   const { projectId, clients } = cluster.credentials;
   const undisturbed = { before: '200', track: '200', ask: '200' };
@@ -72,27 +75,13 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-/** Sends a request as the root client; throws unless it succeeds. Returns `data` of the answer. */
-async function manage<Data>(method: string, path: string, body?: object): Promise<Data> {
-  const { id, secret } = cluster.credentials.clients.root;
-  const headers = {
-    'service-client-id': id,
-    'service-client-secret': secret,
-    'content-type': 'application/json',
-  };
-  const bytes = body === undefined ? '' : Buffer.from(JSON.stringify(body));
-  const answer = await client.exchange(method, `${cluster.url('asking')}/manage/${path}`, headers, bytes);
-  if (answer.status !== 200) throw new Error(`${method} ${path}: ${rejectOf(answer)}`);
-  return (answer.body as { data: Data }).data;
-}
-
 async function createSite(name: string, settings: object = {}): Promise<ProbedSite> {
-  const { id, client: write } = await manage<{ id: string; client: Credential }>('POST', 'projects', {
+  const { id, client: write } = await manage.ask<{ id: string; client: Credential }>('POST', 'projects', {
     name,
     ...settings,
   });
   const reader = { name: `${name} reader`, type: 'read', projectId: id };
-  return { id, write, read: await manage<Credential>('POST', 'clients', reader) };
+  return { id, write, read: await manage.ask<Credential>('POST', 'clients', reader) };
 }
 
 interface Tracking {
@@ -218,7 +207,7 @@ test('a rotated secret ends everywhere within two seconds, and the fresh one cou
   const old = sendAndAsk('the old secret', site, { before: '200', track: '401', ask: '401' });
   await holdsInTime(old, async () => {
     const [write, read] = await Promise.all(
-      [site.write, site.read].map(({ id }) => manage<Credential>('POST', `clients/${id}/rotate`)),
+      [site.write, site.read].map(({ id }) => manage.ask<Credential>('POST', `clients/${id}/rotate`)),
     );
     const fresh = { id: site.id, write: must(write, 'rotated'), read: must(read, 'rotated') };
     return sendAndAsk('the fresh secret', fresh, { before: '', track: '200', ask: '200' });
@@ -229,7 +218,7 @@ test('a deleted client ends everywhere within two seconds', async () => {
   const site = await createSite('Bereft');
   const clients = sendAndAsk('a client', site, { before: '200', track: '401', ask: '401' });
   await holdsInTime(clients, async () => {
-    await Promise.all([site.write, site.read].map(({ id }) => manage('DELETE', `clients/${id}`)));
+    await Promise.all([site.write, site.read].map(({ id }) => manage.ask('DELETE', `clients/${id}`)));
     return [];
   });
 });
@@ -239,8 +228,8 @@ test('an expired client and one without a scope are rejected everywhere within t
   const clients = sendAndAsk('a client', site, { before: '200', track: '401', ask: '403' });
   await holdsInTime(clients, async () => {
     await Promise.all([
-      manage('PATCH', `clients/${site.write.id}`, { expiresAt: '2020-01-01T00:00:00Z' }),
-      manage('PATCH', `clients/${site.read.id}`, { scopes: ['export'] }),
+      manage.ask('PATCH', `clients/${site.write.id}`, { expiresAt: '2020-01-01T00:00:00Z' }),
+      manage.ask('PATCH', `clients/${site.read.id}`, { scopes: ['export'] }),
     ]);
     return [];
   });
@@ -258,7 +247,7 @@ test('a deleted site is hidden and rejected everywhere within two seconds', asyn
   ].map((probe) => ({ probe, before: '200', after: '404' }));
   const watched = [...sendAndAsk('a client', site, { before: '200', track: '403', ask: '404' }), ...ofRoot];
   await holdsInTime(watched, async () => {
-    await manage('DELETE', `projects/${site.id}`);
+    await manage.ask('DELETE', `projects/${site.id}`);
     return [];
   });
 });
@@ -270,7 +259,7 @@ test('a restored site works everywhere within two seconds as before', async () =
   expect(deleted).toMatchObject({ restorable: true, remainingSeconds: expect.any(Number) });
   const rejected = watched.map(({ probe, after }) => ({ probe, before: probe.last ?? '', after }));
   await holdsInTime(rejected, async () => {
-    await manage('POST', `projects/${site.id}/restore`);
+    await manage.ask('POST', `projects/${site.id}/restore`);
     return [];
   });
 });
@@ -282,7 +271,7 @@ async function deletedUnderLoad(site: ProbedSite, watched: readonly Watched[]): 
     () => watched.every(({ probe }) => probe.last === '200'),
     WAIT_MAX_MS,
   );
-  const { deletion } = await manage<{ deletion: unknown }>('DELETE', `projects/${site.id}`);
+  const { deletion } = await manage.ask<{ deletion: unknown }>('DELETE', `projects/${site.id}`);
   await waitFor(
     'every probe to be rejected',
     () => watched.every(({ probe }) => probe.last === '403' || probe.last === '404'),
@@ -313,7 +302,7 @@ test('a changed setting is in force everywhere within two seconds', async () => 
   ];
   await holdsInTime(watched, async () => {
     const settings = { cors: [NEW_PAGE], timezone: EAST, filters: { paths: ['/hidden/*'] } };
-    await manage('PATCH', `projects/${site.id}`, settings);
+    await manage.ask('PATCH', `projects/${site.id}`, settings);
     return [];
   });
 });

@@ -18,7 +18,7 @@ import { schemaCheck } from './schemas.ts';
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 30_000);
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 const EACH_OPERATION = Math.floor(REQUESTS / 250);
-/** A question costs the store ten times as much as any other request costs the service. */
+/** Fewer than of other operations: a question occupies the store, and so takes the longest. */
 const EACH_QUESTION = Math.floor(REQUESTS / 1_250);
 const CONTROL_EVENTS = 50;
 const BREACHES_MAX = 10;

@@ -127,7 +127,7 @@ describe.skipIf(chromium === undefined)('in a browser', () => {
   });
 });
 
-/** Of operations whose description says so: the site of a fresh start is not deleted. */
+/** Statuses of examples that a fresh start rejects, as their descriptions say: its site is not deleted, so not restored. */
 const STATUSES: Readonly<Record<string, number>> = { 'POST /manage/projects/{projectId}/restore': 409 };
 
 test('every example request of the API description is answered as the description says', async () => {

@@ -47,8 +47,8 @@ export class RateLimiter {
   }
 
   /**
-   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` is for keys that have a limit
-   * of their own.
+   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` replaces the limit of the
+   * limiter for this key.
    */
   take(key: string, nowMs: number, requestsMax = this.#limit.requestsMax): Allowance | undefined {
     const stored = storedKeyOf(key);

@@ -80,8 +80,8 @@ export class SharedRateLimiter {
   }
 
   /**
-   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` is for keys that have a limit
-   * of their own.
+   * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` replaces the limit of the
+   * limiter for this key.
    */
   take(key: string, requestsMax?: number): Allowance | undefined {
     const nowMs = this.#clock.nowMs();

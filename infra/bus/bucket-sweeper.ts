@@ -13,8 +13,8 @@ export interface BucketSweeperOptions {
 
 /**
  * Overwrites in the files of a bucket what its writers could not: the markers of removed keys, which watchers have to
- * see first, and what processes left that ended in the middle of a write. It needs no record of its own, so any number
- * of sweepers may end anywhere; one process should run one.
+ * see first, and what processes left that ended in the middle of a write. It stores no progress, so a
+ * sweeper may be stopped at any point, and two at once do no harm. One sweeper per bucket is enough.
  */
 export class BucketSweeper {
   readonly #options: BucketSweeperOptions;

@@ -57,7 +57,7 @@ const FILE_BUCKET: BucketOptions = { storage: 'file' };
  * between a write and the overwriting of the value before it; more only where processes ended in between.
  */
 const REVISIONS_MAX = 16;
-// Of nats-server, which has no settings for them: the smallest file, and the size above which it is rewritten, rounded up.
+// Constants of nats-server, which no setting changes: its smallest file, and the file size above which it rewrites, rounded up.
 const SMALL_FILE_BYTES = 32_000;
 const REWRITTEN_BYTES = 2_162_688;
 /** What the server adds to a message before it compares it with its limit. */

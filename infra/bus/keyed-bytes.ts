@@ -34,8 +34,8 @@ export interface KeyedBytesDeps {
  * Named bytes with compare-and-set. Keys: letters, digits, `-`, `_`, `.`, `=`.
  *
  * The server forgets a replaced value and leaves its bytes in the file. So the stream has room for more than one message
- * of a key, and a write that has succeeded overwrites the value before it. What a crash leaves between these two, and the
- * markers of removed keys, which still name them, a `BucketSweeper` overwrites.
+ * of a key, and each successful write then overwrites the previous value. A `BucketSweeper` overwrites what a crash leaves
+ * between these two steps, and the markers of removed keys, because a marker still contains its key.
  *
  *     put      new value ─▶ old value overwritten
  *     remove   marker ─▶ value overwritten ··· every watcher has seen the marker ─▶ marker overwritten

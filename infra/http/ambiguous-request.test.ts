@@ -1,6 +1,6 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { release } from '../root.ts';
+import { rawExchange } from '../testing/raw-exchange.ts';
 import { HttpServer } from './http.ts';
 
 // Requests whose end or whose host two readers may see differently, byte for byte. If a request that stands behind one of
@@ -51,20 +51,7 @@ beforeEach(() => {
 
 afterAll(() => server.close());
 
-/** What is answered until the server closes the connection. */
-function exchange(bytes: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port });
-    let text = '';
-    socket.setEncoding('latin1');
-    socket.on('data', (part: string) => {
-      text += part;
-    });
-    socket.once('error', reject);
-    socket.once('close', () => resolve(text));
-    socket.write(bytes, 'latin1');
-  });
-}
+const exchange = (bytes: string) => rawExchange(port, [bytes]);
 
 /** Status lines in a text; two mean two answers. */
 const statusLines = (text: string) => text.match(/HTTP\/1\.1 \d{3} [\w ]+/g);

@@ -1,5 +1,5 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rawExchange } from '../testing/raw-exchange.ts';
 import { HttpServer } from './http.ts';
 
 // Requests that the library never takes for complete: no route sees them, and the connection ends without an answer
@@ -45,24 +45,9 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** Everything that is answered until the server closes the connection. */
-function exchange(bytes: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port });
-    let text = '';
-    socket.setEncoding('latin1');
-    socket.on('data', (part: string) => {
-      text += part;
-    });
-    socket.once('error', reject);
-    socket.once('close', () => resolve(text));
-    socket.write(bytes, 'latin1');
-  });
-}
-
 test('a request that the library cannot complete reaches no route and is closed', async () => {
   const answers = await Promise.all(
-    Object.entries(UNANSWERED).map(async ([what, bytes]) => [what, await exchange(bytes)]),
+    Object.entries(UNANSWERED).map(async ([what, bytes]) => [what, await rawExchange(port, [bytes])]),
   );
   expect(answers).toEqual(Object.keys(UNANSWERED).map((what) => [what, '']));
   expect(answered).toBe(0);

@@ -1,6 +1,6 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { release } from '../root.ts';
+import { rawExchange } from '../testing/raw-exchange.ts';
 import { HEAD_MAX_BYTES, HttpServer } from './http.ts';
 
 // Requests that no HTTP library sends, byte for byte: what we answer, and what the library answers before us (README.md).
@@ -31,32 +31,6 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** Everything that is answered until the connection ends, or until `isEnough`. Each packet is sent after the one before. */
-function exchange(packets: readonly string[], isEnough = (_text: string) => false): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
-    let text = '';
-    const over = () => {
-      socket.destroy();
-      resolve(text);
-    };
-    socket.setEncoding('latin1');
-    socket.on('data', (part: string) => {
-      text += part;
-      if (isEnough(text)) over();
-    });
-    socket.once('close', over);
-    socket.once('error', (error) => (text === '' ? reject(error) : over()));
-    const send = (index: number) => {
-      const packet = packets[index];
-      if (packet === undefined || socket.destroyed) return;
-      // Its own packet: the next one waits until the server has had time to read.
-      socket.write(packet, 'latin1', () => setTimeout(() => send(index + 1), 20));
-    };
-    socket.once('connect', () => send(0));
-  });
-}
-
 const hasBody = (text: string) => /\r\n\r\n\{.*\}$/s.test(text);
 
 function jsonIn(text: string): unknown {
@@ -74,7 +48,7 @@ const head = (bytes: number) => `GET /thing HTTP/1.1\r\nHost: x\r\nCookie: ${'c'
 describe('path, query and headers', () => {
   test.each([1_000, 20_000, 60_000])('of %i bytes are read, in one packet or in many', async (bytes) => {
     for (const packets of [[head(bytes)], inPackets(head(bytes))]) {
-      const text = await exchange(packets, hasBody);
+      const text = await rawExchange(port, packets, hasBody);
       expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
       expect(jsonIn(text)).toEqual({ here: true });
     }
@@ -84,7 +58,7 @@ describe('path, query and headers', () => {
     'of more than %i bytes are too many, in one packet or in many',
     async (bytes) => {
       for (const packets of [[head(bytes)], inPackets(head(bytes))]) {
-        const text = await exchange(packets, hasBody);
+        const text = await rawExchange(port, packets, hasBody);
         expect(text).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
         expect(text).toContain(`service-version: ${release()}\r\n`);
         expect(jsonIn(text)).toEqual({
@@ -119,6 +93,6 @@ test.each([
   ['a request without a host', 'GET /thing HTTP/1.1\r\nAccept: */*\r\n\r\n', 400],
   ['a body behind a head without a host', 'POST /taken HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc', 400],
 ])('the library itself answers %s with %s', async (_what, bytes, status) => {
-  const text = await exchange([bytes]);
+  const text = await rawExchange(port, [bytes]);
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\w ]+\\r\\nConnection: close\\r\\n\\r\\n<h1>`));
 });

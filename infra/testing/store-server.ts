@@ -10,7 +10,7 @@ export interface StoreServerOptions {
   readonly dataDir: string;
   readonly port?: number;
   readonly password?: string;
-  /** Of the user `query`, which can only read; without it there is no such user. */
+  /** Password of the user `query`, which can only read; without a password there is no such user. */
   readonly queryPassword?: string;
   readonly memoryMaxBytes?: number;
 }

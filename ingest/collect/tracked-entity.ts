@@ -59,8 +59,9 @@ export class TrackedEntity implements AnswerWaiter {
   }
 
   /**
-   * Whether the update is accepted, as far as that is known before it is applied; otherwise this answers. While the owner
-   * of the entity is silent it is accepted, and the owner drops what does not apply.
+   * Asks the entity's owner whether the update applies: whether the sender may change the entity, and whether what is incremented is a
+   * number. False: it does not, and this method has answered the sender. While
+   * the owner is silent, the update is accepted, and the owner drops it later if it does not apply.
    */
   async check(): Promise<boolean> {
     const { body, outcome } = this.#options;
@@ -87,7 +88,7 @@ export class TrackedEntity implements AnswerWaiter {
     return isNumber;
   }
 
-  /** Makes the update durable and answers. Call it after `check` found nothing; it resolves when the answer is out. */
+  /** Makes the update durable and answers. Call it after `check` returned true; it resolves when the answer is out. */
   async publish(): Promise<void> {
     if (this.#updateId === '') {
       this.#finish(await this.#store());

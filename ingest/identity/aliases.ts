@@ -13,12 +13,12 @@ import {
 
 /** How many aliases there may be. */
 export interface AliasLimits {
-  /** Every collector has all of them in memory. */
+  /** Limit for the whole service: every collector has all aliases in memory. */
   readonly countMax: number;
-  /** Of the sites of one team together, so that one team does not use up what is there for all. */
+  /** Limit for all sites of one team together, so that no team can use up `countMax`. */
   readonly countMaxPerTeam: number;
   readonly countMaxPerSite: number;
-  /** Of one site, of keys and profile ids. */
+  /** Limit for one site: bytes of the keys and of the profile ids. */
   readonly bytesMaxPerSite: number;
 }
 

@@ -1,5 +1,5 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
-import { type Alias, decodeAlias } from '../../ingest/entity-update.ts';
+import { type Alias, aliasKeysOf, decodeAlias } from '../../ingest/entity-update.ts';
 
 /** A stored alias and its key. */
 export interface AliasRecord extends Alias {
@@ -9,17 +9,16 @@ export interface AliasRecord extends Alias {
 /** The aliases of a site. */
 export async function aliasesOf(bucket: KeyedBytes, storedId: string): Promise<AliasRecord[]> {
   const found: AliasRecord[] = [];
-  for (const key of await bucket.keys()) {
-    const stored = await bucket.get(key);
-    const alias = stored?.bytes === undefined ? undefined : decodeAlias(stored.bytes);
-    if (alias?.projectId === storedId) found.push({ ...alias, key });
+  for (const { key, bytes } of await bucket.list(`${aliasKeysOf(storedId)}.*`)) {
+    const alias = bytes === undefined ? undefined : decodeAlias(bytes);
+    if (alias !== undefined) found.push({ ...alias, key });
   }
   return found;
 }
 
 /**
- * All names of a person, given one of them. Names that stand for each other belong to one person, if a sender with a secret
- * said so: any visitor could tie another person's name to this one.
+ * All names of a person, given one of them. Only aliases that were made with a secret tie names to one person. Without one,
+ * a visitor could have tied another person's name to this one.
  */
 export function namesOfPerson(
   aliases: readonly Pick<Alias, 'alias' | 'profileId' | 'verified'>[],

@@ -18,7 +18,7 @@ const entrySchema = z.object({
   /** `admin`: a command on the machine of the service. */
   actor: z.enum(AUDIT_ACTORS),
   clientId: z.string().nullable(),
-  /** Of a root client, which belongs to the team. The name of another client is in its record only. */
+  /** Set for root clients only. Other clients belong to a site, and their names are purged with it. */
   clientName: z.string().nullable(),
   action: z.string(),
   projectId: z.string().nullable(),
