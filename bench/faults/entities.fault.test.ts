@@ -18,7 +18,7 @@ beforeAll(async () => {
     hosts: { first: ['ingest', 'query'], second: ['ingest'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'warn' },
+    env: { FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'warn' },
   });
   client = new Client(128);
   await cluster.ready('first');

@@ -13,7 +13,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'info' },
+    env: { WORKERS: '2', FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'info' },
   });
   await cluster.ready('web');
 });

@@ -38,12 +38,13 @@ import {
 } from './session.ts';
 import { writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
+import { holdsEvent } from './shard.ts';
 
 // The last byte of an event's id is its partition; a synthetic start has the id of its event with this bit set.
 const START_BIT = 0x80;
 const PARTITION_SHIFT = 24;
 
-/** What folding one message did. */
+/** What folding one message did in one shard. */
 export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */
@@ -70,27 +71,52 @@ export function foldMessage(
 ): Folded {
   const { head, flags } = checkMessage(bytes, view);
   const publisher = head.publisherId.toString(36);
-  const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
+  const isRepeat = isRepeatOf(state, head);
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
     const missing = missingSessions(state, bytes, batch, view);
     if (missing.length > 0) return { events: 0, repeats: 0, missing, isErasing: false };
   }
   state.sequence = sequence;
   batch.lastSequence = sequence;
-  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isErasing: false };
+  if (isRepeat) {
+    const repeats = state.shard.index === 0 ? head.count : 0;
+    return { events: 0, repeats, missing: NOTHING_MISSING, isErasing: false };
+  }
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
   const commands = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
   for (const command of commands ?? []) erase(state, command, batch);
   if (commands !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
+  let repeats = 0;
   for (let index = 0; index < head.count; index += 1) {
     offset = view.read(bytes, offset);
-    if (fold(state, view, index, batch)) events += 1;
+    if (!holdsEvent(state.shard, view)) advanceClock(state, view.receivedAtMs, batch);
+    else if (fold(state, view, index, batch)) events += 1;
+    else repeats += 1;
   }
   notePublisher(state, publisher, head.publisherSequence);
-  const repeats = head.count - events;
   return { events, repeats, missing: NOTHING_MISSING, isErasing: commands !== undefined };
+}
+
+/**
+ * The sessions to load before a message can be folded; see `missingSessions`.
+ * @throws {DecodeError} for a message that cannot be read
+ */
+export function missingBefore(
+  state: PartitionState,
+  bytes: Buffer,
+  batch: Batch,
+  view: EventView,
+): readonly NamedSession[] {
+  const { head, flags } = checkMessage(bytes, view);
+  if ((flags & FLAG_CREDIT) === 0 || isRepeatOf(state, head)) return NOTHING_MISSING;
+  return missingSessions(state, bytes, batch, view);
+}
+
+/** Whether the message was folded before: a publisher's numbers only rise. */
+function isRepeatOf({ publishers }: PartitionState, head: MessageHead): boolean {
+  return (publishers.get(head.publisherId.toString(36))?.sequence ?? 0) >= head.publisherSequence;
 }
 
 /** Folds one event, at position `index` of its message. False when it was recorded before. */

@@ -1,6 +1,7 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import { createInterned, type Interned } from './interned.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
+import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
 
 /** How long an event id is remembered: the same id within this span counts once. */
@@ -45,6 +46,8 @@ export interface Grant {
  */
 export interface PartitionState {
   readonly partition: number;
+  /** Which devices of the lane this state holds. */
+  readonly shard: Shard;
   readonly limits: PartitionLimits;
   /** The newest receipt time seen: the only clock that the fold knows. */
   clockMs: number;
@@ -77,9 +80,14 @@ export interface PartitionState {
   readonly grants: Map<string, Grant>;
 }
 
-export function createPartition(partition: number, limits: PartitionLimits): PartitionState {
+export function createPartition(
+  partition: number,
+  limits: PartitionLimits,
+  shard: Shard = WHOLE_LANE,
+): PartitionState {
   return {
     partition,
+    shard,
     limits,
     clockMs: 0,
     sequence: 0,

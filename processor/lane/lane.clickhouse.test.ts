@@ -133,7 +133,15 @@ test('a fenced owner writes nothing more', async () => {
   const records = await bus.keyed(LANES_BUCKET);
   // A second process of the same name takes over, as a restarted process would while the first one hangs.
   const usurper = await until('the record', () =>
-    Ownership.take({ records, partition: PARTITION, owner: 'three', leaseMs: 1_000, clock: systemClock }),
+    Ownership.take({
+      records,
+      partition: PARTITION,
+      key: laneKeyOf(PARTITION),
+      division: { shards: 1, partitions: 256 },
+      owner: 'three',
+      leaseMs: 1_000,
+      clock: systemClock,
+    }),
   );
   await publish(eventOf('d', { path: '/deposed' }));
   await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));

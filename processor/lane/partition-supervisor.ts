@@ -2,13 +2,14 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
+import { beginMessage, endMessage, streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
 import { type LaneOptions, PartitionLane } from './lane.ts';
+import { laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 1_000;
@@ -17,7 +18,7 @@ const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 
-export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership'> {
+export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
   readonly records: KeyedBytes;
   readonly entityMetrics: EntityMetrics;
   readonly entityGauges: EntityGauges;
@@ -75,17 +76,20 @@ export class PartitionSupervisor {
 
   /** Owns the partition until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { partition, config, clock, records, worker, log } = this.#options;
+    const { partition, config, clock, records, threads, log } = this.#options;
+    const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       records,
       partition,
+      key: laneKeyOf(partition),
+      division: { shards, partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
       clock,
     });
     if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
     if (this.#supervisor.stopping) return ownership.giveUp();
-    const lane = new PartitionLane({ ...this.#options, ownership });
+    const lane = new PartitionLane({ ...this.#options, stream: streamOf(partition), ownership });
     this.#lane = lane;
     const entitySupervisor = this.#entitySupervisor();
     entitySupervisor.start();
@@ -104,7 +108,7 @@ export class PartitionSupervisor {
     } finally {
       this.#lane = undefined;
       await entitySupervisor.stop();
-      await worker.close(partition);
+      await lane.close();
     }
   }
 

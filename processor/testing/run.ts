@@ -272,6 +272,7 @@ export class FoldRun {
       .filter((row) => row.values.eventId !== '')
       .map((row) => ({
         projectId: String(row.values.projectId),
+        deviceId: String(row.values.deviceId),
         eventId: String(row.values.eventId),
         sessionId: String(row.values.sessionId),
         atMs: Number(row.values.receivedAt),
