@@ -1,5 +1,5 @@
 import { must } from '../../infra/assert.ts';
-import { decodeHotAnswer, encodeHotAnswer, type HotAnswer, type HotHead } from '../hot.ts';
+import { decodeHotAnswer, encodeHotAnswer, type HotAnswer, type HotHead, type HotMinute } from '../hot.ts';
 
 /** Room for the head of an answer with rows, and for what the bus adds to a message. */
 const HEAD_BYTES = 65_536;
@@ -42,7 +42,7 @@ function mergeHeads(parts: readonly HotAnswer[]): HotHead {
       };
     }
     case 'minutes':
-      return { ...first, minutes: of('minutes').flatMap(({ minutes }) => minutes) };
+      return { ...first, minutes: mergeMinutes(of('minutes').flatMap(({ minutes }) => minutes)) };
     case 'rows': {
       const parts = of('rows');
       const sum = (name: 'eventBytes' | 'sessionBytes' | 'eventRows' | 'sessionRows') =>
@@ -70,5 +70,31 @@ function mergeVisitors(
   return {
     visitors: parts.reduce((sum, { visitors }) => sum + visitors, 0),
     profiles: [...new Set(parts.flatMap(({ profiles }) => profiles))],
+  };
+}
+
+/** Counts of the same minute added up, and its visitors united. */
+function mergeMinutes(parts: readonly HotMinute[]): HotMinute[] {
+  const byTime = new Map<number, HotMinute>();
+  for (const part of parts) {
+    const known = byTime.get(part.minuteMs);
+    byTime.set(part.minuteMs, known === undefined ? part : addMinutes(known, part));
+  }
+  return [...byTime.values()];
+}
+
+function addMinutes(one: HotMinute, other: HotMinute): HotMinute {
+  const revenue: Record<string, string> = { ...one.revenue };
+  for (const [currency, minorUnits] of Object.entries(other.revenue))
+    revenue[currency] = (BigInt(revenue[currency] ?? '0') + BigInt(minorUnits)).toString();
+  return {
+    minuteMs: one.minuteMs,
+    screenViews: one.screenViews + other.screenViews,
+    otherEvents: one.otherEvents + other.otherEvents,
+    sessions: one.sessions + other.sessions,
+    bounces: one.bounces + other.bounces,
+    durationMs: one.durationMs + other.durationMs,
+    revenue,
+    visitors: [...new Set([...one.visitors, ...other.visitors])],
   };
 }
