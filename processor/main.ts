@@ -129,6 +129,7 @@ function startLanes(deps: Deps): Lanes {
       records: lanes,
       limits: limitsOf(config),
       threads,
+      isAlone: LANES === 1,
       clock: systemClock,
       random: Math.random,
       metrics: laneMetrics,

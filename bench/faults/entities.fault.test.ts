@@ -167,7 +167,7 @@ test('orders and refunds in any order from two collectors, past three deaths, co
   const random = new SeededRandom(7);
   const said = sayings(random, 150);
   const dying = (async () => {
-    for (const point of points) await dieAt(`${point}:after=3`);
+    for (const point of points) await dieAt(`${point}:after=1`);
   })();
   await Promise.all([
     ...said.map(async (each, index) => {

@@ -213,6 +213,26 @@ export class Bus {
     }
   }
 
+  /** Whether there is a stream of this name. */
+  async hasStream(name: string): Promise<boolean> {
+    try {
+      await this.#manager.streams.info(name);
+      return true;
+    } catch (error) {
+      if (isAbsent(error)) return false;
+      throw busError('stream', error);
+    }
+  }
+
+  /** Deletes a stream with all of its messages, if it exists. */
+  async deleteStream(name: string): Promise<void> {
+    try {
+      await this.#manager.streams.delete(name);
+    } catch (error) {
+      if (!isAbsent(error)) throw busError('stream', error);
+    }
+  }
+
   /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */
   async streamBounds(name: string): Promise<{ readonly first: number; readonly last: number }> {
     try {

@@ -31,6 +31,11 @@ const TOO_LARGE_TRIES = 3;
 
 export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
   readonly config: Config;
+  /**
+   * Whether the lane takes up every stored session, whichever partition of an earlier release it was in. Else it takes up
+   * its own alone.
+   */
+  readonly isAlone: boolean;
   /** The threads that hold the lane's state. */
   readonly threads: readonly WorkerHandle[];
   readonly feeds: FeedDeps;
@@ -97,13 +102,14 @@ export class PartitionLane {
 
   /** Restores the lane's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
-    const { ownership, store, partition, limits, bus, crashPoint, log } = this.#options;
+    const { ownership, store, partition, isAlone, limits, bus, crashPoint, log } = this.#options;
     const storedNumber = await storedFlushNumber(store, partition);
     await this.#settleIntent(storedNumber);
     const { checkpoint, intent } = ownership;
     await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
     await loadState(store, this.#shards, {
       partition,
+      isAlone,
       ...checkpoint,
       sessionRetainMs: limits.sessionRetainMs,
     });

@@ -12,9 +12,22 @@ const IDS_A_TASK = 20_000;
 /** The flush and the clock that a partition is restored to. */
 export interface RestorePoint {
   readonly partition: number;
+  /** See `LaneOptions`. */
+  readonly isAlone: boolean;
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
+}
+
+/** Which rows a lane restores: its own and, if it is alone, those of partitions of earlier releases. */
+function ownRows({ isAlone }: RestorePoint): string {
+  return isAlone ? '1' : 'partition = {partition:UInt16}';
+}
+
+/** The same up to the flush of the restore point. Flushes of earlier partitions are complete. */
+function ownFlushes({ isAlone }: RestorePoint): string {
+  const flushed = 'partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}';
+  return isAlone ? `(partition != {partition:UInt16} OR ${flushed})` : flushed;
 }
 
 /** The number of the last flush of a partition that is complete in the store; 0 when there is none. */
@@ -33,7 +46,7 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
  * that are answered from memory, and which devices were seen lately. A restart therefore equals no restart.
  */
 export async function loadState(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
-  if (point.flushNumber === 0) return;
+  if (point.flushNumber === 0 && !point.isAlone) return;
   await loadSessions(store, shards, point);
   await loadEventIds(store, shards, point);
   await loadMinutes(store, shards, point);
@@ -68,7 +81,7 @@ async function loadSessions(store: Store, shards: Shards, point: RestorePoint): 
   const pieces = store.bytes(
     `SELECT ${columns} FROM (
        SELECT ${columns} FROM ${SESSIONS_TABLE}
-       WHERE partition = {partition:UInt16} AND projectId != '' AND sign = 1
+       WHERE ${ownRows(point)} AND projectId != '' AND sign = 1
          AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
        ORDER BY version DESC LIMIT 1 BY projectId, id
      ) ORDER BY touchedAt, id FORMAT RowBinary`,
@@ -82,7 +95,7 @@ async function loadEventIds(store: Store, shards: Shards, point: RestorePoint): 
     `SELECT projectId, deviceId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
             toUnixTimestamp64Milli(receivedAt) AS atMs
      FROM ${EVENTS_TABLE}
-     WHERE partition = {partition:UInt16} AND eventId != '' AND flushNumber <= {flushNumber:UInt32}
+     WHERE ${ownFlushes(point)} AND eventId != ''
        AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
      ORDER BY receivedAt`,
     {
@@ -115,12 +128,12 @@ async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): P
                               if(sessionProfile != '', sessionProfile, profileId))) AS visitors
        FROM (
          SELECT projectId, createdAt, name, revenue, currency, sessionId, profileId, deviceId FROM ${EVENTS_TABLE}
-         WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
+         WHERE ${ownFlushes(point)}
            AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
            AND name NOT IN ('session_start', 'session_end')
        ) AS happened
        ANY LEFT JOIN (${sessionProfiles(
-         `projectId != '' AND partition = {partition:UInt16}
+         `projectId != '' AND ${ownRows(point)}
             AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
        )}) AS named USING (projectId, sessionId)
        GROUP BY projectId, minuteMs
@@ -133,7 +146,7 @@ async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): P
             sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
             [] AS revenue, [] AS visitors
      FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
-           WHERE partition = {partition:UInt16} AND projectId != ''
+           WHERE ${ownRows(point)} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
      GROUP BY projectId, minuteMs`,
     parameters,
@@ -156,7 +169,7 @@ async function loadSeen(store: Store, shards: Shards, point: RestorePoint): Prom
     `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
             max(toUnixTimestamp64Milli(createdAt)) AS atMs
      FROM ${EVENTS_TABLE}
-     WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32} AND currency != ''
+     WHERE ${ownFlushes(point)} AND currency != ''
        AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
        AND sessionId != toFixedString('', 16)
      GROUP BY projectId, deviceId, sessionId`,

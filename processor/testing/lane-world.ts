@@ -38,6 +38,8 @@ export interface RunningLane {
 export interface LaneStart {
   readonly partition: number;
   readonly instance: string;
+  /** As for a lane; false by default. */
+  readonly isAlone?: boolean;
   /** 1 by default. */
   readonly threads?: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -99,6 +101,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
     start: async ({
       partition,
       instance,
+      isAlone = false,
       threads: threadCount = 1,
       env,
       crashPoint,
@@ -120,6 +123,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         feeds,
         records: watched(await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS), beforeEach),
         store: watched(store, beforeEach),
+        isAlone,
         threads: threads.map((thread) => watched(thread, beforeEach)),
         log,
         clock: systemClock,
