@@ -5,6 +5,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { Metrics } from '../../infra/metrics.ts';
+import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type EntityUpdate, encodeEntityUpdate } from '../../ingest/entity-update.ts';
@@ -142,7 +143,18 @@ test('are brought to their end, and the lane goes on with their sessions, ids an
   await publishUpdate(0, orderOf('A-1', payment, PARTITIONS));
   await publishUpdate(1, identify({ id: 'ada', firstName: 'Ada' }));
 
-  const lane = await world.start({ partition: 0, instance: 'today', isAlone: true, threads: 2 });
+  let deaths = 0;
+  const crashPoint = (point: CrashPoint) => {
+    if (
+      !point.endsWith('after-sessions') &&
+      !point.endsWith('after-insert') &&
+      !point.endsWith('after-checkpoint')
+    )
+      return;
+    deaths += 1;
+    if (deaths % 2 === 1 && deaths < 6) throw new Error('dead on the way');
+  };
+  const lane = await world.start({ partition: 0, instance: 'today', isAlone: true, threads: 2, crashPoint });
   await answering(lane);
   for (const device of devices) {
     sent += 1;
