@@ -23,7 +23,10 @@ export type SecretVerdict = { readonly kind: 'right' } | LoginFailure | { readon
 /** Why a client with the right secret may not do something. */
 export type Denial = 'expired' | 'scope' | 'address';
 
-/** What a client wants to do, and the address that it comes from: the proven one, in its normal form. */
+/**
+ * What a client wants to do, and the address that it comes from: the proven one, in its normal form. The address is read
+ * only for a client that is limited to some, and for a wrong secret.
+ */
 export interface Attempt {
   readonly scope: Scope;
   readonly address: string;
@@ -81,10 +84,15 @@ export class ClientGuard {
     return new ClientGuard(options, await ClientUses.open(options), new OldHashes(bucket));
   }
 
+  /** Whether the secret is known to be right; false says nothing. Costs less than `verify` and needs no address. */
+  isProven(client: Client, secret: string): boolean {
+    const proven = this.#proven.get(client);
+    return proven !== undefined && isSameSecret(proven, secret);
+  }
+
   /** Answers at once, except for a secret whose hash is of an earlier version. */
   verify(client: Client, secret: string, address: string): SecretVerdict | Promise<SecretVerdict> {
-    const proven = this.#proven.get(client);
-    if (proven !== undefined && isSameSecret(proven, secret)) return RIGHT;
+    if (this.isProven(client, secret)) return RIGHT;
     if (!isOldHash(client.secretHash)) {
       const isRight = matchesSecret(client.secretHash, secret);
       if (isRight) this.#proven.set(client, copyText(secret));
@@ -102,10 +110,11 @@ export class ClientGuard {
   }
 
   /** Why an authenticated client may not do this; undefined if it may, and then it counts as used. */
-  admit(client: Client, { scope, address }: Attempt): Denial | undefined {
+  admit(client: Client, attempt: Attempt): Denial | undefined {
     if (this.isExpired(client)) return 'expired';
-    if (client.scopes !== undefined && !client.scopes.includes(scope)) return 'scope';
-    if (!this.#isAllowedFrom(client, address)) return 'address';
+    if (client.scopes !== undefined && !client.scopes.includes(attempt.scope)) return 'scope';
+    if (client.addresses !== undefined && !this.#isAllowedFrom(client, client.addresses, attempt.address))
+      return 'address';
     this.uses.note(client);
     return undefined;
   }
@@ -124,11 +133,10 @@ export class ClientGuard {
     return isRight ? RIGHT : this.fail(address);
   }
 
-  #isAllowedFrom(client: Client, address: string): boolean {
-    if (client.addresses === undefined) return true;
+  #isAllowedFrom(client: Client, addresses: readonly string[], address: string): boolean {
     let list = this.#addresses.get(client);
     if (list === undefined) {
-      list = new AddressList(client.addresses);
+      list = new AddressList(addresses);
       this.#addresses.set(client, list);
     }
     return list.includes(address);

@@ -16,7 +16,10 @@ export interface RequestHead {
   parameter(index: number): string;
   /** The text after `?`, not decoded. */
   readonly query: string;
-  /** The address of the connection's peer as text; forwarding headers do not change it. */
+  /**
+   * The address of the connection's peer as text; forwarding headers do not change it. Readable until the request is
+   * answered, as long as its connection is there.
+   */
   remoteAddress(): string;
 }
 
