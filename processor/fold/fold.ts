@@ -36,7 +36,7 @@ import {
   retainedSession,
   sessionFor,
 } from './session.ts';
-import { writeRun } from './session-rows.ts';
+import { writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
 
 // The last byte of an event's id is its partition; a synthetic start has the id of its event with this bit set.
@@ -311,7 +311,7 @@ function writeSynthetic(
   const { sessions } = state;
   const isStart = name === SESSION_START;
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
-  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeDevice(writer, state, slot);
   writeRun(writer, state.profiles.textById[sessions.profile[slot] ?? 0] ?? '');
   writer.string('');
   writer.i64(0n);

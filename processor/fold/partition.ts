@@ -1,5 +1,6 @@
 import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import { createInterned, type Interned } from './interned.ts';
+import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import type { SiteCounters } from './site-counters.ts';
 
@@ -55,8 +56,7 @@ export interface PartitionState {
   /** As in the checkpoint. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
-  /** First session of each device; `SessionTable.nextOfDevice` leads on. */
-  readonly slotByDevice: Map<string, number>;
+  readonly devices: DeviceSessions;
   readonly sites: Interned;
   readonly pages: Interned;
   readonly sources: Interned;
@@ -86,7 +86,7 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     publishers: new Map(),
     forgettings: [],
     sessions: createSessionTable(),
-    slotByDevice: new Map(),
+    devices: createDeviceSessions(),
     sites: createInterned(),
     pages: createInterned(),
     sources: createInterned(),
