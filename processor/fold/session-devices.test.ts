@@ -108,13 +108,15 @@ test('it grows bucket by bucket, and every one of many devices is found while it
     }
   }
   expect(state.sessions.count).toBe(slots.size);
-  expect(state.devices.buckets).toBe(slots.size);
+  expect(state.devices.buckets.count).toBe(slots.size);
   expect(DIGITS.test(nameOf(1))).toBe(true);
   for (let index = 0; index < count; index += 1) {
     const key = deviceKeyOf(SITES[index % SITES.length] ?? '', nameOf(index));
     expect(firstOfDevice(state, key)).toBe(slots.get(index) ?? 0);
   }
-  const longest = Math.max(...Array.from(state.devices.heads, (first) => lengthOfBucket(state, first)));
+  const longest = Math.max(
+    ...Array.from(state.devices.buckets.heads, (first) => lengthOfBucket(state, first)),
+  );
   expect(longest).toBeLessThan(16);
   // As many sessions as ended: a freed slot is taken again.
   expect(state.sessions.used).toBe(slots.size + 1);

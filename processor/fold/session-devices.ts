@@ -1,11 +1,9 @@
 import { assert } from '../../infra/assert.ts';
-import { grown } from './column.ts';
+import { type BucketTable, bucketOf, createBuckets, putFirst, splitBucket, takeOff } from './bucket-table.ts';
 import { keyOfRuns, nameIn, siteIn } from './device-key.ts';
 import { createInterned, type Interned, intern, release, textOf } from './interned.ts';
 import { NAMED, type SessionTable } from './session-table.ts';
 
-const FIRST_BUCKETS = 1024;
-const GROWTH = 16_384;
 const ID_BYTES = 16;
 /** The name of a device that a collector derives: 32 hexadecimal digits, which are random. */
 const DIGITS = 32;
@@ -14,20 +12,10 @@ const DIGITS = 32;
  * Finds the retained sessions of a device. A device is its site and the 16 bytes that its name is the digits of, both of
  * which a session has anyway; of other names there are few, and they are numbered. So an entry takes 8 bytes in place
  * of the 150 of a text and its place in a Map.
- *
- * A table of lists, one for each bucket, linked in the slots (`nextInBucket`). It grows one bucket for each session: the
- * next bucket in turn is split in two, by one more bit of the hash. So there is no moment at which all of it moves.
- *
- *     8 buckets and 3 more     0 1 2 │ 3 4 5 6 7 │ 8 9 10      the last 3 are those of 0, 1 and 2 with the next bit set
- *                              split   not yet     new
  */
 export interface DeviceSessions {
-  /** The first session of each bucket. */
-  heads: Uint32Array;
-  /** Buckets in use: `firstBuckets`, and those that were split off them. */
-  buckets: number;
-  /** A power of two. */
-  firstBuckets: number;
+  /** One for each session; linked in `SessionTable.nextInBucket`. */
+  readonly buckets: BucketTable;
   /** Names of devices that are not 32 hexadecimal digits. */
   readonly names: Interned;
   /** The device that is looked for: its site, its 16 bytes, and whether they are the number of a name. */
@@ -43,9 +31,7 @@ export interface SessionsByDevice {
 
 export function createDeviceSessions(): DeviceSessions {
   return {
-    heads: new Uint32Array(FIRST_BUCKETS),
-    buckets: FIRST_BUCKETS,
-    firstBuckets: FIRST_BUCKETS,
+    buckets: createBuckets(),
     names: createInterned(),
     sought: { site: 0, bytes: new Uint8Array(ID_BYTES), isNamed: false },
   };
@@ -56,7 +42,7 @@ export function firstOfDevice(state: SessionsByDevice, deviceKey: string): numbe
   if (!seek(state, deviceKey)) return 0;
   const { sessions, devices } = state;
   const { site, bytes, isNamed } = devices.sought;
-  let slot = devices.heads[bucketOf(devices, hashOf(site, bytes, 0))] ?? 0;
+  let slot = devices.buckets.heads[bucketOf(devices.buckets, hashOf(site, bytes, 0))] ?? 0;
   while (slot !== 0 && !isSought(sessions, slot, site, bytes, isNamed))
     slot = sessions.nextInBucket[slot] ?? 0;
   return slot;
@@ -64,7 +50,7 @@ export function firstOfDevice(state: SessionsByDevice, deviceKey: string): numbe
 
 /** The first session of the device that has the session in `slot`. */
 export function firstBeside({ sessions, devices }: SessionsByDevice, slot: number): number {
-  let first = devices.heads[bucketAt(devices, sessions, slot)] ?? 0;
+  let first = devices.buckets.heads[bucketOf(devices.buckets, hashAt(sessions, slot))] ?? 0;
   while (first !== slot && !isSameDevice(sessions, first, slot)) first = sessions.nextInBucket[first] ?? 0;
   return first;
 }
@@ -86,26 +72,15 @@ export function linkToDevice(state: SessionsByDevice, slot: number, site: number
     writeNumber(sessions.devices, slot * ID_BYTES, intern(devices.names, name));
     sessions.flags[slot] = (sessions.flags[slot] ?? 0) | NAMED;
   }
-  const bucket = bucketAt(devices, sessions, slot);
-  sessions.nextInBucket[slot] = devices.heads[bucket] ?? 0;
-  devices.heads[bucket] = slot;
-  if (sessions.count > devices.buckets) split(state);
+  putFirst(devices.buckets, sessions.nextInBucket, slot, hashAt(sessions, slot));
+  if (sessions.count > devices.buckets.count)
+    splitBucket(devices.buckets, sessions.nextInBucket, sessions, hashAt);
 }
 
 /** Takes a session off the list of its device, which is what frees its name. */
 export function unlinkFromDevice({ sessions, devices }: SessionsByDevice, slot: number): void {
-  const bucket = bucketAt(devices, sessions, slot);
-  const next = sessions.nextInBucket[slot] ?? 0;
-  let before = devices.heads[bucket] ?? 0;
-  if (before === slot) devices.heads[bucket] = next;
-  else {
-    while (sessions.nextInBucket[before] !== slot) {
-      before = sessions.nextInBucket[before] ?? 0;
-      assert(before !== 0, 'a session is not on the list of its device');
-    }
-    sessions.nextInBucket[before] = next;
-  }
-  sessions.nextInBucket[slot] = 0;
+  const isOnList = takeOff(devices.buckets, sessions.nextInBucket, slot, hashAt(sessions, slot));
+  assert(isOnList, 'a session is not on the list of its device');
   if (isNamedAt(sessions, slot)) release(devices.names, numberAt(sessions.devices, slot * ID_BYTES));
 }
 
@@ -122,8 +97,8 @@ export function deviceKeyOfSlot(state: SessionsByDevice, slot: number): string {
 }
 
 /** Whether there is an index entry at all: of a table without sessions there must be none. */
-export function isEmptyIndex({ heads, names }: DeviceSessions): boolean {
-  return heads.every((slot) => slot === 0) && names.idByText.size === 0;
+export function isEmptyIndex({ buckets, names }: DeviceSessions): boolean {
+  return buckets.heads.every((slot) => slot === 0) && names.idByText.size === 0;
 }
 
 /** Notes the device with this key as the one that is looked for; false when its site or its name is unknown. */
@@ -174,42 +149,8 @@ function hasBytes(bytes: Uint8Array, start: number, others: Uint8Array, othersSt
   return true;
 }
 
-/** Splits the bucket whose turn it is. Both halves keep the order of their sessions. */
-function split({ sessions, devices }: SessionsByDevice): void {
-  if (devices.buckets === devices.heads.length)
-    devices.heads = grown(devices.heads, devices.buckets + GROWTH);
-  const { heads, buckets: added, firstBuckets } = devices;
-  const { nextInBucket } = sessions;
-  const parted = added - firstBuckets;
-  devices.buckets += 1;
-  if (devices.buckets === 2 * firstBuckets) devices.firstBuckets *= 2;
-  let lastThere = 0;
-  let lastHere = 0;
-  let slot = heads[parted] ?? 0;
-  heads[parted] = 0;
-  while (slot !== 0) {
-    const next = nextInBucket[slot] ?? 0;
-    nextInBucket[slot] = 0;
-    if (bucketAt(devices, sessions, slot) === added) {
-      if (lastThere === 0) heads[added] = slot;
-      else nextInBucket[lastThere] = slot;
-      lastThere = slot;
-    } else {
-      if (lastHere === 0) heads[parted] = slot;
-      else nextInBucket[lastHere] = slot;
-      lastHere = slot;
-    }
-    slot = next;
-  }
-}
-
-function bucketAt(devices: DeviceSessions, sessions: SessionTable, slot: number): number {
-  return bucketOf(devices, hashOf(sessions.site[slot] ?? 0, sessions.devices, slot * ID_BYTES));
-}
-
-function bucketOf({ buckets, firstBuckets }: DeviceSessions, hash: number): number {
-  const bucket = hash & (2 * firstBuckets - 1);
-  return bucket < buckets ? bucket : bucket & (firstBuckets - 1);
+function hashAt({ site, devices }: SessionTable, slot: number): number {
+  return hashOf(site[slot] ?? 0, devices, slot * ID_BYTES);
 }
 
 /** It needs no key: collectors derive names with a secret, so that nobody outside can choose names of one bucket. */
