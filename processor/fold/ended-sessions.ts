@@ -11,6 +11,7 @@ import type { EventView } from './event-view.ts';
 import type { PartitionState } from './partition.ts';
 import { placeSession } from './restore.ts';
 import { changeSession, retainedSession } from './session.ts';
+import { deviceKeyOfSlot } from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
 import { holdsEvent } from './shard.ts';
@@ -89,8 +90,7 @@ export function keepEnded(state: PartitionState, asked: readonly NamedSession[],
 
 /** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
 export function retainNamed(state: PartitionState, slot: number): void {
-  const { ids, deviceKeys } = state.sessions;
-  const key = endedKeyOf(deviceKeys[slot] ?? '', ids, slot * 16);
+  const key = endedKeyOf(deviceKeyOfSlot(state, slot), state.sessions.ids, slot * 16);
   if (!state.ended.has(key)) return;
   const writer = new RowBinaryWriter(SESSION_ROW_MAX_BYTES);
   writeSessionRow(writer, state, slot, 1, 0);

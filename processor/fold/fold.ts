@@ -24,7 +24,7 @@ import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
 import { intern, textOf } from './interned.ts';
-import { EVENT_ID_MEMORY_MS, type PartitionState, type SeenEvent } from './partition.ts';
+import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
   changeSession,
@@ -36,7 +36,7 @@ import {
   retainedSession,
   sessionFor,
 } from './session.ts';
-import { writeRun } from './session-rows.ts';
+import { writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
 import { holdsEvent } from './shard.ts';
 
@@ -194,7 +194,7 @@ function noteEventId(state: PartitionState, event: EventView, site: number, slot
   const project = textOf(state.sites, site);
   const id = event.bytes.toString('latin1', event.eventIdStart, event.eventIdEnd);
   const seen = eventIds.peek(project, id);
-  if (seen !== undefined && !isForgotten(seen, clockMs)) return false;
+  if (seen !== undefined && !isForgotten(seen.atMs, clockMs)) return false;
   expireIdsOf(state, project);
   eventIds.set(project, id, { atMs: clockMs, sessionId: sessionIdText(state, event, slot) });
   return true;
@@ -206,13 +206,13 @@ export function expireEventIds(state: PartitionState): void {
 }
 
 function expireIdsOf({ eventIds, clockMs }: PartitionState, project: string): void {
-  for (let old = eventIds.oldest(project); old !== undefined; old = eventIds.oldest(project)) {
-    if (!isForgotten(old, clockMs)) return;
+  for (let atMs = eventIds.oldestMs(project); atMs !== undefined; atMs = eventIds.oldestMs(project)) {
+    if (!isForgotten(atMs, clockMs)) return;
     eventIds.evictOldest(project);
   }
 }
 
-function isForgotten({ atMs }: SeenEvent, clockMs: number): boolean {
+function isForgotten(atMs: number, clockMs: number): boolean {
   return clockMs - atMs > EVENT_ID_MEMORY_MS;
 }
 
@@ -337,7 +337,7 @@ function writeSynthetic(
   const { sessions } = state;
   const isStart = name === SESSION_START;
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
-  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeDevice(writer, state, slot);
   writeRun(writer, state.profiles.textById[sessions.profile[slot] ?? 0] ?? '');
   writer.string('');
   writer.i64(0n);

@@ -1,5 +1,7 @@
-import { SharedCache } from '../../infra/cache/shared-cache.ts';
+import { randomFillSync } from 'node:crypto';
+import { EventIds } from './event-ids.ts';
 import { createInterned, type Interned } from './interned.ts';
+import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
@@ -18,12 +20,6 @@ export interface PartitionLimits {
   /** Sites with counters. */
   readonly sitesMax: number;
   readonly grantsMax: number;
-}
-
-/** A recorded event id: when it came, and in which session (32 hexadecimal digits; empty: none). */
-export interface SeenEvent {
-  readonly atMs: number;
-  readonly sessionId: string;
 }
 
 /**
@@ -58,8 +54,7 @@ export interface PartitionState {
   /** As in the checkpoint. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
-  /** First session of each device; `SessionTable.nextOfDevice` leads on. */
-  readonly slotByDevice: Map<string, number>;
+  readonly devices: DeviceSessions;
   readonly sites: Interned;
   readonly pages: Interned;
   readonly sources: Interned;
@@ -70,7 +65,7 @@ export interface PartitionState {
   /** Time of the newest event that was only credited, by slot of the sessions that have one. */
   readonly creditedBySlot: Map<number, number>;
   /** Recorded event ids, by site and id; the sites share it. */
-  readonly eventIds: SharedCache<SeenEvent>;
+  readonly eventIds: EventIds;
   /** Ended sessions that messages at hand name (`ended-sessions.ts`); empty otherwise. */
   readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
@@ -94,7 +89,7 @@ export function createPartition(
     publishers: new Map(),
     forgettings: [],
     sessions: createSessionTable(),
-    slotByDevice: new Map(),
+    devices: createDeviceSessions(),
     sites: createInterned(),
     pages: createInterned(),
     sources: createInterned(),
@@ -102,7 +97,11 @@ export function createPartition(
     profiles: createInterned(),
     revenueBySlot: new Map(),
     creditedBySlot: new Map(),
-    eventIds: new SharedCache(limits.eventIdsMax),
+    eventIds: new EventIds({
+      max: limits.eventIdsMax,
+      memoryMs: EVENT_ID_MEMORY_MS,
+      key: randomFillSync(new Uint32Array(4)),
+    }),
     ended: new Map(),
     counters: new Map(),
     minuteVisitors: 0,

@@ -1,10 +1,10 @@
-import { must } from '../../infra/assert.ts';
 import { addVisitor, countersOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
 import { seeSession } from './live.ts';
 import type { PartitionState } from './partition.ts';
 import { retainedSession } from './session.ts';
+import { linkToDevice } from './session-devices.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED, takeSlot } from './session-table.ts';
 import { holdsDevice, holdsNamed } from './shard.ts';
 import { minuteAt } from './site-counters.ts';
@@ -118,14 +118,8 @@ function restoreSession(state: PartitionState, row: StoredSession): void {
 export function placeSession(state: PartitionState, row: StoredSession): number {
   const { sessions } = state;
   const slot = takeSlot(sessions);
-  const known = state.slotByDevice.get(row.deviceKey);
-  const key =
-    known === undefined ? row.deviceKey : must(sessions.deviceKeys[known], 'a device without a key');
-  sessions.deviceKeys[slot] = key;
-  sessions.nextOfDevice[slot] = known ?? 0;
-  state.slotByDevice.set(key, slot);
   sessions.version[slot] = row.version;
-  sessions.site[slot] = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
+  const site = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
   sessions.ids.set(row.id, slot * 16);
   sessions.profile[slot] = intern(state.profiles, row.profile);
   sessions.visitor[slot] = visitorHashOf(row.profile || row.device);
@@ -143,6 +137,7 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
     (row.exitIsView ? EXIT_IS_VIEW : 0) |
     (row.ended ? ENDED : 0) |
     (row.mixed ? MIXED : 0);
+  linkToDevice(state, slot, site, row.deviceKey);
   sessions.exitPage[slot] = intern(state.pages, row.exitPage);
   sessions.entryPage[slot] = intern(state.pages, row.entryPage);
   sessions.source[slot] = intern(state.sources, row.source);
