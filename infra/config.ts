@@ -71,8 +71,23 @@ export const SETTINGS = {
   },
   WORKERS: {
     schema: integer(1, 64),
-    default: String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)))),
+    default: String(workersFor(availableParallelism())),
     help: 'threads that process events',
+  },
+  COLLECTORS: {
+    schema: integer(1, 64),
+    default: String(collectorsFor(availableParallelism())),
+    help: 'processes that share PORT; each takes events and answers questions. More than one need Linux',
+  },
+  QUERIES: {
+    schema: integer(0, 64),
+    default: '0',
+    help: 'further processes that only answer questions, on QUERY_PORT, for a proxy that sends questions there',
+  },
+  QUERY_PORT: {
+    schema: integer(0, 65_535),
+    default: '3001',
+    help: 'port of the processes that only answer questions, if there are any; 0 picks a free port',
   },
   FLUSH_INTERVAL_MS: {
     schema: integer(20, 60_000),
@@ -208,6 +223,11 @@ export const SETTINGS = {
     default: '0',
     help: "port of a processor's metrics endpoint; 0 picks a free port",
   },
+  HTTP_PROCESSES: {
+    schema: z.string().regex(/^(?:[\w-]+=\d{1,5}(?:,|$))*$/, 'expected names and ports such as http-1=10001'),
+    default: '',
+    help: 'set by the launcher: the processes that answer HTTP, each with the loopback port of its own metrics',
+  },
   OPERATIONS_TOKEN: {
     schema: z
       .string()
@@ -277,6 +297,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   }
   values.DATA_DIR = resolve(projectRoot, String(values.DATA_DIR));
   return Object.freeze(values) as Config;
+}
+
+/** How many collectors pay on a machine. `launch/settings.mjs` has the same rules; `launch/README.md` gives the reasons. */
+export function collectorsFor(cores: number): number {
+  return Math.max(1, Math.round((cores * 3) / 8));
+}
+
+/** How many threads that process events pay on a machine. */
+export function workersFor(cores: number): number {
+  return Math.min(8, Math.max(Math.min(cores, 2), Math.ceil(cores / 4)));
 }
 
 function integer(min: number, max: number) {

@@ -1,6 +1,5 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
-import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
@@ -38,6 +37,7 @@ import {
 import { addBatchRoute } from './http/batch-route.ts';
 import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
+import { AddressLimiter } from './identity/address-limiter.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';
 import { DeviceIds } from './identity/visitor.ts';
@@ -61,7 +61,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   exposeLocations(locations, metrics);
   const deviceIds = new DeviceIds();
   const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
-  const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
+  const limiter = new AddressLimiter(addressRatesOf(context), salts);
   const disk = await DiskWatch.open(config, clock);
   const isDiskFull = () => disk?.isFull === true;
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
@@ -101,7 +101,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    limiter.evictExpired(nowMs);
     locations.evict();
   };
   const timers = [
@@ -118,7 +117,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
       disk?.stop();
-      for (const opened of [eventRates, sessions, aliases, salts, accounts]) opened.stop();
+      for (const opened of [limiter, eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
 }
@@ -149,7 +148,7 @@ function evictDeletedSites(
 interface Served {
   readonly collector: Collector;
   readonly accounts: Accounts;
-  readonly limiter: RateLimiter;
+  readonly limiter: AddressLimiter;
   readonly proxies: TrustedProxies;
 }
 
@@ -246,6 +245,13 @@ function exposeLocations(locations: LocationLookup, metrics: Metrics): void {
 function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
   const limit = { requestsMax: 0, windowMs: RATE_WINDOW_MS };
   return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
+}
+
+/** Undefined without a limit. */
+function addressRatesOf({ config, bus, clock, metrics }: HostContext): SharedRateLimiter | undefined {
+  if (config.TRACK_LIMIT_PER_10_S === 0) return undefined;
+  const limit = { requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS };
+  return new SharedRateLimiter({ kind: 'addresses', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {

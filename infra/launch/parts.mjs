@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
-import { freePort, greetsAsNats } from './ports.mjs';
+import { freePort, freePorts, greetsAsNats } from './ports.mjs';
 import { projectRoot } from './root.mjs';
 import { writeWhole } from './write-whole.mjs';
 
@@ -67,6 +67,40 @@ export async function planStore({ settings, secrets, env }) {
     url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
     queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
+}
+
+/**
+ * How to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, which share the port,
+ * and `query-1` and so on, which share the port for questions. In a group each shows its own metrics on a port of its own.
+ * @param {{ settings: LaunchSettings, env: NodeJS.ProcessEnv }} options
+ * @returns {Promise<{ name: string, plan: ChildPlan }[]>}
+ */
+export async function planHttp({ settings: { collectors, queries, queryPort, host }, env }) {
+  const program = 'dist/infra/process/host.js';
+  if (collectors === 1 && queries === 0)
+    return [
+      { name: 'http', plan: planProgram([program, 'ingest', 'query'], { ...env, HTTP_PROCESSES: '' }) },
+    ];
+  const sharedQueryPort = queryPort === 0 && queries > 0 ? await freePort(host) : queryPort;
+  const names = [...numbered('http', collectors), ...numbered('query', queries)];
+  const ports = await freePorts(LOOPBACK, names.length);
+  const HTTP_PROCESSES = names.map((name, index) => `${name}=${ports[index]}`).join(',');
+  return names.map((name, index) => {
+    const own = { ...env, HTTP_PROCESSES, METRICS_PORT: String(ports[index]) };
+    const plan =
+      index < collectors
+        ? planProgram([program, 'ingest', 'query'], own)
+        : planProgram([program, 'query'], { ...own, PORT: String(sharedQueryPort) });
+    return { name, plan };
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {number} count
+ */
+function numbered(name, count) {
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
 }
 
 /**

@@ -161,6 +161,8 @@ function settingsXml(memoryMaxBytes: number): string {
   const cacheBytes = Math.floor(memoryMaxBytes / 32);
   const values = {
     max_server_memory_usage: memoryMaxBytes,
+    // By default the engine looks at its memory 20 times a second, also when it does nothing.
+    memory_worker_period_ms: 1000,
     mark_cache_size: cacheBytes,
     index_mark_cache_size: cacheBytes,
     primary_index_cache_size: cacheBytes,
