@@ -3,6 +3,7 @@ import { type Batch, endRow, noteChange } from './batch.ts';
 import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
+import { noteEvicted } from './open-devices.ts';
 import type { PartitionState } from './partition.ts';
 import { writeSessionRow } from './session-rows.ts';
 import {
@@ -178,6 +179,7 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
     batch.changed[changedPlace - 1] = 0;
   }
   batch.evicted.add(sessions.deviceKeys[slot] ?? '');
+  noteEvicted(state.openDevices, slot, sessions.deviceKeys[slot] ?? '');
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);

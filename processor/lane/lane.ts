@@ -11,6 +11,7 @@ import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
+import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import type { FoldReport, SessionsReport } from './worker-tasks.ts';
 
@@ -43,6 +44,8 @@ export class PartitionLane {
   readonly #options: LaneOptions;
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;
+  /** Tells collectors of the open sessions. */
+  readonly openSessions: OpenSessionsFeed;
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
@@ -53,7 +56,7 @@ export class PartitionLane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    const { partition, metrics, gauges } = options;
+    const { partition, metrics, gauges, worker } = options;
     const consumer = new StreamConsumer({
       ...options,
       stream: streamOf(partition),
@@ -70,6 +73,12 @@ export class PartitionLane {
       },
     });
     this.#consumer = consumer;
+    this.openSessions = new OpenSessionsFeed({
+      ...options,
+      changes: (nowMs) => worker.openSessions(partition, nowMs),
+      snapshot: () => worker.openSessions(partition, undefined),
+      catchUp: (maxMs) => consumer.catchUp(maxMs),
+    });
     this.#flushOptions = {
       ...options,
       feed: new PartitionFeed(options),
@@ -137,6 +146,7 @@ export class PartitionLane {
    * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
+    this.openSessions.wake();
     let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
     if (report.kind === 'behind') {
       if (!(await this.#isCaughtUp())) return undefined;
@@ -237,6 +247,7 @@ export class PartitionLane {
         await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
       metrics.deadLetters.add();
     }
+    if (report.events > 0 && !this.#restoring) this.openSessions.wake();
     metrics.events.add(report.events);
     metrics.repeats.add(report.repeats);
     gauges.sessions.set(report.sessions);

@@ -3,6 +3,7 @@ import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
+import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
@@ -103,6 +104,7 @@ export class PartitionSupervisor {
       log.info({ partition }, 'partition given up');
     } finally {
       this.#lane = undefined;
+      await lane.openSessions.stop();
       await entitySupervisor.stop();
       await worker.close(partition);
     }
@@ -127,6 +129,10 @@ export class PartitionSupervisor {
       bus.answer(sessionLookupSubjectOf(partition), {
         reply: (bytes) => lane.lookUp(bytes),
         unavailable: encodeSessionsUnavailable,
+      }),
+      bus.answer(openSessionsSubjectOf(partition), {
+        reply: (bytes) => lane.openSessions.answer(bytes),
+        unavailable: encodeOpenSessionsUnavailable,
       }),
       bus.answer(hotSubjectOf(partition), {
         reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),

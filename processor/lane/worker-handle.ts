@@ -4,6 +4,7 @@ import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { HotQuestion } from '../hot.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
 
 /** A thread that was asked to end is over by then, whether its exit was reported or not. */
@@ -89,6 +90,10 @@ export class WorkerHandle {
   ): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', partition, ...request, questions });
+  }
+  /** What changed in the open sessions since the last time; without a time, all of them. */
+  openSessions(partition: number, nowMs: number | undefined): Promise<OpenReport> {
+    return this.#run<OpenReport>({ kind: 'open-sessions', partition, nowMs });
   }
   close(partition: number): Promise<void> {
     return this.#run<void>({ kind: 'close', partition });

@@ -58,6 +58,8 @@ export type WorkerTask =
   | { readonly kind: 'flushed'; readonly partition: number }
   | { readonly kind: 'hot'; readonly partition: number; readonly question: HotQuestion }
   | SessionsTask
+  /** Asks what collectors have to hear of open sessions; without a time, for the whole list. */
+  | { readonly kind: 'open-sessions'; readonly partition: number; readonly nowMs: number | undefined }
   | { readonly kind: 'close'; readonly partition: number };
 
 /** Result of `sessions`: the answers, or what is to be done first. */
