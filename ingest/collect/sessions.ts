@@ -105,16 +105,16 @@ export class Sessions {
   readonly #known: SharedCache<KnownSession>;
   /** By device, the look-ups in progress that may open a session, and the requests for credit that wait for them. */
   readonly #opening = new Map<string, OpeningDevice>();
-  readonly #questions: SessionQuestions;
-  readonly #openSessions: OpenSessions;
+  readonly #questions: Pick<SessionQuestions, 'ask' | 'stop'>;
+  readonly #openSessions: Pick<OpenSessions, 'find' | 'stop'>;
   readonly #partitions: number;
   readonly #clock: Clock;
   readonly #found: Readonly<Record<FoundSession['kind'], Counter>>;
   readonly #asked: Readonly<Record<AskReason, Counter>>;
 
   constructor(options: {
-    readonly questions: SessionQuestions;
-    readonly openSessions: OpenSessions;
+    readonly questions: Pick<SessionQuestions, 'ask' | 'stop'>;
+    readonly openSessions: Pick<OpenSessions, 'find' | 'stop'>;
     readonly partitions: number;
     readonly knownMax: number;
     readonly clock: Clock;
