@@ -215,7 +215,7 @@ export const SETTINGS = {
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
-    default: '17179869184',
+    default: '2147483648',
     help: 'maximum memory of a query in the store',
   },
   METRICS_PORT: {

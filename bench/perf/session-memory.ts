@@ -156,6 +156,7 @@ class Publisher {
       occurredAtMs: atMs,
       receivedAtMs: atMs,
       credit: false,
+      certain: false,
       sessionId: this.#hexadecimal(),
       revenue: undefined,
       currency: '',

@@ -3,6 +3,7 @@ import { type Batch, endRow, noteChange } from './batch.ts';
 import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
+import { noteEvicted } from './open-devices.ts';
 import type { PartitionState } from './partition.ts';
 import {
   deviceKeyOfSlot,
@@ -178,7 +179,9 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
     noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
-  batch.evicted.add(deviceKeyOfSlot(state, slot));
+  const deviceKey = deviceKeyOfSlot(state, slot);
+  batch.evicted.add(deviceKey);
+  noteEvicted(state.openDevices, slot, deviceKey);
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);

@@ -17,6 +17,7 @@ import { holdsNamed, type Shard } from '../fold/shard.ts';
 import { HOT_VERSION, type HotQuestion } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
 import { mergeHotAnswers } from './merge-hot.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type { SessionsRequest, WorkerHandle } from './worker-handle.ts';
 import type { FoldReport, MissingReport, PackedMessages, SessionsReport } from './worker-tasks.ts';
 
@@ -186,6 +187,17 @@ export class Shards {
       });
     });
     return mergeSessionReports(reports, places, { count: questions.length, version });
+  }
+
+  /** What changed in the open sessions since the last time; without a time, all of them. */
+  async openSessions(nowMs: number | undefined): Promise<OpenReport> {
+    const reports = await this.#all((thread, { index }) => thread.openSessions(index, nowMs));
+    const [first] = reports;
+    if (first !== undefined && reports.length === 1) return first;
+    return {
+      entries: Buffer.concat(reports.map(({ entries }) => entries)),
+      complete: reports.every(({ complete }) => complete),
+    };
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { HotQuestion } from '../hot.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type {
   CutShard,
   FoldReport,
@@ -86,6 +87,10 @@ export class WorkerHandle {
   sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
+  }
+  /** What changed in the open sessions since the last time; without a time, all of them. */
+  openSessions(shard: number, nowMs: number | undefined): Promise<OpenReport> {
+    return this.#run<OpenReport>({ kind: 'open-sessions', shard, nowMs });
   }
   close(shard: number): Promise<void> {
     return this.#run<void>({ kind: 'close', shard });

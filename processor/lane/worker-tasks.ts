@@ -65,6 +65,8 @@ export type WorkerTask =
   | { readonly kind: 'flushed'; readonly shard: number }
   | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
   | SessionsTask
+  /** Asks what collectors have to hear of open sessions; without a time, for the whole list. */
+  | { readonly kind: 'open-sessions'; readonly shard: number; readonly nowMs: number | undefined }
   | { readonly kind: 'close'; readonly shard: number };
 
 /** Result of `sessions`: the answers, or what is to be done first. */
