@@ -5,7 +5,6 @@ import {
   type JetStreamManager,
   type Msg,
   type NatsConnection,
-  nanos,
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
