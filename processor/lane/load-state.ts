@@ -1,13 +1,15 @@
-import type { Store } from '../../infra/store/store.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
 import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
-import type { WorkerHandle } from './worker-handle.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
-const IDS_A_TASK = 20_000;
+/** A task for the thread costs as much as reading some hundred rows, so pieces of the store's answer are put together. */
+const PIECE_BYTES = 1_048_576;
+/** While the thread reads one piece, the next one is put together. */
+const PIECES_AHEAD = 2;
 
 /** The flush and the clock that a partition is restored to. */
 export interface RestorePoint {
@@ -15,6 +17,16 @@ export interface RestorePoint {
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
+}
+
+/**
+ * What takes the state back, in the order in which it is called. `restore` gets the rows of a part in pieces of any length;
+ * no bytes end the part. The bytes have a buffer of their own, which it may move.
+ */
+export interface RestoreTarget {
+  restore(partition: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void>;
+  restoreSeen(partition: number, seen: readonly StoredSeen[]): Promise<void>;
 }
 
 /** The number of the last flush of a partition that is complete in the store; 0 when there is none. */
@@ -29,15 +41,33 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
 }
 
 /**
- * Gives the worker what a partition knew at a flush: its retained sessions, the event ids of the last day, the minutes
- * that are answered from memory, and which devices were seen lately. A restart therefore equals no restart.
+ * Gives the target what a partition knew at a flush: its retained sessions, the minutes that are answered from memory,
+ * which devices were seen lately, and the event ids of the last day. A restart therefore equals no restart.
  */
-export async function loadState(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+export async function loadState(store: Store, target: RestoreTarget, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0) return;
-  await loadSessions(store, worker, point);
-  await loadEventIds(store, worker, point);
-  await loadMinutes(store, worker, point);
-  await loadSeen(store, worker, point);
+  const answers = new Answers(store);
+  let passing = Promise.resolve();
+  try {
+    // The store prepares the next answers while one is read. An answer that is not read yet keeps one of the places for
+    // statements of the store, and waits for nothing but answers that have begun and are read.
+    const sessions = answers.open(sessionsOf(point));
+    await sessions.begun();
+    passing = pass(sessions, target, point.partition, 'sessions');
+    passing.catch(() => undefined); // It is awaited below.
+    const [minutes, seen] = await Promise.all([minutesOf(store, point), seenOf(store, point)]);
+    const visitors = answers.open(visitorsOf(point));
+    await passing;
+    await target.restoreMinutes(point.partition, minutes);
+    await visitors.begun();
+    const ids = answers.open(eventIdsOf(point));
+    await pass(visitors, target, point.partition, 'visitors');
+    await target.restoreSeen(point.partition, seen);
+    await pass(ids, target, point.partition, 'event-ids');
+  } finally {
+    answers.close();
+    await Promise.allSettled([passing]);
+  }
 }
 
 /**
@@ -67,67 +97,173 @@ export async function storedSessions(
   return Buffer.concat(pieces);
 }
 
-async function loadSessions(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
-  const columns = SESSIONS_COLUMNS.join(', ');
-  // The newest state of a session is the one with the highest version, whatever the store has merged so far.
-  const pieces = store.bytes(
-    `SELECT ${columns} FROM (
-       SELECT ${columns} FROM ${SESSIONS_TABLE}
-       WHERE partition = {partition:UInt16} AND projectId != '' AND sign = 1
-         AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-       ORDER BY version DESC LIMIT 1 BY projectId, id
-     ) ORDER BY touchedAt, id FORMAT RowBinary`,
-    { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
-  );
-  for await (const piece of pieces) await worker.restoreSessions(point.partition, piece);
+/** A statement whose answer is RowBinary. */
+interface Select {
+  readonly sql: string;
+  readonly parameters: StoreParameters;
 }
 
-async function loadEventIds(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
-  const rows = await store.query<Omit<StoredEventId, 'atMs'> & { atMs: string | number }>(
-    `SELECT projectId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
-            toUnixTimestamp64Milli(receivedAt) AS atMs
-     FROM ${EVENTS_TABLE}
-     WHERE partition = {partition:UInt16} AND eventId != '' AND flushNumber <= {flushNumber:UInt32}
-       AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-     ORDER BY receivedAt`,
-    {
+/** Answers of the store that are asked for together. */
+class Answers {
+  readonly #store: Store;
+  readonly #ended = new AbortController();
+  readonly #opened: Answer[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Asks at once. */
+  open({ sql, parameters }: Select): Answer {
+    const pieces = this.#store.bytes(`${sql} FORMAT RowBinary`, parameters, {}, this.#ended.signal);
+    const answer = new Answer(pieces);
+    this.#opened.push(answer);
+    return answer;
+  }
+
+  /** Ends those that were not read to their end. */
+  close(): void {
+    this.#ended.abort();
+    for (const answer of this.#opened) answer.close();
+  }
+}
+
+class Answer {
+  readonly #pieces: AsyncGenerator<Buffer, void, void>;
+  readonly #first: Promise<IteratorResult<Buffer, void>>;
+
+  constructor(pieces: AsyncGenerator<Buffer, void, void>) {
+    this.#pieces = pieces;
+    this.#first = pieces.next();
+    this.#first.catch(() => undefined); // Whoever reads the answer gets the error.
+  }
+
+  /** Resolves once the first bytes are there. */
+  async begun(): Promise<void> {
+    await this.#first;
+  }
+
+  async *pieces(): AsyncGenerator<Buffer, void, void> {
+    const first = await this.#first;
+    if (first.done === true) return;
+    yield first.value;
+    yield* this.#pieces;
+  }
+
+  close(): void {
+    this.#pieces.return().catch(() => undefined); // Nobody wants the rest.
+  }
+}
+
+/** Passes an answer on in larger pieces, some of them ahead of the target. */
+async function pass(
+  answer: Answer,
+  target: RestoreTarget,
+  partition: number,
+  part: RestoredPart,
+): Promise<void> {
+  const ahead: Promise<void>[] = [];
+  let pieces: Buffer[] = [];
+  let length = 0;
+  const send = async () => {
+    const bytes = joined(pieces, length);
+    pieces = [];
+    length = 0;
+    if (ahead.length === PIECES_AHEAD) await ahead.shift();
+    const passed = target.restore(partition, part, bytes);
+    passed.catch(() => undefined); // It is awaited below, or by the next call.
+    ahead.push(passed);
+  };
+  for await (const piece of answer.pieces()) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length >= PIECE_BYTES) await send();
+  }
+  if (length > 0) await send();
+  await Promise.all(ahead);
+  await target.restore(partition, part, new Uint8Array(0));
+}
+
+function joined(pieces: readonly Buffer[], length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+  }
+  return bytes;
+}
+
+/**
+ * The states that were not replaced, whatever the store has merged so far. A session id that was given twice has two of
+ * them, of which the one with the higher version is restored.
+ */
+function sessionsOf(point: RestorePoint): Select {
+  const condition = `partition = {partition:UInt16} AND projectId != ''
+      AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`;
+  // Only replaced states that are not merged yet are looked up, and nothing is sorted or grouped: of a million sessions
+  // that took as long as writing them down.
+  return {
+    sql: `SELECT ${SESSIONS_COLUMNS.join(', ')} FROM ${SESSIONS_TABLE}
+    WHERE sign = 1 AND ${condition} AND (id, projectId, version) NOT IN (
+      SELECT id, projectId, version FROM ${SESSIONS_TABLE} WHERE sign = -1 AND ${condition})`,
+    parameters: { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
+  };
+}
+
+function eventIdsOf(point: RestorePoint): Select {
+  return {
+    sql: `SELECT projectId, deviceId, eventId, sessionId, receivedAt FROM ${EVENTS_TABLE}
+    WHERE partition = {partition:UInt16} AND eventId != '' AND flushNumber <= {flushNumber:UInt32}
+      AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+    ORDER BY receivedAt`,
+    parameters: {
       partition: point.partition,
       flushNumber: point.flushNumber,
       fromMs: Math.max(0, point.clockMs - EVENT_ID_MEMORY_MS),
     },
-  );
-  for (let start = 0; start < rows.length; start += IDS_A_TASK) {
-    const ids = rows.slice(start, start + IDS_A_TASK).map((row) => ({ ...row, atMs: Number(row.atMs) }));
-    await worker.restoreEventIds(point.partition, ids);
-  }
+  };
 }
 
-async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
-  const parameters = {
-    partition: point.partition,
-    flushNumber: point.flushNumber,
-    fromMs: Math.max(0, point.clockMs - MINUTES_LOADED_MS),
+/** Events of the minutes that are answered from memory. */
+const MINUTE_EVENTS = `FROM ${EVENTS_TABLE}
+         WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
+           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+           AND name NOT IN ('session_start', 'session_end')`;
+
+function minuteParameters({ partition, flushNumber, clockMs }: RestorePoint): StoreParameters {
+  return { partition, flushNumber, fromMs: Math.max(0, clockMs - MINUTES_LOADED_MS) };
+}
+
+/** Who has events in the minutes, as what `sessionProfiles` and the events say. */
+function visitorsOf(point: RestorePoint): Select {
+  return {
+    sql: `SELECT projectId, deviceId, sessionId, if(sessionProfile != '', sessionProfile, profileId) AS profile,
+            groupUniqArray(minute)
+     FROM (
+       SELECT DISTINCT projectId, sessionId, deviceId, profileId, toUInt32(intDiv(toUnixTimestamp(createdAt), 60)) AS minute
+         ${MINUTE_EVENTS}
+     ) AS happened
+     ANY LEFT JOIN (${sessionProfiles(
+       `projectId != '' AND partition = {partition:UInt16}
+          AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
+     )}) AS named USING (projectId, sessionId)
+     GROUP BY projectId, deviceId, sessionId, profile`,
+    parameters: minuteParameters(point),
   };
+}
+
+async function minutesOf(store: Store, point: RestorePoint): Promise<StoredMinute[]> {
+  const parameters = minuteParameters(point);
   const events = await store.query<StoredMinute>(
-    `SELECT projectId, minuteMs, screenViews, otherEvents, visitors, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
+    `SELECT projectId, minuteMs, screenViews, otherEvents, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
             arrayMap((currency, amount) -> (currency, toString(amount)), mapKeys(byCurrency), mapValues(byCurrency))
               AS revenue
      FROM (
        SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
               countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
-              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency,
-              groupUniqArray((deviceId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))),
-                              if(sessionProfile != '', sessionProfile, profileId))) AS visitors
-       FROM (
-         SELECT projectId, createdAt, name, revenue, currency, sessionId, profileId, deviceId FROM ${EVENTS_TABLE}
-         WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
-           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-           AND name NOT IN ('session_start', 'session_end')
-       ) AS happened
-       ANY LEFT JOIN (${sessionProfiles(
-         `projectId != '' AND partition = {partition:UInt16}
-            AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
-       )}) AS named USING (projectId, sessionId)
+              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency
+         ${MINUTE_EVENTS}
        GROUP BY projectId, minuteMs
      )`,
     parameters,
@@ -136,14 +272,14 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
     `SELECT projectId, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
             0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
             sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-            [] AS revenue, [] AS visitors
+            [] AS revenue
      FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
            WHERE partition = {partition:UInt16} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
      GROUP BY projectId, minuteMs`,
     parameters,
   );
-  const minutes = [...events, ...sessions].map((minute) => ({
+  return [...events, ...sessions].map((minute) => ({
     ...minute,
     minuteMs: Number(minute.minuteMs),
     screenViews: Number(minute.screenViews),
@@ -152,11 +288,10 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
     bounces: Number(minute.bounces),
     durationMs: Number(minute.durationMs),
   }));
-  await worker.restoreMinutes(point.partition, minutes);
 }
 
 /** When devices were last seen by credited events, which leave the end of their session as it is. */
-async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+async function seenOf(store: Store, point: RestorePoint): Promise<StoredSeen[]> {
   const seen = await store.query<StoredSeen>(
     `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
             max(toUnixTimestamp64Milli(createdAt)) AS atMs
@@ -171,8 +306,5 @@ async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint)
       fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
     },
   );
-  await worker.restoreSeen(
-    point.partition,
-    seen.map((device) => ({ ...device, atMs: Number(device.atMs) })),
-  );
+  return seen.map((device) => ({ ...device, atMs: Number(device.atMs) }));
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
@@ -30,11 +30,9 @@ export class WorkerHandle {
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
     return this.#run<void>({ kind: 'open', ...task });
   }
-  restoreSessions(partition: number, bytes: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'restore-sessions', partition, bytes: Uint8Array.from(bytes) });
-  }
-  restoreEventIds(partition: number, ids: readonly StoredEventId[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-event-ids', partition, ids });
+  /** Passes rows of the store on. The bytes, which have a buffer of their own, move to the thread. */
+  restore(partition: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#run<void>({ kind: 'restore', partition, part, bytes }, [bytes.buffer]);
   }
   restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void> {
     return this.#run<void>({ kind: 'restore-minutes', partition, minutes });

@@ -2,7 +2,7 @@ import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { Checkpoint } from './lane-record.ts';
@@ -31,8 +31,13 @@ export interface SessionsTask {
 /** A task of a thread, for one of its partitions. */
 export type WorkerTask =
   | OpenTask
-  | { readonly kind: 'restore-sessions'; readonly partition: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'restore-event-ids'; readonly partition: number; readonly ids: readonly StoredEventId[] }
+  | {
+      /** Rows of the store, in pieces of any length; no bytes end a part. */
+      readonly kind: 'restore';
+      readonly partition: number;
+      readonly part: RestoredPart;
+      readonly bytes: Uint8Array;
+    }
   | {
       readonly kind: 'restore-minutes';
       readonly partition: number;

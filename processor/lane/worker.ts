@@ -19,7 +19,7 @@ import { advanceClock, checkMessage, expireEventIds, foldMessage } from '../fold
 import { answerHot } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { createPartition, type PartitionState } from '../fold/partition.ts';
-import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from '../fold/restore.ts';
+import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type {
@@ -39,8 +39,7 @@ interface OwnedPartition {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
-  /** The first part of a stored row whose rest comes with the next piece. */
-  restoreRest: Buffer;
+  readonly restorer: Restorer;
   /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
 }
@@ -61,13 +60,11 @@ export default function work(task: WorkerTask): unknown {
   switch (task.kind) {
     case 'open':
       return open(task);
-    case 'restore-sessions':
-      return restore(
-        partitionOf(task),
+    case 'restore':
+      return partitionOf(task).restorer.take(
+        task.part,
         Buffer.from(task.bytes.buffer, task.bytes.byteOffset, task.bytes.byteLength),
       );
-    case 'restore-event-ids':
-      return restoreEventIds(partitionOf(task).state, task.ids);
     case 'restore-minutes':
       return restoreMinutes(partitionOf(task).state, task.minutes);
     case 'restore-seen':
@@ -112,14 +109,9 @@ function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): voi
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
     inFlight: undefined,
     flushNumber: checkpoint.flushNumber,
-    restoreRest: Buffer.alloc(0),
+    restorer: new Restorer(state),
     clearedMinute: 0,
   });
-}
-
-function restore(partition: OwnedPartition, piece: Buffer): void {
-  const bytes = partition.restoreRest.length === 0 ? piece : Buffer.concat([partition.restoreRest, piece]);
-  partition.restoreRest = bytes.subarray(restoreSessions(partition.state, bytes));
 }
 
 function foldAll(
