@@ -184,6 +184,13 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
   noteEvicted(state.openDevices, slot, deviceKey);
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
+  leaveTexts(state, slot);
+  freeSlot(sessions, slot);
+}
+
+/** Releases what a session has beside the table. */
+export function leaveTexts(state: PartitionState, slot: number): void {
+  const { sessions } = state;
   state.revenueBySlot.delete(slot);
   state.creditedBySlot.delete(slot);
   release(state.pages, sessions.entryPage[slot] ?? 0);
@@ -191,7 +198,6 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
   release(state.sources, sessions.source[slot] ?? 0);
   release(state.environments, sessions.environment[slot] ?? 0);
   release(state.profiles, sessions.profile[slot] ?? 0);
-  freeSlot(sessions, slot);
 }
 
 function setEntry(state: PartitionState, slot: number, event: EventView): void {

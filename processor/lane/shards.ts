@@ -11,7 +11,7 @@ import {
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import { holdsNamed, type Shard } from '../fold/shard.ts';
 import { HOT_VERSION, type HotQuestion } from '../hot.ts';
@@ -76,11 +76,12 @@ export class Shards {
     await this.#all((thread, shard) => thread.open({ ...task, partition, shard, limits }));
   }
 
-  async restoreSessions(bytes: Uint8Array): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreSessions(index, bytes));
-  }
-  async restoreEventIds(ids: readonly StoredEventId[]): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreEventIds(index, ids));
+  /** Passes rows of the store on, of which each shard takes those of its devices. The bytes, which have a buffer of their own, move. */
+  async restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const isLast = (index: number) => index === this.#shards.length - 1;
+    await this.#all((thread, { index }) =>
+      thread.restore(index, part, isLast(index) ? bytes : Uint8Array.from(bytes)),
+    );
   }
   async restoreMinutes(minutes: readonly StoredMinute[]): Promise<void> {
     await this.#all((thread, { index }) => thread.restoreMinutes(index, minutes));

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
 import type {
@@ -43,11 +43,9 @@ export class WorkerHandle {
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
     return this.#run<void>({ kind: 'open', ...task });
   }
-  restoreSessions(shard: number, bytes: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'restore-sessions', shard, bytes: Uint8Array.from(bytes) });
-  }
-  restoreEventIds(shard: number, ids: readonly StoredEventId[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-event-ids', shard, ids });
+  /** Passes rows of the store on. The bytes, which have a buffer of their own, move to the thread. */
+  restore(shard: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#run<void>({ kind: 'restore', shard, part, bytes }, [bytes.buffer]);
   }
   restoreMinutes(shard: number, minutes: readonly StoredMinute[]): Promise<void> {
     return this.#run<void>({ kind: 'restore-minutes', shard, minutes });

@@ -21,7 +21,7 @@ import { textOf } from '../fold/interned.ts';
 import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
 import { createOpenDevices } from '../fold/open-devices.ts';
 import { createPartition, type PartitionState } from '../fold/partition.ts';
-import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from '../fold/restore.ts';
+import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type { OpenReport } from './open-sessions-feed.ts';
@@ -44,8 +44,7 @@ interface OwnedShard {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
-  /** The first part of a stored row whose rest comes with the next piece. */
-  restoreRest: Buffer;
+  readonly restorer: Restorer;
   /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
 }
@@ -66,10 +65,8 @@ export default function work(task: WorkerTask): unknown {
   switch (task.kind) {
     case 'open':
       return open(task);
-    case 'restore-sessions':
-      return restore(shardOf(task), bufferOf(task.bytes));
-    case 'restore-event-ids':
-      return restoreEventIds(shardOf(task).state, task.ids);
+    case 'restore':
+      return shardOf(task).restorer.take(task.part, bufferOf(task.bytes));
     case 'restore-minutes':
       return restoreMinutes(shardOf(task).state, task.minutes);
     case 'restore-seen':
@@ -119,14 +116,9 @@ function open({ partition, shard, checkpoint, limits, messageMaxBytes }: OpenTas
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
     inFlight: undefined,
     flushNumber: checkpoint.flushNumber,
-    restoreRest: Buffer.alloc(0),
+    restorer: new Restorer(state),
     clearedMinute: 0,
   });
-}
-
-function restore(owned: OwnedShard, piece: Buffer): void {
-  const bytes = owned.restoreRest.length === 0 ? piece : Buffer.concat([owned.restoreRest, piece]);
-  owned.restoreRest = bytes.subarray(restoreSessions(owned.state, bytes));
 }
 
 /** Folds messages whose ended sessions are loaded. */
