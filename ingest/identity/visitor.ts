@@ -4,7 +4,8 @@ import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts
 import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
-const DEVICES_MAX = 50_000;
+/** Visitors in each of the two generations. */
+export const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 /** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
 export const REMEMBERED_TEXT_MAX = 512;
