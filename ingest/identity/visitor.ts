@@ -4,6 +4,7 @@ import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts
 import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
+/** The most devices in each of the two generations, unless the owner says otherwise. */
 const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 /** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
@@ -40,20 +41,25 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
 }
 
 /**
- * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
+ * Device ids of the visitors of the last minutes. Two generations of at most `devicesMax`: the older one is dropped each
  * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
  * A visitor with a long user agent is derived for each request, so that an entry takes at most about 2 KB.
  */
 export class DeviceIds {
+  readonly #devicesMax: number;
   #young = new Map<string, RecentVisitor>();
   #old = new Map<string, RecentVisitor>();
   #day = -1;
   #rotateAtMs = 0;
 
+  constructor(devicesMax = DEVICES_MAX) {
+    this.#devicesMax = devicesMax;
+  }
+
   /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
     if (salts.day !== this.#day) this.#evictAll(salts.day);
-    if (nowMs >= this.#rotateAtMs || this.#young.size >= DEVICES_MAX) this.rotate(nowMs);
+    if (nowMs >= this.#rotateAtMs || this.#young.size >= this.#devicesMax) this.rotate(nowMs);
     const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
     const known = this.#young.get(key);
     if (known !== undefined) return known;
