@@ -21,8 +21,8 @@ const MEGABYTE = 1024 ** 2;
 const LIMIT_BYTES = 512 * MEGABYTE;
 /** What remains of the limit is for the code of the programs and files, which the kernel reads again as needed. */
 const ALLOCATED_MAX_BYTES = 416 * MEGABYTE;
-const LINES = 6_000;
-const VISITORS = 4_000;
+const LINES = 4_000;
+const VISITORS = 3_000;
 const SAMPLE_EVERY_MS = 200;
 
 const run = promisify(execFile);

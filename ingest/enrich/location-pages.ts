@@ -29,6 +29,8 @@ export class PagedReader {
   readonly bytes: number;
   readonly #file: number;
   readonly #pages = new Map<number, Buffer>();
+  #last: Buffer = Buffer.alloc(0);
+  #lastNumber = -1;
   readonly #dataStart: number;
   readonly #ipv4Node: number;
 
@@ -179,6 +181,14 @@ export class PagedReader {
 
   #page(at: number): Buffer {
     const number = Math.floor(at / PAGE_BYTES);
+    // Most reads are beside the one before.
+    if (number === this.#lastNumber) return this.#last;
+    this.#last = this.#cached(number);
+    this.#lastNumber = number;
+    return this.#last;
+  }
+
+  #cached(number: number): Buffer {
     let page = this.#pages.get(number);
     if (page !== undefined) return page;
     // The page that was read first is evicted; the upper levels come back with the next look-up.
