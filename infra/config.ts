@@ -70,9 +70,9 @@ export const SETTINGS = {
     help: 'database that contains all tables',
   },
   PARTITIONS: {
-    schema: integer(1, 64),
-    default: '8',
-    help: 'number of partitions into which devices are divided; cannot change once data exists',
+    schema: integer(1, 4096),
+    default: '256',
+    help: 'number of partitions into which devices are divided, to share them out among threads; more cost nothing',
   },
   WORKERS: {
     schema: integer(1, 64),
@@ -123,7 +123,7 @@ export const SETTINGS = {
   EVENT_IDS_MAX: {
     schema: integer(1000, 50_000_000),
     default: '2000000',
-    help: 'event IDs remembered per partition for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
+    help: 'event IDs remembered for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
@@ -147,8 +147,8 @@ export const SETTINGS = {
   },
   BUS_BYTES_MAX: {
     schema: integer(1_048_576, 1_099_511_627_776),
-    default: '2147483648',
-    help: "maximum bytes that the bus stores of a partition's events, and again of its records, while the store is unavailable; above it, requests get 503",
+    default: '17179869184',
+    help: 'maximum bytes that the bus stores of events, and again of entity updates, while the store is unavailable; above it, requests get 503',
   },
   FEED_BYTES_MAX: {
     schema: integer(1_048_576, 1_099_511_627_776),
@@ -305,7 +305,7 @@ export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
   WORKERS: '1',
   FLUSH_ROWS_MAX: '5000',
   FLUSH_BYTES_MAX: '4194304',
-  EVENT_IDS_MAX: '20000',
+  EVENT_IDS_MAX: '200000',
   PUBLISH_IN_FLIGHT_BYTES_MAX: '4194304',
   BUS_BYTES_MAX: '268435456',
   FEED_BYTES_MAX: '268435456',

@@ -7,6 +7,7 @@ import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { groupMembers } from '../infra/process/process-group.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
+import { LANES } from '../ingest/event.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { openManage } from './manage/main.ts';
@@ -66,8 +67,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
       processes: Math.max(1, groupMembers(config).length),
       metrics,
     }),
-    hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics, log }),
-    records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+    hot: new HotView({ bus, partitions: LANES, clock, metrics, log }),
+    records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
     clock,
     memory,

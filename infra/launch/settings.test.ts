@@ -85,7 +85,7 @@ describe('settings of the launcher', () => {
     ['HTTP_HEAP_MAX_MB', '8'],
     ['QUERIES', '65'],
     ['PORT', '70000'],
-    ['PARTITIONS', '0'],
+    ['BUS_BYTES_MAX', '0'],
     ['NATS_URL', 'secret-host:4222'],
     ['CLICKHOUSE_URL', 'secret-host'],
   ])('%s=%s is rejected, naming the variable', (name, value) => {

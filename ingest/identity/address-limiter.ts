@@ -23,6 +23,11 @@ export class AddressLimiter {
     this.#salts = salts;
   }
 
+  /** Whether there is a limit. Without one, no address has to be known. */
+  get isOn(): boolean {
+    return this.#limiter !== undefined;
+  }
+
   /** Counts one request of the address if it is allowed. Undefined: there is no limit. */
   take(address: string, nowMs: number): Allowance | undefined {
     if (this.#limiter === undefined) return undefined;
