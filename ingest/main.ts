@@ -45,6 +45,8 @@ import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
+/** Open sessions are remembered longer than devices: for half an hour and more, not for two minutes in two halves. */
+const SESSIONS_PER_DEVICE = 4;
 const EVICT_EVERY_MS = 60_000;
 const SEND_TALLIES_EVERY_MS = 1_000;
 const REFRESH_LOCATIONS_EVERY_MS = 10_000;
@@ -58,9 +60,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
   const sitesOf = (teamId: string) => storedIdsOf(accounts, teamId);
   const aliases = await Aliases.open(bus, log, { sitesOf });
-  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
+  const locations = await LocationLookup.open({
+    path: config.GEO_DATABASE,
+    isInMemory: config.GEO_IN_MEMORY === 1,
+    log,
+    clock,
+  });
   exposeLocations(locations, metrics);
-  const deviceIds = new DeviceIds();
+  const deviceIds = new DeviceIds(Math.ceil(config.SESSION_CACHE_MAX / SESSIONS_PER_DEVICE));
   const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
   const limiter = new AddressLimiter(addressRatesOf(context), salts);
   const disk = await DiskWatch.open(config, clock);

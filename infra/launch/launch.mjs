@@ -7,7 +7,7 @@ import { openLogFile } from './log-file.mjs';
 import { createLogLines } from './log-lines.mjs';
 import { checkOutsideBus, checkOutsideStore } from './outside.mjs';
 import { Part } from './part.mjs';
-import { planBus, planHttp, planProgram, planStore } from './parts.mjs';
+import { nodeEnv, planBus, planHttp, planProgram, planStore } from './parts.mjs';
 import { createRunRecord, RUN_VARIABLE } from './run-record.mjs';
 import { formatDuration } from './terminal.mjs';
 
@@ -83,7 +83,7 @@ export class Launch {
     const first = await this.#ensureAccount(full);
     await this.#startPart(
       'processor',
-      planProgram(['dist/processor/main.js'], { ...full, ...own }),
+      planProgram(['dist/processor/main.js'], { ...full, ...own, ...nodeEnv(settings, 'processor') }),
       () => 'ready',
     );
     const httpUrl = await this.#startHttp({ ...full, ...own });

@@ -11,6 +11,10 @@ import { writeWhole } from './write-whole.mjs';
 /** @typedef {import('./data-folder.mjs').Secrets} Secrets */
 
 const LOOPBACK = '127.0.0.1';
+/** New objects; node's default is 16, of which it may use three. */
+const SMALL_SEMI_SPACE_MB = 2;
+/** From here on nats-server collects its garbage more eagerly. */
+const SMALL_BUS_MEMORY = '40MiB';
 /**
  * libuv threads of the store, one per running statement. They cannot be changed from inside the process, so the store
  * would otherwise have to start itself a second time. A test checks that this number is high enough.
@@ -38,7 +42,7 @@ export async function planBus({ settings, secrets, earlierStreams, server, env }
   const plan = {
     command: server.path,
     args: ['-c', configPath],
-    env,
+    env: settings.isSmall ? { GOMEMLIMIT: SMALL_BUS_MEMORY, GOGC: '50', ...env } : env,
     cwd: folder,
     probe: (/** @type {() => boolean} */ isGone) => untilGreeted(port, isGone),
   };
@@ -63,7 +67,7 @@ export async function planStore({ settings, secrets, env }) {
     UV_THREADPOOL_SIZE: String(STORE_THREADS),
   };
   return {
-    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own }),
+    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own, ...nodeEnv(settings, 'store') }),
     url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
     queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
@@ -75,8 +79,10 @@ export async function planStore({ settings, secrets, env }) {
  * @param {{ settings: LaunchSettings, env: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ name: string, plan: ChildPlan }[]>}
  */
-export async function planHttp({ settings: { collectors, queries, queryPort, host }, env }) {
+export async function planHttp({ settings, env: outer }) {
+  const { collectors, queries, queryPort, host } = settings;
   const program = 'dist/infra/process/host.js';
+  const env = { ...outer, ...nodeEnv(settings, 'http') };
   if (collectors === 1 && queries === 0)
     return [
       { name: 'http', plan: planProgram([program, 'ingest', 'query'], { ...env, HTTP_PROCESSES: '' }) },
@@ -117,6 +123,21 @@ export function planProgram([path, ...args], env) {
     cwd: projectRoot,
     probe: undefined,
   };
+}
+
+/**
+ * What limits the memory of one of our programs, with what the operator set behind it, so that it counts.
+ * @param {LaunchSettings} settings
+ * @param {'http' | 'processor' | 'store'} part
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function nodeEnv({ isSmall, heapMaxMb }, part) {
+  const options = [
+    `--max-old-space-size=${heapMaxMb[part]}`,
+    ...(isSmall ? [`--max-semi-space-size=${SMALL_SEMI_SPACE_MB}`] : []),
+    process.env.NODE_OPTIONS ?? '',
+  ];
+  return { NODE_OPTIONS: options.join(' ').trim(), ...(isSmall ? { MALLOC_ARENA_MAX: '2' } : {}) };
 }
 
 /**

@@ -11,6 +11,8 @@ const PROCESSES_MAX = 64;
  * @typedef {object} LaunchSettings
  * @property {number} port 0 for a free one
  * @property {string} host
+ * @property {boolean} isSmall
+ * @property {Readonly<Record<'http' | 'processor' | 'store', number>>} heapMaxMb
  * @property {number} collectors processes that share the port
  * @property {number} queries processes that only answer questions
  * @property {number} queryPort their port; 0 for a free one
@@ -29,6 +31,7 @@ const PROCESSES_MAX = 64;
  * a test checks that the defaults are equal.
  */
 export const LAUNCH_DEFAULTS = {
+  SMALL: '0',
   PORT: '3000',
   COLLECTORS: String(collectorsFor(availableParallelism())),
   QUERIES: '0',
@@ -42,6 +45,18 @@ export const LAUNCH_DEFAULTS = {
   CLICKHOUSE_URL: '',
   STORE_PORT: '0',
   DISK_FREE_MIN_BYTES: '268435456',
+  HTTP_HEAP_MAX_MB: '768',
+  PROCESSOR_HEAP_MAX_MB: '4096',
+  STORE_HEAP_MAX_MB: '512',
+};
+
+/** The defaults that `SMALL=1` changes. */
+export const LAUNCH_SMALL_DEFAULTS = {
+  COLLECTORS: '1',
+  BUS_BYTES_MAX: '268435456',
+  HTTP_HEAP_MAX_MB: '128',
+  PROCESSOR_HEAP_MAX_MB: '96',
+  STORE_HEAP_MAX_MB: '64',
 };
 
 /**
@@ -49,8 +64,20 @@ export const LAUNCH_DEFAULTS = {
  * @returns {LaunchSettings}
  */
 export function readLaunchSettings(env) {
-  const text = (/** @type {keyof typeof LAUNCH_DEFAULTS} */ name) => env[name] || LAUNCH_DEFAULTS[name];
+  const isSmall = env.SMALL === '1';
+  /** @type {Readonly<Record<string, string>>} */
+  const defaults = isSmall ? { ...LAUNCH_DEFAULTS, ...LAUNCH_SMALL_DEFAULTS } : LAUNCH_DEFAULTS;
+  const text = (/** @type {keyof typeof LAUNCH_DEFAULTS} */ name) => env[name] || (defaults[name] ?? '');
+  const heap = (/** @type {'HTTP_HEAP_MAX_MB' | 'PROCESSOR_HEAP_MAX_MB' | 'STORE_HEAP_MAX_MB'} */ name) =>
+    wholeNumber(name, text(name), 32, 1_048_576);
+  wholeNumber('SMALL', text('SMALL'), 0, 1);
   return {
+    isSmall,
+    heapMaxMb: {
+      http: heap('HTTP_HEAP_MAX_MB'),
+      processor: heap('PROCESSOR_HEAP_MAX_MB'),
+      store: heap('STORE_HEAP_MAX_MB'),
+    },
     port: wholeNumber('PORT', text('PORT'), 0, 65_535),
     collectors: collectorsOf(text('COLLECTORS'), process.platform),
     queries: wholeNumber('QUERIES', text('QUERIES'), 0, PROCESSES_MAX),
