@@ -99,6 +99,7 @@ function findingsOf(options: Options, isTiny: boolean) {
         seconds: secondsOr(10),
         turns: countOption(options, '--turns', isTiny ? 1 : 3),
         profileTo,
+        isTiny,
       }),
     pipeline: () =>
       pipelineBench({

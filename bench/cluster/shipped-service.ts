@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import { connect, type NatsConnection, StorageType } from 'nats';
 import { z } from 'zod';
@@ -9,6 +9,7 @@ import { type Launcher, startLauncher } from '../../infra/testing/launcher.ts';
 import type { Credentials } from './client.ts';
 import { DATABASE, readCredentials } from './cluster.ts';
 import { cpuMicros, residentBytes, writtenBytes } from './process-cost.ts';
+import { profiledNode } from './profiled-node.ts';
 import { storedCounts } from './stored.ts';
 
 /** Which build of the service to run, and how. */
@@ -76,18 +77,24 @@ export class ShippedService {
 
   /** Starts the service and waits until it is ready. `profileTo` is a folder for CPU profiles of our programs. */
   static async start(settings: ServiceSettings, profileTo?: string): Promise<ShippedService> {
-    const folder = mkdtempSync(join(tmpdir(), 'footfall-shipped-'));
-    const preload = join(projectRoot, 'bench/perf/profile.cjs');
-    const profiled = { NODE_OPTIONS: `--require ${preload}`, PROFILE_FOLDER: profileTo };
-    const env = { ...settings.env, ...(profileTo === undefined ? {} : profiled) };
-    const launcher = startLauncher(folder, { TRUSTED_PROXIES: '', ...env }, settings.node, [], settings.tree);
+    const top = mkdtempSync(join(tmpdir(), 'footfall-shipped-'));
+    const folder = join(top, 'data');
+    const profiled =
+      profileTo === undefined ? {} : profiledNode(settings.node, { folder: join(top, 'node'), profileTo });
+    const env = { TRUSTED_PROXIES: '', ...settings.env, ...profiled };
+    const launcher = startLauncher(folder, env, settings.node, [], settings.tree);
     const endWithUs = () => launcher.signal('SIGTERM');
     process.once('exit', endWithUs);
-    const [, url = ''] = await launcher.waitFor(/footfall is running at (http:\/\/\S+)/);
-    await launcher.waitFor(/Press Ctrl-C to stop/);
-    const bus = await connectBus(readFileSync(join(folder, 'bus/url'), 'utf8').trim());
-    const store = connectStore(folder);
-    return new ShippedService({ url, folder, launcher, bus, store, endWithUs });
+    try {
+      const [, url = ''] = await launcher.waitFor(/footfall is running at (http:\/\/\S+)/);
+      await launcher.waitFor(/Press Ctrl-C to stop/);
+      const bus = await connectBus(readFileSync(join(folder, 'bus/url'), 'utf8').trim());
+      const store = connectStore(folder);
+      return new ShippedService({ url, folder, launcher, bus, store, endWithUs });
+    } catch (error) {
+      endWithUs();
+      throw error;
+    }
   }
 
   get busVersion(): string {
@@ -147,7 +154,7 @@ export class ShippedService {
     const timer = setTimeout(() => this.#launcher.signal('SIGKILL'), DRAIN_MAX_MS);
     await this.#launcher.exited;
     clearTimeout(timer);
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(dirname(this.#folder), { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

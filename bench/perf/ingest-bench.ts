@@ -7,7 +7,7 @@ import { ShippedService } from '../cluster/shipped-service.ts';
 import { echoProcess } from './echo.ts';
 import { type ClosedLoop, closedLoop, type LoadFigures } from './load/load.ts';
 import { type RequestPool, writePool } from './load/request-pool.ts';
-import { type Finding, median, rounded, spread } from './results.ts';
+import { type Finding, median, rounded, spread, type TableRow } from './results.ts';
 import { cpuPerEvent, type EventCost, untilStored, workPerEvent } from './service-cost.ts';
 import type { Variant } from './variants.ts';
 
@@ -27,6 +27,8 @@ export interface IngestBenchOptions {
   readonly seconds: number;
   readonly turns: number;
   readonly profileTo: string | undefined;
+  /** Nothing is installed for it. */
+  readonly isTiny: boolean;
 }
 
 /** A row of the table: that many connections, and a pool of that many visitors. */
@@ -43,7 +45,7 @@ export const LOAD_ROWS: readonly LoadRow[] = [
   { connections: 1_024, visitors: 2_000 },
 ];
 
-/** Loads with goals, by the name of their row. Every row has the goal for questions. */
+/** Loads with goals, by the name of their row; every row has the goal for questions. */
 const GOALS: Readonly<Record<string, { ratio: number; cpuMicros: number; p99Ms?: number }>> = {
   '256x25000': { ratio: 0.3, cpuMicros: 100 },
   '64x25000': { ratio: 0.2, cpuMicros: 130, p99Ms: 25 },
@@ -78,7 +80,7 @@ export function nameOfRow({ connections, visitors }: LoadRow): string {
 export async function ingestBench(options: IngestBenchOptions): Promise<Finding> {
   const folder = mkdtempSync(join(tmpdir(), 'footfall-ingest-bench-'));
   mkdirSync(join(folder, 'logs'));
-  const generator = await closedLoop();
+  const generator = await closedLoop({ mayInstall: !options.isTiny });
   const echo = echoProcess(folder);
   const turns = new Map<string, Turn[]>();
   const checksums: string[] = [];
@@ -93,7 +95,7 @@ export async function ingestBench(options: IngestBenchOptions): Promise<Finding>
         if (options.rows[0] !== undefined) await bench.warmUp(options.rows[0]);
         for (const [index, row] of options.rows.entries()) {
           const { turn, pool } = await bench.turn(row, index);
-          const name = `${nameOfRow(row)} ${variant.name}`.trim();
+          const name = rowName(row, variant);
           turns.set(name, [...(turns.get(name) ?? []), turn]);
           if (count === 0) checksums.push(pool.checksum);
         }
@@ -141,7 +143,7 @@ class Bench {
     const cpuBefore = service.cpuMicros();
     const load = await this.#load(service.url, pool, row, seconds);
     const endedMs = performance.now();
-    const stored = await untilStored(service);
+    const stored = await untilStored(service, storedBefore + load.accepted);
     const cpu = service.cpuMicros();
     const lagMs = performance.now() - endedMs;
     const after = await service.totals();
@@ -197,9 +199,9 @@ function finding(
   turns: ReadonlyMap<string, readonly Turn[]>,
   { generator, busVersion, checksum }: RunFacts,
 ): Finding {
-  const load: Record<string, Row> = {};
-  const cpu: Record<string, Row> = {};
-  const work: Record<string, Row> = {};
+  const load: Record<string, TableRow> = {};
+  const cpu: Record<string, TableRow> = {};
+  const work: Record<string, TableRow> = {};
   for (const [name, all] of turns) {
     load[name] = loadRowOf(all);
     cpu[name] = {
@@ -211,7 +213,7 @@ function finding(
   }
   const everyTurn = [...turns.values()].flat();
   const failed = everyTurn.reduce((sum, turn) => sum + turn.echo.failed + turn.load.failed, 0);
-  const judged = judge(turns);
+  const judged = rows.flatMap((row) => judge(row, turns.get(rowName(row, variants[0])) ?? []));
   const reasons = judged.map(({ text }) => text);
   if (failed > 0) reasons.push(`${failed} requests failed`);
   const busyShare = medianOf(everyTurn, ({ echo }) => echo.generatorCpuMicros / (echo.seconds * 1_000_000));
@@ -238,9 +240,7 @@ function finding(
   };
 }
 
-type Row = Readonly<Record<string, number>>;
-
-function loadRowOf(turns: readonly Turn[]): Row {
+function loadRowOf(turns: readonly Turn[]): TableRow {
   return {
     perSec: Math.round(medianOf(turns, ({ load }) => load.perSec)),
     spread: rounded(spread(turns.map(({ load }) => load.perSec))),
@@ -255,29 +255,32 @@ function loadRowOf(turns: readonly Turn[]): Row {
   };
 }
 
-/** Compares every row of default settings with its goal. */
+function rowName(row: LoadRow, variant: Variant): string {
+  return `${nameOfRow(row)} ${variant.name}`.trim();
+}
+
+/** Compares a row with its goals. */
 function judge(
-  turns: ReadonlyMap<string, readonly Turn[]>,
+  row: LoadRow,
+  turns: readonly Turn[],
 ): readonly { readonly isReached: boolean; readonly text: string }[] {
-  return [...turns].flatMap(([name, all]) => {
-    const goal = GOALS[name];
-    const ratio = medianOf(all, ratioOf);
-    const micros = medianOf(all, ({ cpu }) => cpu.all ?? 0);
-    const p99Ms = medianOf(all, ({ load }) => load.p99Ms);
-    const questions = medianOf(all, ({ work }) => work.questions ?? 0);
-    const parts: [isReached: boolean, text: string][] = [
-      [questions <= QUESTIONS_GOAL, `${rounded(questions)} questions an event (goal ${QUESTIONS_GOAL})`],
-    ];
-    if (goal !== undefined) {
-      parts.push(
-        [ratio >= goal.ratio, `ratio ${rounded(ratio)} (goal ${goal.ratio})`],
-        [micros <= goal.cpuMicros, `${rounded(micros)} µs (goal ${goal.cpuMicros})`],
-      );
-      if (goal.p99Ms !== undefined)
-        parts.push([p99Ms <= goal.p99Ms, `p99 ${rounded(p99Ms)} ms (goal ${goal.p99Ms})`]);
-    }
-    return parts.map(([isReached, text]) => ({ isReached, text: `${name}: ${text}` }));
-  });
+  const goal = GOALS[nameOfRow(row)];
+  const ratio = medianOf(turns, ratioOf);
+  const micros = medianOf(turns, ({ cpu }) => cpu.all ?? 0);
+  const p99Ms = medianOf(turns, ({ load }) => load.p99Ms);
+  const questions = medianOf(turns, ({ work }) => work.questions ?? 0);
+  const parts: [isReached: boolean, text: string][] = [
+    [questions <= QUESTIONS_GOAL, `${rounded(questions)} questions an event (goal ${QUESTIONS_GOAL})`],
+  ];
+  if (goal !== undefined) {
+    parts.push(
+      [ratio >= goal.ratio, `ratio ${rounded(ratio)} (goal ${goal.ratio})`],
+      [micros <= goal.cpuMicros, `${rounded(micros)} µs (goal ${goal.cpuMicros})`],
+    );
+    if (goal.p99Ms !== undefined)
+      parts.push([p99Ms <= goal.p99Ms, `p99 ${rounded(p99Ms)} ms (goal ${goal.p99Ms})`]);
+  }
+  return parts.map(([isReached, text]) => ({ isReached, text: `${nameOfRow(row)}: ${text}` }));
 }
 
 function ratioOf({ load, echo }: Turn): number {
@@ -289,7 +292,7 @@ function medianOf<Item>(items: readonly Item[], number: (item: Item) => number):
 }
 
 /** The median of each column. A row may lack columns. */
-function mediansOf(rows: readonly Row[]): Row {
+function mediansOf(rows: readonly TableRow[]): TableRow {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return Object.fromEntries(columns.map((column) => [column, medianOf(rows, (row) => row[column] ?? 0)]));
 }

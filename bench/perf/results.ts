@@ -22,7 +22,8 @@ export interface Finding {
 const RESULTS_FOLDER = join(projectRoot, 'bench/results');
 
 /** Numbers by row and column; a row may lack columns. */
-export type Table = Readonly<Record<string, Readonly<Record<string, number>>>>;
+export type Table = Readonly<Record<string, TableRow>>;
+export type TableRow = Readonly<Record<string, number>>;
 
 /** Prints a finding and writes it to `bench/results/<file>.json`; without a name, as for a trial, it is not written. */
 export function report(finding: Finding, file: string | undefined): void {

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ServiceTotals, ShippedService } from '../cluster/shipped-service.ts';
-import { rounded } from './results.ts';
+import { rounded, type TableRow } from './results.ts';
 
 /** What a number of events took, all of it per event. Figures that a build does not report are absent. */
-export type EventCost = Readonly<Record<string, number>>;
+export type EventCost = TableRow;
 
 // The store is asked at this pace, because each question costs some milliseconds of the CPU that is measured.
 const POLL_MS = 250;
@@ -20,11 +20,18 @@ export async function publishedEvents(service: ShippedService): Promise<number> 
   return (await service.metric(EVENTS)) ?? 0;
 }
 
-/** Waits until everything that the collectors acknowledged is in the store, and returns how many events that are. */
-export async function untilStored(service: ShippedService): Promise<number> {
+/**
+ * Waits until everything that the collectors acknowledged is in the store, and returns how many events that are.
+ * `acknowledgedMin` is what clients know to be acknowledged.
+ */
+export async function untilStored(service: ShippedService, acknowledgedMin = 0): Promise<number> {
   const endMs = Date.now() + STORED_MAX_MS;
   for (;;) {
     const published = await publishedEvents(service);
+    if (published < acknowledgedMin)
+      throw new Error(
+        `the metrics count ${published} of ${acknowledgedMin} events: each collector must name a metricsUrl when ready`,
+      );
     const stored = await service.storedEvents();
     if (stored >= published) return stored;
     if (Date.now() > endMs)

@@ -16,8 +16,12 @@ const LATENCY_MAX_MICROS = 60_000_000;
 /** The program behind `bench/main.ts load PLAN`: runs the load of a file and prints its figures as JSON. */
 export async function runLoadPlan(planPath: string): Promise<void> {
   const load = JSON.parse(readFileSync(planPath, 'utf8')) as Load & Partial<OpenLoad>;
-  const figures = await new Generator(load).run();
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  process.stdout.write(`${JSON.stringify(await generateLoad(load))}\n`);
+}
+
+/** Runs a load in this process. */
+export function generateLoad(load: Load | OpenLoad): Promise<LoadFigures> {
+  return new Generator(load).run();
 }
 
 /**

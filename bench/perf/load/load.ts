@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../../infra/root.ts';
-import { findProgram } from '../../../infra/testing/debian-program.ts';
+import { findProgram, installedProgram, type WantedProgram } from '../../../infra/testing/debian-program.ts';
 
 /** What a stretch of load looked like to its generator. */
 export interface LoadFigures {
@@ -49,16 +49,30 @@ const OUTPUT_BYTES_MAX = 1_048_576;
 // Linux counts CPU time in ticks of this length.
 const TICK_MICROS = 10_000;
 
+const WRK: WantedProgram = {
+  variable: 'WRK',
+  names: ['wrk'],
+  packageName: 'wrk',
+  otherwise: 'The benchmark uses its own generator.',
+};
+
 /**
- * wrk, if it is on this machine or root can install it; otherwise our own generator, which takes up to twice as
- * much CPU per request and so takes more from the server.
+ * wrk, if it is on this machine or may be installed; otherwise our own generator, which takes up to twice as much CPU per
+ * request and so takes more from the server.
  */
-export async function closedLoop(): Promise<ClosedLoop> {
-  const wrk = await findProgram({ variable: 'WRK', names: ['wrk'], packageName: 'wrk' }).catch(
-    () => undefined,
-  );
+export async function closedLoop({ mayInstall }: { readonly mayInstall: boolean }): Promise<ClosedLoop> {
+  const wrk = mayInstall ? await foundOrInstalled() : installedProgram(WRK);
   if (wrk !== undefined) return { name: 'wrk', run: (load) => runWrk(wrk, load) };
-  return { name: 'own generator (no wrk found)', run: (load) => runOwn(load) };
+  return { name: 'our own, because there is no wrk', run: (load) => runOwn(load) };
+}
+
+async function foundOrInstalled(): Promise<string | undefined> {
+  try {
+    return await findProgram(WRK);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return undefined;
+  }
 }
 
 /**
