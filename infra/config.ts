@@ -65,13 +65,13 @@ export const SETTINGS = {
     help: 'database that contains all tables',
   },
   PARTITIONS: {
-    schema: integer(1, 64),
-    default: '8',
-    help: 'number of partitions into which devices are divided; cannot change once data exists',
+    schema: integer(1, 4096),
+    default: '256',
+    help: 'number of partitions into which devices are divided, to share them out among threads; more cost nothing',
   },
   WORKERS: {
     schema: integer(1, 64),
-    default: String(Math.min(4, availableParallelism())),
+    default: String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)))),
     help: 'threads that process events',
   },
   FLUSH_INTERVAL_MS: {
@@ -103,7 +103,7 @@ export const SETTINGS = {
   EVENT_IDS_MAX: {
     schema: integer(1000, 50_000_000),
     default: '2000000',
-    help: 'event IDs remembered per partition for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
+    help: 'event IDs remembered for 24 h to drop duplicates; beyond it, the site with the most loses its oldest',
   },
   LEASE_MS: {
     schema: integer(1000, 600_000),
@@ -127,8 +127,8 @@ export const SETTINGS = {
   },
   BUS_BYTES_MAX: {
     schema: integer(1_048_576, 1_099_511_627_776),
-    default: '2147483648',
-    help: "maximum bytes that the bus stores of a partition's events, and again of its records, while the store is unavailable; above it, requests get 503",
+    default: '17179869184',
+    help: 'maximum bytes that the bus stores of events, and again of entity updates, while the store is unavailable; above it, requests get 503',
   },
   FEED_BYTES_MAX: {
     schema: integer(1_048_576, 1_099_511_627_776),
@@ -200,7 +200,7 @@ export const SETTINGS = {
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
-    default: '2147483648',
+    default: '17179869184',
     help: 'maximum memory of a query in the store',
   },
   METRICS_PORT: {

@@ -142,14 +142,14 @@ export type EntityUpdate =
 /** Largest encoded update in bytes: one from a whole body, or an event with its frame. */
 export const ENTITY_UPDATE_MAX_BYTES = 393_216;
 
-/** The JetStream stream of a partition's entity updates. */
-export function entityStreamOf(partition: number): string {
-  return `records-${partition}`; // The name of the stream on disk.
+/** The JetStream stream of a lane's entity updates. */
+export function entityStreamOf(lane: number): string {
+  return `lane-${lane}-records`; // The name of the stream on disk.
 }
 
-/** The subject of a partition's entity updates. */
-export function entitySubjectOf(partition: number): string {
-  return `records.${partition}`;
+/** The subject of a lane's entity updates. */
+export function entitySubjectOf(lane: number): string {
+  return `lanes.${lane}.records`;
 }
 
 /** Appends one update, length first, to a message under construction. */

@@ -220,14 +220,21 @@ export const EVENT_HEADER_BYTES = 1 + 8 + 8 + 16;
 export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
-/** The JetStream stream of a partition. */
-export function streamOf(partition: number): string {
-  return `events-${partition}`;
+/**
+ * The number of lanes. A lane carries everything that one processor works on: one stream of events, one of entity updates,
+ * one checkpoint, one insert for each table. What it carries is divided into partitions (`PARTITIONS`), which cost
+ * nothing on the way.
+ */
+export const LANES = 1;
+
+/** The JetStream stream of a lane. */
+export function streamOf(lane: number): string {
+  return `lane-${lane}-events`;
 }
 
-/** The subject that a partition's events are published on. */
-export function subjectOf(partition: number): string {
-  return `events.${partition}`;
+/** The subject that a lane's events are published on. */
+export function subjectOf(lane: number): string {
+  return `lanes.${lane}.events`;
 }
 
 /** The partition that owns a device's events. `key` is the device, or its substitute on events without one. */

@@ -30,6 +30,7 @@ import {
   EVENT_MAX_BYTES,
   type Event,
   encodeEvent,
+  LANES,
   MESSAGE_HEADER_BYTES,
   streamOf,
   subjectOf,
@@ -65,7 +66,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const isDiskFull = () => disk?.isFull === true;
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
   const records = publisherOf(context, ENTITY_CARGO, isDiskFull);
-  const tallies = new Tallies(records, clock, config.PARTITIONS);
+  const tallies = new Tallies(records, clock, LANES);
   const eventRates = eventRatesOf(context);
   const sessions = sessionsOf(context);
   const recent = new RecentAnswers();
@@ -80,14 +81,14 @@ export async function mount(context: HostContext): Promise<Mounted> {
     tallies,
     eventRates,
     sessions,
-    entityQuestions: new EntityQuestions(bus, config.PARTITIONS, config.SESSION_LOOKUP_TIMEOUT_MS),
+    entityQuestions: new EntityQuestions(bus, LANES, config.SESSION_LOOKUP_TIMEOUT_MS),
     eventPublisher: publisher,
     entityPublisher: records,
-    profileDevices: new ProfileDevices(records, config.PARTITIONS),
+    profileDevices: new ProfileDevices(records, LANES),
     recentAnswers: recent,
     enrichment: new Enrichment(locations),
     clock,
-    partitions: config.PARTITIONS,
+    partitions: LANES,
   });
   const ignoredForwarding = new IgnoredForwarding(context);
   const proxies = new TrustedProxies({
@@ -123,9 +124,9 @@ export async function mount(context: HostContext): Promise<Mounted> {
 }
 
 async function ensureStreams({ config, bus }: HostContext): Promise<void> {
-  for (let partition = 0; partition < config.PARTITIONS; partition += 1) {
-    await bus.ensureStream(streamOf(partition), subjectOf(partition), config.BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), config.BUS_BYTES_MAX);
+  for (let lane = 0; lane < LANES; lane += 1) {
+    await bus.ensureStream(streamOf(lane), subjectOf(lane), config.BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), config.BUS_BYTES_MAX);
   }
 }
 
@@ -212,7 +213,7 @@ function publisherOf<Value>(
     log,
     metrics,
     crashPoint,
-    partitions: config.PARTITIONS,
+    lanes: LANES,
     messageBytesMax: Math.min(config.PUBLISH_BYTES_MAX, bus.messageMaxBytes - MESSAGE_HEADER_BYTES),
     inFlightBytesMax: config.PUBLISH_IN_FLIGHT_BYTES_MAX,
     timeoutMs: config.PUBLISH_TIMEOUT_MS,
@@ -251,14 +252,14 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
   const questions = new SessionQuestions({
     bus,
     metrics,
-    partitions: config.PARTITIONS,
+    partitions: LANES,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,
   });
   return new Sessions({
     questions,
     clock,
     metrics,
-    partitions: config.PARTITIONS,
+    partitions: LANES,
     knownMax: config.SESSION_CACHE_MAX,
   });
 }

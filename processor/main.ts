@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
-import { must } from '../infra/assert.ts';
 import { Bus } from '../infra/bus/bus.ts';
 import type { KeyedBytes } from '../infra/bus/keyed-bytes.ts';
 import { systemClock } from '../infra/clock.ts';
@@ -20,7 +19,7 @@ import { projectRoot } from '../infra/root.ts';
 import { migrate } from '../infra/store/migrate.ts';
 import { Store } from '../infra/store/store.ts';
 import { ALIASES_BUCKET, entityStreamOf, entitySubjectOf } from '../ingest/entity-update.ts';
-import { streamOf, subjectOf } from '../ingest/event.ts';
+import { LANES, streamOf, subjectOf } from '../ingest/event.ts';
 import { DEAD_LETTERS_STREAM, deadLetterSubjectOf } from './dead-letters/dead-letter.ts';
 import { Deliverer } from './delivery/deliverer.ts';
 import { createDeliveryMetrics } from './delivery/delivery-metrics.ts';
@@ -39,10 +38,12 @@ import { Purger } from './purge/purger.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 
+/** Of all dead letters; as long as the bus has room for them, it takes them. */
+const DEAD_LETTERS_BYTES_MAX = 2_147_483_648;
 const SESSIONS_MAX = 8_000_000;
 const PUBLISHERS_MAX = 4_096;
 const MINUTE_VISITORS_MAX = 1_000_000;
-/** The most per partition; each takes some kilobytes. */
+/** The most per shard; each takes some kilobytes. */
 const SITES_MAX = 20_000;
 const GRANTS_MAX = 200_000;
 const STORE_TIMEOUT_MS = 120_000;
@@ -61,26 +62,26 @@ interface Deps {
   readonly crashPoint: (point: CrashPoint) => void;
 }
 
-/** The lanes of all partitions, spread over worker pools of one thread each. */
-interface Partitions {
+/** The lanes, and the worker pools of one thread each that hold their state. */
+interface Lanes {
   readonly supervisors: readonly PartitionSupervisor[];
-  readonly workers: readonly WorkerHandle[];
+  readonly threads: readonly WorkerHandle[];
 }
 
 interface RunningJob {
   stop(): Promise<void>;
 }
 
-/** Runs a processor: a supervisor for each partition, and the jobs of the leader. */
+/** Runs a processor: a supervisor for each lane, and the jobs of the leader. */
 async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger('processor', config.LOG_LEVEL);
   exitWithParent();
   const deps = await openDeps(config, log);
-  const partitions = startPartitions(deps);
-  const jobs = await startJobs(deps, partitions);
-  const http = await serveOperations(deps, partitions);
-  drainOnSignal(deps, partitions, jobs, http);
+  const lanes = startLanes(deps);
+  const jobs = await startJobs(deps, lanes);
+  const http = await serveOperations(deps, lanes);
+  drainOnSignal(deps, lanes, jobs, http);
 }
 
 async function openDeps(config: Config, log: Logger): Promise<Deps> {
@@ -103,30 +104,32 @@ async function openDeps(config: Config, log: Logger): Promise<Deps> {
   return { config, log, metrics, bus, store, lanes, feeds, crashPoint: crashPoints(config.CRASH_POINT) };
 }
 
-async function ensureStreams(bus: Bus, { PARTITIONS, BUS_BYTES_MAX }: Config): Promise<void> {
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
-    await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
-    await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
+async function ensureStreams(bus: Bus, { BUS_BYTES_MAX }: Config): Promise<void> {
+  for (let lane = 0; lane < LANES; lane += 1) {
+    await bus.ensureStream(streamOf(lane), subjectOf(lane), BUS_BYTES_MAX);
+    await bus.ensureStream(entityStreamOf(lane), entitySubjectOf(lane), BUS_BYTES_MAX);
   }
-  await bus.ensureStream(DEAD_LETTERS_STREAM, deadLetterSubjectOf(0).replace(/\d+$/, '*'), BUS_BYTES_MAX);
+  const deadLettersBytesMax = Math.min(BUS_BYTES_MAX, DEAD_LETTERS_BYTES_MAX);
+  await bus.ensureStream(
+    DEAD_LETTERS_STREAM,
+    deadLetterSubjectOf(0).replace(/\d+$/, '*'),
+    deadLettersBytesMax,
+  );
 }
 
-function startPartitions(deps: Deps): Partitions {
+function startLanes(deps: Deps): Lanes {
   const { config, metrics, lanes } = deps;
-  const workers = Array.from(
-    { length: Math.min(config.WORKERS, config.PARTITIONS) },
-    () => new WorkerHandle(workerFile()),
-  );
+  const threads = Array.from({ length: config.WORKERS }, () => new WorkerHandle(workerFile()));
   const laneMetrics = createLaneMetrics(metrics);
   const entityMetrics = createEntityMetrics(metrics);
-  const supervisors = Array.from({ length: config.PARTITIONS }, (_, partition) => {
-    const worker = must(workers[partition % workers.length], 'a processor has a worker');
+  const supervisors = Array.from({ length: LANES }, (_, partition) => {
     return new PartitionSupervisor({
       ...deps,
       partition,
       records: lanes,
       limits: limitsOf(config),
-      worker,
+      threads,
+      isAlone: LANES === 1,
       clock: systemClock,
       random: Math.random,
       metrics: laneMetrics,
@@ -136,17 +139,17 @@ function startPartitions(deps: Deps): Partitions {
     });
   });
   for (const supervisor of supervisors) supervisor.start();
-  return { supervisors, workers };
+  return { supervisors, threads };
 }
 
-/** Starts the jobs that one process does for all partitions: the leader, which is the owner of the first one. */
-async function startJobs(deps: Deps, { supervisors }: Partitions): Promise<readonly RunningJob[]> {
+/** Starts the jobs that one process does for all: the leader, which is the owner of the first lane. */
+async function startJobs(deps: Deps, { supervisors }: Lanes): Promise<readonly RunningJob[]> {
   const { config, metrics, bus } = deps;
-  const { PARTITIONS: partitions, SECRETS_KEY: secretsKey } = config;
+  const { SECRETS_KEY: secretsKey } = config;
   const control = await bus.keyed(CONTROL_BUCKET);
   const jobDeps = (name: LeaderJobName) => ({
     ...deps,
-    partitions,
+    partitions: LANES,
     control,
     clock: systemClock,
     random: Math.random,
@@ -180,7 +183,7 @@ async function startJobs(deps: Deps, { supervisors }: Partitions): Promise<reado
 /** Serves health and metrics, and announces on standard output that the process is running. */
 async function serveOperations(
   { config, log, metrics, bus }: Deps,
-  { supervisors, workers }: Partitions,
+  { supervisors, threads }: Lanes,
 ): Promise<HttpServer> {
   const http = new HttpServer((error) => log.error({ err: error }, 'request failed'));
   const busWatch = new BusWatch(bus, systemClock);
@@ -192,20 +195,20 @@ async function serveOperations(
     const dependencies = [reportedDependency(busWatch.dependency, ['processor'], config)];
     return {
       ready: answering === supervisors.length && disk?.isFree !== false,
-      shown: { partitions: supervisors.length, answering, dependencies, disk: disk?.reported },
+      shown: { lanes: supervisors.length, answering, dependencies, disk: disk?.reported },
     };
   };
   addOperations(http, { metrics, readiness, mayRead });
   const port = await http.listen('127.0.0.1', config.METRICS_PORT);
   process.stdout.write(`ready ${JSON.stringify({ metricsUrl: `http://127.0.0.1:${port}/metrics` })}\n`);
-  log.info({ partitions: config.PARTITIONS, workers: workers.length }, 'processor: running');
+  log.info({ threads: threads.length }, 'processor: running');
   return http;
 }
 
 /** On the first signal, stops jobs and lanes, and then what they use. */
 function drainOnSignal(
   { log, bus, store, feeds }: Deps,
-  { supervisors, workers }: Partitions,
+  { supervisors, threads }: Lanes,
   jobs: readonly RunningJob[],
   http: HttpServer,
 ): void {
@@ -216,7 +219,7 @@ function drainOnSignal(
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
     await Promise.all([...jobs, ...supervisors].map((running) => running.stop()));
     feeds.stop();
-    await Promise.all(workers.map((worker) => worker.stop()));
+    await Promise.all(threads.map((thread) => thread.stop()));
     http.close();
     await store.close();
     await bus.close();

@@ -7,6 +7,14 @@ import { ENVIRONMENT_COLUMNS, EVENT_COLUMNS, LOCALE_COLUMNS, SOURCE_COLUMNS } fr
  * `partition` and `flushNumber` name the flush that wrote a row. Flush numbers of a partition rise by one and start at
  * 1. Ids are 16 bytes in the store and 32 hexadecimal digits everywhere else; 16 zero bytes mean none.
  */
+/**
+ * The column `partition` of rows: the number of the lane that wrote them. Rows of releases before there were lanes have
+ * numbers up to this one, of partitions that are closed: all of their flushes are in the store.
+ */
+export const EARLIER_PARTITIONS_MAX = 64;
+/** A flush number that no flush exceeds. */
+export const EVERY_FLUSH = 4_294_967_295;
+
 export const EVENTS_TABLE = 'events';
 export const SESSIONS_TABLE = 'sessions';
 

@@ -6,6 +6,7 @@ import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
+import { LANES } from '../ingest/event.ts';
 import { AuditedRequests } from './http/audited-requests.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { openManage } from './manage/main.ts';
@@ -57,8 +58,8 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
     history: new History({ store: questioned, streams, isReachable, signals: watch, limits, metrics }),
-    hot: new HotView({ bus, partitions: config.PARTITIONS, clock, metrics, log }),
-    records: new EntityQuestions(bus, config.PARTITIONS, RECORD_TIME_MAX_MS),
+    hot: new HotView({ bus, partitions: LANES, clock, metrics, log }),
+    records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,
     clock,
     memory,

@@ -23,7 +23,6 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '4',
       FLUSH_INTERVAL_MS: '150',
       LEASE_MS: '2000',
       LOG_LEVEL: 'warn',

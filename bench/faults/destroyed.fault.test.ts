@@ -48,7 +48,6 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '2',
       FLUSH_INTERVAL_MS: '200',
       LEASE_MS: '2000',
       QUERY_LIMIT_PER_10_S: '0',

@@ -12,7 +12,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '100', LOG_LEVEL: 'warn' },
+    env: { FLUSH_INTERVAL_MS: '100', LOG_LEVEL: 'warn' },
   });
   await cluster.ready('web');
   site = new SiteOfCluster(cluster, 'web');

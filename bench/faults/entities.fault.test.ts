@@ -18,7 +18,7 @@ beforeAll(async () => {
     hosts: { first: ['ingest', 'query'], second: ['ingest'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'warn' },
+    env: { FLUSH_INTERVAL_MS: '150', LEASE_MS: '2000', LOG_LEVEL: 'warn' },
   });
   client = new Client(128);
   await cluster.ready('first');
@@ -167,7 +167,7 @@ test('orders and refunds in any order from two collectors, past three deaths, co
   const random = new SeededRandom(7);
   const said = sayings(random, 150);
   const dying = (async () => {
-    for (const point of points) await dieAt(`${point}:after=3`);
+    for (const point of points) await dieAt(`${point}:after=1`);
   })();
   await Promise.all([
     ...said.map(async (each, index) => {

@@ -8,7 +8,7 @@ import { Client, type Credential } from '../cluster/client.ts';
 import { Cluster, DATABASE, type Groundwork } from '../cluster/cluster.ts';
 import { addTeams, type RootClients } from '../cluster/teams.ts';
 import { loadSite } from '../perf/query-site.ts';
-import { PARTITIONS, SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
+import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
 
 const HOST = 'web';
 const LARGE = { seed: 7, events: 100_000, clients: 1 };
@@ -39,7 +39,6 @@ beforeAll(async () => {
     withStore: true,
     env: {
       LOG_LEVEL: 'warn',
-      PARTITIONS: String(PARTITIONS),
       SESSION_RETAIN_MS: String(SESSION_RETAIN_MS),
       QUERY_LIMIT_PER_10_S: '0',
     },

@@ -26,7 +26,6 @@ beforeEach(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '4',
       FLUSH_INTERVAL_MS: '100',
       LEASE_MS: '2000',
       PUBLISH_TIMEOUT_MS: '1500',

@@ -20,7 +20,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '2', LOG_LEVEL: 'warn', SESSION_CACHE_MAX: '1000', EVENT_IDS_MAX: '1000' },
+    env: { LOG_LEVEL: 'warn', SESSION_CACHE_MAX: '1000', EVENT_IDS_MAX: '1000' },
   });
   await cluster.ready('web');
 });

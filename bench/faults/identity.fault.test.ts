@@ -18,7 +18,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'], second: ['ingest'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '100', LOG_LEVEL: 'warn', MANAGE_LIMIT_PER_10_S: '0' },
+    env: { FLUSH_INTERVAL_MS: '100', LOG_LEVEL: 'warn', MANAGE_LIMIT_PER_10_S: '0' },
   });
   await cluster.ready('web');
   site = new SiteOfCluster(cluster, 'web');

@@ -10,7 +10,7 @@ test('metrics and details of readiness are for the operator, in every process', 
     hosts: { local: ['ingest'], keyed: ['ingest'], exposed: ['ingest'], proxied: ['ingest'] },
     processors: ['processor', 'keyed-processor'],
     withStore: true,
-    env: { PARTITIONS: '2' },
+    env: {},
     envOf: {
       keyed: { OPERATIONS_TOKEN: TOKEN },
       exposed: { HOST: '0.0.0.0' },

@@ -53,7 +53,6 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '4',
       FLUSH_INTERVAL_MS: '200',
       LEASE_MS: '2000',
       LOG_LEVEL: 'warn',

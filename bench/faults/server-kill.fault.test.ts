@@ -12,7 +12,7 @@ beforeEach(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
-    env: { PARTITIONS: '4', FLUSH_INTERVAL_MS: '100', LEASE_MS: '2000', PUBLISH_TIMEOUT_MS: '1500' },
+    env: { WORKERS: '2', FLUSH_INTERVAL_MS: '100', LEASE_MS: '2000', PUBLISH_TIMEOUT_MS: '1500' },
   });
   await cluster.ready('web');
 });

@@ -32,7 +32,6 @@ async function start(): Promise<{ cluster: Cluster; client: Client; url: string 
     withStore: false,
     nodeArguments: [`--max-old-space-size=${HEAP_MAX_MB}`, '--max-semi-space-size=4'],
     env: {
-      PARTITIONS: '2',
       LOG_LEVEL: 'warn',
       TRUSTED_PROXIES: '127.0.0.1',
       OPERATIONS_TOKEN: TOKEN,

@@ -49,7 +49,7 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '4',
+      WORKERS: '2',
       FLUSH_INTERVAL_MS: '150',
       ROLLUP_INTERVAL_MS: '200',
       LEASE_MS: '2000',

@@ -27,7 +27,7 @@ beforeAll(async () => {
     hosts: { web: ['ingest', 'query'] },
     processors: [],
     withStore: false,
-    env: { PARTITIONS: '1', LOG_LEVEL: 'warn' },
+    env: { LOG_LEVEL: 'warn' },
   });
   url = cluster.url('web');
   browser = await startBrowser(chromium);

@@ -39,7 +39,6 @@ beforeAll(async () => {
     processors: ['processor'],
     withStore: true,
     env: {
-      PARTITIONS: '2',
       LOG_LEVEL: 'warn',
       QUERY_LIMIT_PER_10_S: '0',
       MANAGE_LIMIT_PER_10_S: '0',

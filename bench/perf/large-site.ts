@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { must } from '../../infra/assert.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { Cluster, type Groundwork } from '../cluster/cluster.ts';
-import { PARTITIONS, SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
+import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
 import { untilMerged, untilRolledUp } from './finalized.ts';
 import { type LoadedSite, loadSite, type SitePlan, siteIn } from './query-site.ts';
 
@@ -56,7 +56,6 @@ export async function startLargeSite(
       // Limits are off: the bench measures answering, not counting requests.
       QUERY_LIMIT_PER_10_S: '0',
       ROLLUP_INTERVAL_MS: '1000',
-      PARTITIONS: String(PARTITIONS),
       SESSION_RETAIN_MS: String(SESSION_RETAIN_MS),
       ...env,
     },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../cluster/child-process.ts';
 import { Client } from '../cluster/client.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { PARTITIONS, SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
+import { SESSION_RETAIN_MS } from '../traffic/made-visits.ts';
 import { addNeighbour, LongQuestions, NEIGHBOUR } from './neighbour.ts';
 import { loadSite } from './query-site.ts';
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
     hosts: { [HOST]: ['ingest', 'query'] },
     processors: ['processor'],
     withStore: true,
-    env: { LOG_LEVEL: 'warn', PARTITIONS: String(PARTITIONS), SESSION_RETAIN_MS: String(SESSION_RETAIN_MS) },
+    env: { LOG_LEVEL: 'warn', SESSION_RETAIN_MS: String(SESSION_RETAIN_MS) },
     prepare: async (ground) => {
       await loadSite(ground, SITE, () => {});
       await addNeighbour(ground);

@@ -15,15 +15,17 @@ import { createLogger } from '../../infra/log.ts';
 import { projectRoot } from '../../infra/root.ts';
 import { migrate } from '../../infra/store/migrate.ts';
 import { Store } from '../../infra/store/store.ts';
+import { LANES } from '../../ingest/event.ts';
 import {
   encodeLaneRecord,
   FIRST_CHECKPOINT,
+  freeLaneRecord,
   LANES_BUCKET,
   laneKeyOf,
 } from '../../processor/lane/lane-record.ts';
 import { DATABASE, type Groundwork } from '../cluster/cluster.ts';
 import { UsageError } from '../cluster/options.ts';
-import { fillStore, PARTITIONS, SITE_CURRENCY } from '../traffic/made-visits.ts';
+import { fillStore, SITE_CURRENCY } from '../traffic/made-visits.ts';
 
 export const SITE_ZONE = 'Europe/Berlin';
 const HOUR_MS = 3_600_000;
@@ -131,21 +133,12 @@ async function setUpAccounts({ busUrl, credentials }: Groundwork, plan: SitePlan
   await bus.close();
 }
 
-/** What the partitions' owners would have left: everything in the store, nothing on the bus. */
+/** What the lanes' owners would have left: everything in the store, nothing on the bus. */
 async function setUpLanes(busUrl: string, flushNumber: number, clockMs: number): Promise<void> {
   const bus = await Bus.connect({ url: busUrl, name: 'bench' }, createLogger('bench', 'silent'));
   const bucket = await bus.keyed(LANES_BUCKET);
   const checkpoint = { ...FIRST_CHECKPOINT, flushNumber, clockMs };
-  const record = {
-    version: 1,
-    owner: '',
-    incarnation: '',
-    leaseUntilMs: 0,
-    checkpoint,
-    intent: null,
-  } as const;
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
-    await bucket.put(laneKeyOf(partition), encodeLaneRecord(record), 0);
-  }
+  const record = freeLaneRecord(checkpoint);
+  for (let lane = 0; lane < LANES; lane += 1) await bucket.put(laneKeyOf(lane), encodeLaneRecord(record), 0);
   await bus.close();
 }

@@ -6,6 +6,7 @@ import {
   type Event,
   encodeEvent,
   endMessage,
+  LANES,
   partitionOf,
   SCREEN_VIEW,
   subjectOf,
@@ -33,7 +34,7 @@ export interface SessionMemoryOptions {
   readonly devices: number;
 }
 
-const PARTITIONS = 8;
+const PARTITIONS = LANES;
 const SITE = 'demo';
 const SEED = 20_240_503;
 const EVENTS_PER_MESSAGE = 1_000;
@@ -47,7 +48,7 @@ export async function sessionMemoryBench(options: SessionMemoryOptions): Promise
     hosts: {},
     processors: ['processor'],
     withStore: true,
-    env: { LOG_LEVEL: 'warn', LEASE_MS: '3000', PARTITIONS: String(PARTITIONS) },
+    env: { LOG_LEVEL: 'warn', LEASE_MS: '3000' },
   });
   const bus = await Bus.connect({ url: cluster.busUrl, name: 'bench' }, createLogger('bench', 'warn'));
   const publisher = new Publisher(bus);

@@ -8,6 +8,7 @@ import { Store } from '../../infra/store/store.ts';
 import { type StoreServer, startStoreServer } from '../../infra/testing/store-server.ts';
 import {
   ENVIRONMENT_COLUMNS,
+  LANES,
   partitionOf,
   SESSION_END,
   SESSION_START,
@@ -16,7 +17,7 @@ import {
 } from '../../ingest/event.ts';
 import { storedFlushNumber } from '../../processor/lane/load-state.ts';
 import { type ReferenceEvent, type ReferenceResult, reference } from '../../processor/testing/reference.ts';
-import { DISTRIBUTION, fillStore, PARTITIONS, SITE_CURRENCY } from './made-visits.ts';
+import { DISTRIBUTION, fillStore, SITE_CURRENCY } from './made-visits.ts';
 
 // Compares the site of the query benchmark with the oracle: its rows must be those that the fold would have written.
 
@@ -66,7 +67,7 @@ beforeAll(async () => {
      FROM events ORDER BY createdAt, id`,
   );
   const arrivals = events.filter(({ name }) => !isSynthetic(name)).map(arrivalOf);
-  const options = { retainMs: RETAIN_MS, partitions: PARTITIONS };
+  const options = { retainMs: RETAIN_MS, partitions: LANES };
   oracle = reference([...arrivals, { tickAtMs: PLAN.endMs }], options);
 });
 
@@ -89,7 +90,7 @@ test('the sessions are those that the oracle makes of the events', async () => {
   );
   const expected = oracle.sessions.map((session) => ({
     id: session.id,
-    partition: partitionOf(PLAN.site, session.deviceId, PARTITIONS),
+    partition: partitionOf(PLAN.site, session.deviceId, LANES),
     deviceId: session.deviceId,
     profileId: session.profileId,
     screenViews: session.screenViews,
@@ -126,7 +127,7 @@ test('sessions have their start, and their end unless they would still be held',
 test('every row is where its device belongs, and came with a flush of its time', () => {
   const startMs = PLAN.endMs - 365 * 86_400_000;
   for (const { partition, deviceId, flushNumber, receivedAtMs } of events) {
-    expect(partition).toBe(partitionOf(PLAN.site, deviceId, PARTITIONS));
+    expect(partition).toBe(partitionOf(PLAN.site, deviceId, LANES));
     expect(flushNumber).toBe(Math.floor((receivedAtMs - startMs) / 2_000) + 1);
     expect(flushNumber).toBeLessThanOrEqual(filled.flushNumber);
   }
@@ -134,7 +135,7 @@ test('every row is where its device belongs, and came with a flush of its time',
 
 test('ids are ids, and every partition finds its last flush', async () => {
   expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
+  for (let partition = 0; partition < LANES; partition += 1) {
     expect(await storedFlushNumber(store, partition)).toBe(filled.flushNumber);
   }
   const markers = await store.query<{ id: string }>(

@@ -5,6 +5,7 @@ import { projectRoot } from '../../infra/root.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import {
   ENVIRONMENT_COLUMNS,
+  LANES,
   REVENUE,
   SCREEN_VIEW,
   SESSION_END,
@@ -51,7 +52,6 @@ const PUBLISHER_MS = 7 * DAY_MS;
 const EVENTS_PER_MESSAGE = 1.5;
 /** The service's default: a session whose last event is older has been evicted, and its end written. */
 export const SESSION_RETAIN_MS = HOUR_MS;
-export const PARTITIONS = 8;
 const SLICE_SESSIONS = 200_000;
 const SESSIONS_MIN = 1_000;
 
@@ -128,13 +128,13 @@ function parametersOf(plan: StorePlan, sessions: number): StoreParameters {
     hourEdges: hourEdges(startMs),
     profiles: Math.max(10, Math.round((sessions * DISTRIBUTION.knownShare) / DISTRIBUTION.visitsPerProfile)),
     sessionsPerHour: sessions / DAYS / 24,
-    partitions: PARTITIONS,
+    partitions: LANES,
     partitionHash: partitionHashOf(site),
     flushMs: FLUSH_MS,
     sessionGapMs: SESSION_GAP_MS,
     sessionRetainMs: SESSION_RETAIN_MS,
     publisherMs: PUBLISHER_MS,
-    messagesPerMs: plan.events / EVENTS_PER_MESSAGE / PARTITIONS / (DAYS * DAY_MS),
+    messagesPerMs: plan.events / EVENTS_PER_MESSAGE / LANES / (DAYS * DAY_MS),
     origin: 'https://www.example.com',
     currency: SITE_CURRENCY,
     screenView: SCREEN_VIEW,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSecret, hashSecret, isSecret, matchesSecret } from './client-auth.ts';
+import { createSecret, hashSecret, isSameSecret, isSecret, matchesSecret } from './client-auth.ts';
 
 test('a secret matches its hash, which does not contain it', () => {
   const secret = createSecret();
@@ -27,4 +27,11 @@ test('what is no hash or no secret matches nothing', () => {
   expect(matchesSecret(hashSecret(''), '')).toBe(false);
   fc.assert(fc.property(fc.string(), (text) => !matchesSecret(text, createSecret())));
   fc.assert(fc.property(fc.string(), (text) => !matchesSecret(hashSecret(createSecret()), text)));
+});
+
+test('only a secret itself is the same secret', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (one, other) => isSameSecret(one, other) === (one === other)),
+  );
+  fc.assert(fc.property(fc.string(), (text) => isSameSecret(text, text)));
 });

@@ -63,6 +63,15 @@ export function matchesSecret(secretHash: string, secret: string): boolean {
   return timingSafeEqual(Buffer.from(hash, 'hex'), keyedHash(key, secret));
 }
 
+/** Whether two secrets are the same, in a time that does not tell how much of them is. */
+export function isSameSecret(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  let differing = 0;
+  for (let index = 0; index < one.length; index += 1)
+    differing |= one.charCodeAt(index) ^ other.charCodeAt(index);
+  return differing === 0;
+}
+
 function keyedHash(key: string, secret: string): Buffer {
   return createHmac('sha256', Buffer.from(key, 'hex')).update(secret).digest();
 }

@@ -109,6 +109,22 @@ describe('a right secret', () => {
     expect(guard.verify(made.client, made.secret, HERE)).toEqual({ kind: 'right' });
   });
 
+  test('is wrong once it was rotated, and the next one is right, however often each was used', async () => {
+    const made = await makeClient();
+    expect([await kindOf(made, made.secret), await kindOf(made, made.secret)]).toEqual(['right', 'right']);
+    const next = createSecret();
+    const key = clientKeyOf(made.client.id);
+    const stored = must(await bucket.get(key), key);
+    const record = { ...made.client, secretHash: hashSecret(next) };
+    await bucket.put(key, encodeJson(record), stored.revision);
+    const client = await mirrored(made.client.id, ({ secretHash }) => secretHash === record.secretHash);
+    for (let use = 0; use < 2; use += 1) {
+      expect(await kindOf({ ...made, client }, next)).toBe('right');
+      expect(await kindOf({ ...made, client }, made.secret)).toBe('wrong');
+      expect(await kindOf({ ...made, client }, `${next} `)).toBe('wrong');
+    }
+  });
+
   test('a wrong one shows what is left of its address, and a limited one when to retry', async () => {
     const made = await makeClient();
     expect(guard.verify(made.client, 'sec_wrong', HERE)).toEqual({

@@ -46,6 +46,11 @@ export class RateLimiter {
     this.#limit = limit;
   }
 
+  /** Whether keys have a limit unless `take` is given another. */
+  get isOn(): boolean {
+    return this.#limit.requestsMax !== 0;
+  }
+
   /**
    * Counts one request of `key` if it is allowed. Undefined: there is no limit. `requestsMax` replaces the limit of the
    * limiter for this key.

@@ -66,6 +66,14 @@ export function busError(what: string, cause: unknown): BusError | StreamGapErro
   return new BusError(`bus: ${what}: ${text}`, reasonOf(code, apiError?.err_code), cause);
 }
 
+/** What JetStream says in place of a sequence when it rejects a message. */
+export function rejection(
+  what: string,
+  error: { readonly err_code: number; readonly description: string },
+): BusError {
+  return new BusError(`bus: ${what}: ${error.description}`, reasonOf(undefined, error.err_code), undefined);
+}
+
 /** Whether there is no such stream, or no such message in it. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof NatsError && NOT_FOUND.has(error.api_error?.err_code ?? 0);

@@ -12,9 +12,10 @@ import {
 } from 'nats';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import { busError, isAbsent } from './bus-error.ts';
+import { busError, isAbsent, rejection } from './bus-error.ts';
 import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
+import { Requests } from './requests.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
 
 /** Where the bus is and what we are called there. `url` may contain user and password. */
@@ -83,7 +84,7 @@ export class Bus {
   readonly #connection: NatsConnection;
   readonly #jetstream: JetStreamClient;
   readonly #manager: JetStreamManager;
-
+  readonly #requests: Requests;
   readonly #faults: BusFaults;
   readonly #reconnected = new Set<() => void>();
   #up = true;
@@ -94,6 +95,7 @@ export class Bus {
     { log, faults }: { readonly log: Logger; readonly faults: BusFaults },
   ) {
     this.#connection = connection;
+    this.#requests = new Requests(connection);
     this.#faults = faults;
     void this.#followStatus(log); // Ends with the connection.
     this.#jetstream = connection.jetstream();
@@ -166,12 +168,7 @@ export class Bus {
 
   /** Appends to a stream; resolves with its sequence once the server has it durably. */
   async publish(subject: string, bytes: Uint8Array, timeoutMs: number): Promise<number> {
-    try {
-      const ack = await this.#jetstream.publish(subject, bytes, { timeout: timeoutMs });
-      return ack.seq;
-    } catch (error) {
-      throw busError('publish', error);
-    }
+    return sequenceIn(await this.#requests.send('publish', subject, bytes, timeoutMs));
   }
 
   /**
@@ -210,6 +207,26 @@ export class Bus {
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw busError('get', error);
+    }
+  }
+
+  /** Whether there is a stream of this name. */
+  async hasStream(name: string): Promise<boolean> {
+    try {
+      await this.#manager.streams.info(name);
+      return true;
+    } catch (error) {
+      if (isAbsent(error)) return false;
+      throw busError('stream', error);
+    }
+  }
+
+  /** Deletes a stream with all of its messages, if it exists. */
+  async deleteStream(name: string): Promise<void> {
+    try {
+      await this.#manager.streams.delete(name);
+    } catch (error) {
+      if (!isAbsent(error)) throw busError('stream', error);
     }
   }
 
@@ -347,12 +364,8 @@ export class Bus {
   }
 
   /** Sends a request and returns the answer of the subscriber to `subject`. */
-  async ask(subject: string, bytes: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
-    try {
-      return (await this.#connection.request(subject, bytes, { timeout: timeoutMs })).data;
-    } catch (error) {
-      throw busError('ask', error);
-    }
+  ask(subject: string, bytes: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
+    return this.#requests.send('ask', subject, bytes, timeoutMs);
   }
 
   /**
@@ -424,6 +437,29 @@ export class Bus {
         log.info('bus: connected again');
         for (const listener of this.#reconnected) listener();
       }
+      if (status.type === 'error' && status.permissionContext?.operation === 'publish')
+        this.#requests.forbid(status.permissionContext.subject);
     }
   }
+}
+
+/** JetStream's answer to a message that was published: where it is stored, or why it is not. */
+interface PublishAnswer {
+  readonly seq?: number;
+  readonly error?: { readonly err_code: number; readonly description: string };
+}
+
+/** @throws {BusError} the stream rejected the message, or what answered is no stream */
+function sequenceIn(bytes: Uint8Array): number {
+  let answer: PublishAnswer;
+  try {
+    answer = JSON.parse(
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+    ) as PublishAnswer;
+  } catch (error) {
+    throw busError('publish', error);
+  }
+  if (answer.error !== undefined) throw rejection('publish', answer.error);
+  if (typeof answer.seq !== 'number') throw busError('publish', 'the answer names no sequence');
+  return answer.seq;
 }

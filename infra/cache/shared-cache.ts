@@ -1,4 +1,5 @@
 import { must } from '../assert.ts';
+import { OwnersBySize, type SizedOwner } from './owners-by-size.ts';
 
 /** One entry, between the next older and the next newer one of its owner. */
 interface SharedEntry<Value> {
@@ -8,14 +9,11 @@ interface SharedEntry<Value> {
   newer: SharedEntry<Value> | undefined;
 }
 
-/** An owner's entries, and its neighbours among the owners that have as many. */
-interface CacheOwner<Value> {
+interface CacheOwner<Value> extends SizedOwner<CacheOwner<Value>> {
   readonly name: string;
   readonly entries: Map<string, SharedEntry<Value>>;
   oldest: SharedEntry<Value> | undefined;
   newest: SharedEntry<Value> | undefined;
-  before: CacheOwner<Value> | undefined;
-  after: CacheOwner<Value> | undefined;
 }
 
 /**
@@ -27,16 +25,14 @@ interface CacheOwner<Value> {
  *                                  b ■■■■■     ─▶ b ■■■■■
  *                                  c ■            c ■■
  *
- * Every operation takes the same time, however many owners and entries there are: owners of one size are linked, and an
- * owner that gains or loses an entry moves to the neighbouring size. `lru-cache` knows one order of all entries, in which
- * the entries of a quiet owner are always the oldest; and in a `Map`, the first key is behind those that were deleted.
+ * Every operation takes the same time, however many owners and entries there are. `lru-cache` knows one order of all
+ * entries, in which the entries of a quiet owner are always the oldest; and in a `Map`, the first key is behind those
+ * that were deleted.
  */
 export class SharedCache<Value> {
   readonly #max: number;
   readonly #owners = new Map<string, CacheOwner<Value>>();
-  /** The first of the linked owners, by their number of entries. */
-  readonly #firstBySize = new Map<number, CacheOwner<Value>>();
-  #largestSize = 0;
+  readonly #bySize = new OwnersBySize<CacheOwner<Value>>();
   #size = 0;
 
   constructor(max: number) {
@@ -71,16 +67,15 @@ export class SharedCache<Value> {
       makeNewest(known, entry);
       return;
     }
-    if (this.#size >= this.#max && known.entries.size === this.#largestSize) {
+    if (this.#size >= this.#max && known.size === this.#bySize.largestSize) {
       // Its own oldest makes room, so it stays as large as it is. A flood takes this way.
       replaceOldest(known, key, value);
       return;
     }
-    this.#unlinkOwner(known);
     append(known, key, value);
-    this.#linkOwner(known);
+    this.#bySize.resize(known, known.size + 1);
     this.#size += 1;
-    if (this.#size > this.#max) this.#evictOldest(must(this.#firstBySize.get(this.#largestSize), 'no owner'));
+    if (this.#size > this.#max) this.#evictOldest(must(this.#bySize.largest, 'no owner'));
   }
 
   delete(owner: string, key: string): void {
@@ -92,10 +87,9 @@ export class SharedCache<Value> {
   deleteOwner(owner: string): void {
     const known = this.#owners.get(owner);
     if (known === undefined) return;
-    this.#size -= known.entries.size;
-    this.#unlinkOwner(known);
+    this.#size -= known.size;
+    this.#bySize.resize(known, 0);
     this.#owners.delete(owner);
-    this.#lowerLargest();
   }
 
   /** The owner's oldest value. */
@@ -119,18 +113,17 @@ export class SharedCache<Value> {
 
   #remove(owner: CacheOwner<Value>, entry: SharedEntry<Value>): void {
     this.#size -= 1;
-    this.#unlinkOwner(owner);
     unlink(owner, entry);
     owner.entries.delete(entry.key);
-    if (owner.entries.size === 0) this.#owners.delete(owner.name);
-    else this.#linkOwner(owner);
-    this.#lowerLargest();
+    this.#bySize.resize(owner, owner.size - 1);
+    if (owner.size === 0) this.#owners.delete(owner.name);
   }
 
   #add(name: string): CacheOwner<Value> {
     const owner: CacheOwner<Value> = {
       name,
       entries: new Map(),
+      size: 0,
       oldest: undefined,
       newest: undefined,
       before: undefined,
@@ -138,32 +131,6 @@ export class SharedCache<Value> {
     };
     this.#owners.set(name, owner);
     return owner;
-  }
-
-  #lowerLargest(): void {
-    while (this.#largestSize > 0 && !this.#firstBySize.has(this.#largestSize)) this.#largestSize -= 1;
-  }
-
-  /** Links an owner to those that have as many entries. */
-  #linkOwner(owner: CacheOwner<Value>): void {
-    const { size } = owner.entries;
-    const first = this.#firstBySize.get(size);
-    owner.after = first;
-    if (first !== undefined) first.before = owner;
-    this.#firstBySize.set(size, owner);
-    if (size > this.#largestSize) this.#largestSize = size;
-  }
-
-  /** Call it before the number of its entries changes. */
-  #unlinkOwner(owner: CacheOwner<Value>): void {
-    const { before, after } = owner;
-    const { size } = owner.entries;
-    if (after !== undefined) after.before = before;
-    if (before !== undefined) before.after = after;
-    else if (after !== undefined) this.#firstBySize.set(size, after);
-    else this.#firstBySize.delete(size);
-    owner.before = undefined;
-    owner.after = undefined;
   }
 }
 

@@ -16,7 +16,10 @@ export interface RequestHead {
   parameter(index: number): string;
   /** The text after `?`, not decoded. */
   readonly query: string;
-  /** The address of the connection's peer as text; forwarding headers do not change it. */
+  /**
+   * The address of the connection's peer as text; forwarding headers do not change it. Readable until the request is
+   * answered, as long as its connection is there.
+   */
   remoteAddress(): string;
 }
 
@@ -153,7 +156,7 @@ export class HttpServer {
   ): void {
     this.#app[method](pattern, (response, request) => {
       const head = new ReadHead(request, response);
-      const isHead = request.getMethod() === 'head';
+      const isHead = method === 'head' || (method === 'any' && request.getMethod() === 'head');
       const ambiguity = head.ambiguity();
       if (ambiguity === undefined) answer({ response, head, isHead });
       else rejectAmbiguous(response, { isHead, ambiguity });
@@ -257,7 +260,7 @@ function readBody(
     over = bytes > maxBytes;
     if (over) parts = undefined;
     if (over || (isLast && parts === undefined)) {
-      done(over ? undefined : new Uint8Array(chunk));
+      done(over ? undefined : Buffer.from(chunk));
       return;
     }
     // The memory of a chunk is valid only during this call, so it is copied.

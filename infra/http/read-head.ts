@@ -9,6 +9,8 @@ export class ReadHead {
   readonly #response: HttpResponse;
   readonly #names: string[] = [];
   readonly #values: string[] = [];
+  /** The lengths of the names, as bits modulo 32. Most names that are looked up are absent, and so is their length. */
+  #lengths = 0;
   /** Path, query and headers, together. */
   readonly bytes: number;
 
@@ -19,6 +21,7 @@ export class ReadHead {
     request.forEach((name, value) => {
       this.#names.push(name);
       this.#values.push(value);
+      this.#lengths |= 1 << name.length;
       bytes += name.length + value.length;
     });
     this.bytes = bytes;
@@ -35,7 +38,7 @@ export class ReadHead {
     return (this.#request.getQuery() as string | undefined) ?? '';
   }
   header(name: string): string {
-    const index = this.#names.indexOf(name);
+    const index = this.#indexOf(name);
     return index < 0 ? '' : (this.#values[index] ?? '');
   }
   headerLines(name: string): string {
@@ -64,14 +67,18 @@ export class ReadHead {
    */
   ambiguity(): string | undefined {
     if (this.#isRepeated('host')) return 'host: expected one line';
-    const length = this.#names.indexOf('content-length');
+    const length = this.#indexOf('content-length');
     if (length >= 0 && (this.#values[length] === '' || this.#isRepeated('content-length')))
       return 'content-length: expected one number';
-    const coding = this.#names.indexOf('transfer-encoding');
+    const coding = this.#indexOf('transfer-encoding');
     const isChunks = this.#values[coding]?.toLowerCase() === 'chunked';
     if (coding >= 0 && (!isChunks || this.#isRepeated('transfer-encoding')))
       return 'transfer-encoding: expected chunked, alone';
     return undefined;
+  }
+
+  #indexOf(name: string): number {
+    return (this.#lengths & (1 << name.length)) === 0 ? -1 : this.#names.indexOf(name);
   }
 
   #isRepeated(name: string): boolean {

@@ -6,16 +6,16 @@
  * @property {number} fileBytesMax
  */
 
-// nats-server rejects a stream whose limit does not fit into `max_file_store`. A partition has two streams, for events
-// and for record updates; there are also small ones, such as key-value buckets and dead letters.
+// nats-server rejects a stream whose limit does not fit into `max_file_store`. A stream of events has one of entity updates
+// beside it; there are also small ones, such as key-value buckets and dead letters.
 const OTHER_STREAMS_BYTES = 8 * 1024 ** 3;
 
 /**
- * @param {number} partitions
- * @param {number} bytesPerPartition
+ * @param {number} streams of events
+ * @param {number} bytesPerStream
  */
-export function busFileBytesMax(partitions, bytesPerPartition) {
-  return 2 * partitions * bytesPerPartition + OTHER_STREAMS_BYTES;
+export function busFileBytesMax(streams, bytesPerStream) {
+  return 2 * streams * bytesPerStream + OTHER_STREAMS_BYTES;
 }
 
 /**

@@ -8,7 +8,7 @@ import { writeWhole } from './write-whole.mjs';
 
 /**
  * Files of the launcher in DATA_DIR, beside the folders of the parts:
- * footfall.json    format of the folder and number of partitions; written once
+ * footfall.json    format of the folder; in format 1 also the number of streams of events, which PARTITIONS set (8 by default)
  * secrets.json     passwords of bus and store, the key that seals secrets, and the operator's token; created once
  * run.json         processes of the current or the last run
  * lock             the launcher that owns the folder
@@ -17,17 +17,20 @@ import { writeWhole } from './write-whole.mjs';
  * readonly operationsToken: string }} Secrets */
 /**
  * The content of a possibly damaged file: every field must be checked before use.
- * @typedef {{ format?: unknown, partitions?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
+ * @typedef {{ format?: unknown, partitions?: unknown, earlierStreams?: unknown, projectId?: unknown, busUser?: unknown, busPassword?: unknown,
  * storePassword?: unknown, secretsKey?: unknown, operationsToken?: unknown, clients?: Record<string, { id?: unknown, secret?: unknown } |
  * undefined> }} Stored
  */
 /**
  * `closedFiles`: how many files and folders were open to other users of the machine.
- * @typedef {{ readonly isFirstStart: boolean, readonly closedFiles: number, readonly secrets: Secrets, readonly lock:
- * import('./lock.mjs').Lock }} DataFolder
+ * `earlierStreams`: how many streams of events a folder of format 1 has; 0 in others.
+ * @typedef {{ readonly isFirstStart: boolean, readonly earlierStreams: number, readonly closedFiles: number, readonly secrets:
+ * Secrets, readonly lock: import('./lock.mjs').Lock }} DataFolder
  */
 
-const FORMAT = 1;
+/** Since format 2 the bus has one stream of events, whatever PARTITIONS is. */
+const FORMAT = 2;
+const FORMAT_OF_STREAMS = 1;
 const PASSWORD = /^[\w-]+$/;
 const SEALING_KEY = /^[0-9a-f]{64}$/i;
 const SEALING_KEY_BYTES = 32;
@@ -38,10 +41,9 @@ const BEFORE_FIRST_START = /^(logs|run\.json|secrets\.json|lock(\..*)?|.*\.part)
  * Checks the folder, creates it if it does not exist, locks it for this process, and closes it to other users before
  * anything else is written into it.
  * @param {string} dataDir
- * @param {number} partitions
  * @returns {DataFolder}
  */
-export function openDataFolder(dataDir, partitions) {
+export function openDataFolder(dataDir) {
   makeFolder(dataDir);
   const lock = takeLock(join(dataDir, 'lock'));
   if ('heldBy' in lock) {
@@ -51,11 +53,11 @@ export function openDataFolder(dataDir, partitions) {
     throw new Problem(`${dataDir} is in use by ${owner} first, or set DATA_DIR to another folder.`);
   }
   try {
-    const isFirstStart = checkFormat(dataDir, partitions);
+    const { isFirstStart, isCurrent, earlierStreams } = checkFormat(dataDir);
     checkCredentials(dataDir);
     const closedFiles = makePrivate(dataDir);
-    if (isFirstStart) writeFormat(dataDir, partitions);
-    return { isFirstStart, closedFiles, secrets: readSecrets(dataDir), lock };
+    if (!isCurrent) writeFormat(dataDir, earlierStreams);
+    return { isFirstStart, earlierStreams, closedFiles, secrets: readSecrets(dataDir), lock };
   } catch (error) {
     lock.release();
     throw error;
@@ -94,40 +96,39 @@ function makeMissingFolders(folder) {
 
 /**
  * @param {string} dataDir
- * @param {number} partitions
- * @returns {boolean} whether this is the first start
+ * @returns {Pick<DataFolder, 'isFirstStart' | 'earlierStreams'> & { readonly isCurrent: boolean }}
  */
-function checkFormat(dataDir, partitions) {
+function checkFormat(dataDir) {
   const path = join(dataDir, 'footfall.json');
   if (!existsSync(path)) {
     checkIsEmpty(dataDir);
-    return true;
+    return { isFirstStart: true, isCurrent: false, earlierStreams: 0 };
   }
   const found = readJson(path);
-  if (found === undefined || !isCompleteNumber(found?.format) || !isCompleteNumber(found?.partitions)) {
-    throw new Problem(
-      `${path} is damaged. Restore it, or write {"format":${FORMAT},"partitions":N} where N is the value of PARTITIONS at the first start (8 by default).`,
-    );
+  const isOfStreams = found?.format === FORMAT_OF_STREAMS;
+  if (
+    found === undefined ||
+    !isCompleteNumber(found?.format) ||
+    (isOfStreams && !isCompleteNumber(found?.partitions))
+  ) {
+    throw new Problem(`${path} is damaged. Restore it, or write {"format":${FORMAT}}.`);
   }
   if (found.format > FORMAT) {
     throw new Problem(
       `${dataDir} was written by a newer version of footfall (format ${found.format}; this version supports ${FORMAT}). Start the newer version, or set DATA_DIR to another folder.`,
     );
   }
-  if (found.partitions !== partitions) {
-    throw new Problem(
-      `${dataDir} was created with PARTITIONS=${found.partitions} and cannot be used with ${partitions}. Set PARTITIONS=${found.partitions}, or DATA_DIR to another folder.`,
-    );
-  }
-  return false;
+  const earlierStreams = Number((isOfStreams ? found.partitions : found.earlierStreams) ?? 0);
+  return { isFirstStart: false, isCurrent: !isOfStreams, earlierStreams };
 }
 
 /**
  * @param {string} dataDir
- * @param {number} partitions
+ * @param {number} earlierStreams
  */
-function writeFormat(dataDir, partitions) {
-  const format = { format: FORMAT, partitions, createdAt: new Date().toISOString() };
+function writeFormat(dataDir, earlierStreams) {
+  const createdAt = new Date().toISOString();
+  const format = { format: FORMAT, ...(earlierStreams === 0 ? {} : { earlierStreams }), createdAt };
   writeWhole(join(dataDir, 'footfall.json'), `${JSON.stringify(format, null, 2)}\n`);
 }
 
@@ -140,7 +141,7 @@ function checkIsEmpty(dataDir) {
   if (unknown.length === 0) return;
   if (unknown.includes('bus') || unknown.includes('store')) {
     throw new Problem(
-      `${dataDir} is damaged: footfall.json is missing. Restore it, or write {"format":${FORMAT},"partitions":N} where N is the value of PARTITIONS at the first start (8 by default).`,
+      `${dataDir} is damaged: footfall.json is missing. Restore it, or write {"format":${FORMAT}} into it.`,
     );
   }
   throw new Problem(

@@ -62,7 +62,7 @@ test('with a full disk everything goes on, says why, and recovers with every ack
 }) => {
   if (!isMounted && process.env.CI === undefined) skip('only root can mount the small disk of this test');
   expect(isMounted).toBe(true);
-  const started = startLauncher(dataDir, { PARTITIONS: '2', DISK_FREE_MIN_BYTES: String(MIN_BYTES) });
+  const started = startLauncher(dataDir, { DISK_FREE_MIN_BYTES: String(MIN_BYTES) });
   launcher = started;
   const [, url = ''] = await started.waitFor(/footfall is running at (http:\/\/\S+)/);
   await started.waitFor(/Press Ctrl-C to stop/);

@@ -17,6 +17,7 @@ import { formatDuration } from './terminal.mjs';
  * @typedef {object} LaunchOptions
  * @property {import('./settings.mjs').LaunchSettings} settings with the final port
  * @property {import('./data-folder.mjs').Secrets} secrets
+ * @property {number} earlierStreams
  * @property {import('./nats-version.mjs').NatsServer | undefined} server undefined when an external bus is used
  * @property {NodeJS.ProcessEnv} env
  * @property {boolean} withDemo sends made-up traffic and shows what comes of it
@@ -139,12 +140,12 @@ export class Launch {
    * @returns {Promise<string>} the URL of the bus, with user and password
    */
   async #startBus(env) {
-    const { settings, secrets, server, terminal } = this.#options;
+    const { settings, secrets, earlierStreams, server, terminal } = this.#options;
     if (server === undefined) {
       await terminal.step('bus', async () => `external, at ${await checkOutsideBus(settings.natsUrl)}`);
       return settings.natsUrl;
     }
-    const { plan, url } = await planBus({ settings, secrets, server, env });
+    const { plan, url } = await planBus({ settings, secrets, earlierStreams, server, env });
     await this.#startPart('bus', plan, (ready) => `nats-server on port ${ready.port}`);
     return url;
   }

@@ -113,7 +113,7 @@ describe('config of the bus', () => {
     expect(config).not.toContain('http');
   });
 
-  test('has room for every partition at its limit', () => {
+  test('has room for every stream at its limit', () => {
     expect(busFileBytesMax(8, 2 ** 31)).toBeGreaterThan(2 * 8 * 2 ** 31);
   });
 });
@@ -188,7 +188,7 @@ describe('a lock', () => {
 });
 
 describe('a data folder', () => {
-  const open = (partitions = 8) => openDataFolder(join(folder, 'data'), partitions);
+  const open = () => openDataFolder(join(folder, 'data'));
   const prepare = (files: Record<string, string>) => {
     mkdirSync(join(folder, 'data'));
     for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'data', name), content);
@@ -226,8 +226,12 @@ describe('a data folder', () => {
     ['with a broken footfall.json', { 'footfall.json': '{' }, 'footfall.json is damaged'],
     ['with a footfall.json of another kind', { 'footfall.json': '[]' }, 'footfall.json is damaged'],
     ['that lost its footfall.json', { store: '' }, 'footfall.json is missing'],
-    ['of a newer version', { 'footfall.json': '{"format":2,"partitions":8}' }, 'newer version of footfall'],
-    ['of other partitions', { 'footfall.json': '{"format":1,"partitions":4}' }, 'Set PARTITIONS=4'],
+    ['of a newer version', { 'footfall.json': '{"format":3}' }, 'newer version of footfall'],
+    [
+      'of format 1 without its number of streams',
+      { 'footfall.json': '{"format":1}' },
+      'footfall.json is damaged',
+    ],
     ['with other things in it', { 'thesis.txt': '' }, 'contains other files (thesis.txt)'],
     [
       'with broken credentials',
@@ -275,7 +279,7 @@ describe('a data folder', () => {
   test('that is a file is rejected', () => {
     writeFileSync(join(folder, 'data'), '');
     expect(() => open()).toThrow('it is not a folder');
-    expect(() => openDataFolder(join(folder, 'data/below'), 8)).toThrow('a part of the path is a file');
+    expect(() => openDataFolder(join(folder, 'data/below'))).toThrow('a part of the path is a file');
   });
 });
 
@@ -289,7 +293,7 @@ describe('settings of the launcher', () => {
   test.each([
     ['PORT', 'abc'],
     ['PORT', '70000'],
-    ['PARTITIONS', '0'],
+    ['BUS_BYTES_MAX', '0'],
     ['NATS_URL', 'secret-host:4222'],
     ['CLICKHOUSE_URL', 'secret-host'],
   ])('%s=%s is rejected, naming the variable', (name, value) => {

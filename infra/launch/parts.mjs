@@ -19,11 +19,11 @@ export const STORE_THREADS = 16;
 
 /**
  * Writes the config file of the bus and returns how to start the bus and its URL.
- * @param {{ settings: LaunchSettings, secrets: Secrets, server: import('./nats-version.mjs').NatsServer, env:
- * NodeJS.ProcessEnv }} options
+ * @param {{ settings: LaunchSettings, secrets: Secrets, earlierStreams: number, server:
+ * import('./nats-version.mjs').NatsServer, env: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ plan: ChildPlan, url: string }>}
  */
-export async function planBus({ settings, secrets, server, env }) {
+export async function planBus({ settings, secrets, earlierStreams, server, env }) {
   const folder = join(settings.dataDir, 'bus');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const port = await freePort(LOOPBACK);
@@ -31,7 +31,7 @@ export async function planBus({ settings, secrets, server, env }) {
     port,
     storeDir: folder,
     login: { user: secrets.busUser, password: secrets.busPassword },
-    fileBytesMax: busFileBytesMax(settings.partitions, settings.busBytesMax),
+    fileBytesMax: busFileBytesMax(1 + earlierStreams, settings.busBytesMax),
   });
   const configPath = join(folder, 'nats.conf');
   writeWhole(configPath, config);

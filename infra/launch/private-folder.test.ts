@@ -78,14 +78,14 @@ test('a disk that is attached by a link is closed, and no other link is followed
 
 test('a folder is closed before anything is written into it', () => {
   make({ 'data/': 0o777 });
-  const { closedFiles, lock } = openDataFolder(dataDir, 8);
+  const { closedFiles, lock } = openDataFolder(dataDir);
   expect([closedFiles, modeOf('data')]).toEqual([1, 0o700]);
   lock.release();
 });
 
 test('a folder with files of something else is rejected, and its modes stay', () => {
   make({ 'data/': 0o755, 'data/thesis.txt': 0o644 });
-  expect(() => openDataFolder(dataDir, 8)).toThrow('contains other files (thesis.txt)');
+  expect(() => openDataFolder(dataDir)).toThrow('contains other files (thesis.txt)');
   expect([modeOf('data'), modeOf('data/thesis.txt')]).toEqual([0o755, 0o644]);
 });
 
@@ -93,7 +93,7 @@ test('a folder with files of something else is rejected, and its modes stay', ()
 function messageAsStranger(): string {
   const module = pathToFileURL(join(projectRoot, 'infra/launch/data-folder.mjs')).href;
   const program = `const { openDataFolder } = await import(${JSON.stringify(module)});
-try { openDataFolder(${JSON.stringify(dataDir)}, 8); } catch (error) { process.stdout.write(error.name + ': ' + error.message); }`;
+try { openDataFolder(${JSON.stringify(dataDir)}); } catch (error) { process.stdout.write(error.name + ': ' + error.message); }`;
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     uid: STRANGER,
     gid: STRANGER,
@@ -147,7 +147,7 @@ test('a file system without modes is refused', ({ skip }) => {
   if (place === undefined) return skip('needs root, mkfs.vfat and loop devices');
   try {
     mkdirSync(join(place, 'data'));
-    expect(() => openDataFolder(join(place, 'data'), 8)).toThrow(
+    expect(() => openDataFolder(join(place, 'data'))).toThrow(
       /its file system has no modes|cannot be changed \(EPERM\)/,
     );
     expect(existsSync(join(place, 'data/secrets.json'))).toBe(false);

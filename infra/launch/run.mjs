@@ -42,7 +42,7 @@ async function runLocked({ env, withDemo }, terminal) {
   const settings = readLaunchSettings(env);
   terminal.line('footfall');
   await terminal.step('node', () => process.versions.node);
-  const folder = openDataFolder(settings.dataDir, settings.partitions);
+  const folder = openDataFolder(settings.dataDir);
   try {
     if (folder.closedFiles > 0) {
       const text = `closed ${settings.dataDir} to other users of this machine; ${folder.closedFiles} of its files and folders were open`;
@@ -56,8 +56,16 @@ async function runLocked({ env, withDemo }, terminal) {
     // Only now: packages and build may be used by others. From here on, no file of this process or of a part is open.
     process.umask(RIGHTS_OF_OTHERS);
     const port = settings.port === 0 ? await freePort(settings.host) : settings.port;
-    const { secrets } = folder;
-    const options = { settings: { ...settings, port }, secrets, server, env, withDemo, terminal };
+    const { secrets, earlierStreams } = folder;
+    const options = {
+      settings: { ...settings, port },
+      secrets,
+      earlierStreams,
+      server,
+      env,
+      withDemo,
+      terminal,
+    };
     await serve(new Launch(options), terminal);
   } finally {
     folder.lock.release();

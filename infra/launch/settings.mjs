@@ -11,8 +11,7 @@ import { projectRoot } from './root.mjs';
  * @property {string} baseUrl empty without a proxy in front
  * @property {boolean} isExposed whether strangers may reach the service
  * @property {string} dataDir absolute
- * @property {number} partitions
- * @property {number} busBytesMax per partition
+ * @property {number} busBytesMax of events, and again of entity updates
  * @property {string} natsUrl empty when the launcher starts the bus
  * @property {string} clickhouseUrl empty when the launcher starts the store
  * @property {number} storePort 0 for a free one
@@ -29,8 +28,7 @@ export const LAUNCH_DEFAULTS = {
   BASE_URL: '',
   TRUSTED_PROXIES: '',
   DATA_DIR: '.data',
-  PARTITIONS: '8',
-  BUS_BYTES_MAX: '2147483648',
+  BUS_BYTES_MAX: '17179869184',
   NATS_URL: '',
   CLICKHOUSE_URL: '',
   STORE_PORT: '0',
@@ -49,7 +47,6 @@ export function readLaunchSettings(env) {
     baseUrl: address('BASE_URL', text('BASE_URL')).replace(/\/+$/, ''),
     isExposed: !isLoopback(text('HOST')) || text('BASE_URL') !== '' || text('TRUSTED_PROXIES') !== '',
     dataDir: resolve(projectRoot, text('DATA_DIR')),
-    partitions: wholeNumber('PARTITIONS', text('PARTITIONS'), 1, 64),
     busBytesMax: wholeNumber('BUS_BYTES_MAX', text('BUS_BYTES_MAX'), 1_048_576, 1_099_511_627_776),
     natsUrl: address('NATS_URL', text('NATS_URL')),
     clickhouseUrl: address('CLICKHOUSE_URL', text('CLICKHOUSE_URL')),

@@ -184,6 +184,22 @@ test('an authenticated claim takes precedence over the proxy; within one network
   expect(addressOf('', '127.0.0.1', {}, ['10.0.0.5'])).toBe('10.0.0.5');
 });
 
+test('the peer is read only where it counts, and once', () => {
+  let reads = 0;
+  const counted = (headers: Record<string, string> = {}) => ({
+    ...head('', headers),
+    remoteAddress: () => {
+      reads += 1;
+      return '198.51.100.1';
+    },
+  });
+  expect(senderAddress(readAddressClaims(counted(), proxies('')), ['1.1.1.1'])).toBe('1.1.1.1');
+  expect(reads).toBe(0);
+  const claims = readAddressClaims(counted(), proxies(''));
+  expect(senderAddress(claims, ['10.0.0.5'])).toBe('198.51.100.1');
+  expect([claims.peer, provenAddress(claims), reads]).toEqual(['198.51.100.1', '198.51.100.1', 1]);
+});
+
 test('a claimed address is never the proven one', () => {
   const claims = readAddressClaims(head('198.51.100.1', { 'x-real-ip': '8.8.8.8' }), proxies(''));
   expect(provenAddress(claims)).toBe('198.51.100.1');

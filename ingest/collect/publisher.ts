@@ -14,15 +14,7 @@ import type { PublishReject } from '../request/reject.ts';
 
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
-/**
- * The distance between two sends under load. All partitions are sent together, so that the connection writes once for
- * all of them and each message holds more. It costs a request a few milliseconds under load and saves bus and processor
- * many messages (bench/README.md).
- */
-const PACE_MS = 5;
-/** This many values, since the last send or in it, count as load. */
-const LOAD_VALUES = 16;
-/** Spare writers per partition: one for the message in flight, one for the next. */
+/** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
 /** Waits until a value is durable. */
@@ -37,7 +29,7 @@ interface Message {
   readonly deadlineMs: number;
 }
 
-interface PartitionQueue {
+interface LaneQueue {
   readonly subject: string;
   readonly spareWriters: RowBinaryWriter[];
   /** Full messages that wait to be sent. */
@@ -45,7 +37,7 @@ interface PartitionQueue {
   /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
-  /** Numbers the partition's messages. It never goes back, whatever happens to a message. */
+  /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
   sequence: number;
 }
 
@@ -56,7 +48,7 @@ export interface Cargo<Value> {
   /** Appends one value, preceded by its length. */
   readonly encode: (writer: RowBinaryWriter, value: Value) => void;
   readonly bytesMax: number;
-  readonly subjectOf: (partition: number) => string;
+  readonly subjectOf: (lane: number) => string;
 }
 
 export interface PublisherOptions<Value> {
@@ -66,7 +58,7 @@ export interface PublisherOptions<Value> {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly crashPoint: (point: CrashPoint) => void;
-  readonly partitions: number;
+  readonly lanes: number;
   readonly messageBytesMax: number;
   readonly inFlightBytesMax: number;
   readonly timeoutMs: number;
@@ -75,8 +67,9 @@ export interface PublisherOptions<Value> {
 }
 
 /**
- * Group commit. Each partition has one message in flight; values that arrive meanwhile are encoded into the next one.
- * Without load, a value is sent at the end of the event loop's iteration; under load, one fsync covers hundreds.
+ * Group commit. Each lane has one message in flight; values that arrive meanwhile are encoded into the next one, which
+ * leaves as soon as that one is durable. Without load, a value is sent at the end of the event loop's iteration; under
+ * load, one fsync covers hundreds.
  *
  * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
  * other bytes, so that the processor recognizes a repeat for ever.
@@ -84,15 +77,13 @@ export interface PublisherOptions<Value> {
 export class Publisher<Value> {
   readonly #options: PublisherOptions<Value>;
   readonly #publisherId = randomBytes(8).readBigUInt64LE();
-  readonly #queues: readonly PartitionQueue[];
+  readonly #queues: readonly LaneQueue[];
   readonly #values: Counter;
   readonly #messages: Counter;
   readonly #retries: Counter;
   readonly #seconds: Histogram;
   #inFlightBytes = 0;
   #sendScheduled = false;
-  #valuesSinceSend = 0;
-  #valuesInLastSend = 0;
   #draining = false;
   /** A message ran out of time, and none has been confirmed since. */
   #failing = false;
@@ -100,8 +91,8 @@ export class Publisher<Value> {
 
   constructor(options: PublisherOptions<Value>) {
     this.#options = options;
-    this.#queues = Array.from({ length: options.partitions }, (_, partition) => ({
-      subject: options.cargo.subjectOf(partition),
+    this.#queues = Array.from({ length: options.lanes }, (_, lane) => ({
+      subject: options.cargo.subjectOf(lane),
       spareWriters: [],
       full: [],
       open: undefined,
@@ -139,10 +130,10 @@ export class Publisher<Value> {
     return undefined;
   }
 
-  /** Encodes `value` into its partition's next message. */
-  add(partition: number, value: Value, waiter: PublishWaiter): void {
-    const queue = this.#queues[partition];
-    if (queue === undefined) throw new Error(`no partition ${partition}`);
+  /** Encodes `value` into its lane's next message. */
+  add(lane: number, value: Value, waiter: PublishWaiter): void {
+    const queue = this.#queues[lane];
+    if (queue === undefined) throw new Error(`no lane ${lane}`);
     queue.open ??= this.#begin(queue);
     const { writer } = queue.open;
     const start = writer.length;
@@ -151,7 +142,6 @@ export class Publisher<Value> {
     if (writer.length > this.#options.messageBytesMax && queue.open.waiters.length > 0)
       queue.open = this.#split(queue, queue.open, start);
     queue.open.waiters.push(waiter);
-    this.#valuesSinceSend += 1;
     if (!queue.sending) this.#scheduleSend();
   }
 
@@ -164,7 +154,7 @@ export class Publisher<Value> {
     });
   }
 
-  #begin(queue: PartitionQueue): Message {
+  #begin(queue: LaneQueue): Message {
     const nowMs = this.#options.clock.nowMs();
     // A single value may exceed the message limit; it then travels alone.
     const writer =
@@ -180,7 +170,7 @@ export class Publisher<Value> {
   }
 
   /** Moves the value that begins at `start` from a message that it made too large to the next one. */
-  #split(queue: PartitionQueue, message: Message, start: number): Message {
+  #split(queue: LaneQueue, message: Message, start: number): Message {
     const next = this.#begin(queue);
     next.writer.raw(message.writer.bytes(), start);
     message.writer.truncate(start);
@@ -191,15 +181,11 @@ export class Publisher<Value> {
   #scheduleSend(): void {
     if (this.#sendScheduled) return;
     this.#sendScheduled = true;
-    const isLoaded = this.#valuesSinceSend >= LOAD_VALUES || this.#valuesInLastSend >= LOAD_VALUES;
-    if (isLoaded) setTimeout(this.#sendAll, PACE_MS);
-    else setImmediate(this.#sendAll);
+    setImmediate(this.#sendAll);
   }
 
   readonly #sendAll = (): void => {
     this.#sendScheduled = false;
-    this.#valuesInLastSend = this.#valuesSinceSend;
-    this.#valuesSinceSend = 0;
     for (const queue of this.#queues) {
       const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
       if (message === undefined) continue;
@@ -209,7 +195,7 @@ export class Publisher<Value> {
     }
   };
 
-  async #send(queue: PartitionQueue, message: Message): Promise<void> {
+  async #send(queue: LaneQueue, message: Message): Promise<void> {
     endMessage(message.writer, message.waiters.length);
     const reject = await this.#publish(queue.subject, message);
     if (reject === undefined) this.#options.crashPoint('publish:before-ack');
@@ -246,7 +232,7 @@ export class Publisher<Value> {
     return 'bus-away';
   }
 
-  #finish(queue: PartitionQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
+  #finish(queue: LaneQueue, { writer, waiters }: Message, reject: PublishReject | undefined): void {
     this.#inFlightBytes -= writer.length - MESSAGE_HEADER_BYTES;
     if (reject === undefined) {
       this.#messages.add();

@@ -126,3 +126,39 @@ test('a cut never splits a surrogate pair', () => {
   expect(cut('ab😀', 3)).toBe('ab');
   expect(cut('ab😀', 4)).toBe('ab😀');
 });
+
+test('the host of a URL is the one that the parser of URLs finds', () => {
+  const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,6}$/);
+  const host = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'));
+  const rest = fc.constantFrom(
+    '',
+    '/',
+    '/path',
+    '?q=1',
+    '#top',
+    ':8080/',
+    '\\path',
+    '@other.example/',
+    ' ',
+    '%41/',
+  );
+  const scheme = fc.constantFrom('https://', 'HTTP://', 'https:', 'https:///');
+  const special = fc.constantFrom(
+    'www.example.com',
+    'xn--a.example',
+    'xn--bcher-kva.example',
+    '1.2.3.4',
+    'a.0x1f',
+    'a.b.',
+    'www.com',
+  );
+  fc.assert(
+    fc.property(scheme, fc.oneof(host, special), rest, (begin, name, end) => {
+      const text = begin + name + end;
+      const isUrl = text.includes('://') && URL.canParse(text);
+      const expected = isUrl ? new URL(text).hostname.replace(/^www\./, '') : '';
+      expect(hostOf(text)).toBe(expected);
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -79,8 +79,17 @@ export function campaignOf(query: string): Campaign {
   };
 }
 
+/**
+ * A web URL whose host is a plain name: the parser of URLs would only put it into lower case. Two hyphens in a row may begin
+ * a name that it rejects, and a last label with digits may be an address.
+ */
+const PLAIN_HOST = /^https?:\/\/((?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,})(?:[/?#]|$)/i;
+
 /** The host of a web URL without `www.`; empty when `text` is none. */
 export function hostOf(text: string): string {
+  const plain = PLAIN_HOST.exec(text)?.[1];
+  // The parser takes 2 µs, for every referrer that comes.
+  if (plain !== undefined) return bareHost(plain.toLowerCase());
   const url = /^https?:\/\//i.test(text) ? urlOf(text) : null;
   return url === null ? '' : bareHost(url.hostname);
 }

@@ -2,12 +2,12 @@ import type { HttpServer } from '../../infra/http/http.ts';
 import type { Allowance } from '../../infra/http/limit-headers.ts';
 import type { Exclusion, TrackOutcome } from '../collect/track-outcome.ts';
 import type { TrackedEntity } from '../collect/tracked-entity.ts';
-import { isReject } from '../identity/caller.ts';
+import { CallerCredentials, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
 import type { SenderClaims } from '../request/sender-claims.ts';
 import { type BatchBody, type ParsedBody, parseBatchBody } from '../request/track-request.ts';
-import { COLLECTION_CORS, credentialsOf, isRejectedByHead, type RouteDeps } from './routes.ts';
+import { COLLECTION_CORS, isRejectedByHead, type RouteDeps } from './routes.ts';
 import { exclusionReason, type RejectedBody, TrackResponder } from './track-responder.ts';
 
 const BATCH_MAX_BYTES = 4_194_304;
@@ -20,7 +20,12 @@ export function addBatchRoute(http: HttpServer, deps: RouteDeps, prefix: string)
     pattern: `${prefix}/track/batch`,
     bodyMaxBytes: BATCH_MAX_BYTES,
     cors: COLLECTION_CORS,
-    readHead: (head) => readRequestFacts(head, deps.proxies),
+    readHead: (head) => {
+      const facts = readRequestFacts(head, deps.proxies);
+      // Bodies wait for one another, and the connection may be gone meanwhile: its address is read now.
+      void facts.claims.peer;
+      return facts;
+    },
     answer: async (facts, bytes, reply) => {
       const responder = new TrackResponder(deps, reply);
       if (isRejectedByHead(deps, facts, responder)) return;
@@ -84,7 +89,7 @@ async function takeBody(
     });
     return undefined;
   }
-  const caller = await deps.collector.caller(credentialsOf(facts, body));
+  const caller = await deps.collector.caller(new CallerCredentials(facts, body));
   if (isReject(caller)) {
     outcome.rejected(caller);
     return undefined;
@@ -98,7 +103,7 @@ async function takeBody(
 /** Rejects the whole batch when its headers name a client that may not send events. */
 async function rejectClient(deps: RouteDeps, facts: RequestFacts): Promise<Reject | undefined> {
   if (facts.client.clientId === '') return undefined;
-  const verdict = await deps.collector.caller(credentialsOf(facts, NO_CLAIMS));
+  const verdict = await deps.collector.caller(new CallerCredentials(facts, NO_CLAIMS));
   // Each body may still name the site.
   return isReject(verdict) && verdict.reason !== 'no-site' ? verdict : undefined;
 }

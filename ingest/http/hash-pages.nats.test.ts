@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Site, siteSchema } from '../../infra/accounts/accounts.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { LANES } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -14,8 +15,6 @@ import { storedEvents } from '../testing/stored-events.ts';
 
 // Whether the hash of an address is part of its page is a setting of the site, and the collector knows it.
 
-const PARTITIONS = 4;
-
 let nats: NatsServer;
 let bus: Bus;
 let owner: TestOwner;
@@ -24,7 +23,7 @@ let collector: TestCollector;
 beforeAll(async () => {
   nats = await startNatsServer();
   bus = await connectBus(nats.url);
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   collector = await startCollector(nats.url);
 });
 
@@ -56,7 +55,7 @@ async function pagesOf(id: string, fields: Partial<Site>, addresses: readonly st
     });
     statuses.push(answer.status);
   }
-  const events = await storedEvents(bus, PARTITIONS);
+  const events = await storedEvents(bus, LANES);
   return addresses.map((_, index) => {
     const row = events.find((event) => event.row.name === `${id}-${index}`)?.row;
     return row === undefined ? statuses[index] : [row.origin, row.path, row.query, row.hash, row.utmSource];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { LANES } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -11,7 +12,6 @@ import {
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-const PARTITIONS = 4;
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
 const PHONE = { __language: 'DE-at', __timezone: 'europe/vienna', __screen: '0390X0844' };
 const ON_PHONE = { language: 'de-AT', timezone: 'Europe/Vienna', screen: '390x844' };
@@ -28,7 +28,7 @@ beforeAll(async () => {
   bus = await connectBus(nats.url);
   await createSite(bus, 'shop', { cors: ['https://shop.example'] });
   write = await createClient(bus, 'write', 'shop');
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   collector = await startCollector(nats.url);
 });
 
@@ -60,7 +60,7 @@ async function recorded(properties: object, headers: Record<string, string> = {}
   });
   expect(response.status).toBe(200);
   const { deviceId } = (await response.json()) as { deviceId: string };
-  const { row } = (await storedEvents(bus, PARTITIONS)).find((event) => event.row.name === name) ?? {};
+  const { row } = (await storedEvents(bus, LANES)).find((event) => event.row.name === name) ?? {};
   return { deviceId, row };
 }
 

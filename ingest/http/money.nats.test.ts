@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
+import { LANES } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -13,7 +14,6 @@ import { storedEvents } from '../testing/stored-events.ts';
 
 // An amount is money on an event of any name.
 
-const PARTITIONS = 4;
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
 const ORIGIN = 'https://shop.example';
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
   await createSite(bus, 'open', { cors: [ORIGIN], allowUnsafeRevenue: true });
   strict = await createClient(bus, 'write', 'strict');
   open = await createClient(bus, 'write', 'open');
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   collector = await startCollector(nats.url);
 });
 
@@ -56,7 +56,7 @@ function send(client: { id: string }, name: string, properties: object, headers:
 }
 
 async function rowOf(name: string) {
-  const stored = (await storedEvents(bus, PARTITIONS)).find(({ row }) => row.name === name);
+  const stored = (await storedEvents(bus, LANES)).find(({ row }) => row.name === name);
   return stored?.row;
 }
 

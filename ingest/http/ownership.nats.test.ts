@@ -17,7 +17,7 @@ import {
   type EntityUpdate,
   entityStreamOf,
 } from '../entity-update.ts';
-import { decodeMessageHead } from '../event.ts';
+import { decodeMessageHead, LANES } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -29,7 +29,6 @@ import { startOwner, type TestOwner } from '../testing/owner.ts';
 
 // What a sender without a secret may do to profiles, groups and aliases.
 
-const PARTITIONS = 4;
 const ORIGIN = 'https://shop.example';
 const PHONE = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
 const DEVICE = /^[0-9a-f]{32}$/;
@@ -52,7 +51,7 @@ beforeAll(async () => {
   await createSite(bus, 'open', { cors: [ORIGIN], allowUnsafeAliases: true, allowUnsafeIdentify: true });
   strict = await createClient(bus, 'write', 'strict');
   open = await createClient(bus, 'write', 'open');
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   collector = await startCollector(nats.url);
 });
 
@@ -71,9 +70,8 @@ function stopAnswering(): void {
 /** Owners of entities that answer every question with `given`. Resolves once each of them does. */
 async function answering(given: EntityAnswer): Promise<void> {
   answer = given;
-  if (stops.length === 0)
-    for (let partition = 0; partition < PARTITIONS; partition += 1) subscribe(partition);
-  for (let partition = 0; partition < PARTITIONS; partition += 1) await untilAnswered(partition);
+  if (stops.length === 0) for (let partition = 0; partition < LANES; partition += 1) subscribe(partition);
+  for (let partition = 0; partition < LANES; partition += 1) await untilAnswered(partition);
   questions.length = 0;
 }
 
@@ -143,7 +141,7 @@ const browse = (client: { readonly id: string }, type: string, payload: object) 
 /** The updates of entities on the bus that name this id. */
 async function updatesOf(id: string): Promise<EntityUpdate[]> {
   const updates: EntityUpdate[] = [];
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
+  for (let partition = 0; partition < LANES; partition += 1) {
     const { first, last } = await bus.streamBounds(entityStreamOf(partition));
     if (last < first) continue;
     const reader = bus.reader(entityStreamOf(partition), first);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { ManualClock } from '../../infra/clock.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
-import { sessionIdOf } from '../event.ts';
+import { LANES, sessionIdOf } from '../event.ts';
 import {
   connectBus,
   createClient,
@@ -16,7 +16,6 @@ import {
 import { startOwner, type TestOwner } from '../testing/owner.ts';
 import { storedEvents } from '../testing/stored-events.ts';
 
-const PARTITIONS = 4;
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Test/1.0';
 const REPLAY = { type: 'replay', payload: { chunk_index: 0, payload: '[]' } };
 const VIEW = { type: 'track', payload: { name: 'screen_view', properties: { __path: '/a' } } };
@@ -38,7 +37,7 @@ beforeAll(async () => {
   await createSite(bus, 'foreign', { teamId: 'other' });
   write = await createClient(bus, 'write', 'shop');
   root = await createClient(bus, 'root', null);
-  owner = startOwner(bus, PARTITIONS);
+  owner = startOwner(bus, LANES);
   collector = await startCollector(nats.url);
 });
 
@@ -87,7 +86,7 @@ describe('a recorded event', () => {
     expect(answer.headers.get('service-version')).toMatch(/^\d/);
     const { deviceId, sessionId } = (await answer.json()) as { deviceId: string; sessionId: string };
     expect(deviceId).toMatch(/^[0-9a-f]{32}$/);
-    const stored = (await storedEvents(bus, PARTITIONS)).find(({ row }) => row.title === 'Product');
+    const stored = (await storedEvents(bus, LANES)).find(({ row }) => row.title === 'Product');
     expect(stored).toMatchObject({
       sessionId,
       row: {
@@ -162,7 +161,7 @@ describe('a recorded event', () => {
       { 'idempotency-key': 'e-1', 'user-agent': `${BROWSER} Edg/126.0.0.0` },
     );
     for (const answer of [...answers, await later.json()]) expect(answer).toEqual(answers[0]);
-    const stored = (await storedEvents(bus, PARTITIONS)).filter(({ row }) => row.eventId === 'e-1');
+    const stored = (await storedEvents(bus, LANES)).filter(({ row }) => row.eventId === 'e-1');
     expect(stored).toHaveLength(1);
   });
 
@@ -174,7 +173,7 @@ describe('a recorded event', () => {
         : grant(question);
     const answer = await post({ type: 'track', payload: { name: 'again', eventId: 'e-2' } });
     expect(await answer.json()).toMatchObject({ sessionId: 'ab'.repeat(16) });
-    expect((await storedEvents(bus, PARTITIONS)).some(({ row }) => row.eventId === 'e-2')).toBe(false);
+    expect((await storedEvents(bus, LANES)).some(({ row }) => row.eventId === 'e-2')).toBe(false);
   });
 });
 
@@ -235,7 +234,7 @@ describe('law 6: bad input', () => {
     const ahead = withName({ __timestamp: Date.now() + 3_600_000, mark: 'ahead' });
     expect((await post(old, { ...secretHeaders(), origin: 'null' })).status).toBe(200);
     expect((await post(ahead)).status).toBe(200);
-    const events = await storedEvents(bus, PARTITIONS);
+    const events = await storedEvents(bus, LANES);
     const timeOf = (mark: string) =>
       Number(events.find(({ row }) => (row.properties as string[]).includes(mark))?.row.createdAt);
     expect(timeOf('old')).toBe(Date.UTC(2020, 0, 1));
@@ -318,9 +317,9 @@ test('under load one message carries many events, numbered without gaps', async 
       post({ type: 'track', payload: { name: 'load', properties: { __deviceId: `load-${index % 40}` } } }),
     ),
   );
-  const events = await storedEvents(bus, PARTITIONS);
+  const events = await storedEvents(bus, LANES);
   expect(events.filter(({ row }) => row.name === 'load')).toHaveLength(400);
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
+  for (let partition = 0; partition < LANES; partition += 1) {
     const numbers = events
       .filter((event) => event.partition === partition)
       .map(({ message }) => message.publisherSequence);

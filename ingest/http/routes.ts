@@ -2,12 +2,11 @@ import { CLIENT_HEADER_NAMES } from '../../infra/accounts/client-auth.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import type { HttpServer, RequestHead } from '../../infra/http/http.ts';
-import { provenAddress, type TrustedProxies } from '../../infra/network/client-address.ts';
+import type { TrustedProxies } from '../../infra/network/client-address.ts';
 import type { Collector } from '../collect/collector.ts';
-import { type Caller, type CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
+import { type Caller, CallerCredentials, type CallerVerdict, isReject } from '../identity/caller.ts';
 import type { Reject } from '../request/reject.ts';
 import { type RequestFacts, readRequestFacts } from '../request/request-facts.ts';
-import type { SenderClaims } from '../request/sender-claims.ts';
 import { BODY_MAX_BYTES, EVENT_ID_MAX, parseTrackBody } from '../request/track-request.ts';
 import { TrackResponder, type TrackResponderDeps } from './track-responder.ts';
 
@@ -69,23 +68,11 @@ function track(
     responder.rejected({ reason: body.reason, status: 400, message: body.message });
     return undefined;
   }
-  const verdict = deps.collector.caller(credentialsOf(facts, body));
+  const verdict = deps.collector.caller(new CallerCredentials(facts, body));
   const take = (caller: Caller) => deps.collector.take({ caller, facts, body, outcome: responder });
   // The common case is decided without a promise.
   if (!(verdict instanceof Promise) && !isReject(verdict)) return take(verdict);
   return withCaller(verdict, responder, take);
-}
-
-/** Reads the sender's credentials from headers and body. */
-export function credentialsOf(facts: RequestFacts, body: SenderClaims): CallerCredentials {
-  return {
-    headers: facts.client,
-    bodyClientId: body.clientId,
-    bodyClientSecret: body.clientSecret,
-    projectId: body.projectId,
-    origin: facts.origin,
-    address: provenAddress(facts.claims),
-  };
 }
 
 /** True when the request was rejected for its address or its headers, and has been answered. */
@@ -113,7 +100,7 @@ export function addDeviceIdRoute(http: HttpServer, deps: RouteDeps, prefix: stri
     answer: ({ facts, projectId }, _bytes, reply) => {
       const responder = new TrackResponder(deps, reply);
       if (responder.isLimited(facts, deps.clock.nowMs())) return undefined;
-      const credentials = credentialsOf(facts, { clientId: '', clientSecret: '', projectId });
+      const credentials = new CallerCredentials(facts, { clientId: '', clientSecret: '', projectId });
       return withCaller(deps.collector.caller(credentials), responder, (caller) => {
         const reject = deps.collector.findVisitor(caller, facts, responder);
         if (reject !== undefined) responder.rejected(reject);

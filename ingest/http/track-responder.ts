@@ -44,7 +44,9 @@ export class TrackResponder implements TrackOutcome, IdentityOutcome {
 
   /** Counts the request against the limit of its address. True: it is over the limit and was answered with 429. */
   isLimited(facts: RequestFacts, nowMs: number): boolean {
-    const allowance = this.#deps.limiter.take(limitedNetwork(provenAddress(facts.claims)), nowMs);
+    const { limiter } = this.#deps;
+    if (!limiter.isOn) return false;
+    const allowance = limiter.take(limitedNetwork(provenAddress(facts.claims)), nowMs);
     if (allowance === undefined) return false;
     this.#headers = [...this.#headers, ...limitHeaders(allowance)];
     if (allowance.allowed) return false;

@@ -1,10 +1,12 @@
 import type { Accounts, Client, Site } from '../../infra/accounts/accounts.ts';
-import type { ClientHeaders } from '../../infra/accounts/client-auth.ts';
 import type { ClientGuard, Denial, SecretVerdict } from '../../infra/accounts/client-guard.ts';
 import { unreachable } from '../../infra/assert.ts';
 import { limitHeaders } from '../../infra/http/limit-headers.ts';
+import { provenAddress } from '../../infra/network/client-address.ts';
 import type { HashNames } from '../enrich/page.ts';
 import { busy, type Reject } from '../request/reject.ts';
+import type { RequestFacts } from '../request/request-facts.ts';
+import type { SenderClaims } from '../request/sender-claims.ts';
 import { originAllowed } from './origin.ts';
 
 /** A client that may send events to this site. */
@@ -20,15 +22,33 @@ export function hashNamesOn(site: Site): HashNames {
 }
 
 /** What a request says of its sender, in headers and body. Texts; empty when absent. */
-export interface CallerCredentials {
-  readonly headers: ClientHeaders;
-  readonly bodyClientId: string;
-  readonly bodyClientSecret: string;
+export class CallerCredentials {
+  readonly scope = 'track';
+  readonly #facts: RequestFacts;
+  readonly #body: SenderClaims;
+
+  constructor(facts: RequestFacts, body: SenderClaims) {
+    this.#facts = facts;
+    this.#body = body;
+  }
+
+  get clientId(): string {
+    return this.#facts.client.clientId || this.#body.clientId;
+  }
+  get secret(): string {
+    return this.#facts.client.clientSecret || this.#body.clientSecret;
+  }
   /** The site, where the client is not bound to one. */
-  readonly projectId: string;
-  readonly origin: string;
+  get projectId(): string {
+    return this.#body.projectId;
+  }
+  get origin(): string {
+    return this.#facts.origin;
+  }
   /** The sender's proven address, in its normal form: wrong secrets count against it, and a client may be limited to it. */
-  readonly address: string;
+  get address(): string {
+    return provenAddress(this.#facts.claims);
+  }
 }
 
 export type CallerVerdict = Caller | Reject;
@@ -52,8 +72,7 @@ export function identifyCaller(
   credentials: CallerCredentials,
 ): CallerVerdict | Promise<CallerVerdict> {
   const { accounts, clientGuard } = deps;
-  const clientId = credentials.headers.clientId || credentials.bodyClientId;
-  const secret = credentials.headers.clientSecret || credentials.bodyClientSecret;
+  const { clientId, secret } = credentials;
   if (clientId === '')
     return unauthorized(
       'no-client',
@@ -64,6 +83,7 @@ export function identifyCaller(
   if (client === undefined || (secret === '' && clientGuard.isExpired(client)))
     return unauthorized('unknown-client', 'service-client-id: there is no such client');
   if (secret === '') return callerByOrigin(deps, client, credentials);
+  if (clientGuard.isProven(client, secret)) return admitted(deps, client, credentials, true);
   const verdict = clientGuard.verify(client, secret, credentials.address);
   if (!(verdict instanceof Promise)) return callerBySecret(deps, client, credentials, verdict);
   return verdict.then((known) => callerBySecret(deps, client, credentials, known));
@@ -105,12 +125,12 @@ function callerByOrigin(deps: CallerDeps, client: Client, credentials: CallerCre
 function admitted(
   { accounts, clientGuard }: CallerDeps,
   client: Client,
-  { projectId, address }: CallerCredentials,
+  credentials: CallerCredentials,
   verified: boolean,
 ): CallerVerdict {
-  const site = siteOf(accounts, client, projectId);
+  const site = siteOf(accounts, client, credentials.projectId);
   if ('reason' in site) return site;
-  const denial = clientGuard.admit(client, { scope: 'track', address });
+  const denial = clientGuard.admit(client, credentials);
   return denial === undefined ? { site, verified } : denied(denial, client);
 }
 

@@ -39,32 +39,45 @@ export function deviceIdOf(salt: Uint8Array, { siteId, address, userAgent }: Vis
   return hash.digest('hex').slice(0, 32);
 }
 
+/** The visitors of one site with one user agent, by address. */
+type Visitors = Map<string, RecentVisitor>;
+/** By site, then by user agent. */
+type Generation = Map<string, Map<string, Visitors>>;
+
 /**
  * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
  * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
  * A visitor with a long user agent is derived for each request, so that an entry takes at most about 2 KB.
+ *
+ * Maps within maps: one map by the three texts in a row would make a text of 150 characters for every request, and keep
+ * each user agent once for every visitor who has it.
  */
 export class DeviceIds {
-  #young = new Map<string, RecentVisitor>();
-  #old = new Map<string, RecentVisitor>();
+  #young: Generation = new Map();
+  #old: Generation = new Map();
+  #youngSize = 0;
   #day = -1;
   #rotateAtMs = 0;
 
   /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
     if (salts.day !== this.#day) this.#evictAll(salts.day);
-    if (nowMs >= this.#rotateAtMs || this.#young.size >= DEVICES_MAX) this.rotate(nowMs);
-    const key = `${trace.address}\n${trace.siteId}\n${trace.userAgent}`;
-    const known = this.#young.get(key);
+    if (nowMs >= this.#rotateAtMs || this.#youngSize >= DEVICES_MAX) this.rotate(nowMs);
+    const { siteId, userAgent, address } = trace;
+    const visitors = this.#young.get(siteId)?.get(userAgent);
+    const known = visitors?.get(address);
     if (known !== undefined) return known;
-    const visitor = this.#old.get(key) ?? {
+    const visitor = this.#old.get(siteId)?.get(userAgent)?.get(address) ?? {
       deviceId: deviceIdOf(salts.today, trace),
       earlierDeviceId: salts.yesterday === undefined ? '' : deviceIdOf(salts.yesterday, trace),
       environment: undefined,
       hints: NO_CLIENT_HINTS,
       claim: NO_SOFTWARE_CLAIM,
     };
-    if (trace.userAgent.length <= REMEMBERED_TEXT_MAX) this.#young.set(key, visitor);
+    if (userAgent.length <= REMEMBERED_TEXT_MAX) {
+      (visitors ?? this.#beginVisitors(siteId, userAgent)).set(address, visitor);
+      this.#youngSize += 1;
+    }
     return visitor;
   }
 
@@ -72,12 +85,25 @@ export class DeviceIds {
   rotate(nowMs: number): void {
     this.#old = this.#young;
     this.#young = new Map();
+    this.#youngSize = 0;
     this.#rotateAtMs = nowMs + EVICT_MS;
+  }
+
+  #beginVisitors(siteId: string, userAgent: string): Visitors {
+    let byAgent = this.#young.get(siteId);
+    if (byAgent === undefined) {
+      byAgent = new Map();
+      this.#young.set(siteId, byAgent);
+    }
+    const visitors: Visitors = new Map();
+    byAgent.set(userAgent, visitors);
+    return visitors;
   }
 
   #evictAll(day: number): void {
     this.#young = new Map();
     this.#old = new Map();
+    this.#youngSize = 0;
     this.#day = day;
   }
 }

@@ -202,6 +202,8 @@ class Flattening {
   }
 
   #text(key: string, value: unknown): string {
+    // The usual case needs no description of the place.
+    if (typeof value === 'string' && this.#rules.isWhole(value)) return value;
     return this.#rules.optional(value, whereOf(key), PAGE_TEXT_MAX);
   }
 

@@ -116,9 +116,10 @@ interface Json {
 }
 
 function readJson(body: Uint8Array): Json | BodyReject {
-  if (!isUtf8(body)) return reject('not-utf8', 'body: expected UTF-8 text');
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const text = bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
+  const isOneByte = isAscii(body);
+  if (!isOneByte && !isUtf8(body)) return reject('not-utf8', 'body: expected UTF-8 text');
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const text = bytes.toString(isOneByte ? 'latin1' : 'utf8');
   try {
     // Valid UTF-8 holds no lone surrogates and JSON no raw NUL, so that only an escape can produce one.
     return { kind: 'json', value: JSON.parse(text), mayBeBroken: text.includes('\\u') };

@@ -35,7 +35,6 @@ export async function startCollector(
 ): Promise<TestCollector> {
   const config = readConfig({
     NATS_URL: natsUrl,
-    PARTITIONS: '4',
     BUS_BYTES_MAX: '67108864',
     ...options.env,
   });

@@ -4,7 +4,7 @@ import { encodeJson } from '../../infra/bus/mirror.ts';
 import type { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import { BucketError } from '../../infra/object-store/object-store.ts';
 import { type Delivery, type DeliveryStep, firstDelivery, type Integration } from '../integration.ts';
-import { flushesInStore } from './delivered-rows.ts';
+import { laneProgress } from '../lane/lane-progress.ts';
 import { readDelivery, writeDelivery } from './delivery-records.ts';
 import { manifestKeyOf, manifestOf } from './manifest.ts';
 import { changeProgress, type PlanDeps, planBackfill, planNew, rowsOfStep } from './plan.ts';
@@ -61,7 +61,7 @@ export async function advance(
 ): Promise<Moved> {
   const { delivery, revision } = await readDelivery(deps.deliveries, integration.id);
   if (delivery === undefined) {
-    const flushed = await flushesInStore(deps.lanes, deps.partitions);
+    const flushed = (await laneProgress(deps.lanes, deps.partitions)).flushed;
     await writeDelivery(deps.deliveries, firstDelivery(integration.id, flushed), revision);
     return 'moved';
   }

@@ -1,6 +1,4 @@
-import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Store, StoreParameters } from '../../infra/store/store.ts';
-import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../rows.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -25,17 +23,6 @@ export interface Condition {
 export interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
-}
-
-/** The last flush of each partition whose rows are completely in the store. */
-export async function flushesInStore(lanes: KeyedBytes, partitions: number): Promise<number[]> {
-  const flushed: number[] = [];
-  for (let partition = 0; partition < partitions; partition += 1) {
-    const stored = await lanes.get(laneKeyOf(partition));
-    const record = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
-    flushed.push(record?.checkpoint.flushNumber ?? 0);
-  }
-  return flushed;
 }
 
 /**

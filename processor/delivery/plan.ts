@@ -3,7 +3,8 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Store } from '../../infra/store/store.ts';
 import type { Backfill, Delivery, Integration } from '../integration.ts';
-import { type FlushedRows, flushesInStore, HOUR_MS, hoursOf, type TimeSpan } from './delivered-rows.ts';
+import { laneProgress } from '../lane/lane-progress.ts';
+import { type FlushedRows, HOUR_MS, hoursOf, type TimeSpan } from './delivered-rows.ts';
 import type { DeliveryLimits } from './limits.ts';
 
 const DAY_HOURS = 24;
@@ -39,7 +40,7 @@ export async function planNew(
 ): Promise<Delivery> {
   const { partial, ...rest } = delivery;
   const until = partial?.until ?? new Date(clock.nowMs()).toISOString();
-  const reached = partial?.flushed ?? (await flushesInStore(lanes, partitions));
+  const reached = partial?.flushed ?? (await laneProgress(lanes, partitions)).flushed;
   const flushed = reached.map((number, partition) => Math.max(number, delivery.flushed[partition] ?? 0));
   const found = await hoursOf(
     store,

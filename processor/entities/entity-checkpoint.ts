@@ -17,9 +17,9 @@ const schema = z.strictObject({
 
 export const FIRST_ENTITY_CHECKPOINT: EntityCheckpoint = { version: 1, sequence: 0, publishers: [] };
 
-/** The key of a partition's checkpoint in the bucket of the lanes. */
-export function entityCheckpointKeyOf(partition: number): string {
-  return `records-${partition}`;
+/** The key of a lane's checkpoint of its entities in the bucket of the lanes. */
+export function entityCheckpointKeyOf(lane: number): string {
+  return `lane-${lane}-records`;
 }
 
 export function encodeEntityCheckpoint(checkpoint: EntityCheckpoint): Uint8Array {

@@ -5,17 +5,22 @@ import { isRetryable, type RetryOptions, retry } from '../../infra/concurrency/r
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { Store } from '../../infra/store/store.ts';
-import { entityStreamOf } from '../../ingest/entity-update.ts';
 import { LANE_RETRY, type StreamConsumer } from '../consumer/stream-consumer.ts';
 import type { EntityDocument } from './document.ts';
 import type { BookLimits } from './entity-book.ts';
-import { type EntityCheckpoint, encodeEntityCheckpoint, entityCheckpointKeyOf } from './entity-checkpoint.ts';
+import { type EntityCheckpoint, encodeEntityCheckpoint } from './entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from './entity-metrics.ts';
 import { insertEntities } from './entity-store.ts';
 
 /** What an entity lane works with. */
 export interface EntityDeps {
   readonly partition: number;
+  /** The lane's stream of entity updates. */
+  readonly stream: string;
+  /** Where the checkpoint of its entities is, in the bucket of the lanes. */
+  readonly checkpointKey: string;
+  /** The subject for events of a lane, in which the revenue of orders is recorded. */
+  readonly eventSubjectOf: (lane: number) => string;
   readonly bus: Bus;
   readonly store: Store;
   /** The bucket of the lanes. */
@@ -50,7 +55,7 @@ export async function writeEntities(
   flush: EntityFlush,
   consumer: FlushConsumer,
 ): Promise<number | undefined> {
-  const { bus, store, partition, records, metrics, gauges, clock, crashPoint } = options;
+  const { bus, store, stream, checkpointKey, records, metrics, gauges, clock, crashPoint } = options;
   const startMs = performance.now();
   const insert = {
     ...retryOptions(options, consumer),
@@ -67,11 +72,11 @@ export async function writeEntities(
   crashPoint('entities:after-insert');
   // A conflict means that another process works here; it is not retryable and ends the lane.
   const revision = await retry({ ...write, operation: 'entity checkpoint' }, () =>
-    records.put(entityCheckpointKeyOf(partition), encodeEntityCheckpoint(flush.checkpoint), flush.revision),
+    records.put(checkpointKey, encodeEntityCheckpoint(flush.checkpoint), flush.revision),
   );
   crashPoint('entities:after-checkpoint');
   await retry({ ...write, operation: 'entity stream trim' }, () =>
-    bus.trim(entityStreamOf(partition), flush.checkpoint.sequence),
+    bus.trim(stream, flush.checkpoint.sequence),
   );
   metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
   metrics.flushedEntities.add(flush.documents.length);

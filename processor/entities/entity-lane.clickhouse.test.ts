@@ -45,6 +45,7 @@ import { plainEvent } from '../../ingest/testing/events.ts';
 import { DEAD_LETTERS_STREAM } from '../dead-letters/dead-letter.ts';
 import { EventView } from '../fold/event-view.ts';
 import { LANES_BUCKET } from '../lane/lane-record.ts';
+import { entityCheckpointKeyOf } from './entity-checkpoint.ts';
 import { createEntityGauges, createEntityMetrics, type EntityMetrics } from './entity-metrics.ts';
 import { EntitySupervisor } from './entity-supervisor.ts';
 
@@ -99,6 +100,9 @@ async function start(
   const metrics = new Metrics();
   const entityMetrics = createEntityMetrics(metrics);
   const supervisor = new EntitySupervisor({
+    stream: entityStreamOf(partition),
+    checkpointKey: entityCheckpointKeyOf(partition),
+    eventSubjectOf: subjectOf,
     partition,
     bus,
     store,

@@ -3,7 +3,7 @@ import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
 import { Notify } from '../../infra/concurrency/notify.ts';
 import { isRetryable } from '../../infra/concurrency/retry.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { decodeEntityUpdates, entityStreamOf } from '../../ingest/entity-update.ts';
+import { decodeEntityUpdates } from '../../ingest/entity-update.ts';
 import { decodeMessageHead, type MessageHead } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
@@ -11,11 +11,7 @@ import { decodeEraseCommands, type EraseCommand } from '../fold/erase-command.ts
 import { applyUpdate, type EntityDocument, type ReadUpdate } from './document.ts';
 import type { ReadEntity } from './entity-answer.ts';
 import { EntityBook, type EntityName, entityKey, entityNameOf } from './entity-book.ts';
-import {
-  decodeEntityCheckpoint,
-  entityCheckpointKeyOf,
-  FIRST_ENTITY_CHECKPOINT,
-} from './entity-checkpoint.ts';
+import { decodeEntityCheckpoint, FIRST_ENTITY_CHECKPOINT } from './entity-checkpoint.ts';
 import { type EntityDeps, writeEntities } from './entity-flush.ts';
 import { type LoadedEntity, loadEntities } from './entity-store.ts';
 import { ErasedEntities, entityVersionOf } from './erased.ts';
@@ -86,10 +82,10 @@ export class EntityLane {
     this.#options = options;
     this.#book = new EntityBook(options.bookLimits);
     this.#flushDueMs = options.clock.nowMs() + IDLE_CHECKPOINT_MS;
-    const { partition, metrics, gauges } = options;
+    const { stream, metrics, gauges } = options;
     this.#consumer = new StreamConsumer({
       ...options,
-      stream: entityStreamOf(partition),
+      stream,
       messagesPerRead: MESSAGES_PER_APPLY,
       messagesPerApply: MESSAGES_PER_APPLY,
       applyEveryMs: 0,
@@ -112,6 +108,14 @@ export class EntityLane {
     } finally {
       this.#flushed.end();
     }
+  }
+
+  /**
+   * Waits until everything that the stream has now is applied, `maxMs` at the most; false when it is not.
+   * @throws {BusError} when the bus does not say what the stream has
+   */
+  catchUp(maxMs: number): Promise<boolean> {
+    return this.#consumer.catchUp(maxMs);
   }
 
   /** Reads no more, brings what is in memory to the store once, and returns. */
@@ -153,15 +157,15 @@ export class EntityLane {
   }
 
   async #restore(): Promise<void> {
-    const { bus, records, partition } = this.#options;
-    const stored = await records.get(entityCheckpointKeyOf(partition));
+    const { bus, records, partition, stream, checkpointKey } = this.#options;
+    const stored = await records.get(checkpointKey);
     const checkpoint =
       stored?.bytes === undefined ? FIRST_ENTITY_CHECKPOINT : decodeEntityCheckpoint(stored.bytes);
     this.#revision = stored?.revision ?? 0;
     for (const [publisher, sequence] of checkpoint.publishers) this.#publishers.set(publisher, sequence);
     this.#checkpointSequence = checkpoint.sequence;
     this.#consumer.reached(checkpoint.sequence);
-    this.#streamCreatedMs = await bus.streamCreatedMs(entityStreamOf(partition));
+    this.#streamCreatedMs = await bus.streamCreatedMs(stream);
     const bornS = BigInt(Math.floor(this.#streamCreatedMs / 1000));
     this.#publisherId = (0x7ec0n << 48n) | (BigInt(partition) << 32n) | bornS;
   }
@@ -220,7 +224,7 @@ export class EntityLane {
       recorded.push(...result.recorded);
     }
     const origin = { publisherId: this.#publisherId, sequence, sentAtMs: head.sentAtMs };
-    for (const { subject, bytes } of revenueMessages(recorded, origin)) {
+    for (const { subject, bytes } of revenueMessages(recorded, origin, this.#options.eventSubjectOf)) {
       if (!(await this.#publish(subject, bytes))) return false;
     }
     this.#options.crashPoint('entities:after-publish');

@@ -1,5 +1,5 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, EVENT_MAX_BYTES, endMessage, FLAG_IN_SESSION, subjectOf } from '../../ingest/event.ts';
+import { beginMessage, EVENT_MAX_BYTES, endMessage, FLAG_IN_SESSION } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import type { OrderAnswer, RecordedRevenue } from './order.ts';
 
@@ -24,24 +24,26 @@ export interface RevenueOrigin {
 }
 
 /**
- * The messages that bring recorded revenue to its partitions. Their numbers follow from the sequence of the message of
- * updates, by which the fold recognises a repeat after a crash.
+ * The messages that bring recorded revenue to the subjects of its lanes. Their numbers follow from the sequence of the
+ * message of updates, by which the fold recognises a repeat after a crash.
  */
 export function revenueMessages(
   recorded: readonly RecordedRevenue[],
   origin: RevenueOrigin,
+  subjectOf: (lane: number) => string,
 ): RevenueMessage[] {
-  const byPartition = new Map<number, RecordedRevenue[]>();
+  const bySubject = new Map<string, RecordedRevenue[]>();
   for (const revenue of recorded) {
-    const known = byPartition.get(revenue.partition);
-    if (known === undefined) byPartition.set(revenue.partition, [revenue]);
+    const subject = subjectOf(revenue.partition);
+    const known = bySubject.get(subject);
+    if (known === undefined) bySubject.set(subject, [revenue]);
     else known.push(revenue);
   }
-  return [...byPartition].flatMap(([partition, revenues]) => piecesOf(partition, revenues, origin));
+  return [...bySubject].flatMap(([subject, revenues]) => piecesOf(subject, revenues, origin));
 }
 
 function piecesOf(
-  partition: number,
+  subject: string,
   revenues: readonly RecordedRevenue[],
   { publisherId, sequence, sentAtMs }: RevenueOrigin,
 ): RevenueMessage[] {
@@ -59,7 +61,7 @@ function piecesOf(
       index += 1;
     }
     endMessage(writer, count);
-    messages.push({ subject: subjectOf(partition), bytes: writer.take() });
+    messages.push({ subject, bytes: writer.take() });
   }
   return messages;
 }

@@ -3,11 +3,12 @@ import type { PartitionState } from './partition.ts';
 import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
 
 /**
- * Ends a batch: writes the new state of every session that changed in it, and the flush marker. An empty batch stays
- * empty; nothing may be written to a batch afterwards.
+ * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. The batch
+ * of a flush without rows stays empty; `hasRows` says so of the flush, of which other shards may have rows. Nothing may be
+ * written to a batch afterwards.
  */
-export function closeBatch(state: PartitionState, batch: Batch): void {
-  if (isEmpty(batch)) return;
+export function closeBatch(state: PartitionState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {
+  if (!hasRows) return;
   const { sessions } = state;
   for (const slot of batch.changed) {
     if (slot === 0) continue;
@@ -17,7 +18,7 @@ export function closeBatch(state: PartitionState, batch: Batch): void {
     sessions.changedPlace[slot] = 0;
   }
   batch.changed.length = 0;
-  writeMarkerRows(batch, state.partition);
+  if (state.shard.index === 0) writeMarkerRows(batch, state.partition);
 }
 
 /** The batch that follows a closed one, which ended at the partition's clock `clockMs`. */

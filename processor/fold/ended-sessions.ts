@@ -1,13 +1,20 @@
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { FLAG_CREDIT, FLAG_IN_SESSION, MESSAGE_HEADER_BYTES } from '../../ingest/event.ts';
+import {
+  EVENT_HEADER_BYTES,
+  FLAG_CREDIT,
+  FLAG_IN_SESSION,
+  MESSAGE_HEADER_BYTES,
+} from '../../ingest/event.ts';
 import type { Batch } from './batch.ts';
 import { deviceKeyAt, deviceKeyOf } from './device-key.ts';
 import type { EventView } from './event-view.ts';
 import type { PartitionState } from './partition.ts';
 import { placeSession } from './restore.ts';
 import { changeSession, retainedSession } from './session.ts';
+import { deviceKeyOfSlot } from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import { ENDED } from './session-table.ts';
+import { holdsEvent } from './shard.ts';
 import { StoredSession } from './stored-session.ts';
 
 /**
@@ -32,6 +39,20 @@ export interface NamedSession {
 }
 
 /**
+ * Whether a message may name a session that has ended. It looks at the flags of the events alone, so that it costs next to
+ * nothing; of a message that cannot be read, any answer will do.
+ */
+export function mayNameEnded(message: Uint8Array): boolean {
+  const bytes = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  let offset = MESSAGE_HEADER_BYTES;
+  while (offset + 4 + EVENT_HEADER_BYTES <= bytes.byteLength) {
+    if ((bytes.getUint8(offset + 4) & FLAG_CREDIT) !== 0) return true;
+    offset += 4 + bytes.getUint32(offset, true);
+  }
+  return false;
+}
+
+/**
  * The sessions that must be loaded before a message, which has been checked, can be folded. It also records which ones
  * the message names, so that a session evicted within the message is still found.
  */
@@ -46,7 +67,7 @@ export function missingSessions(
   let offset = MESSAGE_HEADER_BYTES;
   for (let index = 0; index < count; index += 1) {
     offset = view.read(bytes, offset);
-    if (!namesEnded(view)) continue;
+    if (!namesEnded(view) || !holdsEvent(state.shard, view)) continue;
     const deviceKey = deviceKeyAt(view);
     const key = endedKeyAt(view, deviceKey);
     if (retainedSession(state, deviceKey, view) !== 0) state.ended.set(key, undefined);
@@ -69,8 +90,7 @@ export function keepEnded(state: PartitionState, asked: readonly NamedSession[],
 
 /** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
 export function retainNamed(state: PartitionState, slot: number): void {
-  const { ids, deviceKeys } = state.sessions;
-  const key = endedKeyOf(deviceKeys[slot] ?? '', ids, slot * 16);
+  const key = endedKeyOf(deviceKeyOfSlot(state, slot), state.sessions.ids, slot * 16);
   if (!state.ended.has(key)) return;
   const writer = new RowBinaryWriter(SESSION_ROW_MAX_BYTES);
   writeSessionRow(writer, state, slot, 1, 0);

@@ -11,6 +11,7 @@ import { openBatch } from './batch.ts';
 import { EventView } from './event-view.ts';
 import { foldMessage } from './fold.ts';
 import { createPartition } from './partition.ts';
+import { isEmptyIndex } from './session-devices.ts';
 
 const NO_ID = '0'.repeat(32);
 const HOLD = { retainMs: TEST_LIMITS.sessionRetainMs };
@@ -385,7 +386,11 @@ describe('single cases', () => {
         run.take(messageOf(events, 1));
         run.take(messageOf([], 2, START_MS + 1000 * TEST_LIMITS.sessionRetainMs));
         const { state } = run;
-        expect([state.sessions.count, state.slotByDevice.size, state.revenueBySlot.size]).toEqual([0, 0, 0]);
+        expect([state.sessions.count, isEmptyIndex(state.devices), state.revenueBySlot.size]).toEqual([
+          0,
+          true,
+          0,
+        ]);
         for (const interned of [state.pages, state.sources, state.environments, state.profiles]) {
           expect(interned.idByText.size).toBe(0);
         }

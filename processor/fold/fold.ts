@@ -24,7 +24,7 @@ import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
 import { intern, textOf } from './interned.ts';
-import { EVENT_ID_MEMORY_MS, type PartitionState, type SeenEvent } from './partition.ts';
+import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
   changeSession,
@@ -36,14 +36,15 @@ import {
   retainedSession,
   sessionFor,
 } from './session.ts';
-import { writeRun } from './session-rows.ts';
+import { writeDevice, writeRun } from './session-rows.ts';
 import { ENDED, oldestSlot, touch } from './session-table.ts';
+import { holdsEvent } from './shard.ts';
 
 // The last byte of an event's id is its partition; a synthetic start has the id of its event with this bit set.
 const START_BIT = 0x80;
 const PARTITION_SHIFT = 24;
 
-/** What folding one message did. */
+/** What folding one message did in one shard. */
 export interface Folded {
   readonly events: number;
   /** Events that were recorded before and so changed nothing. */
@@ -70,27 +71,52 @@ export function foldMessage(
 ): Folded {
   const { head, flags } = checkMessage(bytes, view);
   const publisher = head.publisherId.toString(36);
-  const isRepeat = (state.publishers.get(publisher)?.sequence ?? 0) >= head.publisherSequence;
+  const isRepeat = isRepeatOf(state, head);
   if ((flags & FLAG_CREDIT) !== 0 && !isRepeat) {
     const missing = missingSessions(state, bytes, batch, view);
     if (missing.length > 0) return { events: 0, repeats: 0, missing, isErasing: false };
   }
   state.sequence = sequence;
   batch.lastSequence = sequence;
-  if (isRepeat) return { events: 0, repeats: head.count, missing: NOTHING_MISSING, isErasing: false };
+  if (isRepeat) {
+    const repeats = state.shard.index === 0 ? head.count : 0;
+    return { events: 0, repeats, missing: NOTHING_MISSING, isErasing: false };
+  }
   if (head.count === 0) advanceClock(state, head.sentAtMs, batch);
   const commands = head.count === 0 ? decodeEraseCommands(bytes) : undefined;
   for (const command of commands ?? []) erase(state, command, batch);
   if (commands !== undefined) batch.forgettings.push(eraseCommandIdOf(head.publisherId));
   let offset = MESSAGE_HEADER_BYTES;
   let events = 0;
+  let repeats = 0;
   for (let index = 0; index < head.count; index += 1) {
     offset = view.read(bytes, offset);
-    if (fold(state, view, index, batch)) events += 1;
+    if (!holdsEvent(state.shard, view)) advanceClock(state, view.receivedAtMs, batch);
+    else if (fold(state, view, index, batch)) events += 1;
+    else repeats += 1;
   }
   notePublisher(state, publisher, head.publisherSequence);
-  const repeats = head.count - events;
   return { events, repeats, missing: NOTHING_MISSING, isErasing: commands !== undefined };
+}
+
+/**
+ * The sessions to load before a message can be folded; see `missingSessions`.
+ * @throws {DecodeError} for a message that cannot be read
+ */
+export function missingBefore(
+  state: PartitionState,
+  bytes: Buffer,
+  batch: Batch,
+  view: EventView,
+): readonly NamedSession[] {
+  const { head, flags } = checkMessage(bytes, view);
+  if ((flags & FLAG_CREDIT) === 0 || isRepeatOf(state, head)) return NOTHING_MISSING;
+  return missingSessions(state, bytes, batch, view);
+}
+
+/** Whether the message was folded before: a publisher's numbers only rise. */
+function isRepeatOf({ publishers }: PartitionState, head: MessageHead): boolean {
+  return (publishers.get(head.publisherId.toString(36))?.sequence ?? 0) >= head.publisherSequence;
 }
 
 /** Folds one event, at position `index` of its message. False when it was recorded before. */
@@ -168,7 +194,7 @@ function noteEventId(state: PartitionState, event: EventView, site: number, slot
   const project = textOf(state.sites, site);
   const id = event.bytes.toString('latin1', event.eventIdStart, event.eventIdEnd);
   const seen = eventIds.peek(project, id);
-  if (seen !== undefined && !isForgotten(seen, clockMs)) return false;
+  if (seen !== undefined && !isForgotten(seen.atMs, clockMs)) return false;
   expireIdsOf(state, project);
   eventIds.set(project, id, { atMs: clockMs, sessionId: sessionIdText(state, event, slot) });
   return true;
@@ -180,13 +206,13 @@ export function expireEventIds(state: PartitionState): void {
 }
 
 function expireIdsOf({ eventIds, clockMs }: PartitionState, project: string): void {
-  for (let old = eventIds.oldest(project); old !== undefined; old = eventIds.oldest(project)) {
-    if (!isForgotten(old, clockMs)) return;
+  for (let atMs = eventIds.oldestMs(project); atMs !== undefined; atMs = eventIds.oldestMs(project)) {
+    if (!isForgotten(atMs, clockMs)) return;
     eventIds.evictOldest(project);
   }
 }
 
-function isForgotten({ atMs }: SeenEvent, clockMs: number): boolean {
+function isForgotten(atMs: number, clockMs: number): boolean {
   return clockMs - atMs > EVENT_ID_MEMORY_MS;
 }
 
@@ -311,7 +337,7 @@ function writeSynthetic(
   const { sessions } = state;
   const isStart = name === SESSION_START;
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
-  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeDevice(writer, state, slot);
   writeRun(writer, state.profiles.textById[sessions.profile[slot] ?? 0] ?? '');
   writer.string('');
   writer.i64(0n);

@@ -1,5 +1,6 @@
 import { textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
+import { firstBeside, nextOfDevice } from './session-devices.ts';
 import { expireLive, raiseFloor, type SiteCounters, seeDevice, unseeDevice } from './site-counters.ts';
 
 /**
@@ -59,11 +60,12 @@ export function expireNamed({ sessions }: PartitionState, counters: SiteCounters
  * Whether the session is the one by which its visitor is live: of a device's sessions without a profile, the one with
  * the newest event.
  */
-export function isNewestOfDevice({ sessions, slotByDevice }: PartitionState, slot: number): boolean {
-  const { liveSecond, nextOfDevice, deviceKeys, profile } = sessions;
+export function isNewestOfDevice(state: PartitionState, slot: number): boolean {
+  const { sessions } = state;
+  const { liveSecond, profile } = sessions;
   const second = liveSecond[slot] ?? 0;
-  let other = slotByDevice.get(deviceKeys[slot] ?? '') ?? 0;
-  for (; other !== 0; other = nextOfDevice[other] ?? 0) {
+  let other = firstBeside(state, slot);
+  for (; other !== 0; other = nextOfDevice(sessions, other)) {
     if (other === slot || profile[other] !== 0) continue;
     const otherSecond = liveSecond[other] ?? 0;
     if (otherSecond > second || (otherSecond === second && other > slot)) return false;
@@ -85,11 +87,12 @@ function unseeSession(state: PartitionState, counters: SiteCounters, slot: numbe
 }
 
 /** The second of the newest event in the sessions without a profile of the session's device; 0 for none. */
-function deviceSecond({ sessions, slotByDevice }: PartitionState, slot: number, except = 0): number {
-  const { liveSecond, nextOfDevice, deviceKeys, profile } = sessions;
+function deviceSecond(state: PartitionState, slot: number, except = 0): number {
+  const { sessions } = state;
+  const { liveSecond, profile } = sessions;
   let newest = 0;
-  let other = slotByDevice.get(deviceKeys[slot] ?? '') ?? 0;
-  for (; other !== 0; other = nextOfDevice[other] ?? 0)
+  let other = firstBeside(state, slot);
+  for (; other !== 0; other = nextOfDevice(sessions, other))
     if (other !== except && profile[other] === 0) newest = Math.max(newest, liveSecond[other] ?? 0);
   return newest;
 }

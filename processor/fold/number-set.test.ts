@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NumberSet } from './number-set.ts';
 
-test('loses what is deleted, and nothing else', () => {
+test.each([32, 64] as const)('loses what is deleted, and nothing else (%d bits)', (bits) => {
   const numbers = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(numbers, numbers, (added, deleted) => {
       const set = new Set(added);
-      const numberSet = new NumberSet();
+      const numberSet = new NumberSet(bits);
       for (const value of added) numberSet.add(value);
       for (const value of deleted) expect(numberSet.delete(value)).toBe(set.delete(value));
       expect(numberSet.size).toBe(set.size);

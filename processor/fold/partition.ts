@@ -1,6 +1,9 @@
-import { SharedCache } from '../../infra/cache/shared-cache.ts';
+import { randomFillSync } from 'node:crypto';
+import { EventIds } from './event-ids.ts';
 import { createInterned, type Interned } from './interned.ts';
+import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
+import { type Shard, WHOLE_LANE } from './shard.ts';
 import type { SiteCounters } from './site-counters.ts';
 
 /** How long an event id is remembered: the same id within this span counts once. */
@@ -17,12 +20,6 @@ export interface PartitionLimits {
   /** Sites with counters. */
   readonly sitesMax: number;
   readonly grantsMax: number;
-}
-
-/** A recorded event id: when it came, and in which session (32 hexadecimal digits; empty: none). */
-export interface SeenEvent {
-  readonly atMs: number;
-  readonly sessionId: string;
 }
 
 /**
@@ -45,6 +42,8 @@ export interface Grant {
  */
 export interface PartitionState {
   readonly partition: number;
+  /** Which devices of the lane this state holds. */
+  readonly shard: Shard;
   readonly limits: PartitionLimits;
   /** The newest receipt time seen: the only clock that the fold knows. */
   clockMs: number;
@@ -55,8 +54,7 @@ export interface PartitionState {
   /** As in the checkpoint. */
   forgettings: readonly (readonly [id: string, flushNumber: number])[];
   readonly sessions: SessionTable;
-  /** First session of each device; `SessionTable.nextOfDevice` leads on. */
-  readonly slotByDevice: Map<string, number>;
+  readonly devices: DeviceSessions;
   readonly sites: Interned;
   readonly pages: Interned;
   readonly sources: Interned;
@@ -67,7 +65,7 @@ export interface PartitionState {
   /** Time of the newest event that was only credited, by slot of the sessions that have one. */
   readonly creditedBySlot: Map<number, number>;
   /** Recorded event ids, by site and id; the sites share it. */
-  readonly eventIds: SharedCache<SeenEvent>;
+  readonly eventIds: EventIds;
   /** Ended sessions that messages at hand name (`ended-sessions.ts`); empty otherwise. */
   readonly ended: EndedSessions;
   readonly counters: Map<string, SiteCounters>;
@@ -77,16 +75,21 @@ export interface PartitionState {
   readonly grants: Map<string, Grant>;
 }
 
-export function createPartition(partition: number, limits: PartitionLimits): PartitionState {
+export function createPartition(
+  partition: number,
+  limits: PartitionLimits,
+  shard: Shard = WHOLE_LANE,
+): PartitionState {
   return {
     partition,
+    shard,
     limits,
     clockMs: 0,
     sequence: 0,
     publishers: new Map(),
     forgettings: [],
     sessions: createSessionTable(),
-    slotByDevice: new Map(),
+    devices: createDeviceSessions(),
     sites: createInterned(),
     pages: createInterned(),
     sources: createInterned(),
@@ -94,7 +97,11 @@ export function createPartition(partition: number, limits: PartitionLimits): Par
     profiles: createInterned(),
     revenueBySlot: new Map(),
     creditedBySlot: new Map(),
-    eventIds: new SharedCache(limits.eventIdsMax),
+    eventIds: new EventIds({
+      max: limits.eventIdsMax,
+      memoryMs: EVENT_ID_MEMORY_MS,
+      key: randomFillSync(new Uint32Array(4)),
+    }),
     ended: new Map(),
     counters: new Map(),
     minuteVisitors: 0,

@@ -1,11 +1,12 @@
-import { must } from '../../infra/assert.ts';
 import { addVisitor, countersOf } from './counting.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
 import { seeSession } from './live.ts';
 import type { PartitionState } from './partition.ts';
 import { retainedSession } from './session.ts';
+import { linkToDevice } from './session-devices.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED, takeSlot } from './session-table.ts';
+import { holdsDevice, holdsNamed } from './shard.ts';
 import { minuteAt } from './site-counters.ts';
 import { StoredSession } from './stored-session.ts';
 import { visitorHashOf } from './visitor.ts';
@@ -13,6 +14,7 @@ import { visitorHashOf } from './visitor.ts';
 /** A recorded event id, as the store has it. */
 export interface StoredEventId {
   readonly projectId: string;
+  readonly deviceId: string;
   readonly eventId: string;
   readonly sessionId: string;
   readonly atMs: number;
@@ -51,13 +53,14 @@ export interface StoredMinute {
  */
 export function restoreSessions(state: PartitionState, bytes: Buffer): number {
   const row = new StoredSession(bytes);
-  while (row.next()) restoreSession(state, row);
+  while (row.next()) if (holdsDevice(state.shard, row.deviceKey)) restoreSession(state, row);
   return row.consumed;
 }
 
 /** Restores recorded event ids, oldest first. */
 export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
-  for (const { projectId, eventId, sessionId, atMs } of ids) {
+  for (const { projectId, deviceId, eventId, sessionId, atMs } of ids) {
+    if (!holdsNamed(state.shard, { projectId, deviceId, eventId })) continue;
     state.eventIds.set(runOf(projectId), runOf(eventId), { atMs, sessionId });
   }
 }
@@ -72,11 +75,20 @@ export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]):
   }
 }
 
-/** Restores counted minutes. */
+/** Restores counted minutes. Counts of a lane's shards are added up, so its first shard has them all. */
 export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
   for (const stored of minutes) {
+    const visitors = stored.visitors.filter(([deviceId]) =>
+      holdsDevice(state.shard, deviceKeyOf(stored.projectId, deviceId)),
+    );
+    if (state.shard.index > 0 && visitors.length === 0) continue;
     const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
     if (minute === undefined) continue;
+    for (const [deviceId, sessionId, profileId] of visitors) {
+      const slot = sessionId === '' ? 0 : slotOf(state, stored.projectId, deviceId, sessionId);
+      addVisitor(state, minute, slot, visitorHashOf(runOf(profileId || deviceId)));
+    }
+    if (state.shard.index > 0) continue;
     minute.screenViews += stored.screenViews;
     minute.otherEvents += stored.otherEvents;
     minute.sessions += stored.sessions;
@@ -85,10 +97,6 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
     for (const [currency, minorUnits] of stored.revenue) {
       const key = runOf(currency);
       minute.revenue.set(key, (minute.revenue.get(key) ?? 0n) + BigInt(minorUnits));
-    }
-    for (const [deviceId, sessionId, profileId] of stored.visitors) {
-      const slot = sessionId === '' ? 0 : slotOf(state, stored.projectId, deviceId, sessionId);
-      addVisitor(state, minute, slot, visitorHashOf(runOf(profileId || deviceId)));
     }
   }
 }
@@ -110,14 +118,8 @@ function restoreSession(state: PartitionState, row: StoredSession): void {
 export function placeSession(state: PartitionState, row: StoredSession): number {
   const { sessions } = state;
   const slot = takeSlot(sessions);
-  const known = state.slotByDevice.get(row.deviceKey);
-  const key =
-    known === undefined ? row.deviceKey : must(sessions.deviceKeys[known], 'a device without a key');
-  sessions.deviceKeys[slot] = key;
-  sessions.nextOfDevice[slot] = known ?? 0;
-  state.slotByDevice.set(key, slot);
   sessions.version[slot] = row.version;
-  sessions.site[slot] = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
+  const site = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
   sessions.ids.set(row.id, slot * 16);
   sessions.profile[slot] = intern(state.profiles, row.profile);
   sessions.visitor[slot] = visitorHashOf(row.profile || row.device);
@@ -135,6 +137,7 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
     (row.exitIsView ? EXIT_IS_VIEW : 0) |
     (row.ended ? ENDED : 0) |
     (row.mixed ? MIXED : 0);
+  linkToDevice(state, slot, site, row.deviceKey);
   sessions.exitPage[slot] = intern(state.pages, row.exitPage);
   sessions.entryPage[slot] = intern(state.pages, row.entryPage);
   sessions.source[slot] = intern(state.sources, row.source);

@@ -9,6 +9,7 @@ import { deviceKeyOf } from './device-key.ts';
 import { runOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
 import { sessionFor } from './session.ts';
+import { firstOfDevice, nextOfDevice } from './session-devices.ts';
 
 /** A question for credit that only the store can answer: no retained session reaches the event. */
 export interface EndedQuestion {
@@ -33,7 +34,7 @@ export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
   return questions.some(({ projectId, deviceId, occurredAtMs, eventId, credit }) => {
     const key = deviceKeyOf(projectId, deviceId);
-    const known = credit || state.slotByDevice.has(key) || state.grants.has(key);
+    const known = credit || firstOfDevice(state, key) !== 0 || state.grants.has(key);
     return eventId !== '' || (known && sessionFor(state, key, occurredAtMs, undefined) === 0);
   });
 }
@@ -123,8 +124,8 @@ function reachingSession(
 
 function retainedSpans(state: PartitionState, deviceKey: string): SessionSpan[] {
   const spans: SessionSpan[] = [];
-  let slot = state.slotByDevice.get(deviceKey) ?? 0;
-  for (; slot !== 0; slot = state.sessions.nextOfDevice[slot] ?? 0) spans.push(spanOf(state, slot));
+  let slot = firstOfDevice(state, deviceKey);
+  for (; slot !== 0; slot = nextOfDevice(state.sessions, slot)) spans.push(spanOf(state, slot));
   return spans;
 }
 

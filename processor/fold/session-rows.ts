@@ -2,6 +2,7 @@ import type { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { type Batch, endRow } from './batch.ts';
 import { textOf } from './interned.ts';
 import type { PartitionState } from './partition.ts';
+import { deviceNameAt } from './session-devices.ts';
 import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED } from './session-table.ts';
 
 const NO_FRAGMENT_PAGE = '\0\0';
@@ -23,7 +24,7 @@ export function writeSessionRow(
   writer.u32(sessions.version[slot] ?? 0);
   writer.u16(state.partition);
   writer.u32(flushNumber);
-  writer.latin1(sessions.deviceKeys[slot] ?? '');
+  writeDevice(writer, state, slot);
   writer.raw(sessions.ids, slot * 16, slot * 16 + 16);
   writeRun(writer, textOf(state.profiles, sessions.profile[slot] ?? 0));
   writer.dateTime64Ms(sessions.startMs[slot] ?? 0);
@@ -53,6 +54,12 @@ export function writeMarkerRows(batch: Batch, partition: number): void {
   const { flushNumber } = batch;
   if (flushNumber > 1) writeMarker(batch, partition, flushNumber - 1, -1);
   writeMarker(batch, partition, flushNumber, 1);
+}
+
+/** Writes the site and the name of a session's device. */
+export function writeDevice(writer: RowBinaryWriter, state: PartitionState, slot: number): void {
+  writeRun(writer, textOf(state.sites, state.sessions.site[slot] ?? 0));
+  writeRun(writer, deviceNameAt(state, slot));
 }
 
 /** Writes a text whose bytes are known, behind its length. */

@@ -1,11 +1,15 @@
 import { assert } from '../../infra/assert.ts';
+import { type Column, grown } from './column.ts';
 
 const FIRST_CAPACITY = 1024;
+const GROWTH = 16_384;
+const ID_BYTES = 16;
 
 /**
- * The sessions that a partition retains, as columns of numbers: about 120 bytes a session instead of the 600 of an
- * object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their last touch.
- * Texts are ids of interned runs; what is rare (revenue) lives beside the table.
+ * The sessions that a partition retains, as columns of numbers: about 140 bytes a session, with its device, instead of
+ * the 600 of an object. A session is a slot number; slot 0 is no session and heads the list of slots in order of their
+ * last touch. Texts are ids of interned runs; what is rare (revenue) lives beside the table. `session-devices.ts` finds
+ * the sessions of a device.
  */
 export interface SessionTable {
   capacity: number;
@@ -13,7 +17,8 @@ export interface SessionTable {
   used: number;
   /** Retained sessions. */
   count: number;
-  readonly freeSlots: number[];
+  /** The slot that was freed last; `nextInBucket` leads on to the others. 0 when there is none. */
+  firstFree: number;
   startMs: Float64Array;
   endMs: Float64Array;
   /** The partition's clock when the session's last event was folded. */
@@ -22,6 +27,8 @@ export interface SessionTable {
   exitMs: Float64Array;
   /** 16 bytes a slot. */
   ids: Uint8Array;
+  /** 16 bytes a slot: the digits of its device's name, or the number of that name (see `NAMED`). */
+  devices: Uint8Array;
   version: Uint32Array;
   screenViews: Uint32Array;
   otherEvents: Uint32Array;
@@ -35,24 +42,24 @@ export interface SessionTable {
   environment: Uint32Array;
   /**
    * 1: the entry is a screen view; 2: the exit is one; 4: the session's end was written before; 8: events of it name
-   * another profile than the session has, or none.
+   * another profile than the session has, or none; 16: the name of its device is not 32 hexadecimal digits.
    */
   flags: Uint8Array;
-  /** Next session of the same device; 0 ends the list. */
-  nextOfDevice: Uint32Array;
+  /** Next session of the devices with the same bucket; 0 ends the list. */
+  nextInBucket: Uint32Array;
   older: Uint32Array;
   newer: Uint32Array;
   /** Position in the open batch's list of changed sessions, counted from 1; 0 when unchanged. */
   changedPlace: Uint32Array;
   /** The second of its newest event while that may be live; else 0. */
   liveSecond: Uint32Array;
-  readonly deviceKeys: string[];
 }
 
 export const ENTRY_IS_VIEW = 1;
 export const EXIT_IS_VIEW = 2;
 export const ENDED = 4;
 export const MIXED = 8;
+export const NAMED = 16;
 
 /** A session with at most one screen view; other events do not change that. */
 export function isBounce(screenViews: number): boolean {
@@ -65,13 +72,14 @@ export function createSessionTable(): SessionTable {
     capacity,
     used: 1,
     count: 0,
-    freeSlots: [],
+    firstFree: 0,
     startMs: new Float64Array(capacity),
     endMs: new Float64Array(capacity),
     touchedMs: new Float64Array(capacity),
     entryMs: new Float64Array(capacity),
     exitMs: new Float64Array(capacity),
-    ids: new Uint8Array(capacity * 16),
+    ids: new Uint8Array(capacity * ID_BYTES),
+    devices: new Uint8Array(capacity * ID_BYTES),
     version: new Uint32Array(capacity),
     screenViews: new Uint32Array(capacity),
     otherEvents: new Uint32Array(capacity),
@@ -83,21 +91,23 @@ export function createSessionTable(): SessionTable {
     source: new Uint32Array(capacity),
     environment: new Uint32Array(capacity),
     flags: new Uint8Array(capacity),
-    nextOfDevice: new Uint32Array(capacity),
+    nextInBucket: new Uint32Array(capacity),
     older: new Uint32Array(capacity),
     newer: new Uint32Array(capacity),
     changedPlace: new Uint32Array(capacity),
     liveSecond: new Uint32Array(capacity),
-    deviceKeys: [''],
   };
 }
 
 /** Takes a free slot, whose numbers are all zero, and puts it at the fresh end of the touch list. */
 export function takeSlot(table: SessionTable): number {
-  const slot = table.freeSlots.pop() ?? table.used;
+  const slot = table.firstFree === 0 ? table.used : table.firstFree;
   if (slot === table.used) {
     if (table.used === table.capacity) grow(table);
     table.used += 1;
+  } else {
+    table.firstFree = table.nextInBucket[slot] ?? 0;
+    table.nextInBucket[slot] = 0;
   }
   table.count += 1;
   linkNewest(table, slot);
@@ -109,9 +119,10 @@ export function freeSlot(table: SessionTable, slot: number): void {
   assert(slot > 0 && slot < table.used, 'a slot that was never taken is freed');
   unlink(table, slot);
   for (const column of numberColumns(table)) column[slot] = 0;
-  table.ids.fill(0, slot * 16, slot * 16 + 16);
-  table.deviceKeys[slot] = '';
-  table.freeSlots.push(slot);
+  table.ids.fill(0, slot * ID_BYTES, (slot + 1) * ID_BYTES);
+  table.devices.fill(0, slot * ID_BYTES, (slot + 1) * ID_BYTES);
+  table.nextInBucket[slot] = table.firstFree;
+  table.firstFree = slot;
   table.count -= 1;
 }
 
@@ -144,38 +155,34 @@ function unlink(table: SessionTable, slot: number): void {
 }
 
 function grow(table: SessionTable): void {
-  const capacity = table.capacity * 2;
-  table.startMs = longer(table.startMs, new Float64Array(capacity));
-  table.endMs = longer(table.endMs, new Float64Array(capacity));
-  table.touchedMs = longer(table.touchedMs, new Float64Array(capacity));
-  table.entryMs = longer(table.entryMs, new Float64Array(capacity));
-  table.exitMs = longer(table.exitMs, new Float64Array(capacity));
-  table.ids = longer(table.ids, new Uint8Array(capacity * 16));
-  table.version = longer(table.version, new Uint32Array(capacity));
-  table.screenViews = longer(table.screenViews, new Uint32Array(capacity));
-  table.otherEvents = longer(table.otherEvents, new Uint32Array(capacity));
-  table.site = longer(table.site, new Uint32Array(capacity));
-  table.profile = longer(table.profile, new Uint32Array(capacity));
-  table.visitor = longer(table.visitor, new Float64Array(capacity));
-  table.entryPage = longer(table.entryPage, new Uint32Array(capacity));
-  table.exitPage = longer(table.exitPage, new Uint32Array(capacity));
-  table.source = longer(table.source, new Uint32Array(capacity));
-  table.environment = longer(table.environment, new Uint32Array(capacity));
-  table.flags = longer(table.flags, new Uint8Array(capacity));
-  table.nextOfDevice = longer(table.nextOfDevice, new Uint32Array(capacity));
-  table.older = longer(table.older, new Uint32Array(capacity));
-  table.newer = longer(table.newer, new Uint32Array(capacity));
-  table.changedPlace = longer(table.changedPlace, new Uint32Array(capacity));
-  table.liveSecond = longer(table.liveSecond, new Uint32Array(capacity));
+  const capacity = table.capacity + GROWTH;
+  table.startMs = grown(table.startMs, capacity);
+  table.endMs = grown(table.endMs, capacity);
+  table.touchedMs = grown(table.touchedMs, capacity);
+  table.entryMs = grown(table.entryMs, capacity);
+  table.exitMs = grown(table.exitMs, capacity);
+  table.ids = grown(table.ids, capacity, ID_BYTES);
+  table.devices = grown(table.devices, capacity, ID_BYTES);
+  table.version = grown(table.version, capacity);
+  table.screenViews = grown(table.screenViews, capacity);
+  table.otherEvents = grown(table.otherEvents, capacity);
+  table.site = grown(table.site, capacity);
+  table.profile = grown(table.profile, capacity);
+  table.visitor = grown(table.visitor, capacity);
+  table.entryPage = grown(table.entryPage, capacity);
+  table.exitPage = grown(table.exitPage, capacity);
+  table.source = grown(table.source, capacity);
+  table.environment = grown(table.environment, capacity);
+  table.flags = grown(table.flags, capacity);
+  table.nextInBucket = grown(table.nextInBucket, capacity);
+  table.older = grown(table.older, capacity);
+  table.newer = grown(table.newer, capacity);
+  table.changedPlace = grown(table.changedPlace, capacity);
+  table.liveSecond = grown(table.liveSecond, capacity);
   table.capacity = capacity;
 }
 
-function longer<T extends Float64Array | Uint32Array | Uint8Array>(column: T, longerColumn: T): T {
-  longerColumn.set(column);
-  return longerColumn;
-}
-
-function numberColumns(table: SessionTable): readonly (Float64Array | Uint32Array | Uint8Array)[] {
+function numberColumns(table: SessionTable): readonly Column[] {
   return [
     table.startMs,
     table.endMs,
@@ -193,7 +200,7 @@ function numberColumns(table: SessionTable): readonly (Float64Array | Uint32Arra
     table.source,
     table.environment,
     table.flags,
-    table.nextOfDevice,
+    table.nextInBucket,
     table.older,
     table.newer,
     table.changedPlace,

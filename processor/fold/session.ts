@@ -4,6 +4,13 @@ import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
 import type { PartitionState } from './partition.ts';
+import {
+  deviceKeyOfSlot,
+  firstOfDevice,
+  linkToDevice,
+  nextOfDevice,
+  unlinkFromDevice,
+} from './session-devices.ts';
 import { writeSessionRow } from './session-rows.ts';
 import {
   ENTRY_IS_VIEW,
@@ -40,10 +47,10 @@ export function sessionFor(
   answered: IdAt | undefined,
   clockMs = state.clockMs,
 ): number {
-  const { startMs, nextOfDevice, ids, touchedMs } = state.sessions;
+  const { startMs, ids, touchedMs } = state.sessions;
   let running = 0;
   let following = 0;
-  for (let slot = state.slotByDevice.get(deviceKey) ?? 0; slot !== 0; slot = nextOfDevice[slot] ?? 0) {
+  for (let slot = firstOfDevice(state, deviceKey); slot !== 0; slot = nextOfDevice(state.sessions, slot)) {
     if (!reaches(state, slot, occurredAtMs)) continue;
     if (clockMs - (touchedMs[slot] ?? 0) > state.limits.sessionRetainMs) continue;
     const start = startMs[slot] ?? 0;
@@ -67,9 +74,9 @@ function startsBefore({ startMs, ids }: SessionTable, one: number, other: number
 
 /** The device's session of that id, however far it is from the event; 0 when it is not retained. */
 export function retainedSession(state: PartitionState, deviceKey: string, named: IdAt): number {
-  const { nextOfDevice, ids } = state.sessions;
-  let slot = state.slotByDevice.get(deviceKey) ?? 0;
-  while (slot !== 0 && !hasId(ids, slot, named)) slot = nextOfDevice[slot] ?? 0;
+  const { sessions } = state;
+  let slot = firstOfDevice(state, deviceKey);
+  while (slot !== 0 && !hasId(sessions.ids, slot, named)) slot = nextOfDevice(sessions, slot);
   return slot;
 }
 
@@ -96,14 +103,8 @@ export function openSession(
 ): number {
   const { sessions } = state;
   const slot = takeSlot(sessions);
-  const known = state.slotByDevice.get(deviceKey);
-  // One key text serves the map and every session of the device.
-  const key = known === undefined ? deviceKey : (sessions.deviceKeys[known] ?? deviceKey);
-  sessions.deviceKeys[slot] = key;
-  sessions.nextOfDevice[slot] = known ?? 0;
-  state.slotByDevice.set(key, slot);
-  state.grants.delete(key);
-  sessions.site[slot] = site;
+  linkToDevice(state, slot, site, deviceKey);
+  state.grants.delete(deviceKey);
   sessions.ids.set(event.bytes.subarray(event.hintStart, event.hintStart + 16), slot * 16);
   sessions.startMs[slot] = event.occurredAtMs;
   sessions.endMs[slot] = event.occurredAtMs;
@@ -177,7 +178,7 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
     noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
-  batch.evicted.add(sessions.deviceKeys[slot] ?? '');
+  batch.evicted.add(deviceKeyOfSlot(state, slot));
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
   state.revenueBySlot.delete(slot);
@@ -188,21 +189,6 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
   release(state.environments, sessions.environment[slot] ?? 0);
   release(state.profiles, sessions.profile[slot] ?? 0);
   freeSlot(sessions, slot);
-}
-
-function unlinkFromDevice(state: PartitionState, slot: number): void {
-  const { sessions } = state;
-  const key = sessions.deviceKeys[slot] ?? '';
-  const next = sessions.nextOfDevice[slot] ?? 0;
-  const first = state.slotByDevice.get(key) ?? 0;
-  if (first === slot) {
-    if (next === 0) state.slotByDevice.delete(key);
-    else state.slotByDevice.set(key, next);
-    return;
-  }
-  let before = first;
-  while (sessions.nextOfDevice[before] !== slot) before = sessions.nextOfDevice[before] ?? 0;
-  sessions.nextOfDevice[before] = next;
 }
 
 function setEntry(state: PartitionState, slot: number, event: EventView): void {

@@ -96,7 +96,7 @@ export function minuteAt(counters: SiteCounters, atMs: number, clockMs: number):
     bounces: 0,
     durationMs: 0,
     revenue: new Map(),
-    slots: new NumberSet(),
+    slots: new NumberSet(32),
     visitors: new NumberSet(),
   };
   counters.minutes.set(minuteMs, minute);

@@ -7,25 +7,25 @@ import { type RetryOptions, retry } from '../../infra/concurrency/retry.ts';
 import type { Logger } from '../../infra/log.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { KeyedInsert, Store } from '../../infra/store/store.ts';
-import { streamOf } from '../../ingest/event.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { PartitionFeed } from '../feed/partition-feed.ts';
 import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../rows.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import { markLateHours } from './late-hours.ts';
 import type { Ownership } from './ownership.ts';
-import type { WorkerHandle } from './worker-handle.ts';
-import type { CutBatch } from './worker-tasks.ts';
+import type { CutBatch, Shards } from './shards.ts';
 
 const RETRIES_WHILE_STOPPING = 3;
 
 export interface FlushOptions {
   readonly partition: number;
+  /** The lane's stream of events. */
+  readonly stream: string;
   readonly ownership: Ownership;
   readonly feed: PartitionFeed;
   readonly bus: Bus;
   readonly store: Store;
-  readonly worker: WorkerHandle;
+  readonly shards: Shards;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -41,7 +41,7 @@ export interface FlushOptions {
  * `insertOnce` absorbs; any other order can lose a flush. The fault tests kill the process at each gap.
  */
 export async function writeFlush(options: FlushOptions, batch: CutBatch, isDeclared: boolean): Promise<void> {
-  const { worker, partition, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
+  const { shards, partition, stream, ownership, feed, metrics, gauges, crashPoint, bus, clock } = options;
   const { checkpoint } = batch;
   if (batch.hasRows) {
     crashPoint('flush:before-intent');
@@ -65,13 +65,13 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
         ...common,
         table: EVENTS_TABLE,
         columns: EVENTS_COLUMNS,
-        chunks: [new Uint8Array(batch.events)],
+        chunks: batch.events,
         present: { sql: ofFlush, parameters },
       });
     crashPoint('flush:after-events');
     // Before the sessions: with these in the store a flush is complete and is never repeated.
     if (batch.eventRows > 0)
-      await feed.publish({ flushNumber, events: Buffer.from(batch.events) }, (error, attempt) =>
+      await feed.publish({ flushNumber, events: joined(batch.events) }, (error, attempt) =>
         untilBusWorks(options, error, attempt),
       );
     crashPoint('flush:after-feed');
@@ -79,7 +79,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
       ...common,
       table: SESSIONS_TABLE,
       columns: SESSIONS_COLUMNS,
-      chunks: [new Uint8Array(batch.sessions)],
+      chunks: batch.sessions,
       // The marker is found without a scan of the flush's rows, and no merge removes it before the next flush.
       present: { sql: `projectId = '' AND ${ofFlush} AND sign = 1`, parameters },
     });
@@ -90,9 +90,16 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
   await persist(options, 'checkpoint', () => ownership.complete(checkpoint));
   gauges.checkpointMs.set(clock.nowMs() / 1000);
   crashPoint('flush:after-checkpoint');
-  if (batch.hasRows) await worker.flushed(partition);
-  await persist(options, 'stream trim', () => bus.trim(streamOf(partition), checkpoint.sequence));
+  if (batch.hasRows) await shards.flushed();
+  await persist(options, 'stream trim', () => bus.trim(stream, checkpoint.sequence));
   crashPoint('flush:after-ack');
+}
+
+/** The pieces one behind the other; a single piece as it is. */
+function joined(pieces: readonly Uint8Array[]): Buffer {
+  const [first] = pieces;
+  if (pieces.length > 1 || first === undefined) return Buffer.concat(pieces);
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
 }
 
 /** Writes to the bus until it succeeds. A write that took effect although its answer was lost is recognised as ours. */

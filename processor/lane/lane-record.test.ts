@@ -11,12 +11,14 @@ const CHECKPOINT = {
   forgettings: [['1a', 6]],
 } as const;
 const RECORD: LaneRecord = {
-  version: 1,
+  version: 2,
   owner: 'one',
   incarnation: 'random',
   leaseUntilMs: 1_700_000_010_000,
   checkpoint: CHECKPOINT,
   intent: { ...CHECKPOINT, flushNumber: 8 },
+  division: { shards: 2, partitions: 256 },
+  isClosed: false,
 };
 const bytesOf = (record: object) => Buffer.from(JSON.stringify(record));
 
@@ -24,8 +26,8 @@ test('the bytes of a lane record change only with its version', () => {
   const hash = createHash('sha256').update(encodeLaneRecord(RECORD)).digest('hex');
   expect([RECORD.version, hash]).toMatchInlineSnapshot(`
     [
-      1,
-      "ecf0f89615361a8cf45a8d76ec72981eb3d892bbf5df684c8ccf99b41043e0d7",
+      2,
+      "d38152f0aa4d3a16f9b87e5950f51d751806842a9236341ceb6c5bc0aef6b6f4",
     ]
   `);
 });
@@ -40,6 +42,14 @@ test('a record is read as it was written, and one of before there was erasure er
   });
 });
 
+test('a record of version 1 is of a lane that was not divided', () => {
+  const { division: _, isClosed: __, ...rest } = RECORD;
+  expect(decodeLaneRecord(bytesOf({ ...rest, version: 1 }))).toEqual({
+    ...RECORD,
+    division: { shards: 1, partitions: 1 },
+  });
+});
+
 test('whatever the bytes of a record are, they are read or rejected', () => {
   expectOnlyDecodeErrors(decodeLaneRecord, encodeLaneRecord(RECORD));
   for (const change of [{ checkpoint: null }, { intent: 7 }, { checkpoint: { ...CHECKPOINT, sequence: -1 } }])
@@ -47,7 +57,7 @@ test('whatever the bytes of a record are, they are read or rejected', () => {
 });
 
 test('a record of another version says so', () => {
-  expect(() => decodeLaneRecord(bytesOf({ ...RECORD, version: 2 }))).toThrow(
+  expect(() => decodeLaneRecord(bytesOf({ ...RECORD, version: 3 }))).toThrow(
     expect.objectContaining({ name: 'DecodeError', reason: 'version' }),
   );
 });

@@ -2,20 +2,26 @@ import { z } from 'zod';
 import type { BucketOptions } from '../../infra/bus/bus.ts';
 import { decodeJsonContract } from '../../infra/bus/json-contract.ts';
 
-/** The KV bucket that has one record for each partition. */
+/** The KV bucket that has one record for each lane. */
 export const LANES_BUCKET = 'lanes';
 /** The records name no person and no secret, and are written several times a second. */
 export const LANES_BUCKET_OPTIONS: BucketOptions = { storage: 'file', erases: false };
 
-export function laneKeyOf(partition: number): string {
-  return `partition-${partition}`;
+export function laneKeyOf(lane: number): string {
+  return `lane-${lane}`;
 }
 
-/** How far a partition is: everything up to `sequence` is in the store, in flushes up to `flushNumber`. */
+/** How a lane's state is divided: into so many shards, to which the partitions of its devices are dealt. */
+export interface Division {
+  readonly shards: number;
+  readonly partitions: number;
+}
+
+/** How far a lane is: everything up to `sequence` is in the store, in flushes up to `flushNumber`. */
 export interface Checkpoint {
   readonly flushNumber: number;
   readonly sequence: number;
-  /** The partition's clock at `sequence`. */
+  /** The lane's clock at `sequence`. */
   readonly clockMs: number;
   /** The last message of each publisher up to `sequence`: its number, and the clock when it was folded. */
   readonly publishers: readonly (readonly [publisher: string, sequence: number, atMs: number])[];
@@ -27,11 +33,11 @@ export interface Checkpoint {
 }
 
 /**
- * What a partition's owner has promised. Written with compare-and-set only, so that a fenced owner learns of it before
+ * What a lane's owner has promised. Written with compare-and-set only, so that a fenced owner learns of it before
  * it writes anything else.
  */
 export interface LaneRecord {
-  readonly version: 1;
+  readonly version: 2;
   readonly owner: string;
   /** Random, new with each take-over: distinguishes a process from an earlier one of the same name. */
   readonly incarnation: string;
@@ -40,7 +46,18 @@ export interface LaneRecord {
   readonly checkpoint: Checkpoint;
   /** The flush that was begun and is not known to be complete, as the checkpoint that it leads to. */
   readonly intent: Checkpoint | null;
+  /**
+   * How the state was divided when the flush began. A repeated flush writes its rows in the same order, which the feeds go
+   * by, so it needs the same division.
+   */
+  readonly division: Division;
+  /** Nothing is published to the lane any more, and everything of it is in the store. */
+  readonly isClosed: boolean;
 }
+
+const VERSION = 2;
+/** Records of version 1 are of lanes that were not divided. */
+const WHOLE: Division = { shards: 1, partitions: 1 };
 
 const checkpoint = z.strictObject({
   flushNumber: z.int().min(0),
@@ -53,12 +70,14 @@ const checkpoint = z.strictObject({
     .default([]),
 });
 const laneRecord = z.strictObject({
-  version: z.literal(1),
+  version: z.union([z.literal(1), z.literal(VERSION)]).transform((): 2 => VERSION),
   owner: z.string(),
   incarnation: z.string(),
   leaseUntilMs: z.number(),
   checkpoint,
   intent: checkpoint.nullable(),
+  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(WHOLE),
+  isClosed: z.boolean().default(false),
 });
 
 export const FIRST_CHECKPOINT: Checkpoint = {
@@ -69,11 +88,17 @@ export const FIRST_CHECKPOINT: Checkpoint = {
   forgettings: [],
 };
 
+/** The record of a lane that nobody owns, whose rows up to this checkpoint are in the store. */
+export function freeLaneRecord(checkpoint: Checkpoint): LaneRecord {
+  const owner = { owner: '', incarnation: '', leaseUntilMs: 0 };
+  return { version: VERSION, ...owner, checkpoint, intent: null, division: WHOLE, isClosed: false };
+}
+
 export function encodeLaneRecord(record: LaneRecord): Uint8Array {
   return Buffer.from(JSON.stringify(record));
 }
 
 /** @throws {DecodeError} */
 export function decodeLaneRecord(bytes: Uint8Array): LaneRecord {
-  return decodeJsonContract(bytes, { name: 'lane record', versions: [1], schema: laneRecord });
+  return decodeJsonContract(bytes, { name: 'lane record', versions: [1, VERSION], schema: laneRecord });
 }

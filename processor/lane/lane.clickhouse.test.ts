@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { must } from '../../infra/assert.ts';
 import type { Bus } from '../../infra/bus/bus.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { CrashPoint } from '../../infra/process/crashpoint.ts';
@@ -133,7 +134,15 @@ test('a fenced owner writes nothing more', async () => {
   const records = await bus.keyed(LANES_BUCKET);
   // A second process of the same name takes over, as a restarted process would while the first one hangs.
   const usurper = await until('the record', () =>
-    Ownership.take({ records, partition: PARTITION, owner: 'three', leaseMs: 1_000, clock: systemClock }),
+    Ownership.take({
+      records,
+      partition: PARTITION,
+      key: laneKeyOf(PARTITION),
+      division: { shards: 1, partitions: 256 },
+      owner: 'three',
+      leaseMs: 1_000,
+      clock: systemClock,
+    }),
   );
   await publish(eventOf('d', { path: '/deposed' }));
   await until('the lane to notice', () => (lane.metrics.fencings.value > 0 ? true : undefined));
@@ -143,6 +152,42 @@ test('a fenced owner writes nothing more', async () => {
   await until('the row, once', async () => ((await storedViews('/deposed')) === 1 ? true : undefined));
   await lane.stop();
   expect(await storedViews('/deposed')).toBe(1);
+});
+
+test('a flush that dies is repeated with as many shards as it began with, and the next start has its own', async () => {
+  const devices = ['1', '2', '3', '4', '5', '6', '7'];
+  const dying = await start('divided', {
+    threads: 3,
+    crashPoint: (point) => {
+      if (point === 'flush:after-events') throw new Error('dead between the tables');
+    },
+  });
+  await publish(
+    ...devices.map((device) => eventOf(device, { path: '/divided', eventId: `divided-${device}` })),
+  );
+  await until('its death', () => (dying.metrics.failures.value > 0 ? true : undefined));
+  await dying.stop();
+  const stored = await (await bus.keyed(LANES_BUCKET)).get(laneKeyOf(PARTITION));
+  expect(decodeLaneRecord(must(stored?.bytes, 'a lane has a record')).division.shards).toBe(3);
+
+  for (const threads of [1, 2]) {
+    const lane = await start('divided', { threads });
+    await answering(lane);
+    // Ids that were recorded are known, whichever shard has them now.
+    await publish(
+      ...devices.map((device) => eventOf(device, { path: '/divided', eventId: `divided-${device}` })),
+    );
+    await publish(...devices.map((device) => eventOf(device, { path: `/divided/${threads}` })));
+    await until('the next rows', async () =>
+      (await storedViews(`/divided/${threads}`)) === devices.length ? true : undefined,
+    );
+    expect(await storedViews('/divided')).toBe(devices.length);
+    await lane.stop();
+  }
+  const [sums] = await store.query<{ sessions: number; views: number }>(
+    "SELECT sum(sign) AS sessions, sum(sign * screenViews) AS views FROM sessions WHERE entryPath = '/divided'",
+  );
+  expect(sums).toEqual({ sessions: devices.length, views: 3 * devices.length });
 });
 
 test('of two processors that compete for a partition only one owns it', async () => {

@@ -1,10 +1,11 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import type { StreamMessage } from '../../infra/bus/stream-reader.ts';
+import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Config } from '../../infra/config.ts';
-import { streamOf } from '../../ingest/event.ts';
 import { StreamConsumer } from '../consumer/stream-consumer.ts';
 import { publishDeadLetter } from '../dead-letters/dead-letter.ts';
 import { type FeedDeps, PartitionFeed } from '../feed/partition-feed.ts';
+import { mayNameEnded } from '../fold/ended-sessions.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
 import type { EndedByPlace } from '../fold/session-answers.ts';
 import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
@@ -12,7 +13,9 @@ import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
 import { findEnded, loadEnded } from './reopen.ts';
-import type { FoldReport, SessionsReport } from './worker-tasks.ts';
+import { type CutBatch, Shards } from './shards.ts';
+import type { WorkerHandle } from './worker-handle.ts';
+import type { SessionsReport } from './worker-tasks.ts';
 
 const MESSAGES_PER_READ = 128;
 /**
@@ -26,23 +29,36 @@ const CATCH_UP_MAX_MS = 2_000;
 /** How often a question whose rows exceed one message waits for a flush. */
 const TOO_LARGE_TRIES = 3;
 
-export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed'> {
+export interface LaneOptions extends Omit<FlushOptions, 'hurry' | 'feed' | 'shards'> {
   readonly config: Config;
+  /**
+   * Whether the lane takes up every stored session, whichever partition of an earlier release it was in. Else it takes up
+   * its own alone.
+   */
+  readonly isAlone: boolean;
+  /** The threads that hold the lane's state. */
+  readonly threads: readonly WorkerHandle[];
   readonly feeds: FeedDeps;
   readonly limits: PartitionLimits;
 }
 
 /**
- * One partition from the bus to the store, for as long as this process owns it. The thread holds the state; this is
- * everything that touches the world, and the order in which it does.
+ * One lane from the bus to the store, for as long as this process owns it. Threads hold the state; this is everything that
+ * touches the world, and the order in which it does.
  *
- *     read ─▶ fold (thread) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ trim
- *                                     └─▶ the next batch fills meanwhile
+ *     read ─▶ fold (threads) ─▶ batch ─┬─▶ cut ─▶ intent ─▶ events ─▶ feed ─▶ sessions ─▶ checkpoint ─▶ trim
+ *                                      └─▶ the next batch fills meanwhile
  */
 export class PartitionLane {
   readonly #options: LaneOptions;
   readonly #consumer: StreamConsumer;
   readonly #flushOptions: FlushOptions;
+  readonly #shards: Shards;
+  /**
+   * One permit, for folds and cuts. Whether a flush has rows is known from the fold before it, so no fold may be under way
+   * when it is cut.
+   */
+  readonly #turns = new Semaphore(1);
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
@@ -53,10 +69,11 @@ export class PartitionLane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    const { partition, metrics, gauges } = options;
+    const { stream, metrics, gauges, ownership } = options;
+    this.#shards = new Shards({ ...options, division: ownership.division });
     const consumer = new StreamConsumer({
       ...options,
-      stream: streamOf(partition),
+      stream,
       messagesPerRead: MESSAGES_PER_READ,
       messagesPerApply: Number.POSITIVE_INFINITY,
       applyEveryMs: FOLD_PACE_MS,
@@ -72,6 +89,7 @@ export class PartitionLane {
     this.#consumer = consumer;
     this.#flushOptions = {
       ...options,
+      shards: this.#shards,
       feed: new PartitionFeed(options),
       hurry: () => (consumer.failed ? 'at once' : consumer.stopping ? 'soon' : 'no'),
     };
@@ -82,14 +100,19 @@ export class PartitionLane {
     return this.#consumer.sequence;
   }
 
-  /** Restores the partition's state and finishes a flush that was begun. Must end before anything else is called. */
+  /** Restores the lane's state and finishes a flush that was begun. Must end before anything else is called. */
   async restore(): Promise<void> {
-    const { ownership, store, worker, partition, limits, bus, crashPoint, log } = this.#options;
+    const { ownership, store, partition, isAlone, limits, bus, crashPoint, log } = this.#options;
     const storedNumber = await storedFlushNumber(store, partition);
     await this.#settleIntent(storedNumber);
     const { checkpoint, intent } = ownership;
-    await worker.open({ partition, checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
-    await loadState(store, worker, { partition, ...checkpoint, sessionRetainMs: limits.sessionRetainMs });
+    await this.#shards.open({ checkpoint, limits, messageMaxBytes: bus.messageMaxBytes });
+    await loadState(store, this.#shards, {
+      partition,
+      isAlone,
+      ...checkpoint,
+      sessionRetainMs: limits.sessionRetainMs,
+    });
     this.#consumer.reached(checkpoint.sequence);
     crashPoint('lane:after-restore');
     if (intent !== null) {
@@ -106,6 +129,11 @@ export class PartitionLane {
     return this.#consumer.run();
   }
 
+  /** Frees the threads' memory. Nothing may be called afterwards. */
+  close(): Promise<void> {
+    return this.#shards.close();
+  }
+
   /** Reads no more, flushes what was folded, and returns. */
   stop(): Promise<void> {
     return this.#consumer.stop();
@@ -118,11 +146,11 @@ export class PartitionLane {
 
   /** Answers a question about what is in memory; for rows, after folding all that the bus has. */
   async hot(question: HotQuestion): Promise<Uint8Array> {
-    const { worker, partition } = this.#options;
-    if (question.kind === 'live' || question.kind === 'live-details') return worker.hot(partition, question);
+    const ask = () => this.#shards.hot(question, this.#options.bus.messageMaxBytes);
+    if (question.kind === 'live' || question.kind === 'live-details') return ask();
     if (!(await this.#isCaughtUp())) return encodeHotAnswer({ kind: 'unavailable', reason: 'lagging' });
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await worker.hot(partition, question);
+      const answer = await ask();
       const { head } = decodeHotAnswer(answer);
       const tooLarge = head.kind === 'unavailable' && head.reason === 'too-large';
       if (!tooLarge || attempt === TOO_LARGE_TRIES || this.#consumer.stopping) return answer;
@@ -157,8 +185,7 @@ export class PartitionLane {
     questions: Uint8Array,
     known: { readonly caughtUp: boolean; readonly ended: EndedByPlace | undefined },
   ): Promise<SessionsReport> {
-    const { worker, partition, clock } = this.#options;
-    return worker.sessions(partition, { questions, nowMs: clock.nowMs(), ...known });
+    return this.#shards.sessions({ questions, nowMs: this.#options.clock.nowMs(), ...known });
   }
 
   /** Whether everything that the bus has is folded within the time of a question; not while the bus is away. */
@@ -207,50 +234,75 @@ export class PartitionLane {
   /** Folds messages in their order; false when the lane stops before it has the ended sessions that they name. */
   async #fold(messages: readonly StreamMessage[]): Promise<boolean> {
     for (let rest = messages; rest.length > 0; ) {
-      const report = await this.#foldSome(rest);
-      rest = rest.slice(report.messages);
-      if ((report.isErasing || report.unflushed) && !(await this.#flushHere(report))) return false;
-      if (report.missing.length === 0) continue;
-      if (!(await loadEnded(this.#flushOptions, report.missing))) return false;
+      if (rest[0] !== undefined && mayNameEnded(rest[0].bytes) && !(await this.#loadNamed(rest)))
+        return false;
+      const next = rest.findIndex((message, index) => index > 0 && mayNameEnded(message.bytes));
+      const { done, isErasing } = await this.#foldSome(next === -1 ? rest : rest.slice(0, next), next !== -1);
+      rest = rest.slice(done);
+      if (isErasing && !(await this.#flushErased())) return false;
     }
     return true;
   }
 
-  /** Ends a flush behind an erasure, or in front of sessions that have to be loaded from it. False when the lane stops. */
-  async #flushHere({ isErasing }: FoldReport): Promise<boolean> {
-    // A repeated flush ends at the same message, because the fold is deterministic: an erasure is the last message of its
-    // flush, and a session that a flush evicts is not loaded within it.
-    if (this.#restoring && isErasing) return true;
-    if (this.#restoring) throw new Error('a repeated flush names a session that it evicts itself');
+  /**
+   * Loads the ended sessions that the first message names and memory lacks; those that this lane has evicted come by way of
+   * a flush. False when the lane stops before.
+   */
+  async #loadNamed(messages: readonly StreamMessage[]): Promise<boolean> {
+    for (;;) {
+      const { missing, unflushed } = await this.#shards.missing(messages);
+      if (missing.length === 0) return true;
+      if (unflushed) {
+        // A session that a flush evicts is not loaded within it, so a repeated flush never gets here.
+        if (this.#restoring) throw new Error('a repeated flush names a session that it evicts itself');
+        await this.#consumer.flushNow();
+        if (this.#consumer.stopping) return false;
+      }
+      if (!(await loadEnded(this.#flushOptions, missing))) return false;
+    }
+  }
+
+  /**
+   * Ends a flush behind an erasure; false when the lane stops. A repeated flush ends there anyway, because the fold is
+   * deterministic: an erasure is the last message of its flush.
+   */
+  async #flushErased(): Promise<boolean> {
+    if (this.#restoring) return true;
     await this.#consumer.flushNow();
     return !this.#consumer.stopping;
   }
 
-  async #foldSome(messages: readonly StreamMessage[]): Promise<FoldReport> {
-    const { worker, partition, metrics, gauges } = this.#options;
-    const startMs = performance.now();
-    const report = await worker.fold(partition, messages);
-    metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
-    for (const { sequence, reason } of report.rejected) {
-      const message = messages.find((candidate) => candidate.sequence === sequence);
-      if (message !== undefined)
-        await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
-      metrics.deadLetters.add();
-    }
-    metrics.events.add(report.events);
-    metrics.repeats.add(report.repeats);
-    gauges.sessions.set(report.sessions);
-    gauges.inFlightRows.set(report.batchRows);
-    this.#batchRows = report.batchRows;
-    this.#batchBytes = report.batchBytes;
-    this.#consumer.reached(messages[report.messages - 1]?.sequence ?? 0);
-    return report;
+  /** Folds messages up to an erasure; returns how many that were. */
+  #foldSome(
+    messages: readonly StreamMessage[],
+    keepsEnded: boolean,
+  ): Promise<{ readonly done: number; readonly isErasing: boolean }> {
+    return this.#turns.run(async () => {
+      const { metrics, gauges } = this.#options;
+      const startMs = performance.now();
+      const report = await this.#shards.fold(messages, keepsEnded);
+      metrics.foldSeconds.observe((performance.now() - startMs) / 1000);
+      for (const { sequence, reason } of report.rejected) {
+        const message = messages.find((candidate) => candidate.sequence === sequence);
+        if (message !== undefined)
+          await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
+        metrics.deadLetters.add();
+      }
+      metrics.events.add(report.events);
+      metrics.repeats.add(report.repeats);
+      gauges.sessions.set(report.sessions);
+      gauges.inFlightRows.set(report.batchRows);
+      this.#batchRows = report.batchRows;
+      this.#batchBytes = report.batchBytes;
+      this.#consumer.reached(messages[report.messages - 1]?.sequence ?? 0);
+      return { done: report.messages, isErasing: report.isErasing };
+    });
   }
 
   /** Reads and folds exactly the messages of a flush that was begun before. */
   async #foldUpTo(sequence: number): Promise<void> {
-    const { bus, partition } = this.#options;
-    const reader = bus.reader(streamOf(partition), this.foldedSequence + 1);
+    const { bus, stream } = this.#options;
+    const reader = bus.reader(stream, this.foldedSequence + 1);
     while (this.foldedSequence < sequence) {
       if (this.#consumer.stopping) throw new Error('stopped while a flush was repeated');
       const messages: StreamMessage[] = [];
@@ -279,17 +331,26 @@ export class PartitionLane {
 
   /** Cuts the open batch and brings it to the store. `declared` is the flush that was begun before a crash. */
   async #flush(declared: Checkpoint | undefined): Promise<void> {
-    const { worker, partition, metrics } = this.#options;
+    const { partition, metrics } = this.#options;
     const startMs = performance.now();
-    const batch = await worker.cut(partition);
+    const batch = await this.#cut(declared !== undefined);
     if (batch === undefined) {
       if (declared !== undefined) throw new Error(`partition ${partition}: a repeated flush has no messages`);
       return;
     }
-    this.#batchRows = 0;
-    this.#batchBytes = 0;
     this.#consumer.reconsider();
     await writeFlush(this.#flushOptions, batch, declared !== undefined);
     if (batch.hasRows) metrics.flushSeconds.observe((performance.now() - startMs) / 1000);
+  }
+
+  /** Ends the open batch. A flush that is repeated had rows. */
+  #cut(isRepeat: boolean): Promise<CutBatch | undefined> {
+    return this.#turns.run(async () => {
+      const batch = await this.#shards.cut(isRepeat || this.#batchRows > 0);
+      if (batch === undefined) return undefined;
+      this.#batchRows = 0;
+      this.#batchBytes = 0;
+      return batch;
+    });
   }
 }

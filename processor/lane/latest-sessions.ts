@@ -20,7 +20,6 @@ interface StoredSpan {
  */
 export async function latestSessions(
   store: Store,
-  partition: number,
   questions: readonly EndedQuestion[],
 ): Promise<EndedByPlace> {
   const rows = await store.query<StoredSpan>(
@@ -32,7 +31,7 @@ export async function latestSessions(
                 argMax(toUnixTimestamp64Milli(startedAt), version) AS startMs,
                 argMax(toUnixTimestamp64Milli(endedAt), version) AS endMs
          FROM ${SESSIONS_TABLE}
-         WHERE partition = {partition:UInt16} AND sign = 1 AND projectId IN {projectIds:Array(String)}
+         WHERE sign = 1 AND projectId IN {projectIds:Array(String)}
            AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) NOT IN {retainedIds:Array(String)}
          GROUP BY projectId, deviceId, id
        ) AS stored
@@ -44,7 +43,6 @@ export async function latestSessions(
        GROUP BY place
      )`,
     {
-      partition,
       projectIds: [...new Set(questions.map(({ projectId }) => projectId))],
       deviceIds: [...new Set(questions.map(({ deviceId }) => deviceId))],
       retainedIds: questions.flatMap(({ retainedIds }) => retainedIds),

@@ -4,7 +4,7 @@ import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
 import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
-import type { WorkerHandle } from './worker-handle.ts';
+import type { Shards } from './shards.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
 const IDS_A_TASK = 20_000;
@@ -12,9 +12,22 @@ const IDS_A_TASK = 20_000;
 /** The flush and the clock that a partition is restored to. */
 export interface RestorePoint {
   readonly partition: number;
+  /** See `LaneOptions`. */
+  readonly isAlone: boolean;
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
+}
+
+/** Which rows a lane restores: its own and, if it is alone, those of partitions of earlier releases. */
+function ownRows({ isAlone }: RestorePoint): string {
+  return isAlone ? '1' : 'partition = {partition:UInt16}';
+}
+
+/** The same up to the flush of the restore point. Flushes of earlier partitions are complete. */
+function ownFlushes({ isAlone }: RestorePoint): string {
+  const flushed = 'partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}';
+  return isAlone ? `(partition != {partition:UInt16} OR ${flushed})` : flushed;
 }
 
 /** The number of the last flush of a partition that is complete in the store; 0 when there is none. */
@@ -29,35 +42,30 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
 }
 
 /**
- * Gives the worker what a partition knew at a flush: its retained sessions, the event ids of the last day, the minutes
+ * Gives the shards what a lane knew at a flush: its retained sessions, the event ids of the last day, the minutes
  * that are answered from memory, and which devices were seen lately. A restart therefore equals no restart.
  */
-export async function loadState(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
-  if (point.flushNumber === 0) return;
-  await loadSessions(store, worker, point);
-  await loadEventIds(store, worker, point);
-  await loadMinutes(store, worker, point);
-  await loadSeen(store, worker, point);
+export async function loadState(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
+  if (point.flushNumber === 0 && !point.isAlone) return;
+  await loadSessions(store, shards, point);
+  await loadEventIds(store, shards, point);
+  await loadMinutes(store, shards, point);
+  await loadSeen(store, shards, point);
 }
 
 /**
  * The newest stored states of these sessions, as rows with the columns of `SESSIONS_COLUMNS`. A session that the store
  * does not have is missing, and so is a state that is not flushed yet.
  */
-export async function storedSessions(
-  store: Store,
-  partition: number,
-  named: readonly NamedSession[],
-): Promise<Buffer> {
+export async function storedSessions(store: Store, named: readonly NamedSession[]): Promise<Buffer> {
   const columns = SESSIONS_COLUMNS.join(', ');
   const pieces: Buffer[] = [];
   const rows = store.bytes(
     `SELECT ${columns} FROM ${SESSIONS_TABLE}
-     WHERE partition = {partition:UInt16} AND sign = 1 AND projectId IN {projectIds:Array(String)}
+     WHERE sign = 1 AND projectId IN {projectIds:Array(String)}
        AND deviceId IN {deviceIds:Array(String)} AND lower(hex(id)) IN {sessionIds:Array(String)}
      ORDER BY version DESC LIMIT 1 BY projectId, deviceId, id FORMAT RowBinary`,
     {
-      partition,
       projectIds: [...new Set(named.map(({ projectId }) => projectId))],
       deviceIds: [...new Set(named.map(({ deviceId }) => deviceId))],
       sessionIds: [...new Set(named.map(({ sessionId }) => sessionId))],
@@ -67,27 +75,27 @@ export async function storedSessions(
   return Buffer.concat(pieces);
 }
 
-async function loadSessions(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+async function loadSessions(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
   const columns = SESSIONS_COLUMNS.join(', ');
   // The newest state of a session is the one with the highest version, whatever the store has merged so far.
   const pieces = store.bytes(
     `SELECT ${columns} FROM (
        SELECT ${columns} FROM ${SESSIONS_TABLE}
-       WHERE partition = {partition:UInt16} AND projectId != '' AND sign = 1
+       WHERE ${ownRows(point)} AND projectId != '' AND sign = 1
          AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
        ORDER BY version DESC LIMIT 1 BY projectId, id
      ) ORDER BY touchedAt, id FORMAT RowBinary`,
     { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
   );
-  for await (const piece of pieces) await worker.restoreSessions(point.partition, piece);
+  for await (const piece of pieces) await shards.restoreSessions(piece);
 }
 
-async function loadEventIds(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+async function loadEventIds(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
   const rows = await store.query<Omit<StoredEventId, 'atMs'> & { atMs: string | number }>(
-    `SELECT projectId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
+    `SELECT projectId, deviceId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
             toUnixTimestamp64Milli(receivedAt) AS atMs
      FROM ${EVENTS_TABLE}
-     WHERE partition = {partition:UInt16} AND eventId != '' AND flushNumber <= {flushNumber:UInt32}
+     WHERE ${ownFlushes(point)} AND eventId != ''
        AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
      ORDER BY receivedAt`,
     {
@@ -98,11 +106,11 @@ async function loadEventIds(store: Store, worker: WorkerHandle, point: RestorePo
   );
   for (let start = 0; start < rows.length; start += IDS_A_TASK) {
     const ids = rows.slice(start, start + IDS_A_TASK).map((row) => ({ ...row, atMs: Number(row.atMs) }));
-    await worker.restoreEventIds(point.partition, ids);
+    await shards.restoreEventIds(ids);
   }
 }
 
-async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
   const parameters = {
     partition: point.partition,
     flushNumber: point.flushNumber,
@@ -120,12 +128,12 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
                               if(sessionProfile != '', sessionProfile, profileId))) AS visitors
        FROM (
          SELECT projectId, createdAt, name, revenue, currency, sessionId, profileId, deviceId FROM ${EVENTS_TABLE}
-         WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32}
+         WHERE ${ownFlushes(point)}
            AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
            AND name NOT IN ('session_start', 'session_end')
        ) AS happened
        ANY LEFT JOIN (${sessionProfiles(
-         `projectId != '' AND partition = {partition:UInt16}
+         `projectId != '' AND ${ownRows(point)}
             AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
        )}) AS named USING (projectId, sessionId)
        GROUP BY projectId, minuteMs
@@ -138,7 +146,7 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
             sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
             [] AS revenue, [] AS visitors
      FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
-           WHERE partition = {partition:UInt16} AND projectId != ''
+           WHERE ${ownRows(point)} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
      GROUP BY projectId, minuteMs`,
     parameters,
@@ -152,16 +160,16 @@ async function loadMinutes(store: Store, worker: WorkerHandle, point: RestorePoi
     bounces: Number(minute.bounces),
     durationMs: Number(minute.durationMs),
   }));
-  await worker.restoreMinutes(point.partition, minutes);
+  await shards.restoreMinutes(minutes);
 }
 
 /** When devices were last seen by credited events, which leave the end of their session as it is. */
-async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint): Promise<void> {
+async function loadSeen(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
   const seen = await store.query<StoredSeen>(
     `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
             max(toUnixTimestamp64Milli(createdAt)) AS atMs
      FROM ${EVENTS_TABLE}
-     WHERE partition = {partition:UInt16} AND flushNumber <= {flushNumber:UInt32} AND currency != ''
+     WHERE ${ownFlushes(point)} AND currency != ''
        AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
        AND sessionId != toFixedString('', 16)
      GROUP BY projectId, deviceId, sessionId`,
@@ -171,8 +179,5 @@ async function loadSeen(store: Store, worker: WorkerHandle, point: RestorePoint)
       fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
     },
   );
-  await worker.restoreSeen(
-    point.partition,
-    seen.map((device) => ({ ...device, atMs: Number(device.atMs) })),
-  );
+  await shards.restoreSeen(seen.map((device) => ({ ...device, atMs: Number(device.atMs) })));
 }

@@ -4,11 +4,11 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import type { Clock } from '../../infra/clock.ts';
 import {
   type Checkpoint,
+  type Division,
   decodeLaneRecord,
   encodeLaneRecord,
   FIRST_CHECKPOINT,
   type LaneRecord,
-  laneKeyOf,
 } from './lane-record.ts';
 
 /** Another process owns the partition now. The fenced owner writes nothing more for it. */
@@ -19,6 +19,10 @@ export class FencedError extends Error {
 export interface OwnershipOptions {
   readonly records: KeyedBytes;
   readonly partition: number;
+  /** Where its record is. */
+  readonly key: string;
+  /** How to divide its state, unless a flush has to be repeated. */
+  readonly division: Division;
   readonly owner: string;
   readonly leaseMs: number;
   readonly clock: Clock;
@@ -42,20 +46,21 @@ export class Ownership {
 
   /** Takes the partition over. Undefined while another process's lease runs, or when another process was faster. */
   static async take(options: OwnershipOptions): Promise<Ownership | undefined> {
-    const { records, partition, owner, leaseMs, clock } = options;
-    const stored = await records.get(laneKeyOf(partition));
+    const { records, key, owner, leaseMs, clock } = options;
+    const stored = await records.get(key);
     const found = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
     if (found !== undefined && found.owner !== owner && found.leaseUntilMs > clock.nowMs()) return undefined;
-    const base = found ?? { checkpoint: FIRST_CHECKPOINT, intent: null };
+    const { checkpoint, intent, isClosed } = found ?? {
+      checkpoint: FIRST_CHECKPOINT,
+      intent: null,
+      isClosed: false,
+    };
+    const division = intent === null ? options.division : (found?.division ?? options.division);
     const taken = { owner, incarnation: randomUUID(), leaseUntilMs: clock.nowMs() + leaseMs };
-    const record: LaneRecord = { version: 1, checkpoint: base.checkpoint, intent: base.intent, ...taken };
+    const record: LaneRecord = { version: 2, checkpoint, intent, division, isClosed, ...taken };
     try {
       // A deleted key still has a revision that the next write follows.
-      const revision = await records.put(
-        laneKeyOf(partition),
-        encodeLaneRecord(record),
-        stored?.revision ?? 0,
-      );
+      const revision = await records.put(key, encodeLaneRecord(record), stored?.revision ?? 0);
       return new Ownership(options, record, revision);
     } catch (error) {
       if (error instanceof BusError && error.reason === 'conflict') return undefined;
@@ -69,6 +74,11 @@ export class Ownership {
 
   get intent(): Checkpoint | null {
     return this.#record.intent;
+  }
+
+  /** How the lane's state is divided. */
+  get division(): Division {
+    return this.#record.division;
   }
 
   get leaseUntilMs(): number {
@@ -85,6 +95,11 @@ export class Ownership {
     return this.#write((record) => ({ ...record, checkpoint, intent: null }));
   }
 
+  /** Records that nothing is published to the lane any more, and that everything of it is in the store. */
+  close(): Promise<void> {
+    return this.#write((record) => ({ ...record, isClosed: true }));
+  }
+
   /** Renews the lease. */
   renew(): Promise<void> {
     return this.#write((record) => record);
@@ -97,12 +112,12 @@ export class Ownership {
 
   /** Writes follow each other, since each names the revision of the one before. */
   #write(change: (record: LaneRecord) => LaneRecord, leaseMs = this.#options.leaseMs): Promise<void> {
-    const { records, partition, clock } = this.#options;
+    const { records, key, clock } = this.#options;
     const written = this.#queue.then(async () => {
       const leaseUntilMs = leaseMs === 0 ? 0 : clock.nowMs() + leaseMs;
       const record = { ...change(this.#record), leaseUntilMs };
       try {
-        this.#revision = await records.put(laneKeyOf(partition), encodeLaneRecord(record), this.#revision);
+        this.#revision = await records.put(key, encodeLaneRecord(record), this.#revision);
       } catch (error) {
         if (!(error instanceof BusError) || error.reason !== 'conflict') throw error;
         await this.#adoptIfOurs(record, error);
@@ -119,8 +134,8 @@ export class Ownership {
    * tells: if it is what we meant to write, it is ours.
    */
   async #adoptIfOurs(record: LaneRecord, cause: BusError): Promise<void> {
-    const { records, partition } = this.#options;
-    const stored = await records.get(laneKeyOf(partition));
+    const { records, key, partition } = this.#options;
+    const stored = await records.get(key);
     const theirs = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
     const same =
       theirs !== undefined &&
@@ -128,7 +143,8 @@ export class Ownership {
       theirs.owner === record.owner &&
       theirs.checkpoint.flushNumber === record.checkpoint.flushNumber &&
       theirs.checkpoint.sequence === record.checkpoint.sequence &&
-      theirs.intent?.flushNumber === record.intent?.flushNumber;
+      theirs.intent?.flushNumber === record.intent?.flushNumber &&
+      theirs.isClosed === record.isClosed;
     if (!same || stored === undefined) {
       throw new FencedError(`partition ${partition} has another owner`, { cause });
     }

@@ -2,13 +2,17 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, endMessage, subjectOf } from '../../ingest/event.ts';
+import { entityStreamOf } from '../../ingest/entity-update.ts';
+import { beginMessage, endMessage, streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
+import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
 import type { EntityGauges, EntityMetrics } from '../entities/entity-metrics.ts';
 import { EntitySupervisor } from '../entities/entity-supervisor.ts';
 import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../hot.ts';
+import { EarlierPartitions } from './earlier-partitions.ts';
 import { type LaneOptions, PartitionLane } from './lane.ts';
+import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
 
 const TAKE_EVERY_MS = 1_000;
@@ -17,7 +21,7 @@ const HEALTHY_AFTER_MS = 60_000;
 const TICK_EVERY_MS = 60_000;
 const CATCH_UP_MAX_MS = 600_000;
 
-export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership'> {
+export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership' | 'stream'> {
   readonly records: KeyedBytes;
   readonly entityMetrics: EntityMetrics;
   readonly entityGauges: EntityGauges;
@@ -28,6 +32,7 @@ export class PartitionSupervisor {
   readonly #options: PartitionSupervisorOptions;
   readonly #supervisor: Supervisor;
   #lane: PartitionLane | undefined;
+  #earlier: EarlierPartitions | undefined;
   #answering = false;
   #ticker: NodeJS.Timeout | undefined;
   readonly #tickPublisher: bigint;
@@ -46,7 +51,10 @@ export class PartitionSupervisor {
       healthyAfterMs: HEALTHY_AFTER_MS,
       failures: metrics.failures,
       run: () => this.#own(),
-      interrupt: async () => this.#lane?.stop(),
+      interrupt: async () => {
+        await this.#earlier?.stop();
+        await this.#lane?.stop();
+      },
       isExpected: (error) => this.#isFenced(error),
     });
   }
@@ -75,17 +83,21 @@ export class PartitionSupervisor {
 
   /** Owns the partition until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
-    const { partition, config, clock, records, worker, log } = this.#options;
+    const { partition, config, clock, records, threads, log } = this.#options;
+    const shards = Math.min(threads.length, config.PARTITIONS);
     const ownership = await Ownership.take({
       records,
       partition,
+      key: laneKeyOf(partition),
+      division: { shards, partitions: config.PARTITIONS },
       owner: config.INSTANCE,
       leaseMs: config.LEASE_MS,
       clock,
     });
     if (ownership === undefined) return this.#supervisor.sleep(TAKE_EVERY_MS);
     if (this.#supervisor.stopping) return ownership.giveUp();
-    const lane = new PartitionLane({ ...this.#options, ownership });
+    if (!(await this.#closeEarlier(ownership))) return ownership.giveUp();
+    const lane = new PartitionLane({ ...this.#options, stream: streamOf(partition), ownership });
     this.#lane = lane;
     const entitySupervisor = this.#entitySupervisor();
     entitySupervisor.start();
@@ -104,14 +116,48 @@ export class PartitionSupervisor {
     } finally {
       this.#lane = undefined;
       await entitySupervisor.stop();
-      await worker.close(partition);
+      await lane.close();
     }
+  }
+
+  /** Takes over from partitions of an earlier release, if this lane is alone; false when the supervisor stops meanwhile. */
+  async #closeEarlier(ownership: Ownership): Promise<boolean> {
+    const { isAlone, config, log } = this.#options;
+    if (!isAlone) return true;
+    const earlier = new EarlierPartitions({ ...this.#options, bookLimits: BOOK_LIMITS });
+    this.#earlier = earlier;
+    const renewing = setInterval(() => {
+      // A lane that is lost is noticed at its next write.
+      ownership.renew().catch((error) => log.warn({ reason: reasonOf(error) }, 'the lease was not renewed'));
+    }, config.LEASE_MS / 3);
+    try {
+      const end = await earlier.close();
+      const isNew = ownership.checkpoint.sequence === 0 && ownership.checkpoint.flushNumber === 0;
+      if (end !== undefined && isNew && ownership.intent === null) {
+        const { flushNumber, clockMs } = end;
+        await ownership.complete({ ...FIRST_CHECKPOINT, flushNumber, clockMs });
+      }
+    } finally {
+      clearInterval(renewing);
+      this.#earlier = undefined;
+    }
+    return !this.#supervisor.stopping;
   }
 
   /** Profiles, groups and orders belong to the owner of the partition's events. */
   #entitySupervisor(): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
-    return new EntitySupervisor({ ...this.#options, metrics, gauges, bookLimits: BOOK_LIMITS });
+    const { partition, isAlone } = this.#options;
+    return new EntitySupervisor({
+      ...this.#options,
+      stream: entityStreamOf(partition),
+      checkpointKey: entityCheckpointKeyOf(partition),
+      // Orders of earlier releases name one of their partitions.
+      eventSubjectOf: isAlone ? () => subjectOf(partition) : subjectOf,
+      metrics,
+      gauges,
+      bookLimits: BOOK_LIMITS,
+    });
   }
 
   /** Begins to answer questions once everything that waited in the bus is folded. Returns how to end it. */

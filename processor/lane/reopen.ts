@@ -10,11 +10,11 @@ const ANSWER_MAX_MS = 1_500;
 const NOTHING_STORED: EndedByPlace = new Map();
 
 /**
- * Brings the sessions that the fold stopped for from the store to the worker, however long the store is away: a payment
- * belongs to the session that it names and to no other, so the partition waits. False when the lane stops meanwhile.
+ * Brings the sessions that a message names from the store to the shards, however long the store is away: a payment
+ * belongs to the session that it names and to no other, so the lane waits. False when the lane stops meanwhile.
  */
 export async function loadEnded(options: FlushOptions, named: readonly NamedSession[]): Promise<boolean> {
-  const { store, worker, partition, metrics, ownership, hurry } = options;
+  const { store, shards, metrics, ownership, hurry } = options;
   const isStopping = () => hurry() !== 'no';
   if (isStopping()) return false;
   const load = {
@@ -25,9 +25,7 @@ export async function loadEnded(options: FlushOptions, named: readonly NamedSess
     beforeRetry: () => persist(options, 'lease renewal', () => ownership.renew()),
   };
   try {
-    await retry(load, async () =>
-      worker.ended(partition, named, await storedSessions(store, partition, named)),
-    );
+    await retry(load, async () => shards.ended(named, await storedSessions(store, named)));
   } catch (error) {
     if (isStopping() && isRetryable(error)) return false;
     throw error;
@@ -45,7 +43,7 @@ export async function findEnded(
   questions: readonly EndedQuestion[],
   flush: () => Promise<void>,
 ): Promise<EndedByPlace> {
-  const found = flush().then(() => latestSessions(store, partition, questions));
+  const found = flush().then(() => latestSessions(store, questions));
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('the store is slow')), ANSWER_MAX_MS);

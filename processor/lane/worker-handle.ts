@@ -2,16 +2,28 @@ import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
-import type { EndedByPlace } from '../fold/session-answers.ts';
 import type { HotQuestion } from '../hot.ts';
-import type { CutBatch, FoldReport, OpenTask, SessionsReport, WorkerTask } from './worker-tasks.ts';
+import type {
+  CutShard,
+  FoldReport,
+  MissingReport,
+  OpenTask,
+  PackedMessages,
+  SessionsReport,
+  SessionsTask,
+  WorkerTask,
+} from './worker-tasks.ts';
+
+/** What `sessions` asks, and what has been done before. */
+export type SessionsRequest = Omit<SessionsTask, 'kind' | 'shard'>;
 
 /** A thread that was asked to end is over by then, whether its exit was reported or not. */
 const EXIT_WAIT_MAX_MS = 3_000;
 
 /**
- * The main thread's side of one worker thread: a pool of exactly one, because a partition's state lives in the thread
- * that opened it, and a larger pool would give the next task to any of its threads.
+ * The main thread's side of one worker thread: a pool of exactly one, because the state of a shard lives in the thread
+ * that opened it, and a larger pool would give the next task to any of its threads. Tasks are done in the order in which
+ * they are given.
  */
 export class WorkerHandle {
   readonly #pool: Piscina<WorkerTask, unknown>;
@@ -30,68 +42,53 @@ export class WorkerHandle {
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
     return this.#run<void>({ kind: 'open', ...task });
   }
-  restoreSessions(partition: number, bytes: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'restore-sessions', partition, bytes: Uint8Array.from(bytes) });
+  restoreSessions(shard: number, bytes: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'restore-sessions', shard, bytes: Uint8Array.from(bytes) });
   }
-  restoreEventIds(partition: number, ids: readonly StoredEventId[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-event-ids', partition, ids });
+  restoreEventIds(shard: number, ids: readonly StoredEventId[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-event-ids', shard, ids });
   }
-  restoreMinutes(partition: number, minutes: readonly StoredMinute[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-minutes', partition, minutes });
+  restoreMinutes(shard: number, minutes: readonly StoredMinute[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-minutes', shard, minutes });
   }
-  restoreSeen(partition: number, seen: readonly StoredSeen[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-seen', partition, seen });
-  }
-
-  /**
-   * Folds messages in their order, up to one that names a session which has to be loaded first. Their bytes are copied
-   * once, into one piece that moves to the thread.
-   */
-  fold(
-    partition: number,
-    messages: readonly { readonly sequence: number; readonly bytes: Uint8Array }[],
-  ): Promise<FoldReport> {
-    let length = 0;
-    for (const { bytes } of messages) length += bytes.length;
-    const bytes = new Uint8Array(length);
-    let offset = 0;
-    for (const message of messages) {
-      bytes.set(message.bytes, offset);
-      offset += message.bytes.length;
-    }
-    const index = messages.map((message) => [message.sequence, message.bytes.length] as const);
-    return this.#run<FoldReport>({ kind: 'fold', partition, bytes, messages: index }, [bytes.buffer]);
+  restoreSeen(shard: number, seen: readonly StoredSeen[]): Promise<void> {
+    return this.#run<void>({ kind: 'restore-seen', shard, seen });
   }
 
-  /** Passes the stored states of the sessions that a fold stopped for. */
-  ended(partition: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'ended', partition, named, rows: Uint8Array.from(rows) });
+  /** Which sessions have to be loaded before the first of these messages can be folded. */
+  missing(shard: number, packed: PackedMessages): Promise<MissingReport> {
+    return this.#run<MissingReport>({ kind: 'missing', shard, ...packed });
   }
 
-  cut(partition: number): Promise<CutBatch | undefined> {
-    return this.#run<CutBatch | undefined>({ kind: 'cut', partition });
+  /** Passes the stored states of missing sessions. */
+  ended(shard: number, named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    return this.#run<void>({ kind: 'ended', shard, named, rows: Uint8Array.from(rows) });
   }
-  flushed(partition: number): Promise<void> {
-    return this.#run<void>({ kind: 'flushed', partition });
+
+  /** Folds messages in their order, up to an erase command. Their bytes move to the thread, unless they are shared. */
+  fold(shard: number, packed: PackedMessages, keepsEnded: boolean): Promise<FoldReport> {
+    const { buffer } = packed.bytes;
+    const move = buffer instanceof ArrayBuffer ? [buffer] : [];
+    return this.#run<FoldReport>({ kind: 'fold', shard, keepsEnded, ...packed }, move);
   }
-  hot(partition: number, question: HotQuestion): Promise<Uint8Array> {
-    return this.#run<Uint8Array>({ kind: 'hot', partition, question });
+
+  /** Ends the shard's part of a flush; undefined when not even a message was folded since the last time. */
+  cut(shard: number, hasRows: boolean): Promise<CutShard | undefined> {
+    return this.#run<CutShard | undefined>({ kind: 'cut', shard, hasRows });
+  }
+  flushed(shard: number): Promise<void> {
+    return this.#run<void>({ kind: 'flushed', shard });
+  }
+  hot(shard: number, question: HotQuestion): Promise<Uint8Array> {
+    return this.#run<Uint8Array>({ kind: 'hot', shard, question });
   }
   /** Answers, or says what has to be done first; `caughtUp` and `ended` say what has been done. */
-  sessions(
-    partition: number,
-    request: {
-      readonly questions: Uint8Array;
-      readonly nowMs: number;
-      readonly caughtUp: boolean;
-      readonly ended: EndedByPlace | undefined;
-    },
-  ): Promise<SessionsReport> {
+  sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
-    return this.#run<SessionsReport>({ kind: 'sessions', partition, ...request, questions });
+    return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
   }
-  close(partition: number): Promise<void> {
-    return this.#run<void>({ kind: 'close', partition });
+  close(shard: number): Promise<void> {
+    return this.#run<void>({ kind: 'close', shard });
   }
 
   /**

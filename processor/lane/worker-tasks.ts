@@ -4,61 +4,68 @@ import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
 import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
+import type { Shard } from '../fold/shard.ts';
 import type { HotQuestion } from '../hot.ts';
 import type { Checkpoint } from './lane-record.ts';
 
-/** Opens a partition at a checkpoint, without sessions yet. */
+/** Opens a shard of a lane at a checkpoint, without sessions yet. */
 export interface OpenTask {
   readonly kind: 'open';
   readonly partition: number;
+  readonly shard: Shard;
   readonly checkpoint: Checkpoint;
+  /** The caps of this shard's memory. */
   readonly limits: PartitionLimits;
   readonly messageMaxBytes: number;
+}
+
+/** Messages in a row. */
+export interface PackedMessages {
+  /** One behind the other, without anything between them. */
+  readonly bytes: Uint8Array;
+  /** Sequence and length of each. */
+  readonly messages: readonly (readonly [sequence: number, bytes: number])[];
 }
 
 /** Asks which session events will have. */
 export interface SessionsTask {
   readonly kind: 'sessions';
-  readonly partition: number;
+  readonly shard: number;
   readonly questions: Uint8Array;
   readonly nowMs: number;
   /** Everything that the bus had when the question came is folded. */
   readonly caughtUp: boolean;
-  /** Ended sessions, from the store and the partition together; undefined when the store was not asked. */
+  /** Ended sessions, from the store and from memory together; undefined when the store was not asked. */
   readonly ended: EndedByPlace | undefined;
 }
 
-/** A task of a thread, for one of its partitions. */
+/** A task of a thread. All but `open` are for the shard of this index. */
 export type WorkerTask =
   | OpenTask
-  | { readonly kind: 'restore-sessions'; readonly partition: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'restore-event-ids'; readonly partition: number; readonly ids: readonly StoredEventId[] }
+  | { readonly kind: 'restore-sessions'; readonly shard: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'restore-event-ids'; readonly shard: number; readonly ids: readonly StoredEventId[] }
+  | { readonly kind: 'restore-minutes'; readonly shard: number; readonly minutes: readonly StoredMinute[] }
+  | { readonly kind: 'restore-seen'; readonly shard: number; readonly seen: readonly StoredSeen[] }
+  /** Asks which sessions have to be loaded before the first of the messages can be folded. */
+  | ({ readonly kind: 'missing'; readonly shard: number } & PackedMessages)
   | {
-      readonly kind: 'restore-minutes';
-      readonly partition: number;
-      readonly minutes: readonly StoredMinute[];
-    }
-  | { readonly kind: 'restore-seen'; readonly partition: number; readonly seen: readonly StoredSeen[] }
-  | {
-      /** The stored states of sessions that a fold stopped for. */
+      /** The stored states of sessions that were missing. */
       readonly kind: 'ended';
-      readonly partition: number;
+      readonly shard: number;
       readonly named: readonly NamedSession[];
       readonly rows: Uint8Array;
     }
-  | {
+  | ({
       readonly kind: 'fold';
-      readonly partition: number;
-      /** Messages in a row, without anything between them. */
-      readonly bytes: Uint8Array;
-      /** Sequence and length of each. */
-      readonly messages: readonly (readonly [sequence: number, bytes: number])[];
-    }
-  | { readonly kind: 'cut'; readonly partition: number }
-  | { readonly kind: 'flushed'; readonly partition: number }
-  | { readonly kind: 'hot'; readonly partition: number; readonly question: HotQuestion }
+      readonly shard: number;
+      /** Messages that follow may name the same ended sessions, so what was loaded stays in memory. */
+      readonly keepsEnded: boolean;
+    } & PackedMessages)
+  | { readonly kind: 'cut'; readonly shard: number; readonly hasRows: boolean }
+  | { readonly kind: 'flushed'; readonly shard: number }
+  | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
   | SessionsTask
-  | { readonly kind: 'close'; readonly partition: number };
+  | { readonly kind: 'close'; readonly shard: number };
 
 /** Result of `sessions`: the answers, or what is to be done first. */
 export type SessionsReport =
@@ -70,14 +77,18 @@ export type SessionsReport =
   /** They depend on evicted sessions; `unflushed`: some of them were evicted in a batch that is not in the store. */
   | { readonly kind: 'ended'; readonly questions: readonly EndedQuestion[]; readonly unflushed: boolean };
 
+/** Result of `missing`. */
+export interface MissingReport {
+  /** Sessions to load before the first message can be folded, and some that later ones will name. */
+  readonly missing: readonly NamedSession[];
+  /** The first message names a device with an evicted session that is not in the store yet: a flush comes first. */
+  readonly unflushed: boolean;
+}
+
 /** Result of a `fold`: what happened, and how full the open batch is. */
 export interface FoldReport {
-  /** Messages that are folded; fewer than were given when sessions are `missing`. */
+  /** Messages that are folded; fewer than were given when one was an erase command. */
   readonly messages: number;
-  /** Sessions to load before the next message can be folded, and some that later ones will name. */
-  readonly missing: readonly NamedSession[];
-  /** The next message names a device with an evicted session that is not in the store yet: a flush comes first. */
-  readonly unflushed: boolean;
   /** The last folded message was an erase command: a flush ends behind it, before the next message is folded. */
   readonly isErasing: boolean;
   readonly events: number;
@@ -90,11 +101,9 @@ export interface FoldReport {
   readonly clockMs: number;
 }
 
-/** Result of a `cut`: the rows of one flush, in memory that both threads can read. */
-export interface CutBatch {
+/** Result of a `cut`: the rows that one shard has in a flush, in memory that both threads can read. */
+export interface CutShard {
   readonly checkpoint: Checkpoint;
-  /** False: nothing for the store, only the checkpoint moves on (and `checkpoint.flushNumber` does not). */
-  readonly hasRows: boolean;
   readonly events: SharedArrayBuffer;
   readonly sessions: SharedArrayBuffer;
   readonly eventRows: number;

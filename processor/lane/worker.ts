@@ -1,6 +1,5 @@
 import { must } from '../../infra/assert.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
-import { FLAG_CREDIT } from '../../ingest/event.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
@@ -11,11 +10,11 @@ import { type Batch, isEmpty, lateHoursOf, openBatch, type Rows } from '../fold/
 import { expireCounters } from '../fold/counting.ts';
 import { closeBatch, nextBatch } from '../fold/cut.ts';
 import { deviceKeyOf } from '../fold/device-key.ts';
-import { keepEnded, missingSessions, type NamedSession } from '../fold/ended-sessions.ts';
+import { keepEnded, mayNameEnded, type NamedSession } from '../fold/ended-sessions.ts';
 import { EventView } from '../fold/event-view.ts';
 import { evictQuietSites } from '../fold/evict-sites.ts';
 import type { SiteHour } from '../fold/finalized.ts';
-import { advanceClock, checkMessage, expireEventIds, foldMessage } from '../fold/fold.ts';
+import { advanceClock, expireEventIds, foldMessage, missingBefore } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
 import { createPartition, type PartitionState } from '../fold/partition.ts';
@@ -23,16 +22,18 @@ import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from '.
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
 import type { Checkpoint } from './lane-record.ts';
 import type {
-  CutBatch,
+  CutShard,
   FoldReport,
+  MissingReport,
   OpenTask,
+  PackedMessages,
   SessionsReport,
   SessionsTask,
   WorkerTask,
 } from './worker-tasks.ts';
 
-/** A partition in this thread. */
-interface OwnedPartition {
+/** A shard in this thread. */
+interface OwnedShard {
   readonly state: PartitionState;
   readonly messageMaxBytes: number;
   open: Batch;
@@ -52,8 +53,8 @@ const MISSING_AHEAD_MAX = 1_000;
 const ERASE_COMMANDS_MAX = 100;
 const NOTHING_ENDED: EndedByPlace = new Map();
 
-// The one place with module state: this thread owns its partitions, and the pool gives it one task after the other.
-const held = new Map<number, OwnedPartition>();
+// The one place with module state: this thread owns its shards, and the pool gives it one task after the other.
+const held = new Map<number, OwnedShard>();
 const view = new EventView();
 
 /** The thread's side of a pool of one: does one task. The main thread decides the order. */
@@ -62,51 +63,50 @@ export default function work(task: WorkerTask): unknown {
     case 'open':
       return open(task);
     case 'restore-sessions':
-      return restore(
-        partitionOf(task),
-        Buffer.from(task.bytes.buffer, task.bytes.byteOffset, task.bytes.byteLength),
-      );
+      return restore(shardOf(task), bufferOf(task.bytes));
     case 'restore-event-ids':
-      return restoreEventIds(partitionOf(task).state, task.ids);
+      return restoreEventIds(shardOf(task).state, task.ids);
     case 'restore-minutes':
-      return restoreMinutes(partitionOf(task).state, task.minutes);
+      return restoreMinutes(shardOf(task).state, task.minutes);
     case 'restore-seen':
-      return restoreSeen(partitionOf(task).state, task.seen);
-    case 'fold':
-      return foldAll(partitionOf(task), Buffer.from(task.bytes.buffer, task.bytes.byteOffset), task.messages);
+      return restoreSeen(shardOf(task).state, task.seen);
+    case 'missing':
+      return missing(shardOf(task), task);
     case 'ended':
-      return keepEnded(
-        partitionOf(task).state,
-        task.named,
-        Buffer.from(task.rows.buffer, task.rows.byteOffset, task.rows.byteLength),
-      );
+      return keepEnded(shardOf(task).state, task.named, bufferOf(task.rows));
+    case 'fold':
+      return foldAll(shardOf(task), task, task.keepsEnded);
     case 'cut':
-      return cut(partitionOf(task));
+      return cut(shardOf(task), task.hasRows);
     case 'flushed':
-      return flushed(partitionOf(task));
+      return flushed(shardOf(task));
     case 'hot': {
-      const partition = partitionOf(task);
-      return answerHot(partition.state, partition, task.question, partition.messageMaxBytes);
+      const owned = shardOf(task);
+      return answerHot(owned.state, owned, task.question, owned.messageMaxBytes);
     }
     case 'sessions':
-      return findSessions(partitionOf(task), task);
+      return findSessions(shardOf(task), task);
     case 'close':
-      return void held.delete(task.partition);
+      return void held.delete(task.shard);
   }
 }
 
-function partitionOf(task: { readonly partition: number }): OwnedPartition {
-  return must(held.get(task.partition), `partition ${task.partition} is not open in this thread`);
+function shardOf(task: { readonly shard: number }): OwnedShard {
+  return must(held.get(task.shard), `shard ${task.shard} is not open in this thread`);
 }
 
-function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): void {
-  const state = createPartition(partition, limits);
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function open({ partition, shard, checkpoint, limits, messageMaxBytes }: OpenTask): void {
+  const state = createPartition(partition, limits, shard);
   state.clockMs = checkpoint.clockMs;
   state.sequence = checkpoint.sequence;
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
     state.publishers.set(publisher, { sequence, atMs });
   state.forgettings = checkpoint.forgettings;
-  held.set(partition, {
+  held.set(shard.index, {
     state,
     messageMaxBytes,
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
@@ -117,20 +117,20 @@ function open({ partition, checkpoint, limits, messageMaxBytes }: OpenTask): voi
   });
 }
 
-function restore(partition: OwnedPartition, piece: Buffer): void {
-  const bytes = partition.restoreRest.length === 0 ? piece : Buffer.concat([partition.restoreRest, piece]);
-  partition.restoreRest = bytes.subarray(restoreSessions(partition.state, bytes));
+function restore(owned: OwnedShard, piece: Buffer): void {
+  const bytes = owned.restoreRest.length === 0 ? piece : Buffer.concat([owned.restoreRest, piece]);
+  owned.restoreRest = bytes.subarray(restoreSessions(owned.state, bytes));
 }
 
+/** Folds messages whose ended sessions are loaded. */
 function foldAll(
-  partition: OwnedPartition,
-  bytes: Buffer,
-  messages: readonly (readonly [sequence: number, bytes: number])[],
+  owned: OwnedShard,
+  { bytes: packed, messages }: PackedMessages,
+  keepsEnded: boolean,
 ): FoldReport {
-  const { state, open: batch } = partition;
+  const { state, open: batch } = owned;
+  const bytes = bufferOf(packed);
   const rejected: { sequence: number; reason: string }[] = [];
-  let missing: readonly NamedSession[] = [];
-  let ahead: readonly NamedSession[] = [];
   let isErasing = false;
   let done = 0;
   let events = 0;
@@ -139,11 +139,7 @@ function foldAll(
   for (const [sequence, length] of messages) {
     try {
       const folded = foldMessage(state, sequence, bytes.subarray(offset, offset + length), batch, view);
-      if (folded.missing.length > 0) {
-        missing = folded.missing;
-        ahead = missingAhead(partition, bytes.subarray(offset), messages.slice(done));
-        break;
-      }
+      if (folded.missing.length > 0) throw new Error('a message names a session that was not loaded before');
       events += folded.events;
       repeats += folded.repeats;
       isErasing = folded.isErasing;
@@ -156,18 +152,16 @@ function foldAll(
     done += 1;
     if (isErasing) break;
   }
-  if (missing.length === 0) state.ended.clear();
+  if (!keepsEnded) state.ended.clear();
   const minute = Math.floor(state.clockMs / MINUTE_MS);
-  if (minute !== partition.clearedMinute) {
+  if (minute !== owned.clearedMinute) {
     expireCounters(state);
     expireEventIds(state);
-    evictQuietSites(state, partition.inFlight === undefined ? [batch] : [partition.inFlight, batch]);
-    partition.clearedMinute = minute;
+    evictQuietSites(state, owned.inFlight === undefined ? [batch] : [owned.inFlight, batch]);
+    owned.clearedMinute = minute;
   }
   return {
     messages: done,
-    missing: [...missing, ...ahead],
-    unflushed: missing.some((session) => isUnflushed(partition, session)),
     isErasing,
     events,
     repeats,
@@ -180,42 +174,40 @@ function foldAll(
 }
 
 /**
- * The sessions that the messages behind the one that the fold stopped for will name, as far as that is known. Sessions
- * that would need a flush first are left out: they may turn out not to be needed, and a flush must end where it would
- * anyway.
+ * The sessions that the first message needs, and those that the messages behind it will name, as far as that is known. Of
+ * the latter, sessions that would need a flush first are left out: they may turn out not to be needed, and a flush must
+ * end where it would anyway.
  */
-function missingAhead(
-  partition: OwnedPartition,
-  bytes: Buffer,
-  messages: readonly (readonly [sequence: number, bytes: number])[],
-): NamedSession[] {
-  const { state, open: batch } = partition;
-  const missing: NamedSession[] = [];
+function missing(owned: OwnedShard, { bytes: packed, messages }: PackedMessages): MissingReport {
+  const bytes = bufferOf(packed);
+  const found: NamedSession[] = [];
+  let unflushed = false;
   let offset = 0;
   for (const [index, [, length]] of messages.entries()) {
-    if (missing.length >= MISSING_AHEAD_MAX) break;
+    if (found.length >= MISSING_AHEAD_MAX) break;
     const message = bytes.subarray(offset, offset + length);
     offset += length;
-    if (index === 0 || !namesEnded(message)) continue;
-    const named = missingSessions(state, message, batch, view);
-    missing.push(...named.filter((session) => !isUnflushed(partition, session)));
+    if (!mayNameEnded(message)) continue;
+    const named = missingIn(owned, message);
+    if (index === 0) unflushed = named.some((session) => isUnflushed(owned, session));
+    else if (found.length === 0) break; // Nothing has to be loaded now.
+    found.push(...(index === 0 ? named : named.filter((session) => !isUnflushed(owned, session))));
   }
-  return missing;
+  return { missing: found, unflushed };
 }
 
-/** Whether the message can be read and names a session that may have ended. */
-function namesEnded(message: Buffer): boolean {
+function missingIn({ state, open: batch }: OwnedShard, message: Buffer): readonly NamedSession[] {
   try {
-    return (checkMessage(message, view).flags & FLAG_CREDIT) !== 0;
+    return missingBefore(state, message, batch, view);
   } catch (error) {
-    if (error instanceof DecodeError) return false; // The fold rejects it when it gets there.
+    if (error instanceof DecodeError) return []; // The fold rejects it when it gets there.
     throw error;
   }
 }
 
 /** Whether the store may lack the last state of an evicted session of the device. */
 function isUnflushed(
-  { open: batch, inFlight }: OwnedPartition,
+  { open: batch, inFlight }: OwnedShard,
   { projectId, deviceId }: Pick<NamedSession, 'projectId' | 'deviceId'>,
 ): boolean {
   const key = deviceKeyOf(projectId, deviceId);
@@ -230,21 +222,20 @@ function passOver(state: PartitionState, batch: Batch, sequence: number): void {
 }
 
 /** Ends the open batch and begins the next. Undefined when not even a message was read since the last time. */
-function cut(partition: OwnedPartition): CutBatch | undefined {
-  const { state, open: batch } = partition;
+function cut(owned: OwnedShard, hasRows: boolean): CutShard | undefined {
+  const { state, open: batch } = owned;
   if (batch.lastSequence === 0) return undefined;
-  const hasRows = !isEmpty(batch);
+  if (!hasRows && !isEmpty(batch)) throw new Error('a flush without rows would lose some');
   const lastFlush = hasRows ? batch.flushNumber : batch.flushNumber - 1;
   const forgettings = batch.forgettings.map((id) => [id, lastFlush] as const);
   state.forgettings = [...state.forgettings, ...forgettings].slice(-ERASE_COMMANDS_MAX);
   if (hasRows) {
-    closeBatch(state, batch);
-    partition.inFlight = batch;
-    partition.open = nextBatch(batch, state.clockMs);
-  } else partition.open = openBatch(batch.flushNumber, state.clockMs);
+    closeBatch(state, batch, hasRows);
+    owned.inFlight = batch;
+    owned.open = nextBatch(batch, state.clockMs);
+  } else owned.open = openBatch(batch.flushNumber, state.clockMs);
   return {
     checkpoint: checkpointOf(state, lastFlush),
-    hasRows,
     events: share(batch.events),
     sessions: share(batch.sessions),
     eventRows: batch.events.ends.length,
@@ -261,10 +252,10 @@ function lateHours(state: PartitionState, batch: Batch): SiteHour[] {
 }
 
 function findSessions(
-  partition: OwnedPartition,
+  owned: OwnedShard,
   { questions: bytes, nowMs, caughtUp, ended }: SessionsTask,
 ): SessionsReport {
-  const { state } = partition;
+  const { state } = owned;
   const questions = readQuestions(bytes);
   if (questions instanceof DecodeError) {
     const { message, reason } = questions;
@@ -273,7 +264,7 @@ function findSessions(
   if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
   const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
   if (asked.length > 0) {
-    return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(partition, one)) };
+    return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(owned, one)) };
   }
   const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
   const version = sessionLookupVersionOf(bytes);
@@ -305,8 +296,8 @@ function share(rows: Rows): SharedArrayBuffer {
   return shared;
 }
 
-function flushed(partition: OwnedPartition): void {
-  const batch = must(partition.inFlight, 'a flush ended that was never begun');
-  partition.flushNumber = batch.flushNumber;
-  partition.inFlight = undefined;
+function flushed(owned: OwnedShard): void {
+  const batch = must(owned.inFlight, 'a flush ended that was never begun');
+  owned.flushNumber = batch.flushNumber;
+  owned.inFlight = undefined;
 }

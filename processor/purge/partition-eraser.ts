@@ -11,6 +11,7 @@ import { entityVersionOf } from '../entities/erased.ts';
 import { type EraseCommand, encodeEraseCommands, eraseCommandIdOf } from '../fold/erase-command.ts';
 import { type Checkpoint, decodeLaneRecord, FIRST_CHECKPOINT, laneKeyOf } from '../lane/lane-record.ts';
 import type { LeaderJob } from '../leader-job/leader-job.ts';
+import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH } from '../rows.ts';
 import type { PostponeReason, PurgeMetrics } from './purge-metrics.ts';
 
 const PUBLISH_TIMEOUT_MS = 10_000;
@@ -264,7 +265,9 @@ export class PartitionEraser {
     });
     return {
       sentAtMs,
-      flushes: answers.map((answer) => (isAnswered(answer) ? (answer.flush ?? 0) : 0)),
+      flushes: Array.from({ length: Math.max(answers.length, EARLIER_PARTITIONS_MAX) }, (_, partition) =>
+        flushOf(answers[partition]),
+      ),
       entityVersions: await Promise.all(entityVersions),
     };
   }
@@ -277,6 +280,12 @@ export class PartitionEraser {
     this.#options.metrics.postponed[reason].add();
     return new PostponedError(reason, missing, erased);
   }
+}
+
+/** Behind the lanes there are closed partitions of earlier releases, which write no more rows. */
+function flushOf(answer: PartitionAnswer | undefined): number {
+  if (answer === undefined) return EVERY_FLUSH;
+  return isAnswered(answer) ? (answer.flush ?? 0) : 0;
 }
 
 function isAnswered({ flush, areEntitiesStored }: PartitionAnswer): boolean {

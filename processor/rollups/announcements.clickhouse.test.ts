@@ -3,7 +3,13 @@ import { ManualClock } from '../../infra/clock.ts';
 import { Metrics } from '../../infra/metrics.ts';
 import { plainEvent } from '../../ingest/testing/events.ts';
 import { HOUR_MS } from '../fold/finalized.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, LANES_BUCKET, laneKeyOf } from '../lane/lane-record.ts';
+import {
+  encodeLaneRecord,
+  FIRST_CHECKPOINT,
+  freeLaneRecord,
+  LANES_BUCKET,
+  laneKeyOf,
+} from '../lane/lane-record.ts';
 import { testLeader } from '../leader-job/testing/test-leader.ts';
 import { EVENTS_COLUMNS, SESSIONS_COLUMNS } from '../rows.ts';
 import { type LaneWorld, startLaneWorld } from '../testing/lane-world.ts';
@@ -60,14 +66,8 @@ beforeAll(async () => {
   const bytes = (rows: readonly { readonly bytes: Buffer }[]) => rows.map((row) => row.bytes);
   await store.insertRowBinary('events', EVENTS_COLUMNS, bytes(fold.events), undefined);
   await store.insertRowBinary('sessions', SESSIONS_COLUMNS, bytes(fold.sessions), undefined);
-  const record = {
-    version: 1,
-    owner: 'one',
-    incarnation: 'one',
-    leaseUntilMs: 0,
-    checkpoint: { ...FIRST_CHECKPOINT, flushNumber: 1, clockMs: FIRST_MS + HOURS * HOUR_MS },
-    intent: null,
-  } as const;
+  const clockMs = FIRST_MS + HOURS * HOUR_MS;
+  const record = freeLaneRecord({ ...FIRST_CHECKPOINT, flushNumber: 1, clockMs });
   await (await bus.keyed(LANES_BUCKET)).put(laneKeyOf(0), encodeLaneRecord(record), 0);
 });
 

@@ -3,7 +3,7 @@ import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Semaphore } from '../../infra/concurrency/semaphore.ts';
 import type { Store } from '../../infra/store/store.ts';
 import { finalizedBeforeMs } from '../fold/finalized.ts';
-import { decodeLaneRecord, laneKeyOf } from '../lane/lane-record.ts';
+import { laneProgress } from '../lane/lane-progress.ts';
 import { type LeaderDeps, LeaderJob } from '../leader-job/leader-job.ts';
 import { incompleteDays, lateStarts, unrolledStarts } from './pending.ts';
 import { announceInvalidation, type RollupRun, rollUp } from './rollup.ts';
@@ -34,11 +34,11 @@ export interface RollupJobOptions extends LeaderDeps {
   readonly metrics: RollupMetrics;
 }
 
-/** What the checkpoints of all partitions say. */
-interface LaneProgress {
-  /** The last flush of each partition. */
+/** What is known to be in the store. */
+interface Finalized {
+  /** As in `LaneProgress`. */
   readonly flushed: readonly number[];
-  /** The smallest `finalizedBeforeMs` of all partitions. */
+  /** The smallest `finalizedBeforeMs` of all lanes. */
   readonly finalizedMs: number;
 }
 
@@ -112,20 +112,13 @@ export class RollupJob {
     this.#job.wake();
   }
 
-  async #progress(): Promise<LaneProgress> {
+  async #progress(): Promise<Finalized> {
     const { lanes, partitions } = this.#options;
-    const flushed: number[] = [];
-    let clockMs = Number.POSITIVE_INFINITY;
-    for (let partition = 0; partition < partitions; partition += 1) {
-      const stored = await lanes.get(laneKeyOf(partition));
-      const checkpoint = stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes).checkpoint;
-      flushed.push(checkpoint?.flushNumber ?? 0);
-      clockMs = Math.min(clockMs, checkpoint?.clockMs ?? 0);
-    }
+    const { flushed, clockMs } = await laneProgress(lanes, partitions);
     return { flushed, finalizedMs: finalizedBeforeMs(clockMs) };
   }
 
-  async #rollFinalized(unit: RollupUnit, { flushed, finalizedMs }: LaneProgress): Promise<void> {
+  async #rollFinalized(unit: RollupUnit, { flushed, finalizedMs }: Finalized): Promise<void> {
     const { store, clock } = this.#options;
     const endMs = startOfUnit(unit, finalizedMs);
     const starts = await unrolledStarts(store, unit, { endMs, nowMs: clock.nowMs() });
@@ -136,7 +129,7 @@ export class RollupJob {
    * Rolls up days again that an older release rolled up without a table that it did not know. It looks for them once: any
    * that comes later, while processes of both releases run, is read from rows.
    */
-  async #completeTables({ flushed }: LaneProgress): Promise<void> {
+  async #completeTables({ flushed }: Finalized): Promise<void> {
     const starts = await incompleteDays(this.#options.store);
     if (starts.length > 0) this.#options.log.info({ days: starts.length }, 'rollup: filling new tables');
     await this.#rollUpAll('day', starts, flushed);
@@ -172,7 +165,7 @@ export class RollupJob {
     metrics.endSeconds[unit].set(((startsMs.at(-1) ?? 0) + UNITS[unit].ms) / 1000);
   }
 
-  async #rollLate(unit: RollupUnit, { flushed, finalizedMs }: LaneProgress): Promise<void> {
+  async #rollLate(unit: RollupUnit, { flushed, finalizedMs }: Finalized): Promise<void> {
     const { store, clock, metrics, intervalMs } = this.#options;
     const nowMs = clock.nowMs();
     const quietMs = intervalMs * QUIET_INTERVALS;

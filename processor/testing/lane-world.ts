@@ -27,7 +27,7 @@ import { TEST_LIMITS } from './run.ts';
 const BUS_BYTES_MAX = 268_435_456;
 const WAIT_MAX_MS = 30_000;
 
-/** A supervisor as the processor runs it, with a thread of its own. */
+/** A supervisor as the processor runs it, with threads of its own. */
 export interface RunningLane {
   readonly supervisor: PartitionSupervisor;
   readonly metrics: LaneMetrics;
@@ -38,6 +38,10 @@ export interface RunningLane {
 export interface LaneStart {
   readonly partition: number;
   readonly instance: string;
+  /** As for a lane; false by default. */
+  readonly isAlone?: boolean;
+  /** 1 by default. */
+  readonly threads?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** May throw, which ends the lane as a crash at that point would. */
   readonly crashPoint?: (point: CrashPoint) => void;
@@ -94,9 +98,20 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
       await bus.ensureStream(streamOf(partition), subjectOf(partition), BUS_BYTES_MAX);
       await bus.ensureStream(entityStreamOf(partition), entitySubjectOf(partition), BUS_BYTES_MAX);
     },
-    start: async ({ partition, instance, env, crashPoint, beforeCall = () => {} }) => {
+    start: async ({
+      partition,
+      instance,
+      isAlone = false,
+      threads: threadCount = 1,
+      env,
+      crashPoint,
+      beforeCall = () => {},
+    }) => {
       const metrics = new Metrics();
-      const worker = new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js'));
+      const threads = Array.from(
+        { length: threadCount },
+        () => new WorkerHandle(join(projectRoot, 'dist/processor/lane/worker.js')),
+      );
       const laneMetrics = createLaneMetrics(metrics);
       const entityMetrics = createEntityMetrics(metrics);
       const beforeEach = () => beforeCall(supervisor);
@@ -108,7 +123,8 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         feeds,
         records: watched(await bus.keyed(LANES_BUCKET, LANES_BUCKET_OPTIONS), beforeEach),
         store: watched(store, beforeEach),
-        worker: watched(worker, beforeEach),
+        isAlone,
+        threads: threads.map((thread) => watched(thread, beforeEach)),
         log,
         clock: systemClock,
         random: Math.random,
@@ -119,7 +135,7 @@ export async function startLaneWorld(name: string): Promise<LaneWorld> {
         crashPoint: crashPoint ?? (() => {}),
       });
       supervisor.start();
-      const stop = once(() => stopSupervisor(supervisor, worker));
+      const stop = once(() => stopSupervisor(supervisor, threads));
       const lane = { supervisor, metrics: laneMetrics, entityMetrics, stop };
       running.push(lane);
       return lane;
@@ -153,9 +169,12 @@ export async function answering({ supervisor }: RunningLane): Promise<void> {
   await until('the lane to answer', () => supervisor.answering || undefined);
 }
 
-async function stopSupervisor(supervisor: PartitionSupervisor, worker: WorkerHandle): Promise<void> {
+async function stopSupervisor(
+  supervisor: PartitionSupervisor,
+  threads: readonly WorkerHandle[],
+): Promise<void> {
   await supervisor.stop();
-  await worker.stop();
+  for (const thread of threads) await thread.stop();
 }
 
 /** The same object, with a callback before each call of a method. */

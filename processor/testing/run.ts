@@ -17,6 +17,7 @@ import {
   restoreSessions,
   type StoredMinute,
 } from '../fold/restore.ts';
+import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
 import { decodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { readRows, type StoredRow } from './stored-rows.ts';
 
@@ -66,9 +67,9 @@ export class FoldRun {
     publishers: new Map<string, { sequence: number; atMs: number }>(),
   };
 
-  constructor(limits: PartitionLimits = TEST_LIMITS) {
+  constructor(limits: PartitionLimits = TEST_LIMITS, shard: Shard = WHOLE_LANE) {
     this.limits = limits;
-    this.state = createPartition(0, limits);
+    this.state = createPartition(0, limits, shard);
   }
 
   /** Appends a message to the stream and folds it. */
@@ -145,7 +146,7 @@ export class FoldRun {
   }
 
   #restore(): void {
-    this.state = createPartition(0, this.limits);
+    this.state = createPartition(0, this.limits, this.state.shard);
     this.state.clockMs = this.#checkpoint.clockMs;
     this.state.sequence = this.#checkpoint.sequence;
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
@@ -272,6 +273,7 @@ export class FoldRun {
       .filter((row) => row.values.eventId !== '')
       .map((row) => ({
         projectId: String(row.values.projectId),
+        deviceId: String(row.values.deviceId),
         eventId: String(row.values.eventId),
         sessionId: String(row.values.sessionId),
         atMs: Number(row.values.receivedAt),

@@ -29,7 +29,6 @@ beforeAll(async () => {
   const config = readConfig({
     NATS_URL: nats.url,
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
-    PARTITIONS: '1',
     BUS_BYTES_MAX: '67108864',
   });
   const metrics = new Metrics();

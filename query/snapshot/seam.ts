@@ -1,4 +1,4 @@
-import { structureOf } from '../../processor/rows.ts';
+import { EARLIER_PARTITIONS_MAX, EVERY_FLUSH, structureOf } from '../../processor/rows.ts';
 import type { HotAnswers } from './hot-view.ts';
 
 /**
@@ -46,8 +46,6 @@ export const NO_SEAM: Seam = {
   partial: false,
 };
 
-/** Without an answer of the owner, everything in the store is history. */
-const EVERY_FLUSH = 4_294_967_295;
 const HOT_EVENTS = '$HOT_EVENTS$';
 const HOT_SESSIONS = '$HOT_SESSIONS$';
 /** The newest state of each hot session of the site. */
@@ -68,6 +66,7 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
   const hotHours = new Set<number>();
   for (const answer of answers) {
     if (answer?.head.kind !== 'rows') {
+      // Without an answer of the owner, everything in the store is history.
       flushed.push(EVERY_FLUSH);
       continue;
     }
@@ -76,6 +75,7 @@ export function seamOf({ answers, away }: HotAnswers): Seam {
     eventsHex += hexOf(answer.events);
     sessionsHex += hexOf(answer.sessions);
   }
+  while (flushed.length < EARLIER_PARTITIONS_MAX) flushed.push(EVERY_FLUSH);
   return { flushed, eventsHex, sessionsHex, hotHours, partial: away.length > 0 };
 }
 

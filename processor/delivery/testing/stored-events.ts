@@ -2,7 +2,7 @@ import type { KeyedBytes } from '../../../infra/bus/keyed-bytes.ts';
 import { encodeJson } from '../../../infra/bus/mirror.ts';
 import { RowBinaryWriter } from '../../../infra/store/row-binary.ts';
 import type { Store } from '../../../infra/store/store.ts';
-import { encodeLaneRecord, FIRST_CHECKPOINT, type LaneRecord, laneKeyOf } from '../../lane/lane-record.ts';
+import { encodeLaneRecord, FIRST_CHECKPOINT, freeLaneRecord, laneKeyOf } from '../../lane/lane-record.ts';
 import { EVENTS_TABLE } from '../../rows.ts';
 
 /** What a test specifies of an event; the other fields follow from its number. */
@@ -101,14 +101,7 @@ export async function writeCheckpoint(
   partition: number,
   flushNumber: number,
 ): Promise<void> {
-  const record: LaneRecord = {
-    version: 1,
-    owner: 'test',
-    incarnation: 'test',
-    leaseUntilMs: 0,
-    checkpoint: { ...FIRST_CHECKPOINT, flushNumber },
-    intent: null,
-  };
+  const record = freeLaneRecord({ ...FIRST_CHECKPOINT, flushNumber });
   const before = await lanes.get(laneKeyOf(partition));
   await lanes.put(laneKeyOf(partition), encodeLaneRecord(record), before?.revision ?? 0);
 }

@@ -92,7 +92,6 @@ export async function startManageService(
   const config = readConfig({
     NATS_URL: nats.url,
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
-    PARTITIONS: '2',
     MANAGE_LIMIT_PER_10_S: '0',
     QUERY_LIMIT_PER_10_S: '0',
     SECRETS_KEY,

@@ -1,0 +1,193 @@
+import { assert } from '../../infra/assert.ts';
+import { type BucketTable, bucketOf, createBuckets, putFirst, splitBucket, takeOff } from './bucket-table.ts';
+import { keyOfRuns, nameIn, siteIn } from './device-key.ts';
+import { createInterned, type Interned, intern, release, textOf } from './interned.ts';
+import { NAMED, type SessionTable } from './session-table.ts';
+
+const ID_BYTES = 16;
+/** The name of a device that a collector derives: 32 hexadecimal digits, which are random. */
+const DIGITS = 32;
+
+/**
+ * Finds the retained sessions of a device. A device is its site and the 16 bytes that its name is the digits of, both of
+ * which a session has anyway; of other names there are few, and they are numbered. So an entry takes 8 bytes in place
+ * of the 150 of a text and its place in a Map.
+ */
+export interface DeviceSessions {
+  /** One for each session; linked in `SessionTable.nextInBucket`. */
+  readonly buckets: BucketTable;
+  /** Names of devices that are not 32 hexadecimal digits. */
+  readonly names: Interned;
+  /** The device that is looked for: its site, its 16 bytes, and whether they are the number of a name. */
+  readonly sought: { site: number; readonly bytes: Uint8Array; isNamed: boolean };
+}
+
+/** What the functions below need of a partition. */
+export interface SessionsByDevice {
+  readonly sessions: SessionTable;
+  readonly devices: DeviceSessions;
+  readonly sites: Interned;
+}
+
+export function createDeviceSessions(): DeviceSessions {
+  return {
+    buckets: createBuckets(),
+    names: createInterned(),
+    sought: { site: 0, bytes: new Uint8Array(ID_BYTES), isNamed: false },
+  };
+}
+
+/** The first session of the device with this key (`device-key.ts`); 0 when none is retained. */
+export function firstOfDevice(state: SessionsByDevice, deviceKey: string): number {
+  if (!seek(state, deviceKey)) return 0;
+  const { sessions, devices } = state;
+  const { site, bytes, isNamed } = devices.sought;
+  let slot = devices.buckets.heads[bucketOf(devices.buckets, hashOf(site, bytes, 0))] ?? 0;
+  while (slot !== 0 && !isSought(sessions, slot, site, bytes, isNamed))
+    slot = sessions.nextInBucket[slot] ?? 0;
+  return slot;
+}
+
+/** The first session of the device that has the session in `slot`. */
+export function firstBeside({ sessions, devices }: SessionsByDevice, slot: number): number {
+  let first = devices.buckets.heads[bucketOf(devices.buckets, hashAt(sessions, slot))] ?? 0;
+  while (first !== slot && !isSameDevice(sessions, first, slot)) first = sessions.nextInBucket[first] ?? 0;
+  return first;
+}
+
+/** The next session of the same device; 0 behind the last. */
+export function nextOfDevice(sessions: SessionTable, slot: number): number {
+  let next = sessions.nextInBucket[slot] ?? 0;
+  while (next !== 0 && !isSameDevice(sessions, next, slot)) next = sessions.nextInBucket[next] ?? 0;
+  return next;
+}
+
+/** Gives a session its site and its device, whose first session it becomes. */
+export function linkToDevice(state: SessionsByDevice, slot: number, site: number, deviceKey: string): void {
+  const { sessions, devices } = state;
+  const name = nameIn(deviceKey);
+  sessions.site[slot] = site;
+  const isDigits = readDigits(name, sessions.devices, slot * ID_BYTES);
+  if (!isDigits) {
+    writeNumber(sessions.devices, slot * ID_BYTES, intern(devices.names, name));
+    sessions.flags[slot] = (sessions.flags[slot] ?? 0) | NAMED;
+  }
+  putFirst(devices.buckets, sessions.nextInBucket, slot, hashAt(sessions, slot));
+  if (sessions.count > devices.buckets.count)
+    splitBucket(devices.buckets, sessions.nextInBucket, sessions, hashAt);
+}
+
+/** Takes a session off the list of its device, which is what frees its name. */
+export function unlinkFromDevice({ sessions, devices }: SessionsByDevice, slot: number): void {
+  const isOnList = takeOff(devices.buckets, sessions.nextInBucket, slot, hashAt(sessions, slot));
+  assert(isOnList, 'a session is not on the list of its device');
+  if (isNamedAt(sessions, slot)) release(devices.names, numberAt(sessions.devices, slot * ID_BYTES));
+}
+
+/** The name of a session's device, as a run of bytes. */
+export function deviceNameAt({ sessions, devices }: SessionsByDevice, slot: number): string {
+  const start = slot * ID_BYTES;
+  if (isNamedAt(sessions, slot)) return textOf(devices.names, numberAt(sessions.devices, start));
+  return Buffer.from(sessions.devices.buffer, start, ID_BYTES).toString('hex');
+}
+
+/** The key of a session's device. */
+export function deviceKeyOfSlot(state: SessionsByDevice, slot: number): string {
+  return keyOfRuns(textOf(state.sites, state.sessions.site[slot] ?? 0), deviceNameAt(state, slot));
+}
+
+/** Whether there is an index entry at all: of a table without sessions there must be none. */
+export function isEmptyIndex({ buckets, names }: DeviceSessions): boolean {
+  return buckets.heads.every((slot) => slot === 0) && names.idByText.size === 0;
+}
+
+/** Notes the device with this key as the one that is looked for; false when its site or its name is unknown. */
+function seek({ sites, devices }: SessionsByDevice, deviceKey: string): boolean {
+  const { sought, names } = devices;
+  const site = sites.idByText.get(siteIn(deviceKey));
+  if (site === undefined) return false;
+  sought.site = site;
+  const name = nameIn(deviceKey);
+  sought.isNamed = !readDigits(name, sought.bytes, 0);
+  if (!sought.isNamed) return true;
+  const number = name === '' ? 0 : names.idByText.get(name);
+  if (number === undefined) return false;
+  writeNumber(sought.bytes, 0, number);
+  return true;
+}
+
+function isSought(
+  { site, devices, flags }: SessionTable,
+  slot: number,
+  soughtSite: number,
+  bytes: Uint8Array,
+  isNamed: boolean,
+): boolean {
+  return (
+    site[slot] === soughtSite &&
+    hasBytes(devices, slot * ID_BYTES, bytes, 0) &&
+    ((flags[slot] ?? 0) & NAMED) === (isNamed ? NAMED : 0)
+  );
+}
+
+function isSameDevice({ site, devices, flags }: SessionTable, one: number, other: number): boolean {
+  return (
+    site[one] === site[other] &&
+    hasBytes(devices, one * ID_BYTES, devices, other * ID_BYTES) &&
+    (((flags[one] ?? 0) ^ (flags[other] ?? 0)) & NAMED) === 0
+  );
+}
+
+function isNamedAt({ flags }: SessionTable, slot: number): boolean {
+  return ((flags[slot] ?? 0) & NAMED) !== 0;
+}
+
+function hasBytes(bytes: Uint8Array, start: number, others: Uint8Array, othersStart: number): boolean {
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    if (bytes[start + index] !== others[othersStart + index]) return false;
+  }
+  return true;
+}
+
+function hashAt({ site, devices }: SessionTable, slot: number): number {
+  return hashOf(site[slot] ?? 0, devices, slot * ID_BYTES);
+}
+
+/** It needs no key: collectors derive names with a secret, so that nobody outside can choose names of one bucket. */
+function hashOf(site: number, bytes: Uint8Array, start: number): number {
+  let hash = Math.imul(site, 0x9e3779b1);
+  for (let offset = start; offset < start + ID_BYTES; offset += 4) {
+    hash = Math.imul(hash ^ numberAt(bytes, offset), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35);
+  }
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+function numberAt(bytes: Uint8Array, start: number): number {
+  const low = (bytes[start] ?? 0) | ((bytes[start + 1] ?? 0) << 8);
+  return (low | ((bytes[start + 2] ?? 0) << 16) | ((bytes[start + 3] ?? 0) << 24)) >>> 0;
+}
+
+function writeNumber(bytes: Uint8Array, start: number, number: number): void {
+  bytes.fill(0, start, start + ID_BYTES);
+  for (let index = 0; index < 4; index += 1) bytes[start + index] = number >>> (8 * index);
+}
+
+/** Writes the bytes that a name is the digits of; false when it is another name, and then what is written means nothing. */
+function readDigits(name: string, bytes: Uint8Array, start: number): boolean {
+  if (name.length !== DIGITS) return false;
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    const high = digitAt(name, 2 * index);
+    const low = digitAt(name, 2 * index + 1);
+    if (high < 0 || low < 0) return false;
+    bytes[start + index] = (high << 4) | low;
+  }
+  return true;
+}
+
+/** The value of a hexadecimal digit as our hashes have them; -1 for anything else. */
+function digitAt(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
+}

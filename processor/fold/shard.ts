@@ -1,0 +1,76 @@
+import { deviceKeyOf } from './device-key.ts';
+import type { EventView } from './event-view.ts';
+import { runOf } from './interned.ts';
+
+/**
+ * Which part of a lane's devices a state holds:
+ *
+ *     device ──hash──▶ partition (one of `partitions`) ──▶ shard (one of `count`)
+ *
+ * A lane has a shard for each thread. Every shard folds every message, takes the events of its devices and moves its clock
+ * with all others, so that all shards of a lane agree on the clock and on where a flush ends.
+ */
+export interface Shard {
+  /** From 0 on. */
+  readonly index: number;
+  readonly count: number;
+  readonly partitions: number;
+}
+
+/** The shard of a lane that is not divided. */
+export const WHOLE_LANE: Shard = { index: 0, count: 1, partitions: 1 };
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/** Whether the event belongs to the shard: by its device; without one by its own id, so that a repeat meets the first. */
+export function holdsEvent(shard: Shard, event: EventView): boolean {
+  if (shard.count === 1) return true;
+  const { bytes } = event;
+  let hash = hashBytes(FNV_OFFSET, bytes, event.rowStart, event.deviceEnd);
+  if (event.deviceStart === event.deviceEnd) {
+    hash =
+      event.eventIdStart === event.eventIdEnd
+        ? hashBytes(hash, bytes, event.profileStart, event.profileEnd)
+        : hashBytes(hash, bytes, event.eventIdStart, event.eventIdEnd);
+  }
+  return holds(shard, hash);
+}
+
+/** Whether the device of this key (`deviceKeyOf`) belongs to the shard. */
+export function holdsDevice(shard: Shard, deviceKey: string): boolean {
+  return shard.count === 1 || holds(shard, hashRun(FNV_OFFSET, deviceKey));
+}
+
+/** Whether an event with this device and this id would belong to the shard. */
+export function holdsNamed(
+  shard: Shard,
+  {
+    projectId,
+    deviceId,
+    eventId,
+  }: { readonly projectId: string; readonly deviceId: string; readonly eventId: string },
+): boolean {
+  if (shard.count === 1) return true;
+  const hash = hashRun(FNV_OFFSET, deviceKeyOf(projectId, deviceId));
+  return holds(shard, deviceId === '' ? hashRun(hash, runOf(eventId)) : hash);
+}
+
+function holds({ index, count, partitions }: Shard, hash: number): boolean {
+  return (((hash ^ (hash >>> 15)) >>> 0) % partitions) % count === index;
+}
+
+// FNV-1a: short keys, no allocation, and an even spread.
+function hashBytes(start: number, bytes: Uint8Array, from: number, to: number): number {
+  let hash = start;
+  for (let index = from; index < to; index += 1) hash = Math.imul(hash ^ (bytes[index] ?? 0), FNV_PRIME);
+  return hash;
+}
+
+/** The same of a text of one code unit per byte. */
+function hashRun(start: number, run: string): number {
+  let hash = start;
+  for (let index = 0; index < run.length; index += 1)
+    hash = Math.imul(hash ^ run.charCodeAt(index), FNV_PRIME);
+  return hash;
+}

@@ -1,0 +1,35 @@
+import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
+import { earlierKeyOf } from './earlier-partitions.ts';
+import { decodeLaneRecord, type LaneRecord, laneKeyOf } from './lane-record.ts';
+
+/** What the checkpoints of all lanes say. */
+export interface LaneProgress {
+  /**
+   * By the column `partition` of rows, the last flush that is complete in the store: of the lanes, and behind them of
+   * partitions of earlier releases (`earlier-partitions.ts`).
+   */
+  readonly flushed: readonly number[];
+  /** The smallest clock of a lane, in milliseconds since 1970. */
+  readonly clockMs: number;
+}
+
+/** Reads how far `lanes` lanes are. */
+export async function laneProgress(records: KeyedBytes, lanes: number): Promise<LaneProgress> {
+  const flushed: number[] = [];
+  let clockMs = Number.POSITIVE_INFINITY;
+  for (let lane = 0; lane < lanes; lane += 1) {
+    const checkpoint = (await recordAt(records, laneKeyOf(lane)))?.checkpoint;
+    flushed.push(checkpoint?.flushNumber ?? 0);
+    clockMs = Math.min(clockMs, checkpoint?.clockMs ?? 0);
+  }
+  for (let partition = lanes; ; partition += 1) {
+    const earlier = await recordAt(records, earlierKeyOf(partition));
+    if (earlier === undefined) return { flushed, clockMs };
+    flushed.push(earlier.checkpoint.flushNumber);
+  }
+}
+
+async function recordAt(records: KeyedBytes, key: string): Promise<LaneRecord | undefined> {
+  const stored = await records.get(key);
+  return stored?.bytes === undefined ? undefined : decodeLaneRecord(stored.bytes);
+}

@@ -1,0 +1,273 @@
+import { must } from '../../infra/assert.ts';
+import { DecodeError } from '../../infra/bus/decode-error.ts';
+import {
+  decodeSessionAnswers,
+  decodeSessionQuestions,
+  encodeSessionAnswers,
+  encodeSessionQuestions,
+  type SessionAnswer,
+  sessionLookupVersionOf,
+} from '../../ingest/session-lookup.ts';
+import type { NamedSession } from '../fold/ended-sessions.ts';
+import type { SiteHour } from '../fold/finalized.ts';
+import type { PartitionLimits } from '../fold/partition.ts';
+import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { EndedQuestion } from '../fold/session-answers.ts';
+import { holdsNamed, type Shard } from '../fold/shard.ts';
+import { HOT_VERSION, type HotQuestion } from '../hot.ts';
+import type { Checkpoint, Division } from './lane-record.ts';
+import { mergeHotAnswers } from './merge-hot.ts';
+import type { SessionsRequest, WorkerHandle } from './worker-handle.ts';
+import type { FoldReport, MissingReport, PackedMessages, SessionsReport } from './worker-tasks.ts';
+
+/** The rows of one flush, of all shards. */
+export interface CutBatch {
+  readonly checkpoint: Checkpoint;
+  /** False: nothing for the store, only the checkpoint moves on (and `checkpoint.flushNumber` does not). */
+  readonly hasRows: boolean;
+  /** One piece for each shard. */
+  readonly events: readonly Uint8Array[];
+  readonly sessions: readonly Uint8Array[];
+  readonly eventRows: number;
+  readonly sessionRows: number;
+  /** Hours that it changes although they may be finalized. */
+  readonly lateHours: readonly SiteHour[];
+}
+
+export interface ShardsOptions {
+  readonly partition: number;
+  /** Threads of this process. A shard stays on its thread; when there are more shards, threads have several. */
+  readonly threads: readonly WorkerHandle[];
+  readonly division: Division;
+}
+
+/** A message of a stream, as a fold needs it. */
+export interface FoldedMessage {
+  readonly sequence: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * The state of a lane, in as many shards as its division says. Each call gives every shard its task at once, so that all
+ * shards do the same tasks in the same order: what one call finds, it finds at the same point of the stream and of the
+ * flushes in all of them.
+ */
+export class Shards {
+  readonly #shards: readonly Shard[];
+  readonly #partition: number;
+  readonly #threads: readonly WorkerHandle[];
+
+  constructor({ partition, threads, division }: ShardsOptions) {
+    this.#partition = partition;
+    this.#threads = threads;
+    const { shards: count, partitions } = division;
+    this.#shards = Array.from({ length: count }, (_, index) => ({ index, count, partitions }));
+  }
+
+  /** Opens all shards at a checkpoint, which share the caps of the lane's memory. */
+  async open(task: {
+    readonly checkpoint: Checkpoint;
+    readonly limits: PartitionLimits;
+    readonly messageMaxBytes: number;
+  }): Promise<void> {
+    const limits = limitsOfShard(task.limits, this.#shards.length);
+    const partition = this.#partition;
+    await this.#all((thread, shard) => thread.open({ ...task, partition, shard, limits }));
+  }
+
+  async restoreSessions(bytes: Uint8Array): Promise<void> {
+    await this.#all((thread, { index }) => thread.restoreSessions(index, bytes));
+  }
+  async restoreEventIds(ids: readonly StoredEventId[]): Promise<void> {
+    await this.#all((thread, { index }) => thread.restoreEventIds(index, ids));
+  }
+  async restoreMinutes(minutes: readonly StoredMinute[]): Promise<void> {
+    await this.#all((thread, { index }) => thread.restoreMinutes(index, minutes));
+  }
+  async restoreSeen(seen: readonly StoredSeen[]): Promise<void> {
+    await this.#all((thread, { index }) => thread.restoreSeen(index, seen));
+  }
+
+  /** Which sessions have to be loaded before the first of these messages can be folded. */
+  async missing(messages: readonly FoldedMessage[]): Promise<MissingReport> {
+    const packed = pack(messages, false);
+    const reports = await this.#all((thread, { index }) => thread.missing(index, packed));
+    return {
+      missing: reports.flatMap((report) => report.missing),
+      unflushed: reports.some((report) => report.unflushed),
+    };
+  }
+
+  /** Passes the stored states of missing sessions. */
+  async ended(named: readonly NamedSession[], rows: Uint8Array): Promise<void> {
+    await this.#all((thread, { index }) => thread.ended(index, named, rows));
+  }
+
+  /**
+   * Folds messages in their order, up to an erase command. Of the ended sessions that they name, all are loaded;
+   * `keepsEnded` says whether those that were loaded stay in memory.
+   */
+  async fold(messages: readonly FoldedMessage[], keepsEnded: boolean): Promise<FoldReport> {
+    const packed = pack(messages, this.#shards.length > 1);
+    const reports = await this.#all((thread, { index }) => thread.fold(index, packed, keepsEnded));
+    const [first] = reports;
+    const { messages: done, isErasing, rejected, clockMs } = must(first, 'a lane has a shard');
+    if (reports.some((report) => report.messages !== done || report.clockMs !== clockMs))
+      throw new Error('the shards of a lane are at different places');
+    const sum = (of: (report: FoldReport) => number) =>
+      reports.reduce((total, report) => total + of(report), 0);
+    return {
+      messages: done,
+      isErasing,
+      rejected,
+      clockMs,
+      events: sum(({ events }) => events),
+      repeats: sum(({ repeats }) => repeats),
+      batchRows: sum(({ batchRows }) => batchRows),
+      batchBytes: sum(({ batchBytes }) => batchBytes),
+      sessions: sum(({ sessions }) => sessions),
+    };
+  }
+
+  /**
+   * Ends the open batch and begins the next; undefined when not even a message was folded since the last time. `hasRows`:
+   * some shard has rows for the store.
+   */
+  async cut(hasRows: boolean): Promise<CutBatch | undefined> {
+    const cuts = await this.#all((thread, { index }) => thread.cut(index, hasRows));
+    const parts = cuts.filter((part) => part !== undefined);
+    const [first] = parts;
+    if (first === undefined) return undefined;
+    return {
+      checkpoint: first.checkpoint,
+      hasRows,
+      events: parts.map(({ events }) => new Uint8Array(events)),
+      sessions: parts.map(({ sessions }) => new Uint8Array(sessions)),
+      eventRows: parts.reduce((sum, { eventRows }) => sum + eventRows, 0),
+      sessionRows: parts.reduce((sum, { sessionRows }) => sum + sessionRows, 0),
+      lateHours: withoutRepeats(parts.flatMap(({ lateHours }) => lateHours)),
+    };
+  }
+
+  /** Notes that the flush which was cut last is in the store. */
+  async flushed(): Promise<void> {
+    await this.#all((thread, { index }) => thread.flushed(index));
+  }
+
+  /** Answers a question about what is in memory. `messageMaxBytes` bounds the answer. */
+  async hot(question: HotQuestion, messageMaxBytes: number): Promise<Uint8Array> {
+    if (this.#shards.length === 1) return this.#threadOf(0).hot(0, question);
+    const asked = { ...question, reads: HOT_VERSION };
+    const answers = await this.#all((thread, { index }) => thread.hot(index, asked));
+    return mergeHotAnswers(answers, { version: question.reads ?? HOT_VERSION, messageMaxBytes });
+  }
+
+  /** Answers which session events will have, or says what has to be done first; see `SessionsTask`. */
+  async sessions(request: SessionsRequest): Promise<SessionsReport> {
+    if (this.#shards.length === 1) return this.#threadOf(0).sessions(0, request);
+    let questions: ReturnType<typeof decodeSessionQuestions>;
+    try {
+      questions = decodeSessionQuestions(request.questions);
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      return { kind: 'unreadable', message: error.message, reason: error.reason };
+    }
+    const version = sessionLookupVersionOf(request.questions);
+    const places = this.#shards.map((shard) =>
+      questions.flatMap((question, place) => (holdsNamed(shard, question) ? [place] : [])),
+    );
+    const reports = await this.#all((thread, { index }) => {
+      const mine = places[index] ?? [];
+      const asked = mine.map((place) => must(questions[place], 'a place has a question'));
+      return thread.sessions(index, {
+        ...request,
+        questions: encodeSessionQuestions(asked),
+        ended: request.ended === undefined ? undefined : placedWithin(mine, request.ended),
+      });
+    });
+    return mergeSessionReports(reports, places, { count: questions.length, version });
+  }
+
+  async close(): Promise<void> {
+    await this.#all((thread, { index }) => thread.close(index));
+  }
+
+  /** Gives every shard its task in one turn of the event loop; a thread does tasks in the order in which they come. */
+  #all<Result>(task: (thread: WorkerHandle, shard: Shard) => Promise<Result>): Promise<Result[]> {
+    return Promise.all(this.#shards.map((shard) => task(this.#threadOf(shard.index), shard)));
+  }
+
+  #threadOf(shard: number): WorkerHandle {
+    return must(this.#threads[shard % this.#threads.length], 'a processor has a thread');
+  }
+}
+
+/** The messages in one piece: in memory of its own, which can move to a thread, or shared by several threads. */
+function pack(messages: readonly FoldedMessage[], isShared: boolean): PackedMessages {
+  let length = 0;
+  for (const { bytes } of messages) length += bytes.length;
+  const bytes = isShared ? new Uint8Array(new SharedArrayBuffer(length)) : new Uint8Array(length);
+  let offset = 0;
+  for (const message of messages) {
+    bytes.set(message.bytes, offset);
+    offset += message.bytes.length;
+  }
+  return { bytes, messages: messages.map((message) => [message.sequence, message.bytes.length] as const) };
+}
+
+/** What a shard of a lane may hold: its share, but of publishers as many as the lane, since every shard sees all. */
+function limitsOfShard(limits: PartitionLimits, shards: number): PartitionLimits {
+  const share = (limit: number) => Math.ceil(limit / shards);
+  return {
+    ...limits,
+    sessionsMax: share(limits.sessionsMax),
+    eventIdsMax: share(limits.eventIdsMax),
+    minuteVisitorsMax: share(limits.minuteVisitorsMax),
+    grantsMax: share(limits.grantsMax),
+  };
+}
+
+function withoutRepeats(hours: readonly SiteHour[]): SiteHour[] {
+  return [...new Map(hours.map((hour) => [`${hour.hourMs} ${hour.projectId}`, hour])).values()];
+}
+
+/** Values by the places of all questions, as values by the places of some of them. */
+function placedWithin<Value>(
+  places: readonly number[],
+  values: ReadonlyMap<number, Value>,
+): Map<number, Value> {
+  const placed = new Map<number, Value>();
+  for (const [within, place] of places.entries()) {
+    const value = values.get(place);
+    if (value !== undefined) placed.set(within, value);
+  }
+  return placed;
+}
+
+function mergeSessionReports(
+  reports: readonly SessionsReport[],
+  places: readonly (readonly number[])[],
+  { count, version }: { readonly count: number; readonly version: number },
+): SessionsReport {
+  const unreadable = reports.find(({ kind }) => kind === 'unreadable');
+  if (unreadable !== undefined) return unreadable;
+  if (reports.some(({ kind }) => kind === 'behind')) return { kind: 'behind' };
+  const ended: EndedQuestion[] = [];
+  const answers: SessionAnswer[] = [];
+  let unflushed = false;
+  for (const [index, report] of reports.entries()) {
+    const placeOf = (within: number) => must(places[index]?.[within], 'an answer has a question');
+    if (report.kind === 'ended') {
+      unflushed ||= report.unflushed;
+      for (const question of report.questions) ended.push({ ...question, place: placeOf(question.place) });
+    }
+    if (report.kind !== 'answers') continue;
+    for (const [within, answer] of (decodeSessionAnswers(report.answers) ?? []).entries())
+      answers[placeOf(within)] = answer;
+  }
+  if (ended.length > 0) return { kind: 'ended', questions: ended, unflushed };
+  const answered = Array.from({ length: count }, (_, place) =>
+    must(answers[place], 'a question has an answer'),
+  );
+  return { kind: 'answers', answers: encodeSessionAnswers(answered, version) };
+}
