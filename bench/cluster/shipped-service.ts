@@ -36,8 +36,17 @@ export interface ServiceTotals {
   readonly storeInserts: number;
   readonly storeMerges: number;
   readonly storeFsyncs: number;
-  /** Sums over all processes, by the name of the metric. */
-  readonly metrics: ReadonlyMap<string, number>;
+  readonly metrics: SeriesValues;
+}
+
+/** The metrics of all processes, by name and labels as they stand in the text. */
+export type SeriesValues = ReadonlyMap<string, number>;
+
+/** The sum of the series of a metric whose labels match; undefined when there is no such metric. */
+export function metricOf(series: SeriesValues, name: string, labels = /(?:)/): number | undefined {
+  const all = [...series].filter(([key]) => key === name || key.startsWith(`${name}{`));
+  if (all.length === 0) return undefined;
+  return all.reduce((sum, [key, value]) => sum + (labels.test(key.slice(name.length)) ? value : 0), 0);
 }
 
 const DRAIN_MAX_MS = 60_000;
@@ -81,7 +90,8 @@ export class ShippedService {
     const folder = join(top, 'data');
     const profiled =
       profileTo === undefined ? {} : profiledNode(settings.node, { folder: join(top, 'node'), profileTo });
-    const env = { TRUSTED_PROXIES: '', ...settings.env, ...profiled };
+    // As many collectors as `npm start` chooses by itself.
+    const env = { TRUSTED_PROXIES: '', COLLECTORS: undefined, ...settings.env, ...profiled };
     const launcher = startLauncher(folder, env, settings.node, [], settings.tree);
     const endWithUs = () => launcher.signal('SIGTERM');
     process.once('exit', endWithUs);
@@ -113,7 +123,7 @@ export class ShippedService {
 
   /** A metric, summed over all series of all processes; undefined when no process has it. */
   async metric(name: string): Promise<number | undefined> {
-    return (await this.#metrics()).get(name);
+    return metricOf(await this.#metrics(), name);
   }
 
   /** Resident memory of all processes, the launcher included. */
@@ -175,15 +185,13 @@ export class ShippedService {
     return messages;
   }
 
-  async #metrics(): Promise<ReadonlyMap<string, number>> {
-    const urls = new Set(
-      this.#parts().flatMap(([name]) => metricsUrlOf(join(this.#folder, 'logs', `${name}.log`))),
-    );
+  /** Processes that share a port show the metrics of all of them, so the same series may come several times. */
+  async #metrics(): Promise<SeriesValues> {
+    const logs = this.#parts().map(([name]) => join(this.#folder, 'logs', `${name}.log`));
+    const urls = new Set(logs.flatMap(metricsUrlOf));
     const texts = await Promise.all([...urls].map(async (url) => (await fetch(url)).text()));
-    const sums = new Map<string, number>();
-    for (const [, name = '', value] of texts.join('\n').matchAll(/^(\w+)(?:\{[^}]*\})? (\S+)$/gm))
-      sums.set(name, (sums.get(name) ?? 0) + Number(value));
-    return sums;
+    const series = texts.join('\n').matchAll(/^(\w+(?:\{[^}]*\})?) (\S+)$/gm);
+    return new Map([...series].map(([, key = '', value]) => [key, Number(value)]));
   }
 
   #engineEvents(event: string): Promise<number> {

@@ -9,7 +9,7 @@ import { type ClosedLoop, closedLoop, type LoadFigures } from './load/load.ts';
 import { type RequestPool, writePool } from './load/request-pool.ts';
 import { type Finding, median, rounded, spread, type TableRow } from './results.ts';
 import { cpuPerEvent, type EventCost, untilStored, workPerEvent } from './service-cost.ts';
-import type { Variant } from './variants.ts';
+import { nodeVersionOf, type Variant } from './variants.ts';
 
 /**
  * Question: how many events a second does the whole service take on one machine, and what does each cost? `POST /track`,
@@ -219,7 +219,7 @@ function finding(
   const busyShare = medianOf(everyTurn, ({ echo }) => echo.generatorCpuMicros / (echo.seconds * 1_000_000));
   if (busyShare > GENERATOR_BUSY_MAX)
     reasons.push('the generator limited the echo: read the CPU time, not only the ratio');
-  const [{ name, settings }] = variants;
+  const [{ name }] = variants;
   return {
     name: 'ingest',
     config: {
@@ -228,7 +228,7 @@ function finding(
       turns: turnCount,
       seed: SEED,
       settings: name,
-      node: settings.node,
+      serviceNode: nodeVersionOf(variants[0]),
       generator,
       requestsChecksum: checksum,
       busVersion,

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from '../cluster/client.ts';
-import { type ServiceSettings, ShippedService } from '../cluster/shipped-service.ts';
+import { metricOf, type ServiceSettings, ShippedService } from '../cluster/shipped-service.ts';
 import { AnswerProbe, PROBE_AGENT, type ProbeFigures } from './answer-probe.ts';
 import { type LoadFigures, runOpenLoop } from './load/load.ts';
 import { type RequestPool, writePool } from './load/request-pool.ts';
 import { type Finding, rounded, type TableRow } from './results.ts';
 import { cpuPerEvent, type EventCost, publishedEvents, untilStored, workPerEvent } from './service-cost.ts';
-import type { Variant } from './variants.ts';
+import { nodeVersionOf, type Variant } from './variants.ts';
 
 /**
  * Question: what does an event cost, and how long does it take, at a rate that the machine takes easily? Requests start at
@@ -165,7 +165,8 @@ async function measureBusy(
     sendOldEvents(service, seconds),
   ]);
   const after = await service.totals();
-  const grown = (name: string) => (after.metrics.get(name) ?? 0) - (before.metrics.get(name) ?? 0);
+  const grown = (name: string) =>
+    (metricOf(after.metrics, name) ?? 0) - (metricOf(before.metrics, name) ?? 0);
   return {
     load,
     probe,
@@ -217,12 +218,7 @@ function finding(
       reasons.push(`${name}: not everything ran beside the load: take more --seconds`);
   const tableOf = (rowOf: (stretches: Stretches) => TableRow) =>
     Object.fromEntries(all.map(([name, stretches]) => [name, rowOf(stretches)]));
-  const [
-    {
-      name: settings,
-      settings: { node },
-    },
-  ] = variants;
+  const [{ name: settings }] = variants;
   return {
     name: 'pipeline',
     config: {
@@ -232,7 +228,7 @@ function finding(
       visitors,
       seed: SEED,
       settings,
-      node,
+      serviceNode: nodeVersionOf(variants[0]),
       requestsChecksum: all[0]?.[1].checksum ?? '',
       busVersion: all[0]?.[1].busVersion ?? '',
     },

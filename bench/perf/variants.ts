@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { UsageError } from '../cluster/options.ts';
 import { DEFAULT_SETTINGS, type ServiceSettings } from '../cluster/shipped-service.ts';
@@ -19,6 +20,11 @@ export function variantsOf(
 ): readonly [Variant, ...Variant[]] {
   const base = variantOf(env.join(' '), DEFAULT_SETTINGS);
   return [base, ...compare.map((text) => variantOf(text, base.settings))];
+}
+
+/** The version of the Node that runs a variant, such as v24.1.0. */
+export function nodeVersionOf({ settings }: Variant): string {
+  return execFileSync(settings.node, ['--version'], { encoding: 'utf8' }).trim();
 }
 
 function variantOf(text: string, base: ServiceSettings): Variant {

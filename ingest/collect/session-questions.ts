@@ -52,7 +52,6 @@ export class SessionQuestions {
   #stopped = false;
   readonly #failures: Counter;
   readonly #lookups: Counter;
-  readonly #asked: Counter;
 
   constructor(options: {
     readonly bus: Bus;
@@ -76,10 +75,6 @@ export class SessionQuestions {
       'ingest_session_lookups_total',
       'session look-ups sent to owners, for many devices each',
     );
-    this.#asked = options.metrics.counter(
-      'ingest_session_questions_total',
-      'sessions that owners were asked for, one for each device',
-    );
   }
 
   /** False when the owner cannot be asked now; `listener.answered` is not called then. */
@@ -92,7 +87,6 @@ export class SessionQuestions {
     const queue = this.#queues[partition * QUEUES_PER_PARTITION + (question.credit ? 1 : 0)];
     if (queue === undefined || queue.silent) return false;
     if (queue.waiting.length >= WAITING_MAX) return false;
-    this.#asked.add();
     queue.waiting.push({ question, answered: (answer) => listener.answered(candidate, answer) });
     if (!queue.busy) {
       queue.busy = true;
