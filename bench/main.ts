@@ -12,7 +12,7 @@ import { variantsOf } from './perf/variants.ts';
 
 const USAGE = `npm run bench -- NAME [options]
   ingest    the whole service as fast as it takes page views, against a bare JSON echo
-  pipeline  the whole service at a fixed rate: CPU time and latency of an event; then \`sessions\`
+  pipeline  the whole service at a fixed rate: CPU time and latency of an event; with default options then \`sessions\`
   sessions  memory of an open session, and restart with many of them
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   export    all events of that site in each format, against the store's own; deep pages; memory
@@ -49,9 +49,10 @@ async function main(args: readonly string[]): Promise<void> {
   const isTiny = options.flags.has('--tiny');
   const profile = options.values.get('--profile');
   const findings = findingsOf(options, isTiny);
+  const isSpecial = SPECIAL.some((option) => options.values.has(option) || options.lists.has(option));
   const named: Readonly<Record<string, readonly (() => Promise<Finding>)[]>> = {
     ingest: [findings.ingest],
-    pipeline: [findings.pipeline, findings.sessions],
+    pipeline: isSpecial ? [findings.pipeline] : [findings.pipeline, findings.sessions],
     sessions: [findings.sessions],
     query: [findings.query],
     export: [findings.export],
@@ -61,7 +62,6 @@ async function main(args: readonly string[]): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);
   const save = options.values.get('--save');
-  const isSpecial = SPECIAL.some((option) => options.values.has(option) || options.lists.has(option));
   for (const find of chosen) {
     const finding = await find();
     const isTrial = isTiny || profile !== undefined || (isSpecial && save === undefined);

@@ -7,6 +7,8 @@ export interface ProbeFigures {
   readonly probes: number;
   readonly questions: number;
   readonly failed: number;
+  /** Why the first failed one did; empty when none did. */
+  readonly failure: string;
   /** From the intended start of an event until an answer that counts it has arrived. */
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -22,8 +24,7 @@ export interface ProbeOptions {
 
 /** Questions about one site within 100 ms share what they fetch, and a client may ask 100 in 10 s. */
 const ASK_EVERY_MS = 110;
-const IDLE_MS = 2;
-const CONNECTIONS_MAX = 8;
+const CONNECTIONS_MAX = 16;
 const COUNTED_MAX_MS = 30_000;
 const LATENCY_MAX_MS = 60_000;
 const PAGE = 'https://shop.example/probe';
@@ -40,7 +41,9 @@ const answerSchema = z.object({ metrics: z.object({ total_revenue: z.number() })
  */
 export class AnswerProbe {
   readonly #options: ProbeOptions;
-  readonly #client = new Client(CONNECTIONS_MAX);
+  /** Two clients, so that no event waits for a question's connection. */
+  readonly #sender = new Client(CONNECTIONS_MAX);
+  readonly #asker = new Client(CONNECTIONS_MAX);
   readonly #histogram: Histogram = buildHistogram({
     lowestDiscernibleValue: 1,
     highestTrackableValue: LATENCY_MAX_MS,
@@ -50,46 +53,45 @@ export class AnswerProbe {
   #counted = 0;
   #questions = 0;
   #failed = 0;
+  #failure = '';
+  #nextQuestionMs = 0;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
   }
 
-  /** Sends a probe every so often, and asks while one is not counted. */
+  /** Sends a probe every so often, and asks for each one, as soon as it is accepted, until an answer counts it. */
   async run(): Promise<ProbeFigures> {
     const { everyMs, seconds } = this.#options;
     const probes = Math.max(1, Math.floor((seconds * 1_000) / everyMs));
     this.#startMs = performance.now();
     const deadlineMs = this.#startMs + seconds * 1_000 + COUNTED_MAX_MS;
-    let isSent = false;
-    const sending = this.#sendAll(probes).finally(() => {
-      isSent = true;
-    });
-    while ((!isSent || this.#counted < this.#accepted) && performance.now() < deadlineMs) {
-      const askedMs = performance.now();
-      if (this.#counted < this.#accepted) await this.#ask();
-      const pauseMs = this.#counted < this.#accepted ? askedMs + ASK_EVERY_MS - performance.now() : IDLE_MS;
-      await wait(Math.max(0, pauseMs));
+    const running: Promise<void>[] = [];
+    for (let index = 0; index < probes; index += 1) {
+      await wait(Math.max(0, this.#startMs + index * everyMs - performance.now()));
+      running.push(this.#send(index).then(() => this.#askUntilCounted(index, deadlineMs)));
     }
-    await sending;
-    this.#client.close();
+    await Promise.all(running);
+    this.#sender.close();
+    this.#asker.close();
     return {
       probes,
       questions: this.#questions,
       failed: this.#failed + this.#accepted - this.#counted,
+      failure: this.#failure,
       p50Ms: this.#histogram.getValueAtPercentile(50),
       p99Ms: this.#histogram.getValueAtPercentile(99),
       maxMs: this.#histogram.maxValue,
     };
   }
 
-  async #sendAll(probes: number): Promise<void> {
-    const sends: Promise<void>[] = [];
-    for (let index = 0; index < probes; index += 1) {
-      await wait(Math.max(0, this.#startMs + index * this.#options.everyMs - performance.now()));
-      sends.push(this.#send(index));
+  async #askUntilCounted(index: number, deadlineMs: number): Promise<void> {
+    while (this.#counted <= index && performance.now() < deadlineMs) {
+      const atMs = Math.max(performance.now(), this.#nextQuestionMs);
+      this.#nextQuestionMs = atMs + ASK_EVERY_MS;
+      await wait(Math.max(0, atMs - performance.now()));
+      if (this.#counted <= index) await this.#ask();
     }
-    await Promise.all(sends);
   }
 
   async #send(index: number): Promise<void> {
@@ -98,11 +100,11 @@ export class AnswerProbe {
     const payload = { name: 'screen_view', properties: { __path: PAGE, __revenue: 100 } };
     const body = JSON.stringify({ type: 'track', payload });
     try {
-      const answer = await this.#client.post(`${url}/track`, credentials.clients.write, visitor, body);
+      const answer = await this.#sender.post(`${url}/track`, credentials.clients.write, visitor, body);
       if (answer.status !== 200) throw new Error(rejectOf(answer));
       this.#accepted += 1;
-    } catch {
-      this.#failed += 1;
+    } catch (error) {
+      this.#fail(error);
     }
   }
 
@@ -111,7 +113,7 @@ export class AnswerProbe {
     this.#questions += 1;
     try {
       const path = `/insights/${credentials.projectId}/metrics?range=today`;
-      const answer = await this.#client.get(url + path, credentials.clients.read);
+      const answer = await this.#asker.get(url + path, credentials.clients.read);
       if (answer.status !== 200) throw new Error(rejectOf(answer));
       const counted = Math.round(answerSchema.parse(answer.body).metrics.total_revenue);
       const nowMs = performance.now();
@@ -119,8 +121,13 @@ export class AnswerProbe {
         const tookMs = Math.round(nowMs - (this.#startMs + this.#counted * everyMs));
         this.#histogram.recordValue(Math.min(LATENCY_MAX_MS, Math.max(1, tookMs)));
       }
-    } catch {
-      this.#failed += 1;
+    } catch (error) {
+      this.#fail(error);
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#failed += 1;
+    if (this.#failure === '') this.#failure = error instanceof Error ? error.message : String(error);
   }
 }

@@ -214,6 +214,8 @@ function finding(
   const reasons = judged.map(({ text }) => text);
   if (failed > 0) reasons.push(`${failed} requests failed`);
   for (const [name, { busy }] of all)
+    if (busy.probe.failure !== '') reasons.push(`${name}: a probe or question: ${busy.probe.failure}`);
+  for (const [name, { busy }] of all)
     if (busy.flushes === 0 || busy.merges === 0 || busy.rollups === 0)
       reasons.push(`${name}: not everything ran beside the load: take more --seconds`);
   const tableOf = (rowOf: (stretches: Stretches) => TableRow) =>

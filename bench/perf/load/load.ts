@@ -85,7 +85,9 @@ export function runOpenLoop(load: OpenLoad): Promise<LoadFigures> {
 
 async function runWrk(path: string, { url, pool, connections, seconds, seed }: Load): Promise<LoadFigures> {
   const script = join(projectRoot, 'bench/perf/load/page-views.lua');
-  const size = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s'];
+  // wrk takes whole seconds only.
+  const wholeSeconds = Math.max(1, Math.round(seconds));
+  const size = ['-t1', `-c${connections}`, `-d${wholeSeconds}s`, '--timeout', '10s'];
   const beforeMicros = childrenCpuMicros();
   const { stdout } = await run(path, [...size, '-s', script, url, '--', pool, String(seed)]);
   const generatorCpuMicros = childrenCpuMicros() - beforeMicros;
