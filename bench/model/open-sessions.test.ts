@@ -115,7 +115,7 @@ function modelOf(seed: number, skewsMs: readonly number[], faults: Partial<Sessi
   return model;
 }
 
-const runs = { numRuns: 300 };
+const runs = { numRuns: 150 };
 
 test('three collectors, random routing, clocks that differ, changes that are late and lost, a busy owner, restarts of collectors: answered is stored, and no visit is divided or stretched', () => {
   let atOnce = 0;
