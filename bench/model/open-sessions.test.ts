@@ -145,7 +145,7 @@ test('three collectors, random routing, clocks that differ, changes that are lat
     }),
     runs,
   );
-  expect(atOnce).toBeGreaterThan(1_000);
+  expect(atOnce).toBeGreaterThan(200);
 });
 
 test('with late events, failed publishing and restarts of the owner besides, answered is stored and ids are unique', () => {
