@@ -145,14 +145,20 @@ function seenSession(state: PartitionState, projectId: string, eventId: string):
   return eventId === '' ? undefined : state.eventIds.peek(runOf(projectId), runOf(eventId))?.sessionId;
 }
 
-/** The session that reaches the event and is still retained when the event is folded. */
+/**
+ * The session that reaches the event and is still retained when the event is folded. The event may be on its way until
+ * then; a session that is evicted meanwhile would open again, under an id that it had before.
+ */
 function reachingSession(
   state: PartitionState,
   deviceKey: string,
   occurredAtMs: number,
   nowMs: number,
 ): SessionSpan | undefined {
-  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs);
+  const { sessionRetainMs } = state.limits;
+  // Where sessions are retained no longer than the gap, the gap comes first.
+  const onItsWayMs = Math.min(IN_FLIGHT_MAX_MS, sessionRetainMs - SESSION_GAP_MS);
+  const slot = sessionFor(state, deviceKey, occurredAtMs, undefined, nowMs + onItsWayMs);
   return slot === 0 ? undefined : spanOf(state, slot);
 }
 

@@ -26,10 +26,15 @@ function ask(run: FoldRun, { deviceId, occurredAtMs, nowMs }: Coming): string {
 }
 
 /** Folds an event under an id, as the next message of the run; its path shows the message number. */
-function send(run: FoldRun, { deviceId, occurredAtMs, nowMs }: Coming, sessionId: string): string {
+function send(
+  run: FoldRun,
+  { deviceId, occurredAtMs, nowMs }: Coming,
+  sessionId: string,
+  certain = true,
+): string {
   const number = run.messages.length + 1;
   const path = `/${number}`;
-  const event = plainEvent({ deviceId, occurredAtMs, receivedAtMs: nowMs, path, sessionId });
+  const event = plainEvent({ deviceId, occurredAtMs, receivedAtMs: nowMs, path, sessionId, certain });
   run.take(messageOf([event], number));
   return path;
 }
@@ -102,7 +107,8 @@ test('no two sessions share an id, whatever comes late and whichever node named 
         nowMs += waitMs;
         const occurredAtMs = lateAtMs === undefined ? nowMs : Math.min(nowMs, START_MS + lateAtMs);
         const coming: Coming = { deviceId, occurredAtMs, nowMs };
-        if (by === 'owner silent') send(run, coming, sessionIdOf(PROJECT, deviceId, occurredAtMs, nowMs));
+        if (by === 'owner silent')
+          send(run, coming, sessionIdOf(PROJECT, deviceId, occurredAtMs, nowMs), false);
         else {
           const sessionId = ask(run, coming);
           if (by === 'owner') answered.set(send(run, coming, sessionId), sessionId);

@@ -20,6 +20,9 @@ const CATCH_UP_MAX_MS = 5_000;
 /** A whole list that was taken for one collector serves others that ask within this time. */
 const SNAPSHOT_AGE_MAX_MS = 10_000;
 
+/** Largest message: a collector takes each without a pause that its visitors feel. */
+const MESSAGE_BYTES_MAX = 262_144;
+
 /** What a thread reports of its open sessions; the entries as bytes, because they come from another thread. */
 export interface OpenReport {
   readonly entries: Uint8Array;
@@ -195,6 +198,6 @@ export class OpenSessionsFeed {
   }
 
   #perMessage(): number {
-    return entriesPerMessage(this.#options.bus.messageMaxBytes / 2);
+    return entriesPerMessage(Math.min(MESSAGE_BYTES_MAX, this.#options.bus.messageMaxBytes / 2));
   }
 }
