@@ -59,26 +59,26 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
  */
 export async function loadState(store: Store, target: RestoreTarget, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0 && !point.isAlone) return;
-  const answers = new Answers(store);
+  const parts = new StoredParts(store);
   let passing = Promise.resolve();
   try {
     // The store prepares the next answers while one is read. An answer that is not read yet keeps one of the places for
     // statements of the store, and waits for nothing but answers that have begun and are read.
-    const sessions = answers.open(sessionsOf(point));
+    const sessions = parts.open(sessionsOf(point));
     await sessions.begun();
     passing = pass(sessions, target, 'sessions');
     passing.catch(() => undefined); // It is awaited below.
     const [minutes, seen] = await Promise.all([minutesOf(store, point), seenOf(store, point)]);
-    const visitors = answers.open(visitorsOf(point));
+    const visitors = parts.open(visitorsOf(point));
     await passing;
     await target.restoreMinutes(minutes);
     await visitors.begun();
-    const ids = answers.open(eventIdsOf(point));
+    const ids = parts.open(eventIdsOf(point));
     await pass(visitors, target, 'visitors');
     await target.restoreSeen(seen);
     await pass(ids, target, 'event-ids');
   } finally {
-    answers.close();
+    parts.close();
     await Promise.allSettled([passing]);
   }
 }
@@ -112,31 +112,32 @@ interface Select {
 }
 
 /** Answers of the store that are asked for together. */
-class Answers {
+class StoredParts {
   readonly #store: Store;
   readonly #ended = new AbortController();
-  readonly #opened: Answer[] = [];
+  readonly #opened: StoredPart[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /** Asks at once. */
-  open({ sql, parameters }: Select): Answer {
+  open({ sql, parameters }: Select): StoredPart {
     const pieces = this.#store.bytes(`${sql} FORMAT RowBinary`, parameters, {}, this.#ended.signal);
-    const answer = new Answer(pieces);
-    this.#opened.push(answer);
-    return answer;
+    const part = new StoredPart(pieces);
+    this.#opened.push(part);
+    return part;
   }
 
   /** Ends those that were not read to their end. */
   close(): void {
     this.#ended.abort();
-    for (const answer of this.#opened) answer.close();
+    for (const part of this.#opened) part.close();
   }
 }
 
-class Answer {
+/** One of them, which is asked for at once. */
+class StoredPart {
   readonly #pieces: AsyncGenerator<Buffer, void, void>;
   readonly #first: Promise<IteratorResult<Buffer, void>>;
 
@@ -164,7 +165,7 @@ class Answer {
 }
 
 /** Passes an answer on in larger pieces, some of them ahead of the target. */
-async function pass(answer: Answer, target: RestoreTarget, part: RestoredPart): Promise<void> {
+async function pass(answer: StoredPart, target: RestoreTarget, part: RestoredPart): Promise<void> {
   const ahead: Promise<void>[] = [];
   let pieces: Buffer[] = [];
   let length = 0;
