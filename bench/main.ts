@@ -1,75 +1,58 @@
 import { resolve } from 'node:path';
-import { countOption, numberOption, readOptions, UsageError } from './cluster/options.ts';
+import { countOption, numberOption, type Options, readOptions, UsageError } from './cluster/options.ts';
 import { serveEcho } from './perf/echo.ts';
 import { exportBench } from './perf/export-bench.ts';
-import { ingestBench } from './perf/ingest-bench.ts';
+import { ingestBench, LOAD_ROWS, type LoadRow, nameOfRow } from './perf/ingest-bench.ts';
+import { runLoadPlan } from './perf/load/generator.ts';
 import { pipelineBench } from './perf/pipeline-bench.ts';
 import { queryBench } from './perf/query-bench.ts';
-import { type Finding, report } from './perf/results.ts';
+import { type Finding, report, showResults } from './perf/results.ts';
 import { sessionMemoryBench } from './perf/session-memory.ts';
+import { variantsOf } from './perf/variants.ts';
 
-const USAGE = `npm run bench -- NAME [--seconds N] [--events N] [--data D] [--tiny]
-  ingest    durable POST /track against a bare JSON echo
-  pipeline  CPU time of an event through all processes; then \`sessions\`
+const USAGE = `npm run bench -- NAME [options]
+  ingest    the whole service as fast as it takes page views, against a bare JSON echo
+  pipeline  the whole service at a fixed rate: CPU time and latency of an event; with default options then \`sessions\`
   sessions  memory of an open session, and restart with many of them
   query     questions about a year of a large site, against scans of its events; bytes per event; live
   export    all events of that site in each format, against the store's own; deep pages; memory
-  --events N   query, export: how many events the site has, such as 20M; default 20M
-  --data D     query, export: keeps the site in the folder D, and uses the one that is there
-  --seconds N  length of one stretch of load; default 5
+  show      prints the results in bench/results, or the named ones: show ingest pipeline
+  --seconds N  length of one stretch of load; default 10 for ingest, 30 for pipeline, else 5
   --profile D  writes a CPU profile of every program of ours to the folder D; the figures then count for nothing
   --tiny       just enough to see that it works; writes no result
+  --save NAME  writes the result to bench/results/NAME.json
+ingest, pipeline:
+  --env WORDS      NAME=VALUE is a setting of the service, node=PATH another Node; repeatable
+  --compare WORDS  also measures a service that differs by such words, in turns; tree=DIR is another source tree; repeatable
+  --only ROW       ingest: one row, such as 256x25000: connections x visitors; repeatable
+  --turns N        ingest: how often each row is measured, each time on a new service; default 3
+  --rate N         pipeline: events a second; default 2000
+query, export:
+  --events N   how many events the site has, such as 20M; default 20M
+  --data D     keeps the site in the folder D, and uses the one that is there
 `;
+
+/** Options with which a run is not the one that a result file of its name stands for. */
+const SPECIAL = ['--seconds', '--env', '--compare', '--only', '--turns', '--rate', '--profile'];
 
 async function main(args: readonly string[]): Promise<void> {
   const options = readOptions(args, {
-    values: ['--seconds', '--profile', '--events', '--data'],
+    values: ['--seconds', '--profile', '--events', '--data', '--turns', '--rate', '--save'],
+    lists: ['--env', '--compare', '--only'],
     flags: ['--tiny', '--help'],
   });
-  const [name = ''] = options.rest;
-  // The benchmark itself starts this, as a process of its own.
+  const [name = '', ...names] = options.rest;
+  // The benchmark itself starts these two, as processes of their own.
   if (name === 'echo') return serveEcho();
+  if (name === 'load') return runLoadPlan(names[0] ?? '');
+  if (name === 'show') return showResults(names);
   const isTiny = options.flags.has('--tiny');
-  const seconds = numberOption(options, '--seconds', isTiny ? 1 : 5);
   const profile = options.values.get('--profile');
-  const nodeArguments = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`];
-  const findings = {
-    ingest: () =>
-      ingestBench({
-        secondsPerTurn: seconds,
-        turns: isTiny ? 1 : 3,
-        connections: isTiny ? 8 : 256,
-        requests: isTiny ? 400 : 20_000,
-        nodeArguments,
-      }),
-    pipeline: () =>
-      pipelineBench({
-        seconds: seconds * (isTiny ? 1 : 2),
-        offeredPerSec: isTiny ? 100 : 2_000,
-        connections: isTiny ? 8 : 256,
-        requests: isTiny ? 400 : 20_000,
-        nodeArguments,
-      }),
-    query: () =>
-      queryBench({
-        events: countOption(options, '--events', isTiny ? 50_000 : 20_000_000),
-        data: options.values.get('--data'),
-        isTiny,
-        secondsPerTurn: seconds,
-        nodeArguments,
-      }),
-    export: () =>
-      exportBench({
-        events: countOption(options, '--events', isTiny ? 50_000 : 20_000_000),
-        data: options.values.get('--data'),
-        isTiny,
-        nodeArguments,
-      }),
-    sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
-  };
+  const findings = findingsOf(options, isTiny);
+  const isSpecial = SPECIAL.some((option) => options.values.has(option) || options.lists.has(option));
   const named: Readonly<Record<string, readonly (() => Promise<Finding>)[]>> = {
     ingest: [findings.ingest],
-    pipeline: [findings.pipeline, findings.sessions],
+    pipeline: isSpecial ? [findings.pipeline] : [findings.pipeline, findings.sessions],
     sessions: [findings.sessions],
     query: [findings.query],
     export: [findings.export],
@@ -78,11 +61,71 @@ async function main(args: readonly string[]): Promise<void> {
   // Exiting ends the processes that the benchmark started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   if (chosen.length === 0 || options.flags.has('--help')) throw new UsageError(USAGE);
+  const save = options.values.get('--save');
   for (const find of chosen) {
     const finding = await find();
-    report(finding, isTiny || profile !== undefined);
+    const isTrial = isTiny || profile !== undefined || (isSpecial && save === undefined);
+    report(finding, isTrial ? undefined : fileOf(finding.name, { of: name, save }));
     if (finding.verdict === 'invalid') process.exitCode = 1;
   }
+}
+
+/** `--save` names the result of the benchmark that was asked for; one that runs behind it keeps its own name. */
+function fileOf(
+  finding: string,
+  { of, save }: { readonly of: string; readonly save: string | undefined },
+): string {
+  if (save === undefined) return finding;
+  return finding === of ? save : `${save}-${finding}`;
+}
+
+function findingsOf(options: Options, isTiny: boolean) {
+  const secondsOr = (fallback: number) => numberOption(options, '--seconds', isTiny ? 1 : fallback);
+  const profile = options.values.get('--profile');
+  const profileTo = profile === undefined ? undefined : resolve(profile);
+  const nodeArguments = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
+  const list = (name: string) => options.lists.get(name) ?? [];
+  const site = {
+    events: countOption(options, '--events', isTiny ? 50_000 : 20_000_000),
+    data: options.values.get('--data'),
+    isTiny,
+    nodeArguments,
+  };
+  return {
+    ingest: () =>
+      ingestBench({
+        rows: isTiny ? [{ connections: 8, visitors: 200 }] : rowsOf(list('--only')),
+        variants: variantsOf(list('--env'), list('--compare')),
+        seconds: secondsOr(10),
+        turns: countOption(options, '--turns', isTiny ? 1 : 3),
+        profileTo,
+        isTiny,
+      }),
+    pipeline: () =>
+      pipelineBench({
+        variants: variantsOf(list('--env'), list('--compare')),
+        seconds: secondsOr(30),
+        ratePerSec: countOption(options, '--rate', isTiny ? 100 : 2_000),
+        connections: isTiny ? 8 : 256,
+        visitors: isTiny ? 200 : 25_000,
+        profileTo,
+        isTiny,
+      }),
+    query: () => queryBench({ ...site, secondsPerTurn: secondsOr(5) }),
+    export: () => exportBench(site),
+    sessions: () => sessionMemoryBench({ devices: isTiny ? 2_000 : 1_000_000 }),
+  };
+}
+
+/** The chosen rows; all of them when none is. A row that is not in the table may be chosen, too. */
+function rowsOf(names: readonly string[]): readonly LoadRow[] {
+  if (names.length === 0) return LOAD_ROWS;
+  return names.map((name) => {
+    const [, connections, visitors] = /^(\d+)x(\d+)$/.exec(name) ?? [];
+    if (connections === undefined || visitors === undefined)
+      throw new UsageError(`--only ${name}: expected one such as ${LOAD_ROWS.map(nameOfRow).join(', ')}`);
+    return { connections: Number(connections), visitors: Number(visitors) };
+  });
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -7,6 +7,7 @@ import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
+import { OpenSessions } from './collect/open-sessions.ts';
 import { ProfileDevices } from './collect/profile-devices.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
@@ -268,8 +269,16 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     partitions: LANES,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,
   });
+  const openSessions = new OpenSessions({
+    bus,
+    clock,
+    metrics,
+    partitions: config.PARTITIONS,
+    inFlightMs: config.PUBLISH_TIMEOUT_MS,
+  });
   return new Sessions({
     questions,
+    openSessions,
     clock,
     metrics,
     partitions: LANES,

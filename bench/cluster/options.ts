@@ -6,6 +6,8 @@ export class UsageError extends Error {
 /** Arguments split into `--name value` (or `--name=value`), flags without a value, and the rest. */
 export interface Options {
   readonly values: ReadonlyMap<string, string>;
+  /** Every value of an option that may be repeated, in order. */
+  readonly lists: ReadonlyMap<string, readonly string[]>;
   readonly flags: ReadonlySet<string>;
   readonly rest: readonly string[];
 }
@@ -13,23 +15,29 @@ export interface Options {
 /** Splits `args`; rejects names that are in neither list. */
 export function readOptions(
   args: readonly string[],
-  known: { readonly values: readonly string[]; readonly flags: readonly string[] },
+  known: {
+    readonly values: readonly string[];
+    readonly lists?: readonly string[];
+    readonly flags: readonly string[];
+  },
 ): Options {
   const values = new Map<string, string>();
+  const lists = new Map<string, readonly string[]>();
   const flags = new Set<string>();
   const rest: string[] = [];
   for (let index = 0; index < args.length; index += 1) {
     const [name = '', inline] = splitOnce(args[index] ?? '');
     if (!name.startsWith('--')) rest.push(args[index] ?? '');
     else if (known.flags.includes(name) && inline === undefined) flags.add(name);
-    else if (known.values.includes(name)) {
+    else if (known.values.includes(name) || known.lists?.includes(name)) {
       const value = inline ?? args[index + 1];
       if (value === undefined) throw new UsageError(`${name} needs a value`);
-      values.set(name, value);
+      if (known.values.includes(name)) values.set(name, value);
+      else lists.set(name, [...(lists.get(name) ?? []), value]);
       if (inline === undefined) index += 1;
     } else throw new UsageError(`unknown option ${name}`);
   }
-  return { values, flags, rest };
+  return { values, lists, flags, rest };
 }
 
 /** A number option above 0; `fallback` when absent. */

@@ -35,6 +35,14 @@ export function residentBytes(pid: number): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
+/** Bytes that a process and its descendants have handed to the disk, those of processes that ended left out. */
+export function writtenBytes(pid: number): number {
+  const bytes = familyOf(pid).map((member) =>
+    Number(/^write_bytes: (\d+)$/m.exec(readOf(member, 'io') ?? '')?.[1] ?? 0),
+  );
+  return bytes.reduce((sum, written) => sum + written, 0);
+}
+
 /** Measures the CPU time of several processes from now until the returned function is called, by name. */
 export function startCpuMeter(pids: Readonly<Record<string, number>>): () => Record<string, number> {
   const before = Object.entries(pids).map(([name, pid]) => ({ name, pid, micros: cpuMicros(pid) }));

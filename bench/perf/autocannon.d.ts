@@ -15,7 +15,6 @@ declare module 'autocannon' {
     readonly connections: number;
     readonly pipelining: number;
     readonly duration: number;
-    readonly overallRate?: number;
     readonly requests: readonly Request[];
     readonly setupClient: (client: LoadClient) => void;
   }

@@ -39,7 +39,7 @@ export async function liveTurns(cluster: Cluster, options: LiveOptions): Promise
     const turn = async (url: string, pid: number): Promise<Turn> => {
       const meter = startCpuMeter({ host: pid });
       const { connections, secondsPerTurn: seconds } = options;
-      const load = await generate({ url, requests, connections, seconds, ratePerSec: undefined });
+      const load = await generate({ url, requests, connections, seconds });
       return { load, cpuMicros: meter() };
     };
     const echoTurn = () => turn(echoUrl, echo.pid);

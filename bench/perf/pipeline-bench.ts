@@ -1,129 +1,281 @@
-import type { ClickHouseClient } from '@clickhouse/client';
-import { waitFor } from '../cluster/child-process.ts';
-import { Cluster } from '../cluster/cluster.ts';
-import { startCpuMeter } from '../cluster/process-cost.ts';
-import { storedCounts } from '../cluster/stored.ts';
-import { checksumOf, generate, type LoadResult, trackRequests } from '../traffic/generator.ts';
-import { type Finding, rounded, shown } from './results.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from '../cluster/client.ts';
+import { metricOf, type ServiceSettings, ShippedService } from '../cluster/shipped-service.ts';
+import { AnswerProbe, PROBE_AGENT, type ProbeFigures } from './answer-probe.ts';
+import { type LoadFigures, runOpenLoop } from './load/load.ts';
+import { type RequestPool, writePool } from './load/request-pool.ts';
+import { type Finding, rounded, type TableRow } from './results.ts';
+import { cpuPerEvent, type EventCost, publishedEvents, untilStored, workPerEvent } from './service-cost.ts';
+import { nodeVersionOf, type Variant } from './variants.ts';
 
 /**
- * Question: what does an event cost from the HTTP request to its rows in the store, in CPU time of all processes (HTTP,
- * bus, processor, store), and how far behind is the store? Counted from the first request until everything is stored,
- * including idle costs and merges in between; the load generator is left out. At the offered rate the batches are small
- * and the fixed costs weigh; at the full rate, which the goal is for, the machine is saturated.
+ * Question: what does an event cost, and how long does it take, at a rate that the machine takes easily? Requests start at
+ * fixed times whatever the answers do, and latencies run from these times. The service is `npm start` itself. Two
+ * stretches, each on a service of its own after a warm-up:
  *
- * Not measured: questions (none are asked), several machines, old data that merges have to move.
+ * - `steady`: page views alone; CPU time of all processes over a window in the middle, while the rate is constant.
+ * - `busy`: beside them, `metrics` is asked about the same site until it counts a probe, and old events make rollups
+ *   run all the time. Flushes and merges run by themselves; the result says how many of each there were.
+ *
+ * Not measured: several machines, old data that merges have to move. The generator runs on the same cores.
  */
 export interface PipelineBenchOptions {
+  readonly variants: readonly [Variant, ...Variant[]];
   readonly seconds: number;
-  readonly offeredPerSec: number;
+  readonly ratePerSec: number;
   readonly connections: number;
-  readonly requests: number;
-  /** Arguments for the measured programs, such as `--cpu-prof`. */
-  readonly nodeArguments: readonly string[];
-}
-
-interface Stretch {
-  readonly load: LoadResult;
-  /** From the last answer until everything was in the store. */
-  readonly lagMs: number;
-  /** By process. */
-  readonly cpuMicrosPerEvent: Readonly<Record<string, number>>;
-  readonly totalMicrosPerEvent: number;
-  readonly stored: number;
+  readonly visitors: number;
+  readonly profileTo: string | undefined;
+  /** Both stretches run on one service, with default settings. */
+  readonly isTiny: boolean;
 }
 
 const SEED = 20_240_502;
-const GOAL_MICROS = 100;
-const STORED_MAX_MS = 120_000;
+const GOALS = { cpuMicros: 150, p99Ms: 25, answerP99Ms: 500 };
+const WARM_UP_SECONDS_MAX = 5;
+/** Load before and after the window in which CPU time counts. */
+const MARGIN_SECONDS = 1;
+const PROBE_EVERY_MS = 500;
+/** A late hour is rolled up again after five intervals; with this setting that is after five seconds. */
+const BUSY_ENV = { ROLLUP_INTERVAL_MS: '1000' };
+const HOUR_MS = 3_600_000;
+/** Hours are finalized three hours after their end. */
+const OLD_HOURS = { first: 5, count: 24 };
+const OLD_EVENTS_PER_SEC = 20;
+
+interface Steady {
+  readonly load: LoadFigures;
+  readonly events: number;
+  readonly cpu: EventCost;
+  readonly work: EventCost;
+  readonly residentMB: number;
+}
+
+interface Busy {
+  readonly load: LoadFigures;
+  readonly probe: ProbeFigures;
+  readonly oldFailed: number;
+  readonly flushes: number;
+  readonly merges: number;
+  readonly rollups: number;
+}
+
+interface Stretches {
+  readonly steady: Steady;
+  readonly busy: Busy;
+  readonly busVersion: string;
+  readonly checksum: string;
+}
 
 export async function pipelineBench(options: PipelineBenchOptions): Promise<Finding> {
-  await using cluster = await Cluster.start({
-    hosts: { web: ['ingest', 'query'] },
-    processors: ['processor'],
-    withStore: true,
-    env: { LOG_LEVEL: 'warn' },
-    nodeArguments: options.nodeArguments,
-  });
-  await cluster.ready('web');
-  const store = cluster.openStore();
+  const folder = mkdtempSync(join(tmpdir(), 'footfall-pipeline-bench-'));
+  const found = new Map<string, Stretches>();
   try {
-    const requests = trackRequests(SEED, options.requests, cluster.credentials.clients.write);
-    const { connections, seconds } = options;
-    const stretch = (ratePerSec: number | undefined) =>
-      measure(cluster, store, () =>
-        generate({ url: cluster.url('web'), requests, connections, seconds, ratePerSec }),
-      );
-    await stretch(undefined);
-    const offered = await stretch(options.offeredPerSec);
-    const full = await stretch(undefined);
-    return finding(options, offered, full, checksumOf(requests), cluster.busVersion);
+    for (const { name, settings } of options.variants)
+      found.set(name === '' ? 'default' : name, await measure(options, settings, folder));
   } finally {
-    await store.close();
+    rmSync(folder, { recursive: true, force: true });
   }
+  return finding(options, found);
 }
 
 async function measure(
-  cluster: Cluster,
-  store: ClickHouseClient,
-  run: () => Promise<LoadResult>,
-): Promise<Stretch> {
-  const { projectId } = cluster.credentials;
-  const before = (await storedCounts(store, projectId)).events;
-  const pids = Object.fromEntries(cluster.names.map((name) => [name, cluster.process(name).pid]));
-  const meter = startCpuMeter(pids);
-  const load = await run();
-  const endedMs = performance.now();
-  let stored = 0;
-  const everythingStored = async () => {
-    const { events, inSessions } = await storedCounts(store, projectId);
-    stored = events - before;
-    return stored >= load.accepted && inSessions === events;
+  options: PipelineBenchOptions,
+  settings: ServiceSettings,
+  folder: string,
+): Promise<Stretches> {
+  let facts: Omit<Stretches, 'busy'>;
+  {
+    await using service = await ShippedService.start(settings, options.profileTo);
+    const pool = await warmedUp(options, service, folder);
+    const steady = await measureSteady(options, service, pool);
+    facts = { steady, busVersion: service.busVersion, checksum: pool.checksum };
+    if (options.isTiny) return { ...facts, busy: await measureBusy(options, service, pool) };
+  }
+  const env = { ...settings.env, ...BUSY_ENV };
+  await using service = await ShippedService.start({ ...settings, env }, options.profileTo);
+  const pool = await warmedUp(options, service, folder);
+  return { ...facts, busy: await measureBusy(options, service, pool) };
+}
+
+/** Loads the service with other visitors; returns the pool for the measured stretch. */
+async function warmedUp(
+  { visitors, ratePerSec, connections, seconds }: PipelineBenchOptions,
+  service: ShippedService,
+  folder: string,
+): Promise<RequestPool> {
+  const credential = service.credentials.clients.write;
+  const [warmUp, pool] = [1, 0].map((number) =>
+    writePool({ path: join(folder, `pool-${number}`), seed: SEED + number, visitors, number, credential }),
+  );
+  if (warmUp === undefined || pool === undefined) throw new Error('no pools');
+  const url = service.url;
+  const lasts = Math.min(WARM_UP_SECONDS_MAX, seconds);
+  await runOpenLoop({ url, pool: warmUp.path, connections, seconds: lasts, seed: SEED, ratePerSec });
+  await untilStored(service);
+  return pool;
+}
+
+async function measureSteady(
+  { seconds, ratePerSec, connections }: PipelineBenchOptions,
+  service: ShippedService,
+  pool: RequestPool,
+): Promise<Steady> {
+  const idleEvents = await publishedEvents(service);
+  const loading = runOpenLoop({
+    url: service.url,
+    pool: pool.path,
+    connections,
+    seconds: seconds + 2 * MARGIN_SECONDS,
+    seed: SEED,
+    ratePerSec,
+  });
+  while ((await publishedEvents(service)) === idleEvents) await wait(20);
+  await wait(MARGIN_SECONDS * 1_000);
+  const before = await service.totals();
+  const [eventsBefore, cpuBefore] = [await publishedEvents(service), service.cpuMicros()];
+  await wait(seconds * 1_000);
+  const [eventsAfter, cpuAfter] = [await publishedEvents(service), service.cpuMicros()];
+  const after = await service.totals();
+  const events = eventsAfter - eventsBefore;
+  const load = await loading;
+  await untilStored(service, idleEvents + load.accepted);
+  return {
+    load,
+    events,
+    cpu: cpuPerEvent(cpuBefore, cpuAfter, events),
+    work: workPerEvent(before, after, events),
+    residentMB: service.residentMB(),
   };
-  await waitFor('everything is stored', everythingStored, STORED_MAX_MS);
-  const lagMs = performance.now() - endedMs;
-  const micros = meter();
-  const perEvent = Object.entries(micros).map(([name, spent]): [string, number] => [
-    name,
-    rounded(spent / stored),
+}
+
+async function measureBusy(
+  { seconds, ratePerSec, connections }: PipelineBenchOptions,
+  service: ShippedService,
+  pool: RequestPool,
+): Promise<Busy> {
+  const before = await service.totals();
+  const { url, credentials } = service;
+  const [load, probe, oldFailed] = await Promise.all([
+    runOpenLoop({ url, pool: pool.path, connections, seconds, seed: SEED, ratePerSec }),
+    new AnswerProbe({ url, credentials, everyMs: PROBE_EVERY_MS, seconds }).run(),
+    sendOldEvents(service, seconds),
   ]);
-  const total = Object.values(micros).reduce((sum, spent) => sum + spent, 0) / stored;
-  return { load, lagMs, cpuMicrosPerEvent: Object.fromEntries(perEvent), totalMicrosPerEvent: total, stored };
+  const after = await service.totals();
+  const grown = (name: string) =>
+    (metricOf(after.metrics, name) ?? 0) - (metricOf(before.metrics, name) ?? 0);
+  return {
+    load,
+    probe,
+    oldFailed,
+    flushes: grown('footfall_processor_flushes_total'),
+    merges: after.storeMerges - before.storeMerges,
+    rollups:
+      grown('footfall_processor_rollup_hours_total') +
+      grown('footfall_processor_rollup_late_hours_total') +
+      grown('footfall_processor_rollup_days_total') +
+      grown('footfall_processor_rollup_late_days_total'),
+  };
+}
+
+/** Sends a batch of events of another finalized hour every second; returns how many batches were not accepted. */
+async function sendOldEvents({ url, credentials }: ShippedService, seconds: number): Promise<number> {
+  const client = new Client(1);
+  let failed = 0;
+  for (let second = 0; second < seconds; second += 1) {
+    const atMs = Date.now() - (OLD_HOURS.first + (second % OLD_HOURS.count)) * HOUR_MS;
+    const properties = { __path: 'https://shop.example/old', __timestamp: new Date(atMs).toISOString() };
+    const event = { type: 'track', payload: { name: 'screen_view', properties } };
+    const body = JSON.stringify(Array.from({ length: OLD_EVENTS_PER_SEC }, () => event));
+    const visitor = { 'service-client-ip': `83.0.0.${second % 250}`, 'user-agent': PROBE_AGENT };
+    const sent = client.post(`${url}/track/batch`, credentials.clients.write, visitor, body);
+    const isAccepted = await sent.then(({ status }) => status < 300).catch(() => false);
+    if (!isAccepted) failed += 1;
+    await wait(1_000);
+  }
+  client.close();
+  return failed;
 }
 
 function finding(
-  options: PipelineBenchOptions,
-  offered: Stretch,
-  full: Stretch,
-  checksum: string,
-  busVersion: string,
+  { variants, seconds, ratePerSec, connections, visitors }: PipelineBenchOptions,
+  found: ReadonlyMap<string, Stretches>,
 ): Finding {
-  const failed = offered.load.failed + full.load.failed;
-  const reasons = [
-    `${full.totalMicrosPerEvent.toFixed(1)} µs an event at the full rate, goal ${GOAL_MICROS}`,
-  ];
+  const all = [...found];
+  const judged = all.slice(0, 1).flatMap(([, { steady, busy }]) => judge(steady, busy));
+  const failed = all.reduce(
+    (sum, [, { steady, busy }]) =>
+      sum + steady.load.failed + busy.load.failed + busy.probe.failed + busy.oldFailed,
+    0,
+  );
+  const reasons = judged.map(({ text }) => text);
   if (failed > 0) reasons.push(`${failed} requests failed`);
+  for (const [name, { busy }] of all)
+    if (busy.probe.failure !== '') reasons.push(`${name}: a probe or question: ${busy.probe.failure}`);
+  for (const [name, { busy }] of all)
+    if (busy.flushes === 0 || busy.merges === 0 || busy.rollups === 0)
+      reasons.push(`${name}: not everything ran beside the load: take more --seconds`);
+  const tableOf = (rowOf: (stretches: Stretches) => TableRow) =>
+    Object.fromEntries(all.map(([name, stretches]) => [name, rowOf(stretches)]));
+  const [{ name: settings }] = variants;
   return {
     name: 'pipeline',
-    config: { ...shown(options), seed: SEED, requestsChecksum: checksum, busVersion },
-    figures: { ...figuresOf('full', full), ...figuresOf('offered', offered) },
-    verdict: failed > 0 ? 'invalid' : full.totalMicrosPerEvent <= GOAL_MICROS ? 'reached' : 'missed',
+    config: {
+      seconds,
+      ratePerSec,
+      connections,
+      visitors,
+      seed: SEED,
+      settings,
+      serviceNode: nodeVersionOf(variants[0]),
+      requestsChecksum: all[0]?.[1].checksum ?? '',
+      busVersion: all[0]?.[1].busVersion ?? '',
+    },
+    figures: {},
+    tables: {
+      'steady: load': tableOf(({ steady }) => ({ ...loadRowOf(steady.load), residentMB: steady.residentMB })),
+      'steady: cpu µs an event': tableOf(({ steady }) => steady.cpu),
+      'steady: an event takes': tableOf(({ steady }) => steady.work),
+      'busy: load': tableOf(({ busy }) => loadRowOf(busy.load)),
+      'busy: until metrics count it': tableOf(({ busy }) => ({
+        p50Ms: busy.probe.p50Ms,
+        p99Ms: busy.probe.p99Ms,
+        maxMs: busy.probe.maxMs,
+        probes: busy.probe.probes,
+        questions: busy.probe.questions,
+      })),
+      'busy: meanwhile': tableOf(({ busy: { flushes, merges, rollups } }) => ({ flushes, merges, rollups })),
+    },
+    verdict: failed > 0 ? 'invalid' : judged.every(({ isReached }) => isReached) ? 'reached' : 'missed',
     reasons,
   };
 }
 
-function figuresOf(
-  name: string,
-  stretch: Stretch,
-): Record<string, number | Readonly<Record<string, number>>> {
+function loadRowOf({ perSec, p50Ms, p99Ms, maxMs, accepted, generatorCpuMicros }: LoadFigures): TableRow {
+  const generatorMicros = rounded(generatorCpuMicros / accepted);
   return {
-    [`${name}PerSec`]: Math.round(stretch.load.ratePerSec),
-    [`${name}CpuMicrosPerEvent`]: { ...stretch.cpuMicrosPerEvent, all: rounded(stretch.totalMicrosPerEvent) },
-    [`${name}LagMs`]: Math.round(stretch.lagMs),
-    [`${name}P50Ms`]: stretch.load.p50Ms,
-    [`${name}P99Ms`]: stretch.load.p99Ms,
-    // An event whose answer came after the generator stopped counting is stored and not accepted: a few more.
-    [`${name}Accepted`]: stretch.load.accepted,
-    [`${name}Stored`]: stretch.stored,
+    perSec: Math.round(perSec),
+    p50Ms: rounded(p50Ms),
+    p99Ms: rounded(p99Ms),
+    maxMs: rounded(maxMs),
+    generatorMicros,
   };
+}
+
+function judge(
+  { cpu: { all = 0 } }: Steady,
+  { load, probe }: Busy,
+): readonly { readonly isReached: boolean; readonly text: string }[] {
+  const { cpuMicros, p99Ms, answerP99Ms } = GOALS;
+  return [
+    { isReached: all <= cpuMicros, text: `${all} µs an event (goal ${cpuMicros})` },
+    { isReached: load.p99Ms <= p99Ms, text: `accepted p99 ${rounded(load.p99Ms)} ms (goal ${p99Ms})` },
+    {
+      isReached: probe.p99Ms <= answerP99Ms,
+      text: `in the answer of metrics: p99 ${probe.p99Ms} ms (goal ${answerP99Ms})`,
+    },
+  ];
 }

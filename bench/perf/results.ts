@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { projectRoot } from '../../infra/root.ts';
+import { UsageError } from '../cluster/options.ts';
 
 /** What a benchmark found. */
 export interface Finding {
@@ -18,27 +19,44 @@ export interface Finding {
   readonly reasons: readonly string[];
 }
 
-/** Numbers by row and column; a row may lack columns. */
-export type Table = Readonly<Record<string, Readonly<Record<string, number>>>>;
+const RESULTS_FOLDER = join(projectRoot, 'bench/results');
 
-/** Prints a finding and writes it to `bench/results/<name>.json`; the finding of a tiny run is not written. */
-export function report(finding: Finding, isTrial: boolean): void {
-  const lines = [
-    ...Object.entries(finding.config).map(([name, value]) => `  ${name.padEnd(34)} ${value}`),
-    ...Object.entries(finding.figures).flatMap(([name, value]) => linesOf(name, value)),
-    ...Object.entries(finding.tables ?? {}).flatMap(([title, table]) => [
-      '',
-      ...linesOfTable(title, table),
-      '',
-    ]),
-    ...finding.reasons.map((reason) => `  ${reason}`),
-  ];
-  process.stdout.write(`${finding.name}: ${finding.verdict}\n${lines.join('\n')}\n`);
-  if (isTrial) return;
-  const folder = join(projectRoot, 'bench/results');
-  mkdirSync(folder, { recursive: true });
+/** Numbers by row and column; a row may lack columns. */
+export type Table = Readonly<Record<string, TableRow>>;
+export type TableRow = Readonly<Record<string, number>>;
+
+/** Prints a finding and writes it to `bench/results/<file>.json`; without a name, as for a trial, it is not written. */
+export function report(finding: Finding, file: string | undefined): void {
+  process.stdout.write(textOf(finding));
+  if (file === undefined) return;
+  mkdirSync(RESULTS_FOLDER, { recursive: true });
   const result = { ...machine(), ...finding };
-  writeFileSync(join(folder, `${finding.name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+  writeFileSync(join(RESULTS_FOLDER, `${file}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+}
+
+/** Prints results that were written, all of them when none is named. */
+export function showResults(names: readonly string[]): void {
+  const all = readdirSync(RESULTS_FOLDER).map((file) => file.replace(/\.json$/, ''));
+  for (const name of names.length === 0 ? all : names) {
+    if (!all.includes(name)) throw new UsageError(`no result ${name}; there are ${all.join(', ')}`);
+    const text = readFileSync(join(RESULTS_FOLDER, `${name}.json`), 'utf8');
+    const result = JSON.parse(text) as Finding & ReturnType<typeof machine>;
+    const { commit, atIso, node, cpu, cores } = result;
+    process.stdout.write(`${name}: commit ${commit}, ${atIso}, node ${node}, ${cores} cores ${cpu}\n`);
+    process.stdout.write(`${textOf(result)}\n`);
+  }
+}
+
+function textOf({ name, verdict, config, figures, tables = {}, reasons }: Finding): string {
+  const lines = [
+    `${name}: ${verdict}`,
+    ...Object.entries(config).map(([setting, value]) => `  ${setting.padEnd(34)} ${value}`),
+    ...Object.entries(figures).flatMap(([figure, value]) => linesOf(figure, value)),
+    ...Object.entries(tables).flatMap(([title, table]) => ['', ...linesOfTable(title, table)]),
+    ...(Object.keys(tables).length > 0 ? [''] : []),
+    ...reasons.map((reason) => `  ${reason}`),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 /** The median; of an even number of values, the lower middle one. */
@@ -68,14 +86,23 @@ function linesOf(name: string, value: Finding['figures'][string]): string[] {
   return Object.entries(value).map(([part, figure]) => `  ${`${name} ${part}`.padEnd(34)} ${figure}`);
 }
 
+/** Columns are as wide as their widest entry; the first one has the names of the rows, below the table's title. */
 function linesOfTable(title: string, table: Table): string[] {
   const columns = [...new Set(Object.values(table).flatMap((row) => Object.keys(row)))];
-  const head = `  ${title.padEnd(34)} ${columns.map((column) => column.padStart(11)).join('')}`;
-  const rows = Object.entries(table).map(
-    ([name, row]) =>
-      `  ${name.padEnd(34)} ${columns.map((column) => String(row[column] ?? '').padStart(11)).join('')}`,
-  );
-  return [head, ...rows];
+  const cells = [
+    [title, ...columns],
+    ...Object.entries(table).map(([name, row]) => [
+      name,
+      ...columns.map((column) => String(row[column] ?? '')),
+    ]),
+  ];
+  const widths =
+    cells[0]?.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0))) ?? [];
+  return cells.map((line) => {
+    const [name = '', ...values] = line;
+    const rest = values.map((value, index) => `  ${value.padStart(widths[index + 1] ?? 0)}`);
+    return `  ${name.padEnd(widths[0] ?? 0)}${rest.join('')}`;
+  });
 }
 
 function machine(): Record<string, string | number> {

@@ -1,9 +1,5 @@
-import { createHash } from 'node:crypto';
 import autocannon, { type Request } from 'autocannon';
 import { build as buildHistogram } from 'hdr-histogram-js';
-import { VisitorModel } from '../../ingest/testing/visitors.ts';
-import type { Credential } from '../cluster/client.ts';
-import { trackBody, trackHeaders } from './visit-request.ts';
 
 /** The result of one load run. Latencies run from sending to the end of the answer, closed loop. */
 export interface LoadResult {
@@ -20,41 +16,12 @@ export interface LoadOptions {
   readonly requests: readonly Request[];
   readonly connections: number;
   readonly seconds: number;
-  /** Undefined: as fast as answers come. */
-  readonly ratePerSec: number | undefined;
 }
 
-/** Requests of believable visits, in the model's order; the same for the same seed. */
-export function trackRequests(seed: number, count: number, { id, secret }: Credential): Request[] {
-  const model = new VisitorModel(seed, Math.max(100, count));
-  const requests: Request[] = [];
-  while (requests.length < count) {
-    const visit = model.nextVisit();
-    for (const [index, step] of visit.steps.entries()) {
-      requests.push({
-        method: 'POST',
-        path: '/track',
-        headers: {
-          'content-type': 'application/json',
-          'service-client-id': id,
-          'service-client-secret': secret,
-          ...trackHeaders(visit),
-        },
-        body: trackBody(visit, step, index === 0),
-      });
-    }
-  }
-  return requests.slice(0, count);
-}
-
-/** Identifies the work: two runs with the same checksum sent the same bodies. */
-export function checksumOf(requests: readonly Request[]): string {
-  const hash = createHash('sha256');
-  for (const { body } of requests) hash.update(body);
-  return hash.digest('hex').slice(0, 16);
-}
-
-/** Loads a server over kept connections, one request in flight on each; each connection has requests of its own. */
+/**
+ * Loads a server over kept connections, one request in flight on each, as fast as answers come; each connection has
+ * requests of its own.
+ */
 export async function generate(options: LoadOptions): Promise<LoadResult> {
   const latency = buildHistogram({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000 });
   const share = Math.max(1, Math.floor(options.requests.length / options.connections));
@@ -64,7 +31,6 @@ export async function generate(options: LoadOptions): Promise<LoadResult> {
     connections: options.connections,
     pipelining: 1,
     duration: options.seconds,
-    ...(options.ratePerSec === undefined ? {} : { overallRate: options.ratePerSec }),
     requests: options.requests.slice(0, 1),
     setupClient: (client) => {
       client.setRequests(options.requests.slice(connection * share, (connection + 1) * share));

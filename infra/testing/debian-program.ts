@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 const INSTALL_MAX_MS = 600_000;
 
-/** A program that tests need and npm does not install. */
+/** A program that tests or benchmarks need and npm does not install. */
 export interface WantedProgram {
   /** Environment variable that names another path for it. */
   readonly variable: string;
@@ -16,6 +16,8 @@ export interface WantedProgram {
   readonly names: readonly string[];
   /** The package of the distribution that contains it. */
   readonly packageName: string;
+  /** What happens without it, for the developer; by default, the tests that need it are skipped. */
+  readonly otherwise?: string;
 }
 
 /**
@@ -33,11 +35,12 @@ export async function findProgram(wanted: WantedProgram): Promise<string | undef
   }
   const problem = `No ${packageName} found: set ${variable} to its path or install the package ${packageName}.`;
   if ((process.env.CI ?? '') !== '') throw new Error(problem);
-  process.stderr.write(`${problem} The tests that need it are skipped.\n`);
+  process.stderr.write(`${problem} ${wanted.otherwise ?? 'The tests that need it are skipped.'}\n`);
   return undefined;
 }
 
-function installedProgram({ variable, names }: WantedProgram): string | undefined {
+/** The path of a program: the one that its variable names, or one on the PATH. */
+export function installedProgram({ variable, names }: WantedProgram): string | undefined {
   const named = process.env[variable] ?? '';
   if (named !== '') {
     if (!existsSync(named)) throw new Error(`${variable}: ${named} does not exist`);

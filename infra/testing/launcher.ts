@@ -21,16 +21,17 @@ const WAIT_MAX_MS = 120_000;
 
 /**
  * Runs the program of `npm start` on a data folder and a free port. `env` replaces settings, and undefined removes one.
- * `node` is the Node to run it with, and `args` are what follows `npm start --`.
+ * `node` is the Node to run it with, `args` are what follows `npm start --`, and `root` is the source tree that is started.
  */
 export function startLauncher(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},
   node = process.execPath,
   args: readonly string[] = [],
+  root = projectRoot,
 ): Launcher {
-  const child = spawn(node, [join(projectRoot, 'infra/launch/start.mjs'), ...args], {
-    cwd: projectRoot,
+  const child = spawn(node, [join(root, 'infra/launch/start.mjs'), ...args], {
+    cwd: root,
     // vitest sets BASE_URL to "/" in the environment.
     // One process answers HTTP, however many cores the machine has, so that it has one name.
     env: {

@@ -10,7 +10,7 @@ const SEPARATOR_BYTES = 16;
 /** Networks that are tried before a database counts as one without countries. */
 const PROBES_MAX = 4_096;
 
-/** Decoded parts of records that are cached, of 100 to 500 bytes each. The visitors of a site come from few places. */
+/** Decoded parts of records that are cached, of 100 bytes to a few KB each. The visitors of a site come from few places. */
 const DECODED_MAX = 10_000;
 
 /** A database, or why it cannot be used; the reason is fit for logs. */
@@ -94,8 +94,9 @@ export class LocationDatabase {
 
   of(address: string): Location {
     try {
-      const record: object | null = this.#reader.get(address);
-      if (record === null) return NO_LOCATION;
+      const record: unknown = this.#reader.get(address);
+      // A database may contain anything.
+      if (typeof record !== 'object' || record === null) return NO_LOCATION;
       let location = this.#locations.get(record);
       if (location === undefined) {
         location = locationOf(record, { districts: this.#districts });

@@ -5,7 +5,7 @@ import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
 /** The most devices in each of the two generations, unless the owner says otherwise. */
-const DEVICES_MAX = 50_000;
+export const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 /** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
 export const REMEMBERED_TEXT_MAX = 512;
