@@ -9,6 +9,11 @@ import { projectRoot } from './root.ts';
  * `infra/tidy.test.ts` checks that both are equal.
  */
 export const SETTINGS = {
+  SMALL: {
+    schema: integer(0, 1),
+    default: '0',
+    help: '1: other defaults, with which the whole service runs in 512 MB of memory, see launch/README.md',
+  },
   PORT: {
     schema: integer(0, 65_535),
     default: '3000',
@@ -71,8 +76,23 @@ export const SETTINGS = {
   },
   WORKERS: {
     schema: integer(1, 64),
-    default: String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)))),
+    default: String(workersFor(availableParallelism())),
     help: 'threads that process events',
+  },
+  COLLECTORS: {
+    schema: integer(1, 64),
+    default: String(collectorsFor(availableParallelism())),
+    help: 'processes that share PORT; each takes events and answers questions. More than one need Linux',
+  },
+  QUERIES: {
+    schema: integer(0, 64),
+    default: '0',
+    help: 'further processes that only answer questions, on QUERY_PORT, for a proxy that sends questions there',
+  },
+  QUERY_PORT: {
+    schema: integer(0, 65_535),
+    default: '3001',
+    help: 'port of the processes that only answer questions, if there are any; 0 picks a free port',
   },
   FLUSH_INTERVAL_MS: {
     schema: integer(20, 60_000),
@@ -170,6 +190,11 @@ export const SETTINGS = {
     default: '',
     help: 'geolocation database: an .mmdb file or a folder of them, reloaded when it changes. Empty: the bundled one',
   },
+  GEO_IN_MEMORY: {
+    schema: integer(0, 1),
+    default: '1',
+    help: '0: the geolocation database stays on the disk; 130 MB less memory, some 10 µs more for each new address',
+  },
   COLLECT_PREFIXES: {
     schema: z
       .string()
@@ -200,13 +225,33 @@ export const SETTINGS = {
   QUERY_TIME_MAX_MS: { schema: integer(100, 600_000), default: '30000', help: 'maximum run time of a query' },
   QUERY_MEMORY_MAX_BYTES: {
     schema: integer(16_777_216, 1_099_511_627_776),
-    default: '17179869184',
+    default: '2147483648',
     help: 'maximum memory of a query in the store',
+  },
+  HTTP_HEAP_MAX_MB: {
+    schema: integer(32, 1_048_576),
+    default: '768',
+    help: 'maximum heap of JavaScript objects of a collector, in MB; beyond it the process is restarted',
+  },
+  PROCESSOR_HEAP_MAX_MB: {
+    schema: integer(32, 1_048_576),
+    default: '4096',
+    help: 'the same of each thread of the processor: a million sessions take some 600 MB',
+  },
+  STORE_HEAP_MAX_MB: {
+    schema: integer(32, 1_048_576),
+    default: '512',
+    help: 'the same of the embedded store, beside STORE_MEMORY_MAX_BYTES',
   },
   METRICS_PORT: {
     schema: integer(0, 65_535),
     default: '0',
     help: "port of a processor's metrics endpoint; 0 picks a free port",
+  },
+  HTTP_PROCESSES: {
+    schema: z.string().regex(/^(?:[\w-]+=\d{1,5}(?:,|$))*$/, 'expected names and ports such as http-1=10001'),
+    default: '',
+    help: 'set by the launcher: the processes that answer HTTP, each with the loopback port of its own metrics',
   },
   OPERATIONS_TOKEN: {
     schema: z
@@ -231,7 +276,7 @@ export const SETTINGS = {
     help: 'password of the user `query` of the embedded store, which can only read; the launcher generates one at every start. Empty: no such user',
   },
   STORE_MEMORY_MAX_BYTES: {
-    schema: integer(268_435_456, 1_099_511_627_776),
+    schema: integer(134_217_728, 1_099_511_627_776),
     default: '4294967296',
     help: 'maximum memory of the embedded store',
   },
@@ -254,6 +299,25 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+/** The defaults that `SMALL=1` changes. */
+export const SMALL_DEFAULTS: Readonly<Partial<Record<SettingName, string>>> = {
+  COLLECTORS: '1',
+  WORKERS: '1',
+  FLUSH_ROWS_MAX: '5000',
+  FLUSH_BYTES_MAX: '4194304',
+  EVENT_IDS_MAX: '200000',
+  PUBLISH_IN_FLIGHT_BYTES_MAX: '4194304',
+  BUS_BYTES_MAX: '268435456',
+  FEED_BYTES_MAX: '268435456',
+  SESSION_CACHE_MAX: '20000',
+  GEO_IN_MEMORY: '0',
+  QUERY_MEMORY_MAX_BYTES: '67108864',
+  STORE_MEMORY_MAX_BYTES: '201326592',
+  HTTP_HEAP_MAX_MB: '128',
+  PROCESSOR_HEAP_MAX_MB: '96',
+  STORE_HEAP_MAX_MB: '64',
+};
+
 /** All settings, typed. Names end in their unit where they have one. */
 export type Config = { readonly [Name in SettingName]: z.output<(typeof SETTINGS)[Name]['schema']> };
 
@@ -267,9 +331,9 @@ export class ConfigError extends Error {
 /** Reads the settings from `env`, with `DATA_DIR` made absolute. @throws {ConfigError} names the first bad setting */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const values: Record<string, unknown> = {};
+  const changed: Readonly<Record<string, string>> = env.SMALL === '1' ? SMALL_DEFAULTS : {};
   for (const [name, setting] of Object.entries(SETTINGS)) {
-    const text = env[name];
-    const parsed = setting.schema.safeParse(text === undefined || text === '' ? setting.default : text);
+    const parsed = setting.schema.safeParse(env[name] || (changed[name] ?? setting.default));
     if (!parsed.success) {
       throw new ConfigError(`${name}: ${parsed.error.issues[0]?.message ?? 'not valid'} (${setting.help})`);
     }
@@ -277,6 +341,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   }
   values.DATA_DIR = resolve(projectRoot, String(values.DATA_DIR));
   return Object.freeze(values) as Config;
+}
+
+/** How many collectors pay on a machine. `launch/settings.mjs` has the same rules; `launch/README.md` gives the reasons. */
+export function collectorsFor(cores: number): number {
+  return Math.max(1, Math.round((cores * 3) / 8));
+}
+
+/** How many threads that process events pay on a machine. */
+export function workersFor(cores: number): number {
+  return Math.min(8, Math.max(Math.min(cores, 2), Math.ceil(cores / 4)));
 }
 
 function integer(min: number, max: number) {

@@ -50,6 +50,11 @@ export const FLAG_REVENUE = 8;
 export const FLAG_CREDIT = 16;
 /** The row has the columns `LOCALE_COLUMNS`, as all rows have since version 3. */
 export const FLAG_LOCALE = 32;
+/**
+ * The session of the hint was answered for certain: the event is stored in it even if another session reaches the event. A
+ * processor of before this flag ignores it.
+ */
+export const FLAG_CERTAIN = 64;
 
 /** Columns of a `Source`, in the order of its bytes: the run `source` of a row. */
 export const SOURCE_COLUMNS = [
@@ -195,6 +200,8 @@ export interface Event {
    * pages.
    */
   readonly credit: boolean;
+  /** The answer is the session's id for certain, and not one that was derived because its owner was silent. */
+  readonly certain: boolean;
   /** Minor units of `currency`; negative for a refund. Undefined when the event is no revenue. */
   readonly revenue: bigint | undefined;
   readonly currency: string;
@@ -256,16 +263,21 @@ export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'prof
   return event.deviceId || event.eventId || event.profileId;
 }
 
+/** The greatest `turn` of a session's id. */
+export const SESSION_ID_TURNS_MAX = 255;
+
 /**
  * The id of a session that an event of `occurredAtMs` opens at `nowMs`: 32 hexadecimal digits, the same on every node.
  * Time is cut into slots as long as the gap; all numbers are big-endian.
  *
- *     u32 slot of occurredAtMs │ u32 slot of nowMs, less the first │ 8 bytes of sha256(site, device, slot, difference)
+ *     u32 slot of occurredAtMs │ u32 slot of nowMs, less the first, in the upper byte the turn
+ *       │ 8 bytes of sha256(site, device, slot, difference)
  *
  * No two sessions have one id. Two of one device with both slots alike would have been opened less than a gap apart.
- * Then the first is still in memory when the second is to open, since a session is retained for at least a gap, and it
- * reaches every event of its slot: the event joins it. The clocks of nodes may differ by as much as that time is longer
- * than the gap. Only a session that is evicted early, because too many are open, leaves its id to another.
+ * Then the first is still in memory when the second is to open, since a session is retained for at least a gap. If it
+ * reaches the second's event, the event joins it; if not, because a late event opened it, the owner grants the id of the
+ * next `turn`. The clocks of nodes may differ by as much as that time is longer than the gap. Only a session that is
+ * evicted early, because too many are open, leaves its id to another.
  *
  * The slots come first because the store sorts the sessions of an hour by their ids: there the first eight bytes
  * repeat, and an id takes half the room. The last eight are a hash.
@@ -275,9 +287,11 @@ export function sessionIdOf(
   deviceId: string,
   occurredAtMs: number,
   nowMs: number,
+  turn = 0,
 ): string {
   const slot = Math.floor(occurredAtMs / SESSION_GAP_MS);
-  const difference = Math.floor(nowMs / SESSION_GAP_MS) - slot;
+  // Added, not joined by bits: an event ahead of its arrival has a negative difference.
+  const difference = Math.floor(nowMs / SESSION_GAP_MS) - slot + turn * 0x100_0000;
   const slots = Buffer.alloc(8);
   slots.writeUInt32BE(slot >>> 0, 0);
   slots.writeUInt32BE(difference >>> 0, 4);
@@ -363,7 +377,8 @@ function flagsOf(event: Event): number {
     (event.sessionId === '' ? 0 : FLAG_IN_SESSION) |
     (event.eventId === '' ? 0 : FLAG_EVENT_ID) |
     (event.revenue === undefined ? 0 : FLAG_REVENUE) |
-    (event.credit ? FLAG_CREDIT : 0)
+    (event.credit ? FLAG_CREDIT : 0) |
+    (event.certain ? FLAG_CERTAIN : 0)
   );
 }
 

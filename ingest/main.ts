@@ -1,6 +1,5 @@
 import { Accounts, CONTROL_BUCKET } from '../infra/accounts/accounts.ts';
 import { ClientGuard } from '../infra/accounts/client-guard.ts';
-import { RateLimiter } from '../infra/accounts/rate-limiter.ts';
 import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-limiter.ts';
 import type { Metrics } from '../infra/metrics.ts';
 import { TrustedProxies } from '../infra/network/client-address.ts';
@@ -8,6 +7,7 @@ import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import { DiskWatch } from '../infra/process/disk-watch.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
 import { Collector, RATE_WINDOW_MS } from './collect/collector.ts';
+import { OpenSessions } from './collect/open-sessions.ts';
 import { ProfileDevices } from './collect/profile-devices.ts';
 import { type Cargo, Publisher } from './collect/publisher.ts';
 import { RecentAnswers } from './collect/recent-answers.ts';
@@ -38,12 +38,15 @@ import {
 import { addBatchRoute } from './http/batch-route.ts';
 import { ANSWER_HEADERS, addDeviceIdRoute, addTrackRoute, type RouteDeps } from './http/routes.ts';
 import { addTrackingConfigRoute } from './http/tracking-config.ts';
+import { AddressLimiter } from './identity/address-limiter.ts';
 import { Aliases } from './identity/aliases.ts';
 import { Salts } from './identity/salt.ts';
 import { DeviceIds } from './identity/visitor.ts';
 import { REJECT_REASONS } from './request/reject.ts';
 import { addScriptRoutes } from './tracker/script-route.ts';
 
+/** Open sessions are remembered longer than devices: for half an hour and more, not for two minutes in two halves. */
+const SESSIONS_PER_DEVICE = 4;
 const EVICT_EVERY_MS = 60_000;
 const SEND_TALLIES_EVERY_MS = 1_000;
 const REFRESH_LOCATIONS_EVERY_MS = 10_000;
@@ -57,11 +60,16 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const salts = await Salts.open({ bucket: await bus.keyed(CONTROL_BUCKET), clock, log, metrics });
   const sitesOf = (teamId: string) => storedIdsOf(accounts, teamId);
   const aliases = await Aliases.open(bus, log, { sitesOf });
-  const locations = await LocationLookup.open({ path: config.GEO_DATABASE, log, clock });
+  const locations = await LocationLookup.open({
+    path: config.GEO_DATABASE,
+    isInMemory: config.GEO_IN_MEMORY === 1,
+    log,
+    clock,
+  });
   exposeLocations(locations, metrics);
-  const deviceIds = new DeviceIds();
+  const deviceIds = new DeviceIds(Math.ceil(config.SESSION_CACHE_MAX / SESSIONS_PER_DEVICE));
   const clientGuard = await ClientGuard.open({ ...context, accounts, service: 'ingest' });
-  const limiter = new RateLimiter({ requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS });
+  const limiter = new AddressLimiter(addressRatesOf(context), salts);
   const disk = await DiskWatch.open(config, clock);
   const isDiskFull = () => disk?.isFull === true;
   const publisher = publisherOf(context, EVENT_CARGO, isDiskFull);
@@ -101,7 +109,6 @@ export async function mount(context: HostContext): Promise<Mounted> {
   const evictAddresses = () => {
     const nowMs = clock.nowMs();
     deviceIds.rotate(nowMs);
-    limiter.evictExpired(nowMs);
     locations.evict();
   };
   const timers = [
@@ -118,7 +125,7 @@ export async function mount(context: HostContext): Promise<Mounted> {
       for (const timer of timers) clearInterval(timer);
       await clientGuard.stop();
       disk?.stop();
-      for (const opened of [eventRates, sessions, aliases, salts, accounts]) opened.stop();
+      for (const opened of [limiter, eventRates, sessions, aliases, salts, accounts]) opened.stop();
     },
   };
 }
@@ -149,7 +156,7 @@ function evictDeletedSites(
 interface Served {
   readonly collector: Collector;
   readonly accounts: Accounts;
-  readonly limiter: RateLimiter;
+  readonly limiter: AddressLimiter;
   readonly proxies: TrustedProxies;
 }
 
@@ -248,6 +255,13 @@ function eventRatesOf({ bus, clock, metrics }: HostContext): SharedRateLimiter {
   return new SharedRateLimiter({ kind: 'site-events', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
 }
 
+/** Undefined without a limit. */
+function addressRatesOf({ config, bus, clock, metrics }: HostContext): SharedRateLimiter | undefined {
+  if (config.TRACK_LIMIT_PER_10_S === 0) return undefined;
+  const limit = { requestsMax: config.TRACK_LIMIT_PER_10_S, windowMs: TRACK_WINDOW_MS };
+  return new SharedRateLimiter({ kind: 'addresses', limit, bus, clock, metrics, exchangeMs: EXCHANGE_MS });
+}
+
 function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
   const questions = new SessionQuestions({
     bus,
@@ -255,8 +269,16 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     partitions: LANES,
     timeoutMs: config.SESSION_LOOKUP_TIMEOUT_MS,
   });
+  const openSessions = new OpenSessions({
+    bus,
+    clock,
+    metrics,
+    partitions: config.PARTITIONS,
+    inFlightMs: config.PUBLISH_TIMEOUT_MS,
+  });
   return new Sessions({
     questions,
+    openSessions,
     clock,
     metrics,
     partitions: LANES,

@@ -4,6 +4,7 @@ import { EXCHANGE_MS, SharedRateLimiter } from '../infra/accounts/shared-rate-li
 import { TrustedProxies } from '../infra/network/client-address.ts';
 import { IgnoredForwarding } from '../infra/network/ignored-forwarding.ts';
 import type { HostContext, Mounted } from '../infra/process/host.ts';
+import { groupMembers } from '../infra/process/process-group.ts';
 import { Store } from '../infra/store/store.ts';
 import { EntityQuestions } from '../ingest/entity-lookup.ts';
 import { LANES } from '../ingest/event.ts';
@@ -57,7 +58,15 @@ export async function mount(context: HostContext): Promise<Mounted> {
   });
   const limits = { timeMaxMs: config.QUERY_TIME_MAX_MS, memoryMaxBytes: config.QUERY_MEMORY_MAX_BYTES };
   const questions = questionEndpoints({
-    history: new History({ store: questioned, streams, isReachable, signals: watch, limits, metrics }),
+    history: new History({
+      store: questioned,
+      streams,
+      isReachable,
+      signals: watch,
+      limits,
+      processes: Math.max(1, groupMembers(config).length),
+      metrics,
+    }),
     hot: new HotView({ bus, partitions: LANES, clock, metrics, log }),
     records: new EntityQuestions(bus, LANES, RECORD_TIME_MAX_MS),
     directory: accounts,

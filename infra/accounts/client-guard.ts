@@ -59,7 +59,8 @@ export class ClientGuard {
   readonly #proven = new WeakMap<Client, string>();
   /** The address lists of clients, by their present records. */
   readonly #addresses = new WeakMap<Client, AddressList>();
-  readonly #timer: NodeJS.Timeout;
+  /** Runs only while failures are counted. */
+  #timer: NodeJS.Timeout | undefined;
 
   private constructor(
     { clock, metrics, service }: ClientGuardOptions,
@@ -70,7 +71,6 @@ export class ClientGuard {
     this.#clock = clock;
     this.#oldHashes = oldHashes;
     this.#failures = new FailedLogins(clock);
-    this.#timer = setInterval(() => this.#failures.evictExpired(), EVICT_EVERY_MS).unref();
     metrics.gaugeOf(
       'failed_login_addresses',
       'addresses whose wrong credentials are counted now; each for 10 seconds',
@@ -106,6 +106,7 @@ export class ClientGuard {
   /** Counts a request with wrong credentials: a wrong secret, or none, or no existing client. */
   fail(address: string): LoginFailure {
     const failures = this.#failures.count(address);
+    this.#timer ??= setInterval(() => this.#evictFailures(), EVICT_EVERY_MS).unref();
     return { kind: failures.allowed ? 'wrong' : 'limited', failures };
   }
 
@@ -127,6 +128,13 @@ export class ClientGuard {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.uses.stop();
+  }
+
+  #evictFailures(): void {
+    this.#failures.evictExpired();
+    if (this.#failures.addresses > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #verdict(isRight: boolean, address: string): SecretVerdict {

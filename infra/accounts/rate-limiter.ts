@@ -79,6 +79,11 @@ export class RateLimiter {
     return true;
   }
 
+  /** Whether it counts nothing now, as far as `evictExpired` has seen. */
+  get isEmpty(): boolean {
+    return this.#current.size === 0 && this.#previous.size === 0;
+  }
+
   /** The number of the window that `nowMs` is in. */
   windowAt(nowMs: number): number {
     return Math.floor(nowMs / this.#limit.windowMs);

@@ -50,7 +50,9 @@ export class SharedRateLimiter {
   readonly #ignored: Readonly<Record<IgnoredReason, Counter>>;
   readonly #failedSends: Counter;
   readonly #stopListening: () => void;
-  readonly #timer: NodeJS.Timeout;
+  readonly #exchangeMs: number;
+  /** Runs only while something is counted, so that a service without requests sleeps. */
+  #timer: NodeJS.Timeout | undefined;
   /** The counts of this window and of the one before, the earlier first. */
   #unsent: Unsent[] = [];
   #exchangesToSkip = 0;
@@ -76,7 +78,7 @@ export class SharedRateLimiter {
       () => this.#unsent.reduce((keys, { counts }) => keys + counts.size, 0),
     );
     this.#stopListening = bus.listen(this.#subject, (bytes) => this.#receive(bytes));
-    this.#timer = setInterval(() => this.exchange(), exchangeMs).unref();
+    this.#exchangeMs = exchangeMs;
   }
 
   /**
@@ -97,6 +99,13 @@ export class SharedRateLimiter {
 
   /** Sends what has not been sent yet, if the bus is there. A timer calls it every `exchangeMs`. */
   exchange(): void {
+    this.#sendUnsent();
+    if (this.#unsent.length > 0 || !this.#limiter.isEmpty) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #sendUnsent(): void {
     const nowMs = this.#clock.nowMs();
     this.#limiter.evictExpired(nowMs);
     const window = this.#limiter.windowAt(nowMs);
@@ -125,7 +134,12 @@ export class SharedRateLimiter {
     this.#stopListening();
   }
 
+  #startTimer(): void {
+    this.#timer ??= setInterval(() => this.exchange(), this.#exchangeMs).unref();
+  }
+
   #note(stored: string, window: number): void {
+    this.#startTimer();
     let last = this.#unsent.at(-1);
     if (last?.window !== window) {
       last = { window, counts: new Map() };
@@ -145,6 +159,7 @@ export class SharedRateLimiter {
       return;
     }
     if (message.process === this.#process) return;
+    this.#startTimer();
     const nowMs = this.#clock.nowMs();
     for (const [stored, requests] of message.counts) {
       if (this.#limiter.addStored(stored, requests, message.window, nowMs)) continue;

@@ -1,13 +1,10 @@
 import {
   connect,
-  DiscardPolicy,
   headers as headersOf,
   type JetStreamClient,
   type JetStreamManager,
   type Msg,
   type NatsConnection,
-  nanos,
-  RetentionPolicy,
   StorageType,
 } from 'nats';
 import type { Logger } from '../log.ts';
@@ -17,6 +14,7 @@ import { BusFaults, type Fault, type NoteFault } from './bus-faults.ts';
 import { KeyedBytes, STREAM_PREFIX } from './keyed-bytes.ts';
 import { Requests } from './requests.ts';
 import { type StreamMessage, StreamReader, streamBounds } from './stream-reader.ts';
+import { deleteStream, ensureStream, hasStream, type OldestGo } from './streams.ts';
 
 /** Where the bus is and what we are called there. `url` may contain user and password. */
 export interface BusOptions {
@@ -63,12 +61,6 @@ const SMALL_FILE_BYTES = 32_000;
 const REWRITTEN_BYTES = 2_162_688;
 /** What the server adds to a message before it compares it with its limit. */
 const HEADROOM_BYTES = 1_024;
-
-/** A stream that discards its oldest messages when it is full, and any message of this age. */
-export interface OldestGo {
-  readonly oldestGo: true;
-  readonly ageMaxMs: number;
-}
 
 /** A message that may only be appended behind a known one. */
 export interface FollowingMessage {
@@ -137,33 +129,8 @@ export class Bus {
    * Makes sure that a file stream with this one subject exists. A full stream rejects new messages instead of
    * discarding old ones, so that what was acknowledged stays; `oldestGo` makes it discard the oldest.
    */
-  async ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
-    const limits = {
-      max_bytes: bytesMax,
-      discard: oldestGo === undefined ? DiscardPolicy.New : DiscardPolicy.Old,
-      max_age: nanos(oldestGo?.ageMaxMs ?? 0),
-    };
-    try {
-      const { config } = await this.#manager.streams.info(name);
-      if (config.max_bytes !== bytesMax || config.max_age !== limits.max_age)
-        await this.#manager.streams.update(name, { ...config, ...limits });
-      return;
-    } catch (error) {
-      if (!isAbsent(error)) throw busError('stream', error);
-    }
-    try {
-      await this.#manager.streams.add({
-        name,
-        subjects: [subject],
-        storage: StorageType.File,
-        retention: RetentionPolicy.Limits,
-        num_replicas: 1,
-        duplicate_window: nanos(1_000),
-        ...limits,
-      });
-    } catch (error) {
-      throw busError('stream', error);
-    }
+  ensureStream(name: string, subject: string, bytesMax: number, oldestGo?: OldestGo): Promise<void> {
+    return ensureStream(this.#manager, { name, subject, bytesMax, oldestGo });
   }
 
   /** Appends to a stream; resolves with its sequence once the server has it durably. */
@@ -211,23 +178,13 @@ export class Bus {
   }
 
   /** Whether there is a stream of this name. */
-  async hasStream(name: string): Promise<boolean> {
-    try {
-      await this.#manager.streams.info(name);
-      return true;
-    } catch (error) {
-      if (isAbsent(error)) return false;
-      throw busError('stream', error);
-    }
+  hasStream(name: string): Promise<boolean> {
+    return hasStream(this.#manager, name);
   }
 
   /** Deletes a stream with all of its messages, if it exists. */
-  async deleteStream(name: string): Promise<void> {
-    try {
-      await this.#manager.streams.delete(name);
-    } catch (error) {
-      if (!isAbsent(error)) throw busError('stream', error);
-    }
+  deleteStream(name: string): Promise<void> {
+    return deleteStream(this.#manager, name);
   }
 
   /** First and last sequence in a stream; an empty stream has `first` = `last` + 1. */

@@ -15,7 +15,7 @@ interface PendingRequest {
 /**
  * Requests over the core connection, each with one answer. An answer finds its request by the number behind the inbox, so
  * answers may come in any order; one that comes after its request has timed out is ignored. A lost connection ends no
- * request: it is answered after all, or times out.
+ * request: it is answered after all, or times out. So its senders and their time limits bound how many are pending.
  *
  * The `request` of the library makes an inbox token, a timer, four promises and, even when all is well, two errors with
  * their stacks: 25 µs. This costs one promise and one entry of a map, for as long as the request is pending.

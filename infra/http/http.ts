@@ -65,6 +65,9 @@ export class HttpServer {
   readonly #onFailure: (error: unknown) => void;
   #socket: ListenSocket | undefined;
   #inFlight = 0;
+  readonly #settled = (): void => {
+    this.#inFlight -= 1;
+  };
 
   /** `onFailure` is called with an exception of a route; the peer gets a 500 without details. */
   constructor(onFailure: (error: unknown) => void) {
@@ -165,9 +168,7 @@ export class HttpServer {
 
   #serve<Head>(route: Route<Head>, { response, head: read, isHead }: Exchange): void {
     const acceptEncoding = route.isHot === true ? '' : read.header('accept-encoding');
-    const reply = new OpenReply(response, { isHead, acceptEncoding }, () => {
-      this.#inFlight -= 1;
-    });
+    const reply = new OpenReply(response, { isHead, acceptEncoding }, this.#settled);
     this.#inFlight += 1;
     response.onAborted(() => reply.abort());
     if (read.bytes > HEAD_MAX_BYTES) {

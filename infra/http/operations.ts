@@ -1,4 +1,3 @@
-import type { Metrics } from '../metrics.ts';
 import { JSON_TYPE } from './headers.ts';
 import type { HttpServer, RequestHead } from './http.ts';
 import { addStartPage } from './start-page.ts';
@@ -11,8 +10,9 @@ export interface Readiness {
 }
 
 export interface OperationsDeps {
-  readonly metrics: Metrics;
-  readonly readiness: () => Readiness;
+  /** The text of `/metrics`: of this process, or of all that share its port. */
+  readonly metrics: { readonly contentType: string; expose(): string | Promise<string> };
+  readonly readiness: () => Readiness | Promise<Readiness>;
   /** Whether the sender of a request may read the metrics and the details of readiness. */
   readonly mayRead: (head: RequestHead) => boolean;
 }
@@ -30,15 +30,15 @@ const UNAUTHORIZED = errorText(
  * `/healthz/ready` only whether the process is ready.
  */
 export function addOperations(http: HttpServer, { metrics, readiness, mayRead }: OperationsDeps): void {
-  const get = (pattern: string, answer: (isReader: boolean) => PlainAnswer) =>
+  const get = (pattern: string, answer: (isReader: boolean) => PlainAnswer | Promise<PlainAnswer>) =>
     http.route({
       method: 'get',
       pattern,
       bodyMaxBytes: 0,
       cors: undefined,
       readHead: mayRead,
-      answer: (isReader, _body, reply) => {
-        const [status, text, contentType] = answer(isReader);
+      answer: async (isReader, _body, reply) => {
+        const [status, text, contentType] = await answer(isReader);
         reply.send(status, text, [
           ['content-type', contentType],
           ['cache-control', 'no-store'],
@@ -47,8 +47,8 @@ export function addOperations(http: HttpServer, { metrics, readiness, mayRead }:
       },
     });
   get('/healthz/live', () => [200, '{"status":"live"}', JSON_TYPE]);
-  get('/healthz/ready', (isReader) => {
-    const { ready, shown } = readiness();
+  get('/healthz/ready', async (isReader) => {
+    const { ready, shown } = await readiness();
     const details = isReader ? shown : {};
     return [
       ready ? 200 : 503,
@@ -56,15 +56,19 @@ export function addOperations(http: HttpServer, { metrics, readiness, mayRead }:
       JSON_TYPE,
     ];
   });
-  get('/metrics', (isReader) =>
-    isReader ? [200, metrics.expose(), metrics.contentType] : [401, UNAUTHORIZED, JSON_TYPE],
+  get('/metrics', async (isReader) =>
+    isReader ? [200, await metrics.expose(), metrics.contentType] : [401, UNAUTHORIZED, JSON_TYPE],
   );
   http.announce({
     path: '/healthz/ready',
     title: 'Readiness',
-    about: 'Whether this process is ready for work, and what it depends on.',
+    about: 'Whether the service is ready for work, and what it depends on.',
   });
   http.announce({ path: '/healthz/live', title: 'Liveness', about: 'Answers while the process runs.' });
-  http.announce({ path: '/metrics', title: 'Metrics', about: 'Figures of this process, for Prometheus.' });
+  http.announce({
+    path: '/metrics',
+    title: 'Metrics',
+    about: 'Figures of the processes that answer here, for Prometheus.',
+  });
   addStartPage(http);
 }

@@ -7,7 +7,7 @@ import { openLogFile } from './log-file.mjs';
 import { createLogLines } from './log-lines.mjs';
 import { checkOutsideBus, checkOutsideStore } from './outside.mjs';
 import { Part } from './part.mjs';
-import { planBus, planProgram, planStore } from './parts.mjs';
+import { nodeEnv, planBus, planHttp, planProgram, planStore } from './parts.mjs';
 import { createRunRecord, RUN_VARIABLE } from './run-record.mjs';
 import { formatDuration } from './terminal.mjs';
 
@@ -30,8 +30,11 @@ export class Launch {
   #record;
   #logLines;
   #disk;
-  /** @type {Part[]} */
-  #parts = [];
+  /**
+   * In the order of their start. The parts of one stage are started and drained together.
+   * @type {Part[][]}
+   */
+  #stages = [];
   /** @type {import('./child.mjs').Child | undefined} */
   #demo;
   #isStopping = false;
@@ -80,18 +83,14 @@ export class Launch {
     const first = await this.#ensureAccount(full);
     await this.#startPart(
       'processor',
-      planProgram(['dist/processor/main.js'], { ...full, ...own }),
+      planProgram(['dist/processor/main.js'], { ...full, ...own, ...nodeEnv(settings, 'processor') }),
       () => 'ready',
     );
-    const ready = await this.#startPart(
-      'http',
-      planProgram(['dist/infra/process/host.js', 'ingest', 'query'], { ...full, ...own }),
-      (line) => String(line.url),
-    );
-    if (this.#isStopping || first === undefined || ready === undefined) return;
-    const url = settings.baseUrl || String(ready.url);
+    const httpUrl = await this.#startHttp({ ...full, ...own });
+    if (this.#isStopping || first === undefined || httpUrl === undefined) return;
+    const url = settings.baseUrl || httpUrl;
     for (const line of this.#lastLines(first, url)) terminal.line(line);
-    if (this.#options.withDemo) await this.#startDemo(full, String(ready.url));
+    if (this.#options.withDemo) await this.#startDemo(full, httpUrl);
   }
 
   /**
@@ -114,24 +113,30 @@ export class Launch {
     this.#stopFirstStart();
     this.#demo?.signal('SIGTERM');
     await this.#demo?.exited;
-    for (const part of [...this.#parts].reverse()) {
-      const startedAtMs = Date.now();
-      const outcome = await part.stop();
-      if (outcome === '') continue;
-      this.#options.terminal.part(part.name, `${outcome} in ${formatDuration(Date.now() - startedAtMs)}`);
-    }
+    for (const stage of [...this.#stages].reverse()) await Promise.all(stage.map((part) => this.#stop(part)));
     this.#record.clear();
+  }
+
+  /** @param {Part} part */
+  async #stop(part) {
+    const startedAtMs = Date.now();
+    const outcome = await part.stop();
+    if (outcome === '') return;
+    this.#options.terminal.part(part.name, `${outcome} in ${formatDuration(Date.now() - startedAtMs)}`);
   }
 
   /** nats-server stores nothing more after a failed write, until it is restarted. */
   #repairBus() {
-    this.#parts.find(({ name }) => name === 'bus')?.restart();
+    this.#stages
+      .flat()
+      .find(({ name }) => name === 'bus')
+      ?.restart();
   }
 
   /** Kills every part immediately. */
   killAll() {
     this.#demo?.signal('SIGKILL');
-    for (const part of this.#parts) part.kill();
+    for (const part of this.#stages.flat()) part.kill();
     this.#stopFirstStart();
   }
 
@@ -192,15 +197,44 @@ export class Launch {
   }
 
   /**
+   * Starts every process that answers HTTP, all at once.
+   * @param {NodeJS.ProcessEnv} env
+   * @returns {Promise<string | undefined>} the URL of the service; undefined when a drain has begun
+   */
+  async #startHttp(env) {
+    if (this.#isStopping) return undefined;
+    const { settings, terminal } = this.#options;
+    const planned = await planHttp({ settings, env });
+    const stage = planned.map(({ name, plan }) => this.#part(name, plan));
+    this.#stages.push(stage);
+    let url = '';
+    await terminal.step('http', async () => {
+      const ready = await Promise.all(stage.map((part) => part.start()));
+      url = String(ready[0]?.url);
+      return stage.length === 1 ? url : `${url}, ${stage.length} processes`;
+    });
+    return url;
+  }
+
+  /**
    * @param {string} name
    * @param {ChildPlan} plan
    * @param {(ready: Record<string, unknown>) => string} describe
-   * @returns {Promise<Record<string, unknown> | undefined>} what its ready line says; undefined when a drain has begun
    */
   async #startPart(name, plan, describe) {
-    if (this.#isStopping) return undefined;
+    if (this.#isStopping) return;
+    const part = this.#part(name, plan);
+    this.#stages.push([part]);
+    await this.#options.terminal.step(name, async () => describe(await part.start()));
+  }
+
+  /**
+   * @param {string} name
+   * @param {ChildPlan} plan
+   */
+  #part(name, plan) {
     const { settings, terminal } = this.#options;
-    const part = new Part({
+    return new Part({
       name,
       plan,
       log: openLogFile(join(settings.dataDir, 'logs', `${name}.log`), {
@@ -215,14 +249,6 @@ export class Launch {
         return this.#disk.isFull;
       },
     });
-    this.#parts.push(part);
-    /** @type {Record<string, unknown> | undefined} */
-    let ready;
-    await terminal.step(name, async () => {
-      ready = await part.start();
-      return describe(ready);
-    });
-    return ready;
   }
 
   /**

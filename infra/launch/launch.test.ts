@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SETTINGS } from '../config.ts';
 import { THREADS_MIN } from '../store-server/threads.ts';
 import { sourceState } from './build.mjs';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
@@ -30,7 +29,6 @@ import { isInstalled } from './packages.mjs';
 import { STORE_THREADS } from './parts.mjs';
 import { identityOf } from './processes.mjs';
 import { afterDeath, NO_FAILURES } from './restart-policy.mjs';
-import { LAUNCH_DEFAULTS, readLaunchSettings } from './settings.mjs';
 import { createTerminal, formatDuration, wantsColor } from './terminal.mjs';
 
 let folder = '';
@@ -280,28 +278,6 @@ describe('a data folder', () => {
     writeFileSync(join(folder, 'data'), '');
     expect(() => open()).toThrow('it is not a folder');
     expect(() => openDataFolder(join(folder, 'data/below'))).toThrow('a part of the path is a file');
-  });
-});
-
-describe('settings of the launcher', () => {
-  test('have the defaults of the table', () => {
-    for (const [name, value] of Object.entries(LAUNCH_DEFAULTS)) {
-      expect([name, SETTINGS[name as keyof typeof LAUNCH_DEFAULTS].default]).toEqual([name, value]);
-    }
-  });
-
-  test.each([
-    ['PORT', 'abc'],
-    ['PORT', '70000'],
-    ['BUS_BYTES_MAX', '0'],
-    ['NATS_URL', 'secret-host:4222'],
-    ['CLICKHOUSE_URL', 'secret-host'],
-  ])('%s=%s is rejected, naming the variable', (name, value) => {
-    expect(() => readLaunchSettings({ [name]: value })).toThrow(new RegExp(`^${name} `));
-  });
-
-  test('an invalid URL is not shown, because it may contain a password', () => {
-    expect(() => readLaunchSettings({ NATS_URL: 'u:secret@h' })).toThrow(/^(?!.*secret)/);
   });
 });
 

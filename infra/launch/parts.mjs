@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { busFileBytesMax, natsConfig } from './bus-config.mjs';
-import { freePort, greetsAsNats } from './ports.mjs';
+import { freePort, freePorts, greetsAsNats } from './ports.mjs';
 import { projectRoot } from './root.mjs';
 import { writeWhole } from './write-whole.mjs';
 
@@ -11,6 +11,10 @@ import { writeWhole } from './write-whole.mjs';
 /** @typedef {import('./data-folder.mjs').Secrets} Secrets */
 
 const LOOPBACK = '127.0.0.1';
+/** New objects; node's default is 16, of which it may use three. */
+const SMALL_SEMI_SPACE_MB = 2;
+/** From here on nats-server collects its garbage more eagerly. */
+const SMALL_BUS_MEMORY = '40MiB';
 /**
  * libuv threads of the store, one per running statement. They cannot be changed from inside the process, so the store
  * would otherwise have to start itself a second time. A test checks that this number is high enough.
@@ -38,7 +42,7 @@ export async function planBus({ settings, secrets, earlierStreams, server, env }
   const plan = {
     command: server.path,
     args: ['-c', configPath],
-    env,
+    env: settings.isSmall ? { GOMEMLIMIT: SMALL_BUS_MEMORY, GOGC: '50', ...env } : env,
     cwd: folder,
     probe: (/** @type {() => boolean} */ isGone) => untilGreeted(port, isGone),
   };
@@ -63,10 +67,46 @@ export async function planStore({ settings, secrets, env }) {
     UV_THREADPOOL_SIZE: String(STORE_THREADS),
   };
   return {
-    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own }),
+    plan: planProgram(['dist/infra/store-server/main.js'], { ...env, ...own, ...nodeEnv(settings, 'store') }),
     url: `http://default:${secrets.storePassword}@${LOOPBACK}:${port}`,
     queryUrl: `http://query:${queryPassword}@${LOOPBACK}:${port}`,
   };
+}
+
+/**
+ * How to start the processes that answer HTTP: one, called `http`, or a group of `http-1` and so on, which share the port,
+ * and `query-1` and so on, which share the port for questions. In a group each shows its own metrics on a port of its own.
+ * @param {{ settings: LaunchSettings, env: NodeJS.ProcessEnv }} options
+ * @returns {Promise<{ name: string, plan: ChildPlan }[]>}
+ */
+export async function planHttp({ settings, env: outer }) {
+  const { collectors, queries, queryPort, host } = settings;
+  const program = 'dist/infra/process/host.js';
+  const env = { ...outer, ...nodeEnv(settings, 'http') };
+  if (collectors === 1 && queries === 0)
+    return [
+      { name: 'http', plan: planProgram([program, 'ingest', 'query'], { ...env, HTTP_PROCESSES: '' }) },
+    ];
+  const sharedQueryPort = queryPort === 0 && queries > 0 ? await freePort(host) : queryPort;
+  const names = [...numbered('http', collectors), ...numbered('query', queries)];
+  const ports = await freePorts(LOOPBACK, names.length);
+  const HTTP_PROCESSES = names.map((name, index) => `${name}=${ports[index]}`).join(',');
+  return names.map((name, index) => {
+    const own = { ...env, HTTP_PROCESSES, METRICS_PORT: String(ports[index]) };
+    const plan =
+      index < collectors
+        ? planProgram([program, 'ingest', 'query'], own)
+        : planProgram([program, 'query'], { ...own, PORT: String(sharedQueryPort) });
+    return { name, plan };
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {number} count
+ */
+function numbered(name, count) {
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
 }
 
 /**
@@ -83,6 +123,21 @@ export function planProgram([path, ...args], env) {
     cwd: projectRoot,
     probe: undefined,
   };
+}
+
+/**
+ * What limits the memory of one of our programs, with what the operator set behind it, so that it counts.
+ * @param {LaunchSettings} settings
+ * @param {'http' | 'processor' | 'store'} part
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function nodeEnv({ isSmall, heapMaxMb }, part) {
+  const options = [
+    `--max-old-space-size=${heapMaxMb[part]}`,
+    ...(isSmall ? [`--max-semi-space-size=${SMALL_SEMI_SPACE_MB}`] : []),
+    process.env.NODE_OPTIONS ?? '',
+  ];
+  return { NODE_OPTIONS: options.join(' ').trim(), ...(isSmall ? { MALLOC_ARENA_MAX: '2' } : {}) };
 }
 
 /**

@@ -5,8 +5,9 @@ import { Problem } from './problem.mjs';
  * Throws a `Problem` unless this process can listen on the port.
  * @param {string} host
  * @param {number} port
+ * @param {string} [setting] its name
  */
-export async function checkPort(host, port) {
+export async function checkPort(host, port, setting = 'PORT') {
   const code = await tryToListen(host, port).then(
     () => '',
     (error) => error.code,
@@ -14,12 +15,12 @@ export async function checkPort(host, port) {
   if (code === '') return;
   if (code === 'EADDRINUSE') {
     throw new Problem(
-      `Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT to another port.`,
+      `Port ${port} on ${host} is in use. Stop the program that uses it, or set ${setting} to another port.`,
     );
   }
   if (code === 'EACCES') {
     throw new Problem(
-      `Port ${port} needs more privileges than this user has. Set PORT to a port above 1023.`,
+      `Port ${port} needs more privileges than this user has. Set ${setting} to a port above 1023.`,
     );
   }
   throw new Problem(
@@ -46,6 +47,18 @@ export async function freePort(host) {
     }
   }
   return tryToListen(host, 0);
+}
+
+/**
+ * @param {string} host
+ * @param {number} count
+ * @returns {Promise<number[]>} different ports that were free a moment ago
+ */
+export async function freePorts(host, count) {
+  /** @type {Set<number>} */
+  const ports = new Set();
+  while (ports.size < count) ports.add(await freePort(host));
+  return [...ports];
 }
 
 /**

@@ -52,6 +52,7 @@ async function runLocked({ env, withDemo }, terminal) {
       terminal.part(name, 'was left running by a killed launcher and was stopped');
     }
     await checkPort(settings.host, settings.port);
+    if (settings.queries > 0) await checkPort(settings.host, settings.queryPort, 'QUERY_PORT');
     const server = await prepare(env, terminal);
     // Only now: packages and build may be used by others. From here on, no file of this process or of a part is open.
     process.umask(RIGHTS_OF_OTHERS);

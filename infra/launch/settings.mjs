@@ -1,13 +1,21 @@
 import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Problem } from './problem.mjs';
 import { projectRoot } from './root.mjs';
+
+const PROCESSES_MAX = 64;
 
 /** @typedef {Readonly<Record<string, string | undefined>>} Env */
 /**
  * @typedef {object} LaunchSettings
  * @property {number} port 0 for a free one
  * @property {string} host
+ * @property {boolean} isSmall
+ * @property {Readonly<Record<'http' | 'processor' | 'store', number>>} heapMaxMb
+ * @property {number} collectors processes that share the port
+ * @property {number} queries processes that only answer questions
+ * @property {number} queryPort their port; 0 for a free one
  * @property {string} baseUrl empty without a proxy in front
  * @property {boolean} isExposed whether strangers may reach the service
  * @property {string} dataDir absolute
@@ -23,7 +31,11 @@ import { projectRoot } from './root.mjs';
  * a test checks that the defaults are equal.
  */
 export const LAUNCH_DEFAULTS = {
+  SMALL: '0',
   PORT: '3000',
+  COLLECTORS: String(collectorsFor(availableParallelism())),
+  QUERIES: '0',
+  QUERY_PORT: '3001',
   HOST: '127.0.0.1',
   BASE_URL: '',
   TRUSTED_PROXIES: '',
@@ -33,6 +45,18 @@ export const LAUNCH_DEFAULTS = {
   CLICKHOUSE_URL: '',
   STORE_PORT: '0',
   DISK_FREE_MIN_BYTES: '268435456',
+  HTTP_HEAP_MAX_MB: '768',
+  PROCESSOR_HEAP_MAX_MB: '4096',
+  STORE_HEAP_MAX_MB: '512',
+};
+
+/** The defaults that `SMALL=1` changes. */
+export const LAUNCH_SMALL_DEFAULTS = {
+  COLLECTORS: '1',
+  BUS_BYTES_MAX: '268435456',
+  HTTP_HEAP_MAX_MB: '128',
+  PROCESSOR_HEAP_MAX_MB: '96',
+  STORE_HEAP_MAX_MB: '64',
 };
 
 /**
@@ -40,9 +64,24 @@ export const LAUNCH_DEFAULTS = {
  * @returns {LaunchSettings}
  */
 export function readLaunchSettings(env) {
-  const text = (/** @type {keyof typeof LAUNCH_DEFAULTS} */ name) => env[name] || LAUNCH_DEFAULTS[name];
+  const isSmall = env.SMALL === '1';
+  /** @type {Readonly<Record<string, string>>} */
+  const defaults = isSmall ? { ...LAUNCH_DEFAULTS, ...LAUNCH_SMALL_DEFAULTS } : LAUNCH_DEFAULTS;
+  const text = (/** @type {keyof typeof LAUNCH_DEFAULTS} */ name) => env[name] || (defaults[name] ?? '');
+  const heap = (/** @type {'HTTP_HEAP_MAX_MB' | 'PROCESSOR_HEAP_MAX_MB' | 'STORE_HEAP_MAX_MB'} */ name) =>
+    wholeNumber(name, text(name), 32, 1_048_576);
+  wholeNumber('SMALL', text('SMALL'), 0, 1);
   return {
+    isSmall,
+    heapMaxMb: {
+      http: heap('HTTP_HEAP_MAX_MB'),
+      processor: heap('PROCESSOR_HEAP_MAX_MB'),
+      store: heap('STORE_HEAP_MAX_MB'),
+    },
     port: wholeNumber('PORT', text('PORT'), 0, 65_535),
+    collectors: collectorsOf(text('COLLECTORS'), process.platform),
+    queries: wholeNumber('QUERIES', text('QUERIES'), 0, PROCESSES_MAX),
+    queryPort: wholeNumber('QUERY_PORT', text('QUERY_PORT'), 0, 65_535),
     host: text('HOST'),
     baseUrl: address('BASE_URL', text('BASE_URL')).replace(/\/+$/, ''),
     isExposed: !isLoopback(text('HOST')) || text('BASE_URL') !== '' || text('TRUSTED_PROXIES') !== '',
@@ -53,6 +92,27 @@ export function readLaunchSettings(env) {
     storePort: wholeNumber('STORE_PORT', text('STORE_PORT'), 0, 65_535),
     diskFreeMinBytes: wholeNumber('DISK_FREE_MIN_BYTES', text('DISK_FREE_MIN_BYTES'), 0, 1_099_511_627_776),
   };
+}
+
+/**
+ * As in `infra/config.ts`; a test compares the two.
+ * @param {number} cores
+ */
+export function collectorsFor(cores) {
+  return process.platform === 'linux' ? Math.max(1, Math.round((cores * 3) / 8)) : 1;
+}
+
+/**
+ * Only Linux spreads the connections to a port over the processes that listen on it.
+ * @param {string} text
+ * @param {NodeJS.Platform} platform
+ */
+export function collectorsOf(text, platform) {
+  const collectors = wholeNumber('COLLECTORS', text, 1, PROCESSES_MAX);
+  if (collectors === 1 || platform === 'linux') return collectors;
+  throw new Problem(
+    `COLLECTORS is ${collectors}, but several processes can share a port only on Linux. Set it to 1.`,
+  );
 }
 
 /**

@@ -5,6 +5,9 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 
 const CHECK_EVERY_MS = 500;
+/** With more than this many times the required space, no writer fills the disk between two of the rarer checks. */
+const AMPLE_TIMES = 16;
+const CHECK_AMPLE_EVERY_MS = 5_000;
 // Shares of the required space: with less than the first free, the disk is full, because writes may fail at any moment. It
 // stays full until the second is free. The launcher has the same (`launch/disk.mjs`).
 const FULL_SHARE = 1 / 4;
@@ -26,7 +29,8 @@ export class DiskWatch {
   readonly #folder: string;
   readonly #minBytes: number;
   readonly #clock: Clock;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #state: ReportedDisk['state'] = 'free';
   #freeBytes = Number.POSITIVE_INFINITY;
   #since: number;
@@ -36,7 +40,6 @@ export class DiskWatch {
     this.#minBytes = DISK_FREE_MIN_BYTES;
     this.#clock = clock;
     this.#since = clock.nowMs();
-    this.#timer = setInterval(() => void this.#check(), CHECK_EVERY_MS).unref(); // Never rejects.
   }
 
   /** Resolves after the first look. Undefined where nothing is to be watched. */
@@ -76,11 +79,15 @@ export class DiskWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
   }
 
   async #check(): Promise<void> {
     this.#freeBytes = await freeBytesOf(this.#folder);
+    const isAmple = this.#freeBytes > AMPLE_TIMES * this.#minBytes;
+    const nextMs = isAmple ? CHECK_AMPLE_EVERY_MS : CHECK_EVERY_MS;
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#check(), nextMs).unref(); // Never rejects.
     const state = this.#stateAt(this.#freeBytes);
     if (state === this.#state) return;
     this.#state = state;

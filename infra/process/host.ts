@@ -1,9 +1,8 @@
-import { createServer } from 'node:net';
 import { Bus } from '../bus/bus.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { type Config, ConfigError, readConfig } from '../config.ts';
-import { HttpServer } from '../http/http.ts';
-import { addOperations } from '../http/operations.ts';
+import { type Config, readConfig } from '../config.ts';
+import { HttpServer, type RequestHead } from '../http/http.ts';
+import { addOperations, type Readiness } from '../http/operations.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { isExposed } from '../network/exposure.ts';
@@ -12,7 +11,9 @@ import { operationsAccess } from '../network/operations-access.ts';
 import { type CrashPoint, crashPoints } from './crashpoint.ts';
 import { BusWatch, type Dependency, reportedDependency } from './dependency.ts';
 import { DiskWatch } from './disk-watch.ts';
+import { checkPort } from './free-port.ts';
 import { exitWithParent } from './parent-watch.ts';
+import { groupMembers, ProcessGroup, reportedWarning } from './process-group.ts';
 
 const DRAIN_MAX_MS = 15_000;
 
@@ -50,7 +51,8 @@ async function main(rooms: readonly string[]): Promise<void> {
   const config = readConfig();
   const log = createLogger(rooms.join('+'), config.LOG_LEVEL);
   exitWithParent();
-  await portIsFree(config.HOST, config.PORT);
+  const { HTTP_PROCESSES } = config;
+  await checkPort(config.HOST, config.PORT, HTTP_PROCESSES === '' ? '' : `HTTP_PROCESSES=${HTTP_PROCESSES}`);
   const metrics = new Metrics();
   const bus = await Bus.connect(
     { url: config.NATS_URL, name: `${rooms.join('+')} ${config.INSTANCE}`, metrics },
@@ -72,7 +74,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     log.warn(
       'OPERATIONS_TOKEN is not set: /metrics and the details of /healthz/ready are closed to all requests',
     );
-  const readiness = () => {
+  const readiness = (): Readiness => {
     const dependencies = [
       reportedDependency(busWatch.dependency, rooms, config),
       ...mounted.flatMap(({ room, service }) =>
@@ -85,7 +87,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     const ready = !draining && dependencies.every(({ up }) => up) && disk?.isFree !== false;
     return { ready, shown: { draining, dependencies, disk: disk?.reported, warnings } };
   };
-  addOperations(http, { metrics, readiness, mayRead });
+  const ownOperations = await addOperationsTo(http, { config, log, metrics, readiness, mayRead });
   const port = await http.listen(config.HOST, config.PORT);
   const url = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
   process.stdout.write(`ready ${JSON.stringify({ url })}\n`);
@@ -98,6 +100,7 @@ async function main(rooms: readonly string[]): Promise<void> {
     setTimeout(() => process.exit(1), DRAIN_MAX_MS).unref();
     for (const { service } of mounted.reverse()) await service.stop();
     http.close();
+    ownOperations?.close();
     await bus.close();
     log.info('drained');
     process.exit(0);
@@ -105,20 +108,32 @@ async function main(rooms: readonly string[]): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain());
 }
 
-function reportedWarning({ since, last, ...warning }: HealthWarning): object {
-  return { ...warning, since: new Date(since).toISOString(), last: new Date(last).toISOString() };
-}
+type Operations = Pick<HostContext, 'config' | 'log' | 'metrics'> & {
+  readonly readiness: () => Readiness;
+  readonly mayRead: (head: RequestHead) => boolean;
+};
 
-/** Rejects when another process listens on the port: the HTTP library would silently share it. */
-function portIsFree(host: string, port: number): Promise<void> {
-  if (port === 0) return Promise.resolve();
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', (error) =>
-      reject(new ConfigError(`PORT: ${host}:${port} cannot be used: ${error.message}`)),
-    );
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
-  });
+/**
+ * Adds health and metrics to the port of the service. In a group they are those of all its processes there, and those of this
+ * process alone on a loopback port of its own, whose server is returned.
+ */
+async function addOperationsTo(
+  http: HttpServer,
+  { config, log, metrics, readiness, mayRead }: Operations,
+): Promise<HttpServer | undefined> {
+  const members = groupMembers(config);
+  if (members.length === 0) {
+    addOperations(http, { metrics, readiness, mayRead });
+    return undefined;
+  }
+  const { METRICS_PORT: ownPort, OPERATIONS_TOKEN: token } = config;
+  const group = new ProcessGroup({ members, ownPort, metrics, readiness, token });
+  addOperations(http, { metrics: group, readiness: () => group.readiness(), mayRead });
+  const own = new HttpServer((error) => log.error({ err: error }, 'a request failed'));
+  // It listens on loopback only, and no proxy passes strangers on to it.
+  addOperations(own, { metrics, readiness, mayRead: operationsAccess({ token, isExposed: false }) });
+  await own.listen('127.0.0.1', ownPort);
+  return own;
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

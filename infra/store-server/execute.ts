@@ -71,8 +71,9 @@ export class Executor {
   async #insertRows({ query, openReply, gone }: Task, head: InsertHead, rows: SpoolFile): Promise<Summary> {
     const release = await permit(this.inserts, INSERTS_MAX, gone);
     try {
-      const sql = `${head.before} FROM INFILE ${sqlString(rows.path)} COMPRESSION 'none' ${head.after} FORMAT ${head.format}`;
-      const summary = await this.#connected(query, (connection) => writeRows(connection, sql));
+      const summary = await this.#connected(query, (connection) =>
+        writeRows(connection, fromFile(head, rows.path)),
+      );
       await openReply(query.defaultFormat).finish(summary);
       return summary;
     } finally {
@@ -172,6 +173,13 @@ export class Executor {
     await endedOrGone(ended, gone);
     if (gone.aborted) await this.#engine.kill(mark, ended);
   }
+}
+
+/** The insert with the rows in a file. */
+function fromFile({ before, after, structure, format }: InsertHead, path: string): string {
+  return structure === undefined
+    ? `${before} FROM INFILE ${sqlString(path)} COMPRESSION 'none' ${after} FORMAT ${format}`
+    : `${before} file(${sqlString(path)}, ${sqlString(format)}, ${structure}) ${after}`;
 }
 
 async function writeRows(connection: EngineConnection, sql: string): Promise<Summary> {

@@ -3,10 +3,12 @@ import { type Token, tokens } from './tokens.ts';
 
 /** An INSERT followed by its rows in `format`, which begin at `dataStart`. */
 export interface InsertHead {
-  /** The statement up to the position of a clause that names the file with the rows. */
+  /** The statement up to the position at which the file with the rows is named. */
   readonly before: string;
   /** The clauses between that position and the format. */
   readonly after: string;
+  /** Of `INSERT … SELECT … FROM input(structure)`: what the brackets contain. Then the position is that of `input`. */
+  readonly structure: string | undefined;
   readonly format: string;
   readonly dataStart: number;
 }
@@ -24,28 +26,52 @@ export function findInsertHead(text: string, isAll: boolean): InsertHeadFound {
   cursor.take('TABLE');
   if (!cursor.take('FUNCTION')) cursor.takeName();
   let clausesStart: number | undefined;
+  let isSelect = false;
+  let input: InputCall | undefined;
   for (;;) {
     const token = cursor.current;
     if (token === undefined || (token.isOpenEnded && !isAll)) return 'incomplete';
     const word = token.kind === 'word' ? wordOf(text, token) : '';
-    if (token.depth > 0 ? cursor.isFirstInside && (word === 'SELECT' || word === 'WITH') : ENDS.has(word))
-      return 'not an insert of rows';
-    if (token.depth === 0) {
+    if (token.kind === 'semicolon') return 'not an insert of rows';
+    if (isSelect) {
+      if (token.depth === 0 && word === 'FORMAT')
+        return input?.end === undefined ? 'not an insert of rows' : rowsAt(cursor, token, input.start, input);
+      if (token.depth === 0) input = inputCallAt(input, token, word);
+    } else if (token.depth === 0) {
+      if (word === 'SELECT') isSelect = true;
+      else if (ENDS.has(word)) return 'not an insert of rows';
       if (word === 'SETTINGS') clausesStart ??= token.start;
       if (word === 'VALUES' || word === 'FORMAT') return rowsAt(cursor, token, clausesStart ?? token.start);
-    }
-    if (token.kind === 'semicolon') return 'not an insert of rows';
+    } else if (cursor.isFirstInside && (word === 'SELECT' || word === 'WITH')) return 'not an insert of rows';
     cursor.next();
   }
 }
 
-const ENDS = new Set(['SELECT', 'WITH', 'FROM', 'WATCH']);
+const ENDS = new Set(['WITH', 'FROM', 'WATCH']);
 
-function rowsAt(cursor: Cursor, keyword: Token, clausesStart: number): InsertHeadFound {
+/** A call of the table function `input`, which stands for the rows. Offsets; undefined until they were seen. */
+interface InputCall {
+  readonly start: number;
+  readonly open?: number;
+  /** Behind the closing bracket. */
+  readonly end?: number;
+}
+
+/** The call with one more token of the statement's top level. */
+function inputCallAt(call: InputCall | undefined, token: Token, word: string): InputCall | undefined {
+  if (call?.end !== undefined) return call;
+  if (word === 'INPUT') return { start: token.start };
+  if (call === undefined) return undefined;
+  if (call.open === undefined) return token.kind === 'open' ? { ...call, open: token.end } : undefined;
+  return token.kind === 'close' ? { ...call, end: token.end } : call;
+}
+
+function rowsAt(cursor: Cursor, keyword: Token, clausesStart: number, input?: InputCall): InsertHeadFound {
   const { text, isAll } = cursor;
   const head = {
     before: utf8(text.slice(0, clausesStart)),
-    after: utf8(text.slice(clausesStart, keyword.start)),
+    after: utf8(text.slice(input?.end ?? clausesStart, keyword.start)),
+    structure: input?.end === undefined ? undefined : utf8(text.slice(input.open, input.end - 1)),
   };
   if (wordOf(text, keyword) === 'VALUES') {
     if (keyword.end === text.length && !isAll) return 'incomplete';

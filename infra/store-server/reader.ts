@@ -12,7 +12,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
   ...['join_algorithm', 'optimize_read_in_order', 'read_in_order_use_buffering'],
   ...['use_index_for_in_with_subqueries', 'precise_float_parsing', 'enable_http_compression'],
   ...['allow_experimental_nullable_tuple_type', 'format_csv_null_representation'],
-  ...['prefer_column_name_to_alias'],
+  ...['prefer_column_name_to_alias', 'output_format_parallel_formatting'],
   ...['wait_end_of_query', 'log_comment', 'readonly'],
 ]);
 /** How numbers and times are written; other settings of formats can name files. */

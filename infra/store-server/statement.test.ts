@@ -121,16 +121,36 @@ describe('the head of an insert', () => {
     expect(typeof head === 'object' ? text.slice(head.dataStart) : '').toBe(rows);
   });
 
+  test('rows that a SELECT reads', () => {
+    const text =
+      "INSERT INTO t (a) SELECT a FROM input('a T(1)') WHERE f(a, (')')) SETTINGS b = 1 FORMAT RowBinary\n\n;x";
+    const head = findInsertHead(text, true);
+    expect(head).toMatchObject({
+      before: 'INSERT INTO t (a) SELECT a FROM ',
+      structure: "'a T(1)'",
+      after: " WHERE f(a, (')')) SETTINGS b = 1 ",
+      format: 'RowBinary',
+    });
+    expect(typeof head === 'object' ? text.slice(head.dataStart) : '').toBe('\n;x');
+  });
+
   test.each([
     'SELECT 1',
     'INSERT INTO t SELECT 1',
+    'INSERT INTO t SELECT 1 FORMAT Null',
+    'INSERT INTO t SELECT 1 FROM input FORMAT Null',
+    "INSERT INTO t SELECT a FROM input('a T')",
+    "INSERT INTO t SELECT a FROM input('a T'); FORMAT CSV",
+    "INSERT INTO t SELECT (SELECT a FROM input('a T')) FORMAT CSV",
     'INSERT INTO t (a) (SELECT 1)',
     'INSERT INTO t WITH 1 AS x SELECT x',
     '',
   ])('no rows after the statement: %s', (text) => expect(typeof findInsertHead(text, true)).toBe('string'));
 
-  test('a truncated head is incomplete, never anything else', () => {
-    const text = 'INSERT INTO db.t (a, b) SETTINGS x = 1 FORMAT RowBinary\n';
+  test.each([
+    'INSERT INTO db.t (a, b) SETTINGS x = 1 FORMAT RowBinary\n',
+    "INSERT INTO db.t (a, b) SELECT a, b FROM input('a UInt8, b String') FORMAT RowBinary\n",
+  ])('a truncated head is incomplete, never anything else: %s', (text) => {
     for (let length = 0; length < text.length - 1; length += 1)
       expect([length, findInsertHead(text.slice(0, length), false)]).toEqual([length, 'incomplete']);
     expect(findInsertHead(text, false)).toMatchObject({ format: 'RowBinary', dataStart: text.length });

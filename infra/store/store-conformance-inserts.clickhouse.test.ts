@@ -104,6 +104,26 @@ describe('inserts', () => {
     ]);
   });
 
+  test('rows that a SELECT reads and changes', async () => {
+    const table = await freshTable();
+    const sql = `INSERT INTO ${table} (n, s) SELECT a + 1, concat(b, '\\'') FROM input('a UInt32, b String') FORMAT RowBinary`;
+    const body = Buffer.concat([binaryRow(1, 'a\n\n'), binaryRow(2, '')]);
+    const inUrl = await ask({ url: { query: sql }, body });
+    const inBody = await ask({ body: Buffer.concat([Buffer.from(`${sql}\n`), body]), pieceBytes: 7 });
+    for (const { status, text, headers } of [inUrl, inBody]) {
+      expect([status, text]).toEqual([200, '']);
+      expect(JSON.parse(String(headers['x-clickhouse-summary']))).toMatchObject({ written_rows: '2' });
+    }
+    expect(await rowsOf(`SELECT n, s FROM ${table} ORDER BY n`)).toEqual([
+      { n: 2, s: "a\n\n'" },
+      { n: 2, s: "a\n\n'" },
+      { n: 3, s: "'" },
+      { n: 3, s: "'" },
+    ]);
+    const wrong = await ask({ url: { query: sql }, body: body.subarray(0, 6) });
+    expect(wrong.headers['x-clickhouse-exception-code']).toBe('33');
+  });
+
   test('a deduplication token makes repeating an insert harmless, in dependent views too', async () => {
     const table = await freshTable('n UInt32, s String', 100);
     const sums = await freshTable('c UInt64', 100);

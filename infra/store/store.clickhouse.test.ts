@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClickHouseError } from '@clickhouse/client';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type StoreServer, startStoreServer } from '../testing/store-server.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 import { Store, StoreError, type StoreSettings, storeError } from './store.ts';
@@ -41,9 +41,10 @@ const failureOf = async (call: Promise<unknown>): Promise<StoreError> => {
 
 describe('inserts', () => {
   beforeAll(async () => {
-    await store.command(`CREATE TABLE items (n UInt32, s String) ENGINE = MergeTree ORDER BY n
+    await store.command(`CREATE TABLE items (n UInt32, s LowCardinality(String)) ENGINE = MergeTree ORDER BY n
       SETTINGS non_replicated_deduplication_window = 100`);
   });
+  beforeEach(() => store.command('TRUNCATE TABLE items'));
 
   const rows = (from: number, to: number, text: string): Buffer => {
     const writer = new RowBinaryWriter(10_000_000);
@@ -54,24 +55,47 @@ describe('inserts', () => {
     return writer.take();
   };
 
-  test('chunks form one insert, and its key makes repeating it harmless', async () => {
+  const ways = [
+    { way: 'as the types of the table', structure: undefined },
+    { way: 'as types of their own', structure: 'n UInt32, s String' },
+  ];
+  const kept = () => store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM items");
+
+  test.each(ways)('chunks form one insert, and its key makes repeating it harmless: $way', async (given) => {
     const chunks = [rows(0, 500, 'a\n\nb\0'), rows(500, 1000, 'é')];
-    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:1');
-    await store.insertRowBinary('items', ['n', 's'], chunks, 'p:2');
-    expect(
-      await store.query("SELECT count() AS rows, countIf(s = 'a\\n\\nb\\0') AS left FROM items"),
-    ).toEqual([{ rows: 2000, left: 1000 }]);
+    const { way, structure } = given;
+    await store.insertRowBinary('items', ['n', 's'], chunks, `${way}:1`, structure);
+    await store.insertRowBinary('items', ['n', 's'], chunks, `${way}:1`, structure);
+    await store.insertRowBinary('items', ['n', 's'], chunks, `${way}:2`, structure);
+    expect(await kept()).toEqual([{ rows: 2000, left: 1000 }]);
+    for (const other of ways) {
+      await store.insertRowBinary('items', ['n', 's'], chunks, `${way}:2`, other.structure);
+      expect(await kept()).toEqual([{ rows: 2000, left: 1000 }]);
+    }
   });
 
-  test('truncated rows are poison, and none of them is stored', async () => {
-    const whole = rows(0, 10, 'text');
-    const failure = await failureOf(
-      store.insertRowBinary('items', ['n', 's'], [whole.subarray(0, whole.length - 2)], 'p:3'),
-    );
-    expect(failure.kind).toBe('poison');
-    expect(await store.query("SELECT count() AS rows FROM items WHERE s = 'text'")).toEqual([{ rows: 0 }]);
+  test.each(ways)('an insert of many rows is one part: $way', async ({ way, structure }) => {
+    await store.command('SYSTEM STOP MERGES items');
+    await store.insertRowBinary('items', ['n', 's'], [rows(0, 200_000, way)], `${way}:3`, structure);
+    const parts = `SELECT count() AS parts, sum(rows) AS rows FROM system.parts
+      WHERE database = currentDatabase() AND table = 'items' AND active`;
+    expect(await store.query(parts)).toEqual([{ parts: 1, rows: 200_000 }]);
+    await store.command('SYSTEM START MERGES items');
   });
+
+  test.each(ways)(
+    'truncated rows are poison, and none of them is stored: $way',
+    async ({ way, structure }) => {
+      const whole = rows(0, 10, 'text');
+      const truncated = [whole.subarray(0, whole.length - 2)];
+      const failure = await failureOf(
+        store.insertRowBinary('items', ['n', 's'], truncated, `${way}:4`, structure),
+      );
+      expect(failure.kind).toBe('poison');
+      expect(failure.message).not.toContain(dataDir);
+      expect(await store.query("SELECT count() AS rows FROM items WHERE s = 'text'")).toEqual([{ rows: 0 }]);
+    },
+  );
 
   test('a missing table or column is fatal', async () => {
     expect(await failureOf(store.insertRowBinary('gone', ['n'], [rows(0, 1, '')], undefined))).toMatchObject({
@@ -243,6 +267,7 @@ describe('the connection to the store', () => {
 
   test('a store that is down is retryable, and has the same data after its restart', async () => {
     expect(await store.ping()).toBe(true);
+    await store.command('INSERT INTO items SELECT number, toString(number) FROM numbers(2000)');
     await server.kill();
     const failure = await failureOf(store.query('SELECT 1'));
     expect(failure).toMatchObject({ kind: 'retryable', failure: 'unreachable', code: undefined });

@@ -8,7 +8,7 @@ export const ROOMS = ['infra', 'ingest', 'processor', 'query', 'bench'] as const
 export const CONTRACTS: readonly RegExp[] = [
   /^infra\/[^/]+\.ts$/,
   /^infra\/(accounts|bus|cache|concurrency|http|network|object-store|process|store)\/[^/]+\.ts$/,
-  /^ingest\/(event|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
+  /^ingest\/(event|open-sessions|session-lookup|entity-update|entity-lookup|track-schema)\.ts$/,
   /^processor\/(rows|hot|event-export|integration|erasure)\.ts$/,
 ];
 

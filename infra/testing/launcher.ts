@@ -33,7 +33,16 @@ export function startLauncher(
   const child = spawn(node, [join(root, 'infra/launch/start.mjs'), ...args], {
     cwd: root,
     // vitest sets BASE_URL to "/" in the environment.
-    env: { ...process.env, BASE_URL: undefined, DATA_DIR: dataDir, PORT: '0', NO_COLOR: '1', ...env },
+    // One process answers HTTP, however many cores the machine has, so that it has one name.
+    env: {
+      ...process.env,
+      BASE_URL: undefined,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      COLLECTORS: '1',
+      NO_COLOR: '1',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

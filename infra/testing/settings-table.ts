@@ -5,7 +5,7 @@ export interface ShownSetting {
 }
 
 // A default that depends on the machine is shown as text.
-const DEFAULTS_IN_WORDS: Readonly<Record<string, string>> = { WORKERS: 'half the cores, 1 to 4' };
+const DEFAULTS_IN_WORDS: Readonly<Record<string, string>> = { WORKERS: 'by cores', COLLECTORS: 'by cores' };
 
 /** The settings table as it appears in `infra/README.md`. */
 export function settingsTable(settings: Readonly<Record<string, ShownSetting>>): string {

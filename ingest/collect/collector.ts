@@ -148,6 +148,7 @@ export class Collector {
       eventId: '',
       readOnly: true,
       credit: false,
+      isDelayed: false,
       found,
     };
     const session = this.#deps.sessions.find(request);

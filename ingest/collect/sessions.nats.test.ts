@@ -13,6 +13,7 @@ import {
 } from '../session-lookup.ts';
 import { connectBus } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
+import { OpenSessions } from './open-sessions.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { type FoundSession, Sessions } from './sessions.ts';
 
@@ -41,12 +42,13 @@ beforeEach(() => {
   const metrics = new Metrics();
   const shared = { metrics, partitions: PARTITIONS };
   questions = new SessionQuestions({ ...shared, bus, timeoutMs: 300 });
-  sessions = new Sessions({ ...shared, clock, questions, knownMax: 1_000 });
+  const openSessions = new OpenSessions({ ...shared, bus, clock, inFlightMs: 5_000 });
+  sessions = new Sessions({ ...shared, clock, questions, openSessions, knownMax: 1_000 });
 });
 
 afterEach(() => {
   owner.stop();
-  questions.stop();
+  sessions.stop();
 });
 
 interface SessionCase {
@@ -55,6 +57,7 @@ interface SessionCase {
   readonly atMs?: number;
   readonly eventId?: string;
   readonly credit?: boolean;
+  readonly isDelayed?: boolean;
   readonly readOnly?: boolean;
 }
 
@@ -67,6 +70,7 @@ function findSession({ device = 'd', earlier = '', atMs = NOW_MS, ...more }: Ses
       occurredAtMs: atMs,
       eventId: more.eventId ?? '',
       credit: more.credit ?? false,
+      isDelayed: more.isDelayed ?? false,
       readOnly: more.readOnly ?? false,
       found: resolve,
     });

@@ -2,15 +2,50 @@ import { SharedCache } from '../../infra/cache/shared-cache.ts';
 import type { Clock } from '../../infra/clock.ts';
 import type { Counter, Metrics } from '../../infra/metrics.ts';
 import { partitionOf, SESSION_GAP_MS, sessionIdOf } from '../event.ts';
+import { STANDING_NONE, slotOf, slotOfStanding } from '../open-sessions.ts';
 import { latestOf, type SessionAnswer } from '../session-lookup.ts';
+import type { OpenSessions } from './open-sessions.ts';
 import type { AnswerListener, SessionQuestions } from './session-questions.ts';
 
 /**
- * How a session was found. Only a `derived` id may differ from the stored one. `ended`: no session reaches the event,
- * and this is the device's latest; only a request for credit gets it. `none`: there is no device, or credit for a device
- * that has no session.
+ * How a session was found. Only a `derived` id may differ from the stored one. `opened`: the owners hold no session of
+ * the device, so this node opened one without asking. `ended`: no session reaches the event, and this is the device's
+ * latest; only a request for credit gets it. `none`: there is no device, or credit for a device that has no session.
  */
-export const FOUND_KINDS = ['known', 'open', 'ended', 'granted', 'repeat', 'derived', 'none'] as const;
+export const FOUND_KINDS = [
+  'known',
+  'open',
+  'opened',
+  'ended',
+  'granted',
+  'repeat',
+  'derived',
+  'none',
+] as const;
+
+/**
+ * Why an owner was asked. `event-id`: the event may have been recorded before. `other-time`: it did not happen just now.
+ * `two-devices`: both have an open session. `delayed`: it may be stored long after its answer. The others say what was
+ * missing in the owner's list (`OpenSessions.find`).
+ */
+const ASK_REASONS = [
+  'event-id',
+  'other-time',
+  'two-devices',
+  'read-only',
+  'credit',
+  'delayed',
+  'not-loaded',
+  'stale',
+  'incomplete',
+  'doubtful',
+  'boundary',
+  'slow-publishing',
+] as const;
+type AskReason = (typeof ASK_REASONS)[number];
+
+/** An event is one of now when it happened at most this long before it came, in the same slot. */
+const NOW_MS = 5_000;
 
 export interface FoundSession {
   readonly kind: (typeof FOUND_KINDS)[number];
@@ -31,6 +66,8 @@ export interface SessionRequest {
   readonly eventId: string;
   /** True for revenue: when no session reaches the event, one that has ended will do, and no session is opened. */
   readonly credit: boolean;
+  /** True when the event reaches the bus by way of another record, at any time after its answer. */
+  readonly isDelayed: boolean;
   /** True when no event follows, so that nothing is remembered. */
   readonly readOnly: boolean;
   /** Called once, unless `find` returned the session. */
@@ -54,8 +91,10 @@ interface KnownSession {
  *     ─────┼──────────────┼────────────────┼─────▶ event time
  *          └─ certain: no look-up ─────────┘
  *
- * Everything outside that range, and every event whose id may have been recorded before, is asked of the owner of the
- * device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
+ * Outside that range, the lists of the owners decide (`OpenSessions`): an event of now joins the session that they say is
+ * open, whose id follows from its slot; and opens one under the id that every node derives, where they say that there is
+ * none. What they do not say for certain, and every event whose id may have been recorded before, is asked of the owner of
+ * the device's partition. Just after midnight a visitor has two devices: yesterday's is used while its session is open, and
  * it is credited with late revenue when its session is the latest.
  *
  * Revenue opens no session. So it waits for the events of its device that are being looked up: the owner may answer it
@@ -66,13 +105,16 @@ export class Sessions {
   readonly #known: SharedCache<KnownSession>;
   /** By device, the look-ups in progress that may open a session, and the requests for credit that wait for them. */
   readonly #opening = new Map<string, OpeningDevice>();
-  readonly #questions: SessionQuestions;
+  readonly #questions: Pick<SessionQuestions, 'ask' | 'stop'>;
+  readonly #openSessions: Pick<OpenSessions, 'find' | 'stop'>;
   readonly #partitions: number;
   readonly #clock: Clock;
   readonly #found: Readonly<Record<FoundSession['kind'], Counter>>;
+  readonly #asked: Readonly<Record<AskReason, Counter>>;
 
   constructor(options: {
-    readonly questions: SessionQuestions;
+    readonly questions: Pick<SessionQuestions, 'ask' | 'stop'>;
+    readonly openSessions: Pick<OpenSessions, 'find' | 'stop'>;
     readonly partitions: number;
     readonly knownMax: number;
     readonly clock: Clock;
@@ -80,6 +122,7 @@ export class Sessions {
   }) {
     this.#known = new SharedCache(options.knownMax);
     this.#questions = options.questions;
+    this.#openSessions = options.openSessions;
     this.#partitions = options.partitions;
     this.#clock = options.clock;
     this.#found = options.metrics.reasons(
@@ -87,17 +130,26 @@ export class Sessions {
       'sessions found, by kind',
       FOUND_KINDS,
     );
+    this.#asked = options.metrics.reasons(
+      'ingest_sessions_asked_total',
+      'events and visitors whose session was asked of its owner, by reason',
+      ASK_REASONS,
+    );
   }
 
   /** The session if it is known at once; otherwise undefined, and `request.found` is called later. */
   find(request: SessionRequest): FoundSession | undefined {
+    const nowMs = this.#clock.nowMs();
     if (request.eventId === '') {
-      const known = this.#certain(request, this.#clock.nowMs());
+      const known = this.#certain(request, nowMs);
       if (known !== undefined) return this.#count(known);
       if (request.deviceId === '') return this.#count({ kind: 'none', deviceId: '', sessionId: '' });
     }
+    const listed = this.#findListed(request, nowMs);
+    if (typeof listed !== 'string') return this.#count(listed);
     if (request.credit && this.#waitsForOpening(request)) return undefined;
-    const pending = new PendingRequest(request, this.#clock.nowMs(), (done) => {
+    this.#asked[listed].add();
+    const pending = new PendingRequest(request, nowMs, (done) => {
       request.found(this.#resolve(done));
       // The event is published now, in front of the revenue that waits for it.
       if (mayOpen(request)) this.#endOpening(request);
@@ -122,6 +174,42 @@ export class Sessions {
   /** Stops asking owners. */
   stop(): void {
     this.#questions.stop();
+    this.#openSessions.stop();
+  }
+
+  /** The session that the owners' lists say, or why they have to be asked. */
+  #findListed(request: SessionRequest, nowMs: number): FoundSession | AskReason {
+    const { siteId, deviceId, earlierDeviceId, occurredAtMs, eventId } = request;
+    if (eventId !== '') return 'event-id';
+    const slot = slotOf(nowMs);
+    const isOfNow = occurredAtMs <= nowMs && occurredAtMs >= nowMs - NOW_MS && slotOf(occurredAtMs) === slot;
+    if (!isOfNow) return 'other-time';
+    const current = this.#openSessions.find(siteId, deviceId, nowMs);
+    if (typeof current === 'string') return current;
+    const earlier =
+      earlierDeviceId === '' ? STANDING_NONE : this.#openSessions.find(siteId, earlierDeviceId, nowMs);
+    if (typeof earlier === 'string') return earlier;
+    if (earlier !== STANDING_NONE) {
+      if (current !== STANDING_NONE) return 'two-devices';
+      return this.#joinListed(request, earlierDeviceId, slotOfStanding(earlier, nowMs), nowMs);
+    }
+    if (current !== STANDING_NONE)
+      return this.#joinListed(request, deviceId, slotOfStanding(current, nowMs), nowMs);
+    // The owner remembers what it answers to these.
+    if (request.readOnly) return 'read-only';
+    if (request.credit) return 'credit';
+    if (request.isDelayed) return 'delayed';
+    const { sessionId } = this.#joinListed(request, deviceId, slot, nowMs);
+    return { kind: 'opened', deviceId, sessionId };
+  }
+
+  /** Joins or opens the session whose id is derived from that slot. */
+  #joinListed(request: SessionRequest, deviceId: string, slot: number, nowMs: number): FoundSession {
+    const slotMs = slot * SESSION_GAP_MS;
+    const sessionId = sessionIdOf(request.siteId, deviceId, slotMs, slotMs);
+    const times = { firstMs: request.occurredAtMs, lastMs: request.occurredAtMs, touchedMs: nowMs };
+    this.#note(request, deviceId, { sessionId, ...times, certain: true });
+    return { kind: 'open', deviceId, sessionId };
   }
 
   #beginOpening(request: SessionRequest): void {

@@ -5,6 +5,7 @@ import { Metrics } from '../../infra/metrics.ts';
 import { type NatsServer, startNatsServer } from '../../infra/testing/nats-server.ts';
 import { connectBus } from '../testing/collector.ts';
 import { startOwner, type TestOwner } from '../testing/owner.ts';
+import { OpenSessions } from './open-sessions.ts';
 import { SessionQuestions } from './session-questions.ts';
 import { type FoundSession, Sessions } from './sessions.ts';
 
@@ -32,12 +33,14 @@ beforeEach(() => {
   const metrics = new Metrics();
   questions = new SessionQuestions({ metrics, partitions: PARTITIONS, bus, timeoutMs: 5_000 });
   const clock = new ManualClock(NOW_MS);
-  sessions = new Sessions({ metrics, partitions: PARTITIONS, clock, questions, knownMax: KNOWN_MAX });
+  const shared = { metrics, clock, partitions: PARTITIONS };
+  const openSessions = new OpenSessions({ ...shared, bus, inFlightMs: 5_000 });
+  sessions = new Sessions({ ...shared, questions, openSessions, knownMax: KNOWN_MAX });
 });
 
 afterEach(() => {
   owner.stop();
-  questions.stop();
+  sessions.stop();
 });
 
 function find(siteId: string, deviceId: string, readOnly = false): Promise<FoundSession> {
@@ -49,6 +52,7 @@ function find(siteId: string, deviceId: string, readOnly = false): Promise<Found
       occurredAtMs: NOW_MS,
       eventId: '',
       credit: false,
+      isDelayed: false,
       readOnly,
       found: resolve,
     });

@@ -225,6 +225,7 @@ export class TrackedEntity implements AnswerWaiter {
         eventId: '',
         readOnly: true,
         credit: false,
+        isDelayed: false,
         found,
       };
       const session = this.#deps.sessions.find(request);

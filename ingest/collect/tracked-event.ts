@@ -69,6 +69,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
   readonly readOnly = false;
   /** Money is credited to the device's latest session even when that has ended, and opens none; a view opens one. */
   readonly credit: boolean;
+  /** An event with an order number is published by its order's entity. */
+  readonly isDelayed: boolean;
   #session: FoundSession | undefined;
 
   constructor(deps: TrackedEventDeps, options: TrackedEventOptions) {
@@ -80,6 +82,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     this.occurredAtMs = options.occurredAtMs;
     this.eventId = options.body.eventId || options.facts.idempotencyKey;
     this.credit = options.body.revenue !== undefined && options.body.name !== SCREEN_VIEW;
+    this.isDelayed = options.body.revenue !== undefined && options.body.revenue.orderId !== '';
   }
 
   begin(): void {
@@ -106,7 +109,7 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const event = this.#event(session);
     const partition = partitionOf(this.siteId, partitionKeyOf(event), partitions);
     const { revenue } = this.#options.body;
-    if (revenue === undefined || revenue.orderId === '') eventPublisher.add(partition, event, this);
+    if (revenue === undefined || !this.isDelayed) eventPublisher.add(partition, event, this);
     else this.#order(revenue, event, partition);
     const { caller, profileId, nowMs } = this.#options;
     if (caller.verified && profileId !== '')
@@ -183,6 +186,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
     const { revenue } = body;
     const page = enrichment.page(body.path, hashNamesOn(caller.site));
     const currency = revenue === undefined ? '' : revenue.currency || caller.site.currency;
+    // An order may wait for its entity until after a session that is open now has ended.
+    const credit = sessionId !== '' && (kind === 'ended' || this.isDelayed);
     return {
       projectId: this.siteId,
       deviceId,
@@ -192,8 +197,8 @@ export class TrackedEvent implements SessionRequest, PublishWaiter, AnswerWaiter
       occurredAtMs: this.occurredAtMs,
       receivedAtMs: nowMs,
       sessionId,
-      // An order may wait for its entity until after a session that is open now has ended.
-      credit: sessionId !== '' && (kind === 'ended' || (revenue !== undefined && revenue.orderId !== '')),
+      credit,
+      certain: sessionId !== '' && kind !== 'derived' && !credit,
       // For a refund without an amount, the order's entity fills it in.
       revenue: revenue === undefined ? undefined : BigInt(amountOf(revenue, currency) || '0'),
       currency,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Reader, type Response } from 'mmdb-lib';
+import { PagedReader } from './location-pages.ts';
 import { type Location, locationOf, NO_LOCATION } from './location-record.ts';
 
 /** The part at the end of a file in which the format puts its metadata. */
@@ -9,7 +10,7 @@ const SEPARATOR_BYTES = 16;
 /** Networks that are tried before a database counts as one without countries. */
 const PROBES_MAX = 4_096;
 
-/** Decoded parts of records that are cached, of 100 to 500 bytes each. The visitors of a site come from few places. */
+/** Decoded parts of records that are cached, of 100 bytes to a few KB each. The visitors of a site come from few places. */
 const DECODED_MAX = 10_000;
 
 /** A database, or why it cannot be used; the reason is fit for logs. */
@@ -20,15 +21,18 @@ export type ParsedDatabase =
 
 const BROKEN: ParsedDatabase = { kind: 'broken', reason: 'not a complete MaxMind DB file' };
 
-/** One file of networks and their locations, in memory. */
+/** What looks networks up: in memory, or in a file. */
+type NetworkReader = Pick<Reader<Response>, 'metadata' | 'get' | 'getWithPrefixLength'>;
+
+/** One file of networks and their locations. */
 export class LocationDatabase {
-  readonly #reader: Reader<Response>;
+  readonly #reader: NetworkReader;
   readonly #districts: boolean;
   /** By record, for as long as the decoded record is cached: all addresses of a network share one location in memory. */
   readonly #locations = new WeakMap<object, Location>();
   #unreadable = 0;
 
-  private constructor(reader: Reader<Response>) {
+  private constructor(reader: NetworkReader) {
     this.#reader = reader;
     // Only DB-IP appends districts to city names; the flat records are made from its data.
     this.#districts = /^(DBIP|city ipv)/i.test(reader.metadata.databaseType);
@@ -36,27 +40,31 @@ export class LocationDatabase {
 
   /** Parses and tries a database; `bytes` are retained, not copied. */
   static parse(bytes: Buffer): ParsedDatabase {
-    const tail = bytes.subarray(-DESCRIPTION_MAX_BYTES);
-    const mark = tail.lastIndexOf(DESCRIPTION_MARK);
-    // Without the mark the package would search the whole file for it, byte by byte.
-    if (mark < 0) return BROKEN;
+    const slice = (from: number, to: number) => bytes.subarray(from, to);
+    // The package says `any` of what it caches.
+    const cache = new LRUCache<string | number, object>({ max: DECODED_MAX });
+    return tried({ bytes: bytes.length, slice, open: () => new Reader<Response>(bytes, { cache }) });
+  }
+
+  /**
+   * Tries a database that stays on the disk. Each new address then takes some 10 µs more, and the file must be replaced by
+   * renaming another one to it. Throws when the file cannot be opened.
+   */
+  static open(path: string): ParsedDatabase {
     try {
-      // The package says `any` of what it caches.
-      const cache = new LRUCache<string | number, object>({ max: DECODED_MAX });
-      const reader = new Reader<Response>(bytes, { cache });
-      const { nodeCount, searchTreeSize, ipVersion, buildEpoch } = reader.metadata;
-      const treeEnd = searchTreeSize + SEPARATOR_BYTES;
-      if (!(nodeCount > 0) || !(treeEnd <= bytes.length - tail.length + mark) || !(ipVersion in BITS))
-        return BROKEN;
-      if (Number.isNaN(buildEpoch.getTime())) return BROKEN;
-      if (bytes.subarray(searchTreeSize, treeEnd).some((byte) => byte !== 0)) return BROKEN;
-      const database = new LocationDatabase(reader);
-      if (!database.#knowsCountries()) return { kind: 'no-countries', reason: 'contains no countries' };
-      return { kind: 'database', database };
-    } catch {
-      // Any error of the package means that the bytes are not a database.
+      const reader = new PagedReader(path, DESCRIPTION_MAX_BYTES);
+      const slice = (from: number, to: number) => reader.slice(from, to);
+      return tried({ bytes: reader.bytes, slice, open: () => reader });
+    } catch (error) {
+      if (error instanceof Error && 'syscall' in error) throw error;
       return BROKEN;
     }
+  }
+
+  /** A database that was tried; undefined when it has no countries. */
+  static of(reader: NetworkReader): LocationDatabase | undefined {
+    const database = new LocationDatabase(reader);
+    return database.#knowsCountries() ? database : undefined;
   }
 
   /** When its publisher built it. */
@@ -86,8 +94,9 @@ export class LocationDatabase {
 
   of(address: string): Location {
     try {
-      const record: object | null = this.#reader.get(address);
-      if (record === null) return NO_LOCATION;
+      const record: unknown = this.#reader.get(address);
+      // A database may contain anything.
+      if (typeof record !== 'object' || record === null) return NO_LOCATION;
       let location = this.#locations.get(record);
       if (location === undefined) {
         location = locationOf(record, { districts: this.#districts });
@@ -111,6 +120,33 @@ export class LocationDatabase {
       address = (address / size + 1n) * size;
     }
     return false;
+  }
+}
+
+interface DatabaseFile {
+  readonly bytes: number;
+  slice(from: number, to: number): Buffer;
+  open(): NetworkReader;
+}
+
+function tried({ bytes, slice, open }: DatabaseFile): ParsedDatabase {
+  const tailStart = Math.max(0, bytes - DESCRIPTION_MAX_BYTES);
+  const mark = slice(tailStart, bytes).lastIndexOf(DESCRIPTION_MARK);
+  // Without the mark the package would search the whole file for it, byte by byte.
+  if (mark < 0) return BROKEN;
+  try {
+    const reader = open();
+    const { nodeCount, searchTreeSize, ipVersion, buildEpoch } = reader.metadata;
+    const treeEnd = searchTreeSize + SEPARATOR_BYTES;
+    if (!(nodeCount > 0) || !(treeEnd <= tailStart + mark) || !(ipVersion in BITS)) return BROKEN;
+    if (Number.isNaN(buildEpoch.getTime())) return BROKEN;
+    if (slice(searchTreeSize, treeEnd).some((byte) => byte !== 0)) return BROKEN;
+    const database = LocationDatabase.of(reader);
+    if (database === undefined) return { kind: 'no-countries', reason: 'contains no countries' };
+    return { kind: 'database', database };
+  } catch {
+    // Any error of the package means that the bytes are not a database.
+    return BROKEN;
   }
 }
 

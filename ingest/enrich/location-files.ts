@@ -25,13 +25,15 @@ interface ReadFile {
  */
 export class LocationFiles {
   readonly #path: string;
+  readonly #isInMemory: boolean;
   readonly #log: Logger;
   readonly #read = new Map<string, ReadFile>();
   #loaded = new Map<string, LocationDatabase>();
   #failures = '';
 
-  constructor(path: string, log: Logger) {
+  constructor({ path, isInMemory, log }: { path: string; isInMemory: boolean; log: Logger }) {
     this.#path = path;
+    this.#isInMemory = isInMemory;
     this.#log = log;
   }
 
@@ -87,12 +89,12 @@ export class LocationFiles {
       }
       if (stamp.size > FILE_MAX_BYTES)
         return this.#reject(file, stamp, `larger than ${FILE_MAX_BYTES} bytes`, failures);
-      const bytes = await readFile(file);
+      const bytes = this.#isInMemory ? await readFile(file) : undefined;
       if (!isSame(stamp, await stampOf(file))) {
         failures.push(`${file}: being written`);
         return false;
       }
-      const parsed = LocationDatabase.parse(bytes);
+      const parsed = bytes === undefined ? LocationDatabase.open(file) : LocationDatabase.parse(bytes);
       // Beside other databases, one of something else, such as network operators, is ignored.
       if (parsed.kind === 'no-countries' && !isAlone && !this.#loaded.has(file)) {
         this.#read.set(file, { stamp, reason: undefined });

@@ -224,6 +224,14 @@ describe('a configured database', () => {
     expect(locations.builtAtMs).toBe(BUILT_MS);
   });
 
+  test('gives all addresses of a network one location in memory', () => {
+    const parsed = LocationDatabase.parse(database(flat('DE', 'Berlin')));
+    if (parsed.kind !== 'database') throw new Error('the database is not read');
+    const location = parsed.database.of('8.8.8.1');
+    expect(location).toMatchObject({ country: 'DE', city: 'Berlin' });
+    expect(parsed.database.of('8.8.8.2')).toBe(location);
+  });
+
   test('of both address families covers both', async () => {
     const path = join(await freshFolder(), 'own.mmdb');
     const networks: readonly (readonly [string, MmdbValue])[] = [

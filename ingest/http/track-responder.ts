@@ -1,4 +1,3 @@
-import type { RateLimiter } from '../../infra/accounts/rate-limiter.ts';
 import { unreachable } from '../../infra/assert.ts';
 import type { HeaderList } from '../../infra/http/headers.ts';
 import { type Allowance, limitHeaders } from '../../infra/http/limit-headers.ts';
@@ -9,6 +8,7 @@ import { limitedNetwork, provenAddress } from '../../infra/network/client-addres
 import type { TrackAnswer } from '../collect/recent-answers.ts';
 import type { FoundSession } from '../collect/sessions.ts';
 import type { ExcludedBy, Exclusion, IdentityOutcome, TrackOutcome } from '../collect/track-outcome.ts';
+import type { AddressLimiter } from '../identity/address-limiter.ts';
 import type { Reject, RejectReason } from '../request/reject.ts';
 import type { RequestFacts } from '../request/request-facts.ts';
 
@@ -16,7 +16,7 @@ import type { RequestFacts } from '../request/request-facts.ts';
 export interface TrackResponderDeps {
   readonly headers: HeaderList;
   /** Limits the requests of each address. */
-  readonly limiter: RateLimiter;
+  readonly limiter: AddressLimiter;
   readonly rejects: Readonly<Record<RejectReason, Counter>>;
   readonly excluded: Readonly<Record<ExcludedBy, Counter>>;
 }

@@ -4,7 +4,8 @@ import { type ClientHints, NO_CLIENT_HINTS } from '../enrich/user-agent-hints.ts
 import type { Environment } from '../event.ts';
 import type { DaySalts } from './salt.ts';
 
-const DEVICES_MAX = 50_000;
+/** The most devices in each of the two generations, unless the owner says otherwise. */
+export const DEVICES_MAX = 50_000;
 const EVICT_MS = 60_000;
 /** Longer user agents and hints are not remembered. Those of browsers have 100 to 300 characters. */
 export const REMEMBERED_TEXT_MAX = 512;
@@ -45,7 +46,7 @@ type Visitors = Map<string, RecentVisitor>;
 type Generation = Map<string, Map<string, Visitors>>;
 
 /**
- * Device ids of the visitors of the last minutes. Two generations of at most `DEVICES_MAX`: the older one is dropped each
+ * Device ids of the visitors of the last minutes. Two generations of at most `devicesMax`: the older one is dropped each
  * minute, so an address is forgotten within two minutes after its last request. Only this and `LocationLookup` remember addresses.
  * A visitor with a long user agent is derived for each request, so that an entry takes at most about 2 KB.
  *
@@ -53,16 +54,21 @@ type Generation = Map<string, Map<string, Visitors>>;
  * each user agent once for every visitor who has it.
  */
 export class DeviceIds {
+  readonly #devicesMax: number;
   #young: Generation = new Map();
   #old: Generation = new Map();
   #youngSize = 0;
   #day = -1;
   #rotateAtMs = 0;
 
+  constructor(devicesMax = DEVICES_MAX) {
+    this.#devicesMax = devicesMax;
+  }
+
   /** The ids of one visitor; `nowMs` only decides when to rotate. */
   of(salts: DaySalts, trace: VisitorTrace, nowMs: number): RecentVisitor {
     if (salts.day !== this.#day) this.#evictAll(salts.day);
-    if (nowMs >= this.#rotateAtMs || this.#youngSize >= DEVICES_MAX) this.rotate(nowMs);
+    if (nowMs >= this.#rotateAtMs || this.#youngSize >= this.#devicesMax) this.rotate(nowMs);
     const { siteId, userAgent, address } = trace;
     const visitors = this.#young.get(siteId)?.get(userAgent);
     const known = visitors?.get(address);

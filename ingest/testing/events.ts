@@ -22,6 +22,7 @@ export function plainEvent(overrides: Partial<Event> = {}): Event {
     receivedAtMs: START_MS,
     sessionId: 'f'.repeat(32),
     credit: false,
+    certain: false,
     revenue: undefined,
     currency: '',
     orderId: '',
@@ -128,6 +129,7 @@ interface EventDraft {
   readonly waitMs: number;
   readonly withoutSession: boolean;
   readonly withEventId: boolean;
+  readonly certain: boolean;
   readonly earlierSession: number;
   readonly what: Partial<Event>;
   /** Repeats the earlier event that this number chooses. */
@@ -141,6 +143,7 @@ const draft: fc.Arbitrary<EventDraft> = fc.record({
   waitMs,
   withoutSession: fc.integer({ min: 0, max: 19 }).map((drawn) => drawn === 0),
   withEventId: fc.boolean(),
+  certain: fc.boolean(),
   /** The answer names the session of the device's event this many before, if that is near enough. */
   earlierSession: fc.integer({ min: 0, max: 3 }),
   what: fc.oneof(
@@ -188,6 +191,7 @@ export function eventLists(size: { readonly maxLength: number } = { maxLength: 6
         occurredAtMs,
         receivedAtMs,
         sessionId: drawn.withoutSession ? '' : answered,
+        certain: drawn.certain && !drawn.withoutSession,
       });
     }
     return events;

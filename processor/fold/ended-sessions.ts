@@ -84,8 +84,10 @@ export function keepEnded(state: PartitionState, asked: readonly NamedSession[],
       undefined,
     );
   }
-  const stored = new StoredSession(rows);
-  while (stored.next()) state.ended.set(endedKeyOf(stored.deviceKey, stored.id, 0), stored.row);
+  const stored = new StoredSession();
+  stored.add(rows);
+  while (stored.next())
+    state.ended.set(endedKeyOf(stored.deviceKey, stored.bytes, stored.idStart), stored.row);
 }
 
 /** Saves the state of a session that is about to be evicted, if the messages at hand name it. */
@@ -106,7 +108,8 @@ export function canReopen(state: PartitionState, event: EventView, deviceKey: st
 export function reopenSession(state: PartitionState, event: EventView, batch: Batch): number {
   const row = namesEnded(event) ? state.ended.get(endedKeyAt(event, deviceKeyAt(event))) : undefined;
   if (row === undefined) return 0;
-  const stored = new StoredSession(row);
+  const stored = new StoredSession();
+  stored.add(row);
   stored.next();
   const slot = placeSession(state, stored);
   // The -1 row must take back the state as the store has it, so it is written before anything changes.

@@ -1,6 +1,7 @@
 import { DecodeError } from '../../infra/bus/decode-error.ts';
 import {
   decodeMessageHead,
+  FLAG_CERTAIN,
   FLAG_CREDIT,
   FLAG_EVENT_ID,
   FLAG_IN_SESSION,
@@ -24,6 +25,7 @@ import { erase } from './erase.ts';
 import { decodeEraseCommands, eraseCommandIdOf } from './erase-command.ts';
 import type { EventView } from './event-view.ts';
 import { intern, textOf } from './interned.ts';
+import { noteSession } from './open-devices.ts';
 import { EVENT_ID_MEMORY_MS, type PartitionState } from './partition.ts';
 import {
   addRevenue,
@@ -156,6 +158,8 @@ function findSlot(state: PartitionState, event: EventView): number {
     const named = retainedSession(state, deviceKey, event);
     if (named !== 0 || canReopen(state, event, deviceKey)) return named;
   }
+  // Answered is stored: a session that was answered for certain and is not retained is yet to open.
+  if ((event.flags & FLAG_CERTAIN) !== 0) return retainedSession(state, deviceKey, event);
   const reaching = sessionFor(state, deviceKey, event.occurredAtMs, event);
   // The events between the answered session and this one came through another collector and arrive later.
   return reaching === 0 ? retainedSession(state, deviceKey, event) : reaching;
@@ -185,6 +189,7 @@ function extend(state: PartitionState, slot: number, event: EventView, batch: Ba
   else noteEvent(state, slot, event, batch);
   if ((event.flags & FLAG_REVENUE) !== 0) addRevenue(state, slot, event);
   touch(state.sessions, slot, state.clockMs);
+  noteSession(state.openDevices, slot);
   countSessionChange(state, before, summaryOf(state, slot));
 }
 

@@ -20,6 +20,11 @@ export class NumberSet {
     return this.#size;
   }
 
+  /** Memory of the table. */
+  get bytes(): number {
+    return this.#slots.byteLength;
+  }
+
   /** Adds `value`; false when it was there. */
   add(value: number): boolean {
     const place = placeOf(this.#slots, value);

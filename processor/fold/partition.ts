@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { EventIds } from './event-ids.ts';
 import { createInterned, type Interned } from './interned.ts';
+import type { OpenDevices } from './open-devices.ts';
 import { createDeviceSessions, type DeviceSessions } from './session-devices.ts';
 import { createSessionTable, type SessionTable } from './session-table.ts';
 import { type Shard, WHOLE_LANE } from './shard.ts';
@@ -37,8 +38,8 @@ export interface Grant {
 
 /**
  * Everything that one partition knows, as plain data. Only `fold` changes it, and only by what stands in the stream, so
- * that reading the stream again from a checkpoint gives the same state. `grants` and the expiry of live devices are
- * exceptions: they only serve answers, and no row depends on them.
+ * that reading the stream again from a checkpoint gives the same state. `grants`, `openDevices` and the expiry of live
+ * devices are exceptions: they only serve answers, and no row depends on them.
  */
 export interface PartitionState {
   readonly partition: number;
@@ -73,6 +74,8 @@ export interface PartitionState {
   /** Minutes before this may be missing in a site that has no counters, or got them later. */
   evictedMinutesBeforeMs: number;
   readonly grants: Map<string, Grant>;
+  /** What the collectors know of the open sessions; undefined where no collector is told. */
+  openDevices: OpenDevices | undefined;
 }
 
 export function createPartition(
@@ -107,5 +110,6 @@ export function createPartition(
     minuteVisitors: 0,
     evictedMinutesBeforeMs: 0,
     grants: new Map(),
+    openDevices: undefined,
   };
 }

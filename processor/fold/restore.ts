@@ -1,24 +1,34 @@
 import { addVisitor, countersOf } from './counting.ts';
-import { deviceKeyOf } from './device-key.ts';
+import { deviceKeyOf, keyOfRuns } from './device-key.ts';
 import { intern, runOf } from './interned.ts';
 import { seeSession } from './live.ts';
 import type { PartitionState } from './partition.ts';
-import { retainedSession } from './session.ts';
-import { linkToDevice } from './session-devices.ts';
-import { ENDED, ENTRY_IS_VIEW, EXIT_IS_VIEW, MIXED, takeSlot } from './session-table.ts';
-import { holdsDevice, holdsNamed } from './shard.ts';
-import { minuteAt } from './site-counters.ts';
+import { RowPieces } from './row-pieces.ts';
+import { leaveTexts, retainedSession } from './session.ts';
+import { firstOfDeviceAt, linkToDeviceAt, nextOfDevice, unlinkFromDevice } from './session-devices.ts';
+import {
+  ENDED,
+  ENTRY_IS_VIEW,
+  EXIT_IS_VIEW,
+  freeSlot,
+  MIXED,
+  NAMED,
+  orderByTouch,
+  takeSlot,
+} from './session-table.ts';
+import { holdsDevice } from './shard.ts';
+import { MINUTE_MS, minuteAt } from './site-counters.ts';
 import { StoredSession } from './stored-session.ts';
-import { visitorHashOf } from './visitor.ts';
+import { visitorHash } from './visitor.ts';
 
-/** A recorded event id, as the store has it. */
-export interface StoredEventId {
-  readonly projectId: string;
-  readonly deviceId: string;
-  readonly eventId: string;
-  readonly sessionId: string;
-  readonly atMs: number;
-}
+/**
+ * What is restored from rows, in this order:
+ * - `sessions`: the newest states, with the columns of `SESSIONS_COLUMNS`, in any order;
+ * - `visitors`: for each visitor of the minutes `projectId`, `deviceId`, `sessionId` (16 bytes), the profile, and the
+ *   minutes as an Array(UInt32) of minutes since 1970;
+ * - `event-ids`: `projectId`, `deviceId`, `eventId`, `sessionId` (16 bytes) and `receivedAt`, the oldest first.
+ */
+export type RestoredPart = 'sessions' | 'visitors' | 'event-ids';
 
 /** When a session was last seen, as the store has it. */
 export interface StoredSeen {
@@ -27,12 +37,6 @@ export interface StoredSeen {
   readonly sessionId: string;
   readonly atMs: number;
 }
-
-/**
- * Who has events in a minute: a session of a device, with its profile; or without session (an empty `sessionId`), what
- * the events say.
- */
-export type StoredVisitor = readonly [deviceId: string, sessionId: string, profileId: string];
 
 /** One minute of one site, as the store has it. Revenue: pairs of currency and minor units as decimal text. */
 export interface StoredMinute {
@@ -44,24 +48,102 @@ export interface StoredMinute {
   readonly bounces: number;
   readonly durationMs: number;
   readonly revenue: readonly (readonly [currency: string, minorUnits: string])[];
-  readonly visitors: readonly StoredVisitor[];
 }
 
-/**
- * Restores stored sessions, oldest touch first: RowBinary rows with the columns of `SESSIONS_COLUMNS`. Returns how many
- * bytes were complete rows; the rest belongs to the next call.
- */
-export function restoreSessions(state: PartitionState, bytes: Buffer): number {
-  const row = new StoredSession(bytes);
-  while (row.next()) if (holdsDevice(state.shard, row.deviceKey)) restoreSession(state, row);
-  return row.consumed;
-}
+const ID_BYTES = 16;
 
-/** Restores recorded event ids, oldest first. */
-export function restoreEventIds(state: PartitionState, ids: readonly StoredEventId[]): void {
-  for (const { projectId, deviceId, eventId, sessionId, atMs } of ids) {
-    if (!holdsNamed(state.shard, { projectId, deviceId, eventId })) continue;
-    state.eventIds.set(runOf(projectId), runOf(eventId), { atMs, sessionId });
+/** Restores a state from the rows of a store. They come in pieces that may end within a row. */
+export class Restorer {
+  readonly #state: PartitionState;
+  readonly #session = new StoredSession();
+  #rows = new RowPieces();
+
+  /** It passes over the rows of devices that belong to another shard. */
+  constructor(state: PartitionState) {
+    this.#state = state;
+  }
+
+  /** Takes the next rows of a part; no bytes end the part. */
+  take(part: RestoredPart, bytes: Buffer): void {
+    if (bytes.length === 0) this.#end(part);
+    else if (part === 'sessions') this.#takeSessions(bytes);
+    else this.#takeRows(bytes, part === 'visitors' ? this.#readVisitor : this.#readEventId);
+  }
+
+  #end(part: RestoredPart): void {
+    if (part === 'sessions') orderByTouch(this.#state.sessions);
+    else this.#rows = new RowPieces();
+  }
+
+  #takeSessions(bytes: Buffer): void {
+    const row = this.#session;
+    row.add(bytes);
+    while (row.next()) {
+      if (this.#state.shard.count > 1 && !holdsDevice(this.#state.shard, row.deviceKey)) continue;
+      const slot = placeSession(this.#state, row);
+      if (slot !== 0) seeSession(this.#state, countersOf(this.#state, row.site), slot, row.endMs);
+    }
+  }
+
+  #takeRows(bytes: Buffer, read: () => void): void {
+    this.#rows.add(bytes);
+    while (this.#rows.next(read)) {
+      // `read` has restored the row.
+    }
+  }
+
+  readonly #readVisitor = (): void => {
+    const state = this.#state;
+    const rows = this.#rows;
+    const site = rows.text();
+    const deviceStart = rows.skipText();
+    const deviceEnd = rows.offset;
+    const idStart = rows.take(ID_BYTES);
+    const profileStart = rows.skipText();
+    const profileEnd = rows.offset;
+    const count = rows.varint();
+    const minutes = rows.take(4 * count);
+    const { bytes } = rows;
+    if (this.#isOther(site, deviceStart, deviceEnd)) return;
+    const counters = countersOf(state, site);
+    const siteId = state.sites.idByText.get(site);
+    let slot = 0;
+    if (siteId !== undefined && !isNoId(bytes, idStart)) {
+      slot = firstOfDeviceAt(state, siteId, bytes, deviceStart, deviceEnd);
+      while (slot !== 0 && !hasId(state, slot, bytes, idStart)) slot = nextOfDevice(state.sessions, slot);
+    }
+    const hash =
+      profileStart === profileEnd
+        ? visitorHash(bytes, deviceStart, deviceEnd)
+        : visitorHash(bytes, profileStart, profileEnd);
+    for (let index = 0; index < count; index += 1) {
+      const minuteMs = bytes.readUInt32LE(minutes + 4 * index) * MINUTE_MS;
+      const minute = minuteAt(counters, minuteMs, state.clockMs);
+      if (minute !== undefined) addVisitor(state, minute, slot, hash);
+    }
+  };
+
+  readonly #readEventId = (): void => {
+    const state = this.#state;
+    const rows = this.#rows;
+    const site = rows.text();
+    const deviceStart = rows.skipText();
+    const deviceEnd = rows.offset;
+    const eventId = rows.text();
+    const idStart = rows.take(ID_BYTES);
+    const atMs = rows.time();
+    if (this.#isOther(site, deviceStart, deviceEnd, eventId)) return;
+    const { bytes } = rows;
+    const sessionId = isNoId(bytes, idStart) ? '' : bytes.toString('hex', idStart, idStart + ID_BYTES);
+    state.eventIds.set(site, eventId, { atMs, sessionId });
+  };
+
+  /** Whether the device, whose name is these bytes of the row, belongs to another shard. */
+  #isOther(site: string, deviceStart: number, deviceEnd: number, eventId = ''): boolean {
+    const { shard } = this.#state;
+    if (shard.count === 1) return false;
+    const name = this.#rows.bytes.toString('latin1', deviceStart, deviceEnd);
+    return !holdsDevice(shard, keyOfRuns(site, name), eventId);
   }
 }
 
@@ -75,20 +157,12 @@ export function restoreSeen(state: PartitionState, seen: readonly StoredSeen[]):
   }
 }
 
-/** Restores counted minutes. Counts of a lane's shards are added up, so its first shard has them all. */
+/** Restores counted minutes, without their visitors. Counts of all shards are added up, so the first one has them all. */
 export function restoreMinutes(state: PartitionState, minutes: readonly StoredMinute[]): void {
+  if (state.shard.index > 0) return;
   for (const stored of minutes) {
-    const visitors = stored.visitors.filter(([deviceId]) =>
-      holdsDevice(state.shard, deviceKeyOf(stored.projectId, deviceId)),
-    );
-    if (state.shard.index > 0 && visitors.length === 0) continue;
     const minute = minuteAt(countersOf(state, runOf(stored.projectId)), stored.minuteMs, state.clockMs);
     if (minute === undefined) continue;
-    for (const [deviceId, sessionId, profileId] of visitors) {
-      const slot = sessionId === '' ? 0 : slotOf(state, stored.projectId, deviceId, sessionId);
-      addVisitor(state, minute, slot, visitorHashOf(runOf(profileId || deviceId)));
-    }
-    if (state.shard.index > 0) continue;
     minute.screenViews += stored.screenViews;
     minute.otherEvents += stored.otherEvents;
     minute.sessions += stored.sessions;
@@ -101,28 +175,33 @@ export function restoreMinutes(state: PartitionState, minutes: readonly StoredMi
   }
 }
 
-/** The slot of a retained session; 0 when it is not retained. */
-function slotOf(state: PartitionState, projectId: string, deviceId: string, sessionId: string): number {
-  return retainedSession(state, deviceKeyOf(projectId, deviceId), {
-    bytes: Buffer.from(sessionId, 'hex'),
-    hintStart: 0,
-  });
-}
-
-function restoreSession(state: PartitionState, row: StoredSession): void {
-  const slot = placeSession(state, row);
-  seeSession(state, countersOf(state, row.site), slot, row.endMs);
-}
-
-/** Adds the session of a stored row to the table; returns its slot. */
+/**
+ * Adds the session of a stored row to the table. Of two states of a session the one with the higher version counts. Returns
+ * its slot, or 0 for the older state.
+ */
 export function placeSession(state: PartitionState, row: StoredSession): number {
   const { sessions } = state;
-  const slot = takeSlot(sessions);
-  sessions.version[slot] = row.version;
+  const { bytes, deviceStart, deviceEnd } = row;
   const site = state.sites.idByText.get(row.site) ?? intern(state.sites, row.site);
-  sessions.ids.set(row.id, slot * 16);
+  const added = takeSlot(sessions);
+  linkToDeviceAt(state, added, site, bytes, deviceStart, deviceEnd);
+  let known = nextOfDevice(sessions, added);
+  while (known !== 0 && !hasId(state, known, bytes, row.idStart)) known = nextOfDevice(sessions, known);
+  if (known !== 0) {
+    unlinkFromDevice(state, added);
+    freeSlot(sessions, added);
+    if ((sessions.version[known] ?? 0) >= row.version) return 0;
+    leaveTexts(state, known);
+  }
+  const slot = known === 0 ? added : known;
+  sessions.version[slot] = row.version;
+  for (let index = 0; index < ID_BYTES; index += 1)
+    sessions.ids[slot * ID_BYTES + index] = bytes[row.idStart + index] ?? 0;
   sessions.profile[slot] = intern(state.profiles, row.profile);
-  sessions.visitor[slot] = visitorHashOf(row.profile || row.device);
+  sessions.visitor[slot] =
+    row.profileStart === row.profileEnd
+      ? visitorHash(bytes, deviceStart, deviceEnd)
+      : visitorHash(bytes, row.profileStart, row.profileEnd);
   sessions.startMs[slot] = row.startMs;
   sessions.endMs[slot] = row.endMs;
   sessions.touchedMs[slot] = row.touchedMs;
@@ -133,14 +212,34 @@ export function placeSession(state: PartitionState, row: StoredSession): number 
   sessions.entryMs[slot] = row.entryMs;
   sessions.exitMs[slot] = row.exitMs;
   sessions.flags[slot] =
+    ((sessions.flags[slot] ?? 0) & NAMED) |
     (row.entryIsView ? ENTRY_IS_VIEW : 0) |
     (row.exitIsView ? EXIT_IS_VIEW : 0) |
     (row.ended ? ENDED : 0) |
     (row.mixed ? MIXED : 0);
-  linkToDevice(state, slot, site, row.deviceKey);
   sessions.exitPage[slot] = intern(state.pages, row.exitPage);
   sessions.entryPage[slot] = intern(state.pages, row.entryPage);
   sessions.source[slot] = intern(state.sources, row.source);
   sessions.environment[slot] = intern(state.environments, row.environment);
   return slot;
+}
+
+/** The slot of a retained session; 0 when it is not retained. */
+function slotOf(state: PartitionState, projectId: string, deviceId: string, sessionId: string): number {
+  return retainedSession(state, deviceKeyOf(projectId, deviceId), {
+    bytes: Buffer.from(sessionId, 'hex'),
+    hintStart: 0,
+  });
+}
+
+function hasId({ sessions }: PartitionState, slot: number, bytes: Uint8Array, start: number): boolean {
+  for (let index = 0; index < ID_BYTES; index += 1)
+    if (sessions.ids[slot * ID_BYTES + index] !== bytes[start + index]) return false;
+  return true;
+}
+
+/** Whether the 16 bytes are zero, which stands for no session. */
+function isNoId(bytes: Uint8Array, start: number): boolean {
+  for (let index = start; index < start + ID_BYTES; index += 1) if (bytes[index] !== 0) return false;
+  return true;
 }

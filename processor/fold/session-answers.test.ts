@@ -85,7 +85,7 @@ test('an ended session is no promise: the device’s next event is granted its o
 
 test('credit depends on what is not folded yet, unless a session reaches the event', () => {
   const state = heldState();
-  expect(dependsOnLag(state, [question({ deviceId: 'nobody', credit: false })])).toBe(false);
-  expect(dependsOnLag(state, [question({ deviceId: 'nobody' })])).toBe(true);
-  expect(dependsOnLag(state, [question({ occurredAtMs: START_MS })])).toBe(false);
+  expect(dependsOnLag(state, [question({ deviceId: 'nobody', credit: false })], START_MS)).toBe(false);
+  expect(dependsOnLag(state, [question({ deviceId: 'nobody' })], START_MS)).toBe(true);
+  expect(dependsOnLag(state, [question({ occurredAtMs: START_MS })], START_MS)).toBe(false);
 });

@@ -1,4 +1,5 @@
-import { SESSION_GAP_MS, sessionIdOf } from '../../ingest/event.ts';
+import { SESSION_GAP_MS, SESSION_ID_TURNS_MAX, sessionIdOf } from '../../ingest/event.ts';
+import { IN_FLIGHT_MAX_MS } from '../../ingest/open-sessions.ts';
 import {
   latestOf,
   type SessionAnswer,
@@ -7,8 +8,9 @@ import {
 } from '../../ingest/session-lookup.ts';
 import { deviceKeyOf } from './device-key.ts';
 import { runOf } from './interned.ts';
+import { noteGrant } from './open-devices.ts';
 import type { PartitionState } from './partition.ts';
-import { sessionFor } from './session.ts';
+import { retainedSession, sessionFor } from './session.ts';
 import { firstOfDevice, nextOfDevice } from './session-devices.ts';
 
 /** A question for credit that only the store can answer: no retained session reaches the event. */
@@ -30,11 +32,18 @@ export type EndedByPlace = ReadonlyMap<number, SessionSpan>;
 /**
  * Whether the answers may depend on events that the bus has and this partition has not folded: the device is known, and
  * no known session or grant reaches the event. An unfolded event may have extended the session, or opened the next one.
+ * Shortly after a slot has begun that holds for unknown devices, too: a collector may have opened their session by itself
+ * under the id of the slot before.
  */
-export function dependsOnLag(state: PartitionState, questions: readonly SessionQuestion[]): boolean {
+export function dependsOnLag(
+  state: PartitionState,
+  questions: readonly SessionQuestion[],
+  nowMs: number,
+): boolean {
+  const slotIsYoung = nowMs % SESSION_GAP_MS < IN_FLIGHT_MAX_MS;
   return questions.some(({ projectId, deviceId, occurredAtMs, eventId, credit }) => {
     const key = deviceKeyOf(projectId, deviceId);
-    const known = credit || firstOfDevice(state, key) !== 0 || state.grants.has(key);
+    const known = slotIsYoung || credit || firstOfDevice(state, key) !== 0 || state.grants.has(key);
     return eventId !== '' || (known && sessionFor(state, key, occurredAtMs, undefined) === 0);
   });
 }
@@ -93,17 +102,42 @@ function answerSession(
       lastMs: known.occurredAtMs,
     };
   }
-  const sessionId = sessionIdOf(projectId, deviceId, occurredAtMs, nowMs);
+  const sessionId = freeIdFor(state, key, question, nowMs);
   state.grants.delete(key);
   state.grants.set(key, { sessionId, occurredAtMs });
+  noteGrant(state.openDevices, key);
   if (state.grants.size > state.limits.grantsMax) {
     // The oldest grant was most likely used or abandoned; evicting it costs at most a repeated question.
     for (const oldest of state.grants.keys()) {
       state.grants.delete(oldest);
+      noteGrant(state.openDevices, oldest);
       break;
     }
   }
   return { kind: 'granted', sessionId, firstMs: occurredAtMs, lastMs: occurredAtMs };
+}
+
+/**
+ * The id for a session that no retained one of the device has. For an event within a gap of now it is the one that a
+ * collector would open a session under by itself: an event of now may be on its way, and both are one session.
+ */
+function freeIdFor(
+  state: PartitionState,
+  deviceKey: string,
+  { projectId, deviceId, occurredAtMs }: SessionQuestion,
+  nowMs: number,
+): string {
+  const isFree = (id: string) =>
+    retainedSession(state, deviceKey, { bytes: Buffer.from(id, 'hex'), hintStart: 0 }) === 0;
+  if (Math.abs(nowMs - occurredAtMs) <= SESSION_GAP_MS) {
+    const idOfNow = sessionIdOf(projectId, deviceId, nowMs, nowMs);
+    if (isFree(idOfNow)) return idOfNow;
+  }
+  for (let turn = 0; ; turn += 1) {
+    const id = sessionIdOf(projectId, deviceId, occurredAtMs, nowMs, turn);
+    // A device has far fewer retained sessions than turns.
+    if (isFree(id) || turn === SESSION_ID_TURNS_MAX) return id;
+  }
 }
 
 /** The session in which an event of that id was recorded; undefined when there is none. */

@@ -39,8 +39,28 @@ export function createDeviceSessions(): DeviceSessions {
 
 /** The first session of the device with this key (`device-key.ts`); 0 when none is retained. */
 export function firstOfDevice(state: SessionsByDevice, deviceKey: string): number {
-  if (!seek(state, deviceKey)) return 0;
-  const { sessions, devices } = state;
+  const site = state.sites.idByText.get(siteIn(deviceKey));
+  return site === undefined || !seek(state.devices, site, nameIn(deviceKey)) ? 0 : firstSought(state);
+}
+
+/** The same of the device whose name is the bytes from `start` to `end`. */
+export function firstOfDeviceAt(
+  state: SessionsByDevice,
+  site: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  const { devices } = state;
+  if (readDigitsAt(bytes, start, end, devices.sought.bytes, 0)) {
+    devices.sought.site = site;
+    devices.sought.isNamed = false;
+    return firstSought(state);
+  }
+  return seek(devices, site, latin1Of(bytes, start, end)) ? firstSought(state) : 0;
+}
+
+function firstSought({ sessions, devices }: SessionsByDevice): number {
   const { site, bytes, isNamed } = devices.sought;
   let slot = devices.buckets.heads[bucketOf(devices.buckets, hashOf(site, bytes, 0))] ?? 0;
   while (slot !== 0 && !isSought(sessions, slot, site, bytes, isNamed))
@@ -64,11 +84,33 @@ export function nextOfDevice(sessions: SessionTable, slot: number): number {
 
 /** Gives a session its site and its device, whose first session it becomes. */
 export function linkToDevice(state: SessionsByDevice, slot: number, site: number, deviceKey: string): void {
-  const { sessions, devices } = state;
   const name = nameIn(deviceKey);
+  const isDigits = readDigits(name, state.sessions.devices, slot * ID_BYTES);
+  link(state, slot, site, isDigits ? undefined : name);
+}
+
+/** The same, for a device whose name is the bytes from `start` to `end`. */
+export function linkToDeviceAt(
+  state: SessionsByDevice,
+  slot: number,
+  site: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): void {
+  const isDigits = readDigitsAt(bytes, start, end, state.sessions.devices, slot * ID_BYTES);
+  link(state, slot, site, isDigits ? undefined : latin1Of(bytes, start, end));
+}
+
+/** `name` is undefined where the slot has the digits of the name already. */
+function link(
+  { sessions, devices }: SessionsByDevice,
+  slot: number,
+  site: number,
+  name: string | undefined,
+): void {
   sessions.site[slot] = site;
-  const isDigits = readDigits(name, sessions.devices, slot * ID_BYTES);
-  if (!isDigits) {
+  if (name !== undefined) {
     writeNumber(sessions.devices, slot * ID_BYTES, intern(devices.names, name));
     sessions.flags[slot] = (sessions.flags[slot] ?? 0) | NAMED;
   }
@@ -101,13 +143,9 @@ export function isEmptyIndex({ buckets, names }: DeviceSessions): boolean {
   return buckets.heads.every((slot) => slot === 0) && names.idByText.size === 0;
 }
 
-/** Notes the device with this key as the one that is looked for; false when its site or its name is unknown. */
-function seek({ sites, devices }: SessionsByDevice, deviceKey: string): boolean {
-  const { sought, names } = devices;
-  const site = sites.idByText.get(siteIn(deviceKey));
-  if (site === undefined) return false;
+/** Notes a device as the one that is looked for; false when its name is unknown. */
+function seek({ sought, names }: DeviceSessions, site: number, name: string): boolean {
   sought.site = site;
-  const name = nameIn(deviceKey);
   sought.isNamed = !readDigits(name, sought.bytes, 0);
   if (!sought.isNamed) return true;
   const number = name === '' ? 0 : names.idByText.get(name);
@@ -177,17 +215,38 @@ function writeNumber(bytes: Uint8Array, start: number, number: number): void {
 function readDigits(name: string, bytes: Uint8Array, start: number): boolean {
   if (name.length !== DIGITS) return false;
   for (let index = 0; index < ID_BYTES; index += 1) {
-    const high = digitAt(name, 2 * index);
-    const low = digitAt(name, 2 * index + 1);
+    const high = digitOf(name.charCodeAt(2 * index));
+    const low = digitOf(name.charCodeAt(2 * index + 1));
     if (high < 0 || low < 0) return false;
     bytes[start + index] = (high << 4) | low;
   }
   return true;
 }
 
+/** The same of a name that is the bytes from `start` to `end`. */
+function readDigitsAt(
+  name: Uint8Array,
+  start: number,
+  end: number,
+  bytes: Uint8Array,
+  bytesStart: number,
+): boolean {
+  if (end - start !== DIGITS) return false;
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    const high = digitOf(name[start + 2 * index] ?? 0);
+    const low = digitOf(name[start + 2 * index + 1] ?? 0);
+    if (high < 0 || low < 0) return false;
+    bytes[bytesStart + index] = (high << 4) | low;
+  }
+  return true;
+}
+
+function latin1Of(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
+}
+
 /** The value of a hexadecimal digit as our hashes have them; -1 for anything else. */
-function digitAt(text: string, index: number): number {
-  const code = text.charCodeAt(index);
+function digitOf(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
 }

@@ -139,6 +139,32 @@ export function oldestSlot(table: SessionTable): number {
   return table.newer[0] ?? 0;
 }
 
+/**
+ * Puts all sessions in the order of their last touch; those of one moment in the order of their ids, so that it does not
+ * depend on the order in which they came.
+ */
+export function orderByTouch(table: SessionTable): void {
+  const { touchedMs, ids } = table;
+  const slots = new Uint32Array(table.count);
+  let count = 0;
+  for (let slot = table.newer[0] ?? 0; slot !== 0; slot = table.newer[slot] ?? 0) {
+    slots[count] = slot;
+    count += 1;
+  }
+  slots.sort((one, other) => (touchedMs[one] ?? 0) - (touchedMs[other] ?? 0) || compareIds(ids, one, other));
+  table.older[0] = 0;
+  table.newer[0] = 0;
+  for (const slot of slots) linkNewest(table, slot);
+}
+
+function compareIds(ids: Uint8Array, one: number, other: number): number {
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    const apart = (ids[one * ID_BYTES + index] ?? 0) - (ids[other * ID_BYTES + index] ?? 0);
+    if (apart !== 0) return apart;
+  }
+  return 0;
+}
+
 function linkNewest(table: SessionTable, slot: number): void {
   const newest = table.older[0] ?? 0;
   table.older[slot] = newest;

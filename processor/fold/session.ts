@@ -3,6 +3,7 @@ import { type Batch, endRow, noteChange } from './batch.ts';
 import { leaveCounters } from './counting.ts';
 import type { EventView } from './event-view.ts';
 import { intern, release } from './interned.ts';
+import { noteEvicted } from './open-devices.ts';
 import type { PartitionState } from './partition.ts';
 import {
   deviceKeyOfSlot,
@@ -178,9 +179,18 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
     noteChange(batch, sessions.site[slot] ?? 0, sessions.startMs[slot] ?? 0);
     batch.changed[changedPlace - 1] = 0;
   }
-  batch.evicted.add(deviceKeyOfSlot(state, slot));
+  const deviceKey = deviceKeyOfSlot(state, slot);
+  batch.evicted.add(deviceKey);
+  noteEvicted(state.openDevices, slot, deviceKey);
   leaveCounters(state, slot);
   unlinkFromDevice(state, slot);
+  leaveTexts(state, slot);
+  freeSlot(sessions, slot);
+}
+
+/** Releases what a session has beside the table. */
+export function leaveTexts(state: PartitionState, slot: number): void {
+  const { sessions } = state;
   state.revenueBySlot.delete(slot);
   state.creditedBySlot.delete(slot);
   release(state.pages, sessions.entryPage[slot] ?? 0);
@@ -188,7 +198,6 @@ export function evicted(state: PartitionState, slot: number, batch: Batch): void
   release(state.sources, sessions.source[slot] ?? 0);
   release(state.environments, sessions.environment[slot] ?? 0);
   release(state.profiles, sessions.profile[slot] ?? 0);
-  freeSlot(sessions, slot);
 }
 
 function setEntry(state: PartitionState, slot: number, event: EventView): void {

@@ -1,4 +1,4 @@
-import { deviceKeyOf } from './device-key.ts';
+import { deviceKeyOf, nameIn } from './device-key.ts';
 import type { EventView } from './event-view.ts';
 import { runOf } from './interned.ts';
 
@@ -37,9 +37,14 @@ export function holdsEvent(shard: Shard, event: EventView): boolean {
   return holds(shard, hash);
 }
 
-/** Whether the device of this key (`deviceKeyOf`) belongs to the shard. */
-export function holdsDevice(shard: Shard, deviceKey: string): boolean {
-  return shard.count === 1 || holds(shard, hashRun(FNV_OFFSET, deviceKey));
+/**
+ * Whether the device of this key (`deviceKeyOf`) belongs to the shard; without a device, whether the event of this id does,
+ * which is a run of bytes.
+ */
+export function holdsDevice(shard: Shard, deviceKey: string, eventId = ''): boolean {
+  if (shard.count === 1) return true;
+  const hash = hashRun(FNV_OFFSET, deviceKey);
+  return holds(shard, nameIn(deviceKey) === '' ? hashRun(hash, eventId) : hash);
 }
 
 /** Whether an event with this device and this id would belong to the shard. */
@@ -51,9 +56,7 @@ export function holdsNamed(
     eventId,
   }: { readonly projectId: string; readonly deviceId: string; readonly eventId: string },
 ): boolean {
-  if (shard.count === 1) return true;
-  const hash = hashRun(FNV_OFFSET, deviceKeyOf(projectId, deviceId));
-  return holds(shard, deviceId === '' ? hashRun(hash, runOf(eventId)) : hash);
+  return shard.count === 1 || holdsDevice(shard, deviceKeyOf(projectId, deviceId), runOf(eventId));
 }
 
 function holds({ index, count, partitions }: Shard, hash: number): boolean {

@@ -1,25 +1,36 @@
+import { keyOfRuns } from './device-key.ts';
+import { RowPieces } from './row-pieces.ts';
+
+const NO_REVENUE: Map<string, bigint> = new Map();
+/** The texts of a page and of a source. */
+const PAGE_TEXTS = 2;
+const SOURCE_TEXTS = 9;
+/** An environment: three texts, two coordinates of four bytes each, ten texts. */
+const PLACE_TEXTS = 3;
+const COORDINATES_BYTES = 8;
+const SOFTWARE_TEXTS = 10;
+
 /**
  * Reads stored session rows one after the other: RowBinary with the columns of `SESSIONS_COLUMNS`. The fields are those
  * of the row that `next` read last.
  */
 export class StoredSession {
-  readonly #bytes: Buffer;
-  #offset = 0;
-  #start = 0;
-  /** Bytes of the rows read so far. */
-  consumed = 0;
+  readonly #rows = new RowPieces();
+  readonly #readRow = () => this.#read();
   version = 0;
   site = '';
-  deviceKey = '';
-  device = '';
-  id: Uint8Array = new Uint8Array(16);
-  profile = '';
+  /** Where the row has the bytes of its device's name, of its id, and of its profile. */
+  deviceStart = 0;
+  deviceEnd = 0;
+  idStart = 0;
+  profileStart = 0;
+  profileEnd = 0;
   startMs = 0;
   endMs = 0;
   touchedMs = 0;
   screenViews = 0;
   otherEvents = 0;
-  revenue = new Map<string, bigint>();
+  revenue = NO_REVENUE;
   entryMs = 0;
   exitMs = 0;
   entryIsView = false;
@@ -32,101 +43,91 @@ export class StoredSession {
   source = '';
   environment = '';
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
+  /** Adds rows, whose first may have begun in the bytes before. */
+  add(bytes: Buffer): void {
+    this.#rows.add(bytes);
+  }
+
+  /** What the row's offsets refer to. */
+  get bytes(): Buffer {
+    return this.#rows.bytes;
   }
 
   /** The row that was read last. */
   get row(): Buffer {
-    return this.#bytes.subarray(this.#start, this.consumed);
+    return this.#rows.row;
+  }
+
+  get device(): string {
+    return this.bytes.toString('latin1', this.deviceStart, this.deviceEnd);
+  }
+
+  get deviceKey(): string {
+    return keyOfRuns(this.site, this.device);
+  }
+
+  get profile(): string {
+    return this.profileStart === this.profileEnd
+      ? ''
+      : this.bytes.toString('latin1', this.profileStart, this.profileEnd);
   }
 
   /** Reads the next row; false when no complete one is left. */
   next(): boolean {
-    this.#offset = this.consumed;
-    this.#start = this.consumed;
-    try {
-      this.#read();
-    } catch (error) {
-      // Node's error for a read past the end: the rest of the row is in the next piece.
-      if (error instanceof RangeError) return false;
-      throw error;
-    }
-    this.consumed = this.#offset;
-    return true;
+    return this.#rows.next(this.#readRow);
   }
 
   #read(): void {
-    this.#take(1);
-    this.version = this.#bytes.readUInt32LE(this.#take(4));
-    this.#take(2 + 4);
-    const keyStart = this.#offset;
-    this.site = this.#text();
-    this.device = this.#text();
-    this.deviceKey = this.#bytes.toString('latin1', keyStart, this.#offset);
-    const id = this.#take(16);
-    this.id = Uint8Array.prototype.slice.call(this.#bytes, id, id + 16);
-    this.profile = this.#text();
-    this.startMs = this.#time();
-    this.endMs = this.#time();
-    this.touchedMs = this.#time();
-    this.screenViews = this.#bytes.readUInt32LE(this.#take(4));
-    this.otherEvents = this.#bytes.readUInt32LE(this.#take(4));
-    this.revenue = new Map();
-    for (let left = this.#varint(); left > 0; left -= 1) {
-      const currency = this.#text();
-      this.revenue.set(currency, this.#bytes.readBigInt64LE(this.#take(8)));
+    const rows = this.#rows;
+    rows.take(1);
+    this.version = rows.u32();
+    rows.take(2 + 4);
+    this.site = rows.text();
+    this.deviceStart = rows.skipText();
+    this.deviceEnd = rows.offset;
+    this.idStart = rows.take(16);
+    this.profileStart = rows.skipText();
+    this.profileEnd = rows.offset;
+    this.startMs = rows.time();
+    this.endMs = rows.time();
+    this.touchedMs = rows.time();
+    this.screenViews = rows.u32();
+    this.otherEvents = rows.u32();
+    this.revenue = this.#revenue();
+    this.entryMs = rows.time();
+    this.exitMs = rows.time();
+    this.entryIsView = rows.u8() === 1;
+    this.exitIsView = rows.u8() === 1;
+    this.exitPage = this.#texts(PAGE_TEXTS);
+    this.entryPage = this.#texts(PAGE_TEXTS);
+    this.source = this.#texts(SOURCE_TEXTS);
+    const start = rows.offset;
+    this.#texts(PLACE_TEXTS, false);
+    rows.take(COORDINATES_BYTES);
+    this.#texts(SOFTWARE_TEXTS, false);
+    this.environment = rows.bytes.toString('latin1', start, rows.offset);
+    this.ended = rows.u8() === 1;
+    this.mixed = rows.u8() === 1;
+    this.creditedMs = rows.time();
+  }
+
+  #revenue(): Map<string, bigint> {
+    const rows = this.#rows;
+    const count = rows.varint();
+    if (count === 0) return NO_REVENUE;
+    const revenue = new Map<string, bigint>();
+    for (let left = count; left > 0; left -= 1) {
+      const currency = rows.text();
+      revenue.set(currency, rows.bytes.readBigInt64LE(rows.take(8)));
     }
-    this.entryMs = this.#time();
-    this.exitMs = this.#time();
-    this.entryIsView = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.exitIsView = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.exitPage = this.#run('ss');
-    this.entryPage = this.#run('ss');
-    this.source = this.#run('sssssssss');
-    this.environment = this.#run('sss8ssssssssss');
-    this.ended = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.mixed = this.#bytes.readUInt8(this.#take(1)) === 1;
-    this.creditedMs = this.#time();
+    return revenue;
   }
 
-  /**
-   * Passes over `bytes`; returns where they began.
-   * @throws {RangeError} past the end
-   */
-  #take(bytes: number): number {
-    const start = this.#offset;
-    this.#offset += bytes;
-    if (this.#offset > this.#bytes.length) throw new RangeError('the row goes on in the next piece');
-    return start;
-  }
-
-  #run(columns: string): string {
-    const start = this.#offset;
-    for (const column of columns) {
-      if (column === '8') this.#take(8);
-      else this.#take(this.#varint());
-    }
-    return this.#bytes.toString('latin1', start, this.#offset);
-  }
-
-  #text(): string {
-    const length = this.#varint();
-    const start = this.#take(length);
-    return this.#bytes.toString('latin1', start, start + length);
-  }
-
-  #time(): number {
-    const start = this.#take(8);
-    return this.#bytes.readInt32LE(start + 4) * 4_294_967_296 + this.#bytes.readUInt32LE(start);
-  }
-
-  #varint(): number {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.#bytes.readUInt8(this.#take(1));
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value >>> 0;
-    }
+  /** Passes over texts; returns them with their lengths as one run of bytes, unless that is not wanted. */
+  #texts(count: number, isWanted = true): string {
+    const rows = this.#rows;
+    const start = rows.offset;
+    for (let left = count; left > 0; left -= 1) rows.skipText();
+    return isWanted ? rows.bytes.toString('latin1', start, rows.offset) : '';
   }
 }

@@ -9,7 +9,7 @@ import type { CrashPoint } from '../../infra/process/crashpoint.ts';
 import type { KeyedInsert, Store } from '../../infra/store/store.ts';
 import { LANE_RETRY } from '../consumer/stream-consumer.ts';
 import type { PartitionFeed } from '../feed/partition-feed.ts';
-import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE } from '../rows.ts';
+import { EVENTS_COLUMNS, EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, structureOf } from '../rows.ts';
 import type { LaneGauges, LaneMetrics } from './lane-metrics.ts';
 import { markLateHours } from './late-hours.ts';
 import type { Ownership } from './ownership.ts';
@@ -65,6 +65,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
         ...common,
         table: EVENTS_TABLE,
         columns: EVENTS_COLUMNS,
+        structure: structureOf('events'),
         chunks: batch.events,
         present: { sql: ofFlush, parameters },
       });
@@ -79,6 +80,7 @@ export async function writeFlush(options: FlushOptions, batch: CutBatch, isDecla
       ...common,
       table: SESSIONS_TABLE,
       columns: SESSIONS_COLUMNS,
+      structure: structureOf('sessions'),
       chunks: batch.sessions,
       // The marker is found without a scan of the flush's rows, and no merge removes it before the next flush.
       present: { sql: `projectId = '' AND ${ofFlush} AND sign = 1`, parameters },

@@ -12,6 +12,7 @@ import { decodeHotAnswer, encodeHotAnswer, type HotQuestion } from '../hot.ts';
 import { type FlushOptions, persist, writeFlush } from './flush.ts';
 import type { Checkpoint } from './lane-record.ts';
 import { loadState, storedFlushNumber } from './load-state.ts';
+import { OpenSessionsFeed } from './open-sessions-feed.ts';
 import { findEnded, loadEnded } from './reopen.ts';
 import { type CutBatch, Shards } from './shards.ts';
 import type { WorkerHandle } from './worker-handle.ts';
@@ -59,6 +60,8 @@ export class PartitionLane {
    * when it is cut.
    */
   readonly #turns = new Semaphore(1);
+  /** Tells collectors of the open sessions. */
+  readonly openSessions: OpenSessionsFeed;
   #batchRows = 0;
   #batchBytes = 0;
   #lastFlushMs = 0;
@@ -87,6 +90,12 @@ export class PartitionLane {
       },
     });
     this.#consumer = consumer;
+    this.openSessions = new OpenSessionsFeed({
+      ...options,
+      changes: (nowMs) => this.#shards.openSessions(nowMs),
+      snapshot: () => this.#shards.openSessions(undefined),
+      catchUp: (maxMs) => consumer.catchUp(maxMs),
+    });
     this.#flushOptions = {
       ...options,
       shards: this.#shards,
@@ -165,6 +174,7 @@ export class PartitionLane {
    * @throws {DecodeError} when the questions cannot be read
    */
   async lookUp(questions: Uint8Array): Promise<Uint8Array | undefined> {
+    this.openSessions.wake();
     let report = await this.#findSessions(questions, { caughtUp: false, ended: undefined });
     if (report.kind === 'behind') {
       if (!(await this.#isCaughtUp())) return undefined;
@@ -288,6 +298,7 @@ export class PartitionLane {
           await publishDeadLetter({ ...this.#options, stream: 'events' }, message, reason);
         metrics.deadLetters.add();
       }
+      if (report.events > 0 && !this.#restoring) this.openSessions.wake();
       metrics.events.add(report.events);
       metrics.repeats.add(report.repeats);
       gauges.sessions.set(report.sessions);

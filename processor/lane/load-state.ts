@@ -1,13 +1,15 @@
-import type { Store } from '../../infra/store/store.ts';
+import type { Store, StoreParameters } from '../../infra/store/store.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import { EVENT_ID_MEMORY_MS } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import { LIVE_WINDOW_MS } from '../fold/site-counters.ts';
 import { EVENTS_TABLE, SESSIONS_COLUMNS, SESSIONS_TABLE, sessionProfiles } from '../rows.ts';
-import type { Shards } from './shards.ts';
 
 const MINUTES_LOADED_MS = 7_500_000;
-const IDS_A_TASK = 20_000;
+/** A task for the thread costs as much as reading some hundred rows, so pieces of the store's answer are put together. */
+const PIECE_BYTES = 1_048_576;
+/** While the thread reads one piece, the next one is put together. */
+const PIECES_AHEAD = 2;
 
 /** The flush and the clock that a partition is restored to. */
 export interface RestorePoint {
@@ -17,6 +19,16 @@ export interface RestorePoint {
   readonly flushNumber: number;
   readonly clockMs: number;
   readonly sessionRetainMs: number;
+}
+
+/**
+ * What takes the state back, in the order in which it is called. `restore` gets the rows of a part in pieces of any length;
+ * no bytes end the part. The bytes have a buffer of their own, which it may move.
+ */
+export interface RestoreTarget {
+  restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  restoreMinutes(minutes: readonly StoredMinute[]): Promise<void>;
+  restoreSeen(seen: readonly StoredSeen[]): Promise<void>;
 }
 
 /** Which rows a lane restores: its own and, if it is alone, those of partitions of earlier releases. */
@@ -42,15 +54,33 @@ export async function storedFlushNumber(store: Store, partition: number): Promis
 }
 
 /**
- * Gives the shards what a lane knew at a flush: its retained sessions, the event ids of the last day, the minutes
- * that are answered from memory, and which devices were seen lately. A restart therefore equals no restart.
+ * Gives the target what a lane knew at a flush: its retained sessions, the minutes that are answered from memory,
+ * which devices were seen lately, and the event ids of the last day. A restart therefore equals no restart.
  */
-export async function loadState(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
+export async function loadState(store: Store, target: RestoreTarget, point: RestorePoint): Promise<void> {
   if (point.flushNumber === 0 && !point.isAlone) return;
-  await loadSessions(store, shards, point);
-  await loadEventIds(store, shards, point);
-  await loadMinutes(store, shards, point);
-  await loadSeen(store, shards, point);
+  const answers = new Answers(store);
+  let passing = Promise.resolve();
+  try {
+    // The store prepares the next answers while one is read. An answer that is not read yet keeps one of the places for
+    // statements of the store, and waits for nothing but answers that have begun and are read.
+    const sessions = answers.open(sessionsOf(point));
+    await sessions.begun();
+    passing = pass(sessions, target, 'sessions');
+    passing.catch(() => undefined); // It is awaited below.
+    const [minutes, seen] = await Promise.all([minutesOf(store, point), seenOf(store, point)]);
+    const visitors = answers.open(visitorsOf(point));
+    await passing;
+    await target.restoreMinutes(minutes);
+    await visitors.begun();
+    const ids = answers.open(eventIdsOf(point));
+    await pass(visitors, target, 'visitors');
+    await target.restoreSeen(seen);
+    await pass(ids, target, 'event-ids');
+  } finally {
+    answers.close();
+    await Promise.allSettled([passing]);
+  }
 }
 
 /**
@@ -75,67 +105,170 @@ export async function storedSessions(store: Store, named: readonly NamedSession[
   return Buffer.concat(pieces);
 }
 
-async function loadSessions(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
-  const columns = SESSIONS_COLUMNS.join(', ');
-  // The newest state of a session is the one with the highest version, whatever the store has merged so far.
-  const pieces = store.bytes(
-    `SELECT ${columns} FROM (
-       SELECT ${columns} FROM ${SESSIONS_TABLE}
-       WHERE ${ownRows(point)} AND projectId != '' AND sign = 1
-         AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-       ORDER BY version DESC LIMIT 1 BY projectId, id
-     ) ORDER BY touchedAt, id FORMAT RowBinary`,
-    { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
-  );
-  for await (const piece of pieces) await shards.restoreSessions(piece);
+/** A statement whose answer is RowBinary. */
+interface Select {
+  readonly sql: string;
+  readonly parameters: StoreParameters;
 }
 
-async function loadEventIds(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
-  const rows = await store.query<Omit<StoredEventId, 'atMs'> & { atMs: string | number }>(
-    `SELECT projectId, deviceId, eventId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))) AS sessionId,
-            toUnixTimestamp64Milli(receivedAt) AS atMs
-     FROM ${EVENTS_TABLE}
-     WHERE ${ownFlushes(point)} AND eventId != ''
-       AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-     ORDER BY receivedAt`,
-    {
+/** Answers of the store that are asked for together. */
+class Answers {
+  readonly #store: Store;
+  readonly #ended = new AbortController();
+  readonly #opened: Answer[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Asks at once. */
+  open({ sql, parameters }: Select): Answer {
+    const pieces = this.#store.bytes(`${sql} FORMAT RowBinary`, parameters, {}, this.#ended.signal);
+    const answer = new Answer(pieces);
+    this.#opened.push(answer);
+    return answer;
+  }
+
+  /** Ends those that were not read to their end. */
+  close(): void {
+    this.#ended.abort();
+    for (const answer of this.#opened) answer.close();
+  }
+}
+
+class Answer {
+  readonly #pieces: AsyncGenerator<Buffer, void, void>;
+  readonly #first: Promise<IteratorResult<Buffer, void>>;
+
+  constructor(pieces: AsyncGenerator<Buffer, void, void>) {
+    this.#pieces = pieces;
+    this.#first = pieces.next();
+    this.#first.catch(() => undefined); // Whoever reads the answer gets the error.
+  }
+
+  /** Resolves once the first bytes are there. */
+  async begun(): Promise<void> {
+    await this.#first;
+  }
+
+  async *pieces(): AsyncGenerator<Buffer, void, void> {
+    const first = await this.#first;
+    if (first.done === true) return;
+    yield first.value;
+    yield* this.#pieces;
+  }
+
+  close(): void {
+    this.#pieces.return().catch(() => undefined); // Nobody wants the rest.
+  }
+}
+
+/** Passes an answer on in larger pieces, some of them ahead of the target. */
+async function pass(answer: Answer, target: RestoreTarget, part: RestoredPart): Promise<void> {
+  const ahead: Promise<void>[] = [];
+  let pieces: Buffer[] = [];
+  let length = 0;
+  const send = async () => {
+    const bytes = joined(pieces, length);
+    pieces = [];
+    length = 0;
+    if (ahead.length === PIECES_AHEAD) await ahead.shift();
+    const passed = target.restore(part, bytes);
+    passed.catch(() => undefined); // It is awaited below, or by the next call.
+    ahead.push(passed);
+  };
+  for await (const piece of answer.pieces()) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length >= PIECE_BYTES) await send();
+  }
+  if (length > 0) await send();
+  await Promise.all(ahead);
+  await target.restore(part, new Uint8Array(0));
+}
+
+function joined(pieces: readonly Buffer[], length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+  }
+  return bytes;
+}
+
+/**
+ * The states that were not replaced, whatever the store has merged so far. A session id that was given twice has two of
+ * them, of which the one with the higher version is restored.
+ */
+function sessionsOf(point: RestorePoint): Select {
+  const condition = `${ownRows(point)} AND projectId != ''
+      AND touchedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`;
+  // Only replaced states that are not merged yet are looked up, and nothing is sorted or grouped: of a million sessions
+  // that took as long as writing them down.
+  return {
+    sql: `SELECT ${SESSIONS_COLUMNS.join(', ')} FROM ${SESSIONS_TABLE}
+    WHERE sign = 1 AND ${condition} AND (id, projectId, version) NOT IN (
+      SELECT id, projectId, version FROM ${SESSIONS_TABLE} WHERE sign = -1 AND ${condition})`,
+    parameters: { partition: point.partition, fromMs: Math.max(0, point.clockMs - point.sessionRetainMs) },
+  };
+}
+
+function eventIdsOf(point: RestorePoint): Select {
+  return {
+    sql: `SELECT projectId, deviceId, eventId, sessionId, receivedAt FROM ${EVENTS_TABLE}
+    WHERE ${ownFlushes(point)} AND eventId != ''
+      AND receivedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+    ORDER BY receivedAt`,
+    parameters: {
       partition: point.partition,
       flushNumber: point.flushNumber,
       fromMs: Math.max(0, point.clockMs - EVENT_ID_MEMORY_MS),
     },
-  );
-  for (let start = 0; start < rows.length; start += IDS_A_TASK) {
-    const ids = rows.slice(start, start + IDS_A_TASK).map((row) => ({ ...row, atMs: Number(row.atMs) }));
-    await shards.restoreEventIds(ids);
-  }
+  };
 }
 
-async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
-  const parameters = {
-    partition: point.partition,
-    flushNumber: point.flushNumber,
-    fromMs: Math.max(0, point.clockMs - MINUTES_LOADED_MS),
+/** Events of the minutes that are answered from memory. */
+function minuteEvents(point: RestorePoint): string {
+  return `FROM ${EVENTS_TABLE}
+         WHERE ${ownFlushes(point)}
+           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
+           AND name NOT IN ('session_start', 'session_end')`;
+}
+
+function minuteParameters({ partition, flushNumber, clockMs }: RestorePoint): StoreParameters {
+  return { partition, flushNumber, fromMs: Math.max(0, clockMs - MINUTES_LOADED_MS) };
+}
+
+/** Who has events in the minutes, as what `sessionProfiles` and the events say. */
+function visitorsOf(point: RestorePoint): Select {
+  return {
+    sql: `SELECT projectId, deviceId, sessionId, if(sessionProfile != '', sessionProfile, profileId) AS profile,
+            groupUniqArray(minute)
+     FROM (
+       SELECT DISTINCT projectId, sessionId, deviceId, profileId, toUInt32(intDiv(toUnixTimestamp(createdAt), 60)) AS minute
+         ${minuteEvents(point)}
+     ) AS happened
+     ANY LEFT JOIN (${sessionProfiles(
+       `projectId != '' AND ${ownRows(point)}
+          AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
+     )}) AS named USING (projectId, sessionId)
+     GROUP BY projectId, deviceId, sessionId, profile`,
+    parameters: minuteParameters(point),
   };
+}
+
+async function minutesOf(store: Store, point: RestorePoint): Promise<StoredMinute[]> {
+  const parameters = minuteParameters(point);
   const events = await store.query<StoredMinute>(
-    `SELECT projectId, minuteMs, screenViews, otherEvents, visitors, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
+    `SELECT projectId, minuteMs, screenViews, otherEvents, 0 AS sessions, 0 AS bounces, 0 AS durationMs,
             arrayMap((currency, amount) -> (currency, toString(amount)), mapKeys(byCurrency), mapValues(byCurrency))
               AS revenue
      FROM (
        SELECT projectId, toUnixTimestamp(toStartOfMinute(createdAt)) * 1000 AS minuteMs,
               countIf(name = 'screen_view') AS screenViews, countIf(name != 'screen_view') AS otherEvents,
-              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency,
-              groupUniqArray((deviceId, if(sessionId = toFixedString('', 16), '', lower(hex(sessionId))),
-                              if(sessionProfile != '', sessionProfile, profileId))) AS visitors
-       FROM (
-         SELECT projectId, createdAt, name, revenue, currency, sessionId, profileId, deviceId FROM ${EVENTS_TABLE}
-         WHERE ${ownFlushes(point)}
-           AND createdAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')
-           AND name NOT IN ('session_start', 'session_end')
-       ) AS happened
-       ANY LEFT JOIN (${sessionProfiles(
-         `projectId != '' AND ${ownRows(point)}
-            AND mixedUntil >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC')`,
-       )}) AS named USING (projectId, sessionId)
+              sumMapIf(map(currency, revenue), revenue != 0) AS byCurrency
+         ${minuteEvents(point)}
        GROUP BY projectId, minuteMs
      )`,
     parameters,
@@ -144,14 +277,14 @@ async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): P
     `SELECT projectId, toUnixTimestamp(toStartOfMinute(startedAt)) * 1000 AS minuteMs,
             0 AS screenViews, 0 AS otherEvents, sum(sign) AS sessions, sumIf(sign, views <= 1) AS bounces,
             sum(sign * (toUnixTimestamp64Milli(endedAt) - toUnixTimestamp64Milli(startedAt))) AS durationMs,
-            [] AS revenue, [] AS visitors
+            [] AS revenue
      FROM (SELECT sign, projectId, startedAt, endedAt, screenViews AS views FROM ${SESSIONS_TABLE}
            WHERE ${ownRows(point)} AND projectId != ''
              AND startedAt >= fromUnixTimestamp64Milli({fromMs:Int64}, 'UTC'))
      GROUP BY projectId, minuteMs`,
     parameters,
   );
-  const minutes = [...events, ...sessions].map((minute) => ({
+  return [...events, ...sessions].map((minute) => ({
     ...minute,
     minuteMs: Number(minute.minuteMs),
     screenViews: Number(minute.screenViews),
@@ -160,11 +293,10 @@ async function loadMinutes(store: Store, shards: Shards, point: RestorePoint): P
     bounces: Number(minute.bounces),
     durationMs: Number(minute.durationMs),
   }));
-  await shards.restoreMinutes(minutes);
 }
 
 /** When devices were last seen by credited events, which leave the end of their session as it is. */
-async function loadSeen(store: Store, shards: Shards, point: RestorePoint): Promise<void> {
+async function seenOf(store: Store, point: RestorePoint): Promise<StoredSeen[]> {
   const seen = await store.query<StoredSeen>(
     `SELECT projectId, deviceId, lower(hex(sessionId)) AS sessionId,
             max(toUnixTimestamp64Milli(createdAt)) AS atMs
@@ -179,5 +311,5 @@ async function loadSeen(store: Store, shards: Shards, point: RestorePoint): Prom
       fromMs: Math.max(0, point.clockMs - LIVE_WINDOW_MS),
     },
   );
-  await shards.restoreSeen(seen.map((device) => ({ ...device, atMs: Number(device.atMs) })));
+  return seen.map((device) => ({ ...device, atMs: Number(device.atMs) }));
 }

@@ -4,6 +4,7 @@ import { reasonOf } from '../../infra/log.ts';
 import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityStreamOf } from '../../ingest/entity-update.ts';
 import { beginMessage, endMessage, streamOf, subjectOf } from '../../ingest/event.ts';
+import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
 import { entityCheckpointKeyOf } from '../entities/entity-checkpoint.ts';
@@ -115,6 +116,7 @@ export class PartitionSupervisor {
       log.info({ partition }, 'partition given up');
     } finally {
       this.#lane = undefined;
+      await lane.openSessions.stop();
       await entitySupervisor.stop();
       await lane.close();
     }
@@ -173,6 +175,10 @@ export class PartitionSupervisor {
       bus.answer(sessionLookupSubjectOf(partition), {
         reply: (bytes) => lane.lookUp(bytes),
         unavailable: encodeSessionsUnavailable,
+      }),
+      bus.answer(openSessionsSubjectOf(partition), {
+        reply: (bytes) => lane.openSessions.answer(bytes),
+        unavailable: encodeOpenSessionsUnavailable,
       }),
       bus.answer(hotSubjectOf(partition), {
         reply: (bytes) => lane.hot(decodeHotQuestion(bytes)),

@@ -11,12 +11,13 @@ import {
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedQuestion } from '../fold/session-answers.ts';
 import { holdsNamed, type Shard } from '../fold/shard.ts';
 import { HOT_VERSION, type HotQuestion } from '../hot.ts';
 import type { Checkpoint, Division } from './lane-record.ts';
 import { mergeHotAnswers } from './merge-hot.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type { SessionsRequest, WorkerHandle } from './worker-handle.ts';
 import type { FoldReport, MissingReport, PackedMessages, SessionsReport } from './worker-tasks.ts';
 
@@ -75,11 +76,12 @@ export class Shards {
     await this.#all((thread, shard) => thread.open({ ...task, partition, shard, limits }));
   }
 
-  async restoreSessions(bytes: Uint8Array): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreSessions(index, bytes));
-  }
-  async restoreEventIds(ids: readonly StoredEventId[]): Promise<void> {
-    await this.#all((thread, { index }) => thread.restoreEventIds(index, ids));
+  /** Passes rows of the store on, of which each shard takes those of its devices. The bytes, which have a buffer of their own, move. */
+  async restore(part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const isLast = (index: number) => index === this.#shards.length - 1;
+    await this.#all((thread, { index }) =>
+      thread.restore(index, part, isLast(index) ? bytes : Uint8Array.from(bytes)),
+    );
   }
   async restoreMinutes(minutes: readonly StoredMinute[]): Promise<void> {
     await this.#all((thread, { index }) => thread.restoreMinutes(index, minutes));
@@ -186,6 +188,17 @@ export class Shards {
       });
     });
     return mergeSessionReports(reports, places, { count: questions.length, version });
+  }
+
+  /** What changed in the open sessions since the last time; without a time, all of them. */
+  async openSessions(nowMs: number | undefined): Promise<OpenReport> {
+    const reports = await this.#all((thread, { index }) => thread.openSessions(index, nowMs));
+    const [first] = reports;
+    if (first !== undefined && reports.length === 1) return first;
+    return {
+      entries: Buffer.concat(reports.map(({ entries }) => entries)),
+      complete: reports.every(({ complete }) => complete),
+    };
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import type { NamedSession } from '../fold/ended-sessions.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { HotQuestion } from '../hot.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type {
   CutShard,
   FoldReport,
@@ -42,11 +43,9 @@ export class WorkerHandle {
   open(task: Omit<OpenTask, 'kind'>): Promise<void> {
     return this.#run<void>({ kind: 'open', ...task });
   }
-  restoreSessions(shard: number, bytes: Uint8Array): Promise<void> {
-    return this.#run<void>({ kind: 'restore-sessions', shard, bytes: Uint8Array.from(bytes) });
-  }
-  restoreEventIds(shard: number, ids: readonly StoredEventId[]): Promise<void> {
-    return this.#run<void>({ kind: 'restore-event-ids', shard, ids });
+  /** Passes rows of the store on. The bytes, which have a buffer of their own, move to the thread. */
+  restore(shard: number, part: RestoredPart, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#run<void>({ kind: 'restore', shard, part, bytes }, [bytes.buffer]);
   }
   restoreMinutes(shard: number, minutes: readonly StoredMinute[]): Promise<void> {
     return this.#run<void>({ kind: 'restore-minutes', shard, minutes });
@@ -86,6 +85,10 @@ export class WorkerHandle {
   sessions(shard: number, request: SessionsRequest): Promise<SessionsReport> {
     const questions = Uint8Array.from(request.questions);
     return this.#run<SessionsReport>({ kind: 'sessions', shard, ...request, questions });
+  }
+  /** What changed in the open sessions since the last time; without a time, all of them. */
+  openSessions(shard: number, nowMs: number | undefined): Promise<OpenReport> {
+    return this.#run<OpenReport>({ kind: 'open-sessions', shard, nowMs });
   }
   close(shard: number): Promise<void> {
     return this.#run<void>({ kind: 'close', shard });

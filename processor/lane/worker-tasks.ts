@@ -2,7 +2,7 @@ import type { DecodeFailure } from '../../infra/bus/decode-error.ts';
 import type { NamedSession } from '../fold/ended-sessions.ts';
 import type { SiteHour } from '../fold/finalized.ts';
 import type { PartitionLimits } from '../fold/partition.ts';
-import type { StoredEventId, StoredMinute, StoredSeen } from '../fold/restore.ts';
+import type { RestoredPart, StoredMinute, StoredSeen } from '../fold/restore.ts';
 import type { EndedByPlace, EndedQuestion } from '../fold/session-answers.ts';
 import type { Shard } from '../fold/shard.ts';
 import type { HotQuestion } from '../hot.ts';
@@ -42,8 +42,13 @@ export interface SessionsTask {
 /** A task of a thread. All but `open` are for the shard of this index. */
 export type WorkerTask =
   | OpenTask
-  | { readonly kind: 'restore-sessions'; readonly shard: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'restore-event-ids'; readonly shard: number; readonly ids: readonly StoredEventId[] }
+  | {
+      /** Rows of the store, in pieces of any length; no bytes end a part. */
+      readonly kind: 'restore';
+      readonly shard: number;
+      readonly part: RestoredPart;
+      readonly bytes: Uint8Array;
+    }
   | { readonly kind: 'restore-minutes'; readonly shard: number; readonly minutes: readonly StoredMinute[] }
   | { readonly kind: 'restore-seen'; readonly shard: number; readonly seen: readonly StoredSeen[] }
   /** Asks which sessions have to be loaded before the first of the messages can be folded. */
@@ -65,6 +70,8 @@ export type WorkerTask =
   | { readonly kind: 'flushed'; readonly shard: number }
   | { readonly kind: 'hot'; readonly shard: number; readonly question: HotQuestion }
   | SessionsTask
+  /** Asks what collectors have to hear of open sessions; without a time, for the whole list. */
+  | { readonly kind: 'open-sessions'; readonly shard: number; readonly nowMs: number | undefined }
   | { readonly kind: 'close'; readonly shard: number };
 
 /** Result of `sessions`: the answers, or what is to be done first. */

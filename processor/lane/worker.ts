@@ -1,5 +1,6 @@
 import { must } from '../../infra/assert.ts';
 import { DecodeError } from '../../infra/bus/decode-error.ts';
+import { OPEN_DEVICES_MAX } from '../../ingest/open-sessions.ts';
 import {
   decodeSessionQuestions,
   encodeSessionAnswers,
@@ -17,10 +18,13 @@ import type { SiteHour } from '../fold/finalized.ts';
 import { advanceClock, expireEventIds, foldMessage, missingBefore } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { textOf } from '../fold/interned.ts';
+import { openSnapshot, takeOpenChanges } from '../fold/open-changes.ts';
+import { createOpenDevices } from '../fold/open-devices.ts';
 import { createPartition, type PartitionState } from '../fold/partition.ts';
-import { restoreEventIds, restoreMinutes, restoreSeen, restoreSessions } from '../fold/restore.ts';
+import { Restorer, restoreMinutes, restoreSeen } from '../fold/restore.ts';
 import { answerSessions, dependsOnLag, type EndedByPlace, endedQuestions } from '../fold/session-answers.ts';
 import type { Checkpoint } from './lane-record.ts';
+import type { OpenReport } from './open-sessions-feed.ts';
 import type {
   CutShard,
   FoldReport,
@@ -40,8 +44,7 @@ interface OwnedShard {
   inFlight: Batch | undefined;
   /** The last flush that is known to be in the store. */
   flushNumber: number;
-  /** The first part of a stored row whose rest comes with the next piece. */
-  restoreRest: Buffer;
+  readonly restorer: Restorer;
   /** The minute of the clock when expired counters and quiet sites were last evicted. */
   clearedMinute: number;
 }
@@ -62,10 +65,8 @@ export default function work(task: WorkerTask): unknown {
   switch (task.kind) {
     case 'open':
       return open(task);
-    case 'restore-sessions':
-      return restore(shardOf(task), bufferOf(task.bytes));
-    case 'restore-event-ids':
-      return restoreEventIds(shardOf(task).state, task.ids);
+    case 'restore':
+      return shardOf(task).restorer.take(task.part, bufferOf(task.bytes));
     case 'restore-minutes':
       return restoreMinutes(shardOf(task).state, task.minutes);
     case 'restore-seen':
@@ -86,6 +87,8 @@ export default function work(task: WorkerTask): unknown {
     }
     case 'sessions':
       return findSessions(shardOf(task), task);
+    case 'open-sessions':
+      return openSessions(shardOf(task).state, task.nowMs);
     case 'close':
       return void held.delete(task.shard);
   }
@@ -106,20 +109,16 @@ function open({ partition, shard, checkpoint, limits, messageMaxBytes }: OpenTas
   for (const [publisher, sequence, atMs] of checkpoint.publishers)
     state.publishers.set(publisher, { sequence, atMs });
   state.forgettings = checkpoint.forgettings;
+  state.openDevices = createOpenDevices(OPEN_DEVICES_MAX);
   held.set(shard.index, {
     state,
     messageMaxBytes,
     open: openBatch(checkpoint.flushNumber + 1, checkpoint.clockMs),
     inFlight: undefined,
     flushNumber: checkpoint.flushNumber,
-    restoreRest: Buffer.alloc(0),
+    restorer: new Restorer(state),
     clearedMinute: 0,
   });
-}
-
-function restore(owned: OwnedShard, piece: Buffer): void {
-  const bytes = owned.restoreRest.length === 0 ? piece : Buffer.concat([owned.restoreRest, piece]);
-  owned.restoreRest = bytes.subarray(restoreSessions(owned.state, bytes));
 }
 
 /** Folds messages whose ended sessions are loaded. */
@@ -261,7 +260,7 @@ function findSessions(
     const { message, reason } = questions;
     return { kind: 'unreadable', message, reason };
   }
-  if (!caughtUp && dependsOnLag(state, questions)) return { kind: 'behind' };
+  if (!caughtUp && dependsOnLag(state, questions, nowMs)) return { kind: 'behind' };
   const asked = ended === undefined ? endedQuestions(state, questions, nowMs) : [];
   if (asked.length > 0) {
     return { kind: 'ended', questions: asked, unflushed: asked.some((one) => isUnflushed(owned, one)) };
@@ -269,6 +268,13 @@ function findSessions(
   const answers = answerSessions(state, questions, { nowMs, ended: ended ?? NOTHING_ENDED });
   const version = sessionLookupVersionOf(bytes);
   return { kind: 'answers', answers: encodeSessionAnswers(answers, version) };
+}
+
+function openSessions(state: PartitionState, nowMs: number | undefined): OpenReport {
+  const open = must(state.openDevices, 'a partition of a thread lists its open sessions');
+  const { entries, complete } =
+    nowMs === undefined ? openSnapshot(open) : takeOpenChanges(state, open, nowMs);
+  return { entries: entries.bytes, complete };
 }
 
 function readQuestions(bytes: Uint8Array): readonly SessionQuestion[] | DecodeError {

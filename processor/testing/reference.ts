@@ -6,7 +6,8 @@ import { partitionKeyOf, partitionOf, SCREEN_VIEW, SESSION_GAP_MS, sessionIdOf }
  * 1. Order is arrival. Each partition has a receive clock: the greatest `receivedAtMs` (or tick) seen so far.
  * 2. An event whose `eventId` was seen on its site no more than 24 h ago by that clock is a repeat; it changes nothing.
  * 3. A session whose last event arrived more than `retainMs` ago by that clock is evicted: nothing joins it any more.
- * 4. Among the sessions of the event's (site, device) that are not evicted, an event at time t joins
+ * 4. An event that was answered for certain joins the session of its (site, device) with the id that it was answered, or
+ *    opens it. Any other: among the sessions of the event's (site, device) that are not evicted, an event at time t joins
  *    a. the one whose id it was answered, if start - gap <= t <= end + gap; otherwise
  *    b. the latest-starting one with start <= t <= end + gap; otherwise
  *    c. the earliest-starting one with t < start and start - t <= gap, which then starts earlier; otherwise
@@ -43,6 +44,8 @@ export interface ReferenceEvent {
   readonly sessionId: string | undefined;
   /** Rule 8 applies; absent where nothing is paid late. */
   readonly credit?: boolean;
+  /** The answer binds; absent where it does not. */
+  readonly certain?: boolean;
   readonly revenue: bigint | undefined;
   readonly currency: string;
   readonly origin: string;
@@ -198,6 +201,7 @@ class Partition {
     const held = this.sessions
       .filter((session) => !session.evicted && isOf(session, event))
       .sort((a, b) => startOf(a) - startOf(b) || compare(a.id, b.id));
+    if (event.certain) return held.find((session) => session.id === event.sessionId);
     return (
       held.find((session) => session.id === event.sessionId && reaches(session, at)) ??
       held.findLast((session) => startOf(session) <= at && at <= endOf(session) + SESSION_GAP_MS) ??

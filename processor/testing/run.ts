@@ -11,10 +11,10 @@ import { expireEventIds, foldMessage } from '../fold/fold.ts';
 import { answerHot } from '../fold/hot-answers.ts';
 import { createPartition, type PartitionLimits, type PartitionState } from '../fold/partition.ts';
 import {
-  restoreEventIds,
+  type RestoredPart,
+  Restorer,
   restoreMinutes,
   restoreSeen,
-  restoreSessions,
   type StoredMinute,
 } from '../fold/restore.ts';
 import { type Shard, WHOLE_LANE } from '../fold/shard.ts';
@@ -32,6 +32,7 @@ export const TEST_LIMITS: PartitionLimits = {
 };
 
 const MESSAGE_MAX_BYTES = 67_108_864;
+const NO_SESSION = '0'.repeat(32);
 /** Messages that reach the worker together. */
 const GROUP_MESSAGES = 3;
 
@@ -152,13 +153,12 @@ export class FoldRun {
     for (const [publisher, seen] of this.#checkpoint.publishers) this.state.publishers.set(publisher, seen);
     this.#open = openBatch(this.#flushNumber + 1, this.#checkpoint.clockMs);
     const bytes = Buffer.concat(this.#retainedSessions().map((row) => row.bytes));
-    // In two pieces that split a row, as an answer of the store may be.
-    const half = Math.floor(bytes.length / 2);
-    const read = restoreSessions(this.state, bytes.subarray(0, half));
-    restoreSessions(this.state, bytes.subarray(read));
-    restoreEventIds(this.state, this.#storedEventIds());
+    const restorer = new Restorer(this.state);
+    takeInTwo(restorer, 'sessions', bytes);
     restoreMinutes(this.state, this.#storedMinutes());
+    takeInTwo(restorer, 'visitors', this.#storedVisitors());
     restoreSeen(this.state, this.#storedSeen());
+    takeInTwo(restorer, 'event-ids', this.#storedEventIds());
   }
 
   /** The last flush in the store. */
@@ -223,7 +223,8 @@ export class FoldRun {
       const key = `${projectId} ${id}`;
       if (Number(newest.get(key)?.values.version ?? 0) < Number(version)) newest.set(key, row);
     }
-    return [...newest.values()].sort((a, b) => Number(a.values.touchedAt) - Number(b.values.touchedAt));
+    // In any order, as a store without ORDER BY.
+    return [...newest.values()].sort((a, b) => (String(a.values.id) < String(b.values.id) ? -1 : 1));
   }
 
   /** One by one: each event and each session as a minute of its own. */
@@ -237,24 +238,34 @@ export class FoldRun {
     }));
     for (const { values } of this.events) {
       if (values.name === 'session_start' || values.name === 'session_end') continue;
+      minutes.push({
+        ...emptyMinute(values.projectId, values.createdAt),
+        screenViews: values.name === 'screen_view' ? 1 : 0,
+        otherEvents: values.name === 'screen_view' ? 0 : 1,
+        revenue: values.currency === '' ? [] : [[String(values.currency), String(values.revenue)]],
+      });
+    }
+    return minutes;
+  }
+
+  /** One by one, as the minutes. */
+  #storedVisitors(): Buffer {
+    const writer = new RowBinaryWriter(MESSAGE_MAX_BYTES);
+    const sessions = currentSessions(this.sessions);
+    for (const { values } of this.events) {
+      if (values.name === 'session_start' || values.name === 'session_end') continue;
       const { deviceId, sessionId, projectId } = values;
       const session = sessions.find(
         (found) => found.projectId === projectId && found.deviceId === deviceId && found.id === sessionId,
       );
-      const visitor = [
-        String(deviceId),
-        session === undefined ? '' : String(sessionId),
-        String(session?.profileId || values.profileId),
-      ] as const;
-      minutes.push({
-        ...emptyMinute(projectId, values.createdAt),
-        screenViews: values.name === 'screen_view' ? 1 : 0,
-        otherEvents: values.name === 'screen_view' ? 0 : 1,
-        revenue: values.currency === '' ? [] : [[String(values.currency), String(values.revenue)]],
-        visitors: [visitor],
-      });
+      writer.string(String(projectId));
+      writer.string(String(deviceId));
+      writer.hex(String(session === undefined ? NO_SESSION : sessionId));
+      writer.string(String(session?.profileId || values.profileId));
+      writer.varint(1);
+      writer.u32(Math.floor(Number(values.createdAt) / 60_000));
     }
-    return minutes;
+    return writer.take();
   }
 
   #storedSeen() {
@@ -268,17 +279,26 @@ export class FoldRun {
       }));
   }
 
-  #storedEventIds() {
-    return this.events
-      .filter((row) => row.values.eventId !== '')
-      .map((row) => ({
-        projectId: String(row.values.projectId),
-        deviceId: String(row.values.deviceId),
-        eventId: String(row.values.eventId),
-        sessionId: String(row.values.sessionId),
-        atMs: Number(row.values.receivedAt),
-      }));
+  #storedEventIds(): Buffer {
+    const writer = new RowBinaryWriter(MESSAGE_MAX_BYTES);
+    for (const { values } of this.events) {
+      if (values.eventId === '') continue;
+      writer.string(String(values.projectId));
+      writer.string(String(values.deviceId));
+      writer.string(String(values.eventId));
+      writer.hex(String(values.sessionId || NO_SESSION));
+      writer.dateTime64Ms(Number(values.receivedAt));
+    }
+    return writer.take();
   }
+}
+
+/** In two pieces that split a row, as an answer of the store may be. */
+function takeInTwo(restorer: Restorer, part: RestoredPart, rows: Buffer): void {
+  const half = Math.floor(rows.length / 2);
+  for (const piece of [rows.subarray(0, half), rows.subarray(half)])
+    if (piece.length > 0) restorer.take(part, piece);
+  restorer.take(part, Buffer.alloc(0));
 }
 
 /** The sessions that rows add up to: every state that became true and was not replaced. */
@@ -309,6 +329,5 @@ function emptyMinute(projectId: unknown, atMs: unknown): StoredMinute {
     bounces: 0,
     durationMs: 0,
     revenue: [],
-    visitors: [],
   };
 }

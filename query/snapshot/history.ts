@@ -6,7 +6,7 @@ import { projectRoot } from '../../infra/root.ts';
 import { type Store, StoreError, type StoreParameters, type StoreSettings } from '../../infra/store/store.ts';
 import { RejectError } from '../reject.ts';
 import { withRollupTexts } from '../sql/rollup-texts.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue, type FairQueueLimits } from './fair-queue.ts';
 import { firstOf } from './first-of.ts';
 import { ReaderPace } from './reader-pace.ts';
 import { Requester } from './requester.ts';
@@ -40,6 +40,8 @@ const STREAM_QUEUE = {
   siteWaitingMax: 10,
   waitMaxMs: WAIT_MAX_MS,
 };
+/** Where several processes answer questions, each runs its share; at least two, so that one slow statement is not in the way of all. */
+const SHARED_RUNNING_MIN = 2;
 /**
  * What a stream's reader must take while others wait. Behind the buffers of sockets a reader takes up to a megabyte at
  * once, so over a shorter time some that are fast enough would seem to take nothing. A longer time would not leave those
@@ -123,6 +125,8 @@ export interface HistoryOptions {
   /** End statements that wait for a store that hangs; without them, statements wait for their own time limit. */
   readonly signals?: StoreSignals;
   readonly limits: QuestionLimits;
+  /** How many processes ask this store; 1 when absent. */
+  readonly processes?: number;
   readonly metrics: Metrics;
 }
 
@@ -170,7 +174,7 @@ export class History {
   readonly #queue: FairQueue;
   readonly #streamQueue: FairQueue;
 
-  constructor({ store, streams, isReachable, signals, limits, metrics }: HistoryOptions) {
+  constructor({ store, streams, isReachable, signals, limits, processes = 1, metrics }: HistoryOptions) {
     this.#store = store;
     this.#streams = streams;
     this.#isReachable = isReachable;
@@ -181,8 +185,8 @@ export class History {
       ENDED_WHY,
     );
     this.#limits = limits;
-    this.#queue = new FairQueue({ name: 'statements', limits: STATEMENT_QUEUE, metrics });
-    this.#streamQueue = new FairQueue({ name: 'streams', limits: STREAM_QUEUE, metrics });
+    this.#queue = new FairQueue({ name: 'statements', limits: shareOf(STATEMENT_QUEUE, processes), metrics });
+    this.#streamQueue = new FairQueue({ name: 'streams', limits: shareOf(STREAM_QUEUE, processes), metrics });
     const names = readdirSync(STATEMENTS)
       .filter((file) => file.endsWith('.sql'))
       .map((file) => file.replace(/\.sql$/, ''));
@@ -421,4 +425,11 @@ function tooSlow(error: StoreError): RejectError {
 function outOfMemory(error: StoreError): RejectError {
   if (error.memoryLimit === 'total') return new RejectError('busy', 'the store is short of memory', error);
   return new RejectError('too-large', 'the question needs too much memory; ask for a shorter range', error);
+}
+
+/** The limits of one of several processes that ask the same store. */
+function shareOf(limits: FairQueueLimits, processes: number): FairQueueLimits {
+  if (processes === 1) return limits;
+  const runningMax = Math.max(SHARED_RUNNING_MIN, Math.floor(limits.runningMax / processes));
+  return { ...limits, runningMax, siteRunningMax: Math.ceil(runningMax / 2) };
 }

@@ -80,13 +80,30 @@ test('a store that stays silent is doubted first, away within two seconds, and u
   expect([watch.dependency.up, watch.away.aborted, watch.doubted().aborted]).toEqual([true, false, false]);
 });
 
+test('without questions the store is pinged rarely, and the next question pings at once', async () => {
+  const store = new Pinged();
+  const watch = await watchOf(store);
+  expect(watch.away.aborted).toBe(false);
+  await vi.advanceTimersByTimeAsync(20_000);
+  const before = store.pings;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(store.pings - before).toBeLessThan(6);
+  store.answer = 'silence';
+  const asked = store.pings;
+  const { away } = watch;
+  expect(store.pings).toBe(asked + 1);
+  await vi.advanceTimersByTimeAsync(NOTICED_MAX_MS);
+  expect([away.aborted, watch.dependency.up]).toEqual([true, false]);
+});
+
 test('a store that misses every second ping is busy, and not away', async () => {
   const store = new Pinged();
   const watch = await watchOf(store);
   store.next = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'silence' : 'yes'));
   for (let half = 0; half < 100; half += 1) {
     await vi.advanceTimersByTimeAsync(500);
-    expect(watch.dependency.up).toBe(true);
+    // Questions keep asking.
+    expect([watch.dependency.up, watch.away.aborted]).toEqual([true, false]);
   }
   expect(store.next).toEqual([]);
 });
@@ -97,7 +114,8 @@ test('a store that answers every ping late is busy, and not away', async () => {
   store.answer = 'late';
   for (let half = 0; half < 100; half += 1) {
     await vi.advanceTimersByTimeAsync(500);
-    expect(watch.dependency.up).toBe(true);
+    // Questions keep asking.
+    expect([watch.dependency.up, watch.away.aborted]).toEqual([true, false]);
   }
   expect(store.pings).toBeGreaterThan(10);
 });

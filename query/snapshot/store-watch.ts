@@ -5,6 +5,9 @@ import type { Store } from '../../infra/store/store.ts';
 
 /** Between the answer to a ping and the next ping. */
 const INTERVAL_MS = 500;
+/** The same, when no question has asked for a while. The next question pings at once. */
+const IDLE_INTERVAL_MS = 5_000;
+const IDLE_AFTER_MS = 10_000;
 /** A ping without an answer for this long is silent, and the next one is sent. */
 const SILENT_MS = 650;
 /** A store with a ping unanswered for this long is doubted. */
@@ -12,7 +15,7 @@ const DOUBT_MS = 200;
 /** Silent pings in a row that make a store away: a store that works hard on one statement may miss a single one. */
 const SILENT_MAX = 2;
 /** How often the credentials are tried: a statement, which waits its turn in a busy store. */
-const CREDENTIALS_EVERY_MS = 5_000;
+const CREDENTIALS_EVERY_MS = 15_000;
 /** A wait that ends this late says that this process was busy, and answers may lie unread in its connections. */
 const LATE_MS = 50;
 
@@ -34,7 +37,7 @@ export interface StoreSignals {
  *     pings     ↑    ↑    │  ↑──── silent, 650 ms ────▶↑──── silent, 650 ms ────▶ away
  *                  500 ms    └─ 200 ms ─▶ doubted
  *
- * A frozen store is away within two seconds. Every answer to any ping, however late, shows that it lives. A ping is
+ * A frozen store is away within two seconds of a question. Every answer to any ping, however late, shows that it lives. A ping is
  * answered by the store's HTTP interface without running a statement, so that a store full of slow statements is busy and
  * not away. A store that rejects the connection twice in a row is away at once.
  */
@@ -48,6 +51,8 @@ export class StoreWatch implements StoreSignals {
   #silentPings = 0;
   #rejectedPings = 0;
   #isPinging = false;
+  #askedAtMs = performance.now();
+  #pingedAtMs = 0;
   #areCredentialsRejected = false;
   #isTryingCredentials = false;
   #isStopped = false;
@@ -75,6 +80,9 @@ export class StoreWatch implements StoreSignals {
   }
 
   get away(): AbortSignal {
+    this.#askedAtMs = performance.now();
+    const isFresh = this.#askedAtMs - this.#pingedAtMs < INTERVAL_MS;
+    if (!isFresh && !this.#isPinging) void this.#ping(); // Never rejects.
     return this.#away.signal;
   }
 
@@ -94,6 +102,7 @@ export class StoreWatch implements StoreSignals {
     if (this.#isStopped) return;
     clearTimeout(this.#next);
     this.#isPinging = true;
+    this.#pingedAtMs = performance.now();
     const answer = this.#answer();
     const outcome = await Promise.race([answer, this.#silence(answer)]);
     this.#isPinging = false;
@@ -103,7 +112,12 @@ export class StoreWatch implements StoreSignals {
     if (isDoubtful)
       void this.#ping(); // Never rejects.
     else if (!this.#isStopped)
-      this.#next = setTimeout(() => void this.#ping(), outcome === 'silent' ? 0 : INTERVAL_MS).unref();
+      this.#next = setTimeout(() => void this.#ping(), outcome === 'silent' ? 0 : this.#intervalMs()).unref();
+  }
+
+  #intervalMs(): number {
+    const isIdle = this.#dependency.up && performance.now() - this.#askedAtMs > IDLE_AFTER_MS;
+    return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
   /** The answer to one ping, which counts however late it comes. */

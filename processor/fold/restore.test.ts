@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { plainEvent, START_MS } from '../../ingest/testing/events.ts';
+import { FoldRun, messageOf, TEST_LIMITS } from '../testing/run.ts';
+import type { StoredRow } from '../testing/stored-rows.ts';
+import { deviceKeyOf } from './device-key.ts';
+import { createPartition, type PartitionState } from './partition.ts';
+import { Restorer } from './restore.ts';
+import { holdsDevice, type Shard, WHOLE_LANE } from './shard.ts';
+
+const DEVICES = Array.from({ length: 8 }, (_, number) => String(number).repeat(32));
+const deviceAt = (place: number) => DEVICES[place] ?? '';
+
+/** The stored states of one session for each device, touched a second apart; the first device's has a second state. */
+function storedStates(): readonly StoredRow[] {
+  const run = new FoldRun();
+  DEVICES.forEach((deviceId, index) => {
+    const receivedAtMs = START_MS + index * 1_000;
+    run.take(messageOf([plainEvent({ deviceId, sessionId: deviceId, receivedAtMs })], index + 1));
+  });
+  run.flush();
+  const receivedAtMs = START_MS + 60_000;
+  const again = plainEvent({ deviceId: deviceAt(0), sessionId: deviceAt(0), path: '/second', receivedAtMs });
+  run.take(messageOf([again], DEVICES.length + 1));
+  run.flush();
+  return run.sessions.filter(({ values }) => values.sign === 1 && values.projectId !== '');
+}
+
+function restored(rows: readonly StoredRow[], pieceBytes: number, shard: Shard = WHOLE_LANE): PartitionState {
+  const state = createPartition(0, TEST_LIMITS, shard);
+  const restorer = new Restorer(state);
+  const bytes = Buffer.concat(rows.map((row) => row.bytes));
+  for (let start = 0; start < bytes.length; start += pieceBytes)
+    restorer.take('sessions', bytes.subarray(start, start + pieceBytes));
+  restorer.take('sessions', Buffer.alloc(0));
+  return state;
+}
+
+/** The sessions from the one that was touched longest ago on, with their versions. */
+function byTouch({ sessions }: PartitionState): [id: string, version: number][] {
+  const found: [string, number][] = [];
+  for (let slot = sessions.newer[0] ?? 0; slot !== 0; slot = sessions.newer[slot] ?? 0)
+    found.push([
+      Buffer.from(sessions.ids.buffer, slot * 16, 16).toString('hex'),
+      sessions.version[slot] ?? 0,
+    ]);
+  return found;
+}
+
+const IN_ORDER = [...DEVICES.slice(1).map((id) => [id, 1]), [deviceAt(0), 2]];
+
+test.each([1, 13, 1_000_000])(
+  'rows in any order and pieces of %d bytes give the order of touch',
+  (pieceBytes) => {
+    const rows = storedStates();
+    expect(byTouch(restored(rows, pieceBytes))).toEqual(IN_ORDER);
+    expect(byTouch(restored(rows.toReversed(), pieceBytes))).toEqual(IN_ORDER);
+  },
+);
+
+test('of two states of a session the one with the higher version is restored, whichever comes first', () => {
+  const rows = storedStates();
+  for (const state of [restored(rows, 1_000), restored(rows.toReversed(), 1_000)]) {
+    expect(state.sessions.count).toBe(DEVICES.length);
+    // The older state's exit page is not left behind.
+    const pages = [...state.pages.idByText.keys()].map((run) => run.replace(/^.*\//s, '/'));
+    expect(pages.sort()).toEqual(['/', '/second']);
+    expect(state.pages.references.reduce((sum, count) => sum + count, 0)).toBe(2 * DEVICES.length);
+  }
+});
+
+test('the devices of other shards are passed over', () => {
+  const shards = [0, 1, 2].map((index) => ({ index, count: 3, partitions: 256 }));
+  const restoredIds = shards.map((shard) => byTouch(restored(storedStates(), 100, shard)).map(([id]) => id));
+  for (const [index, ids] of restoredIds.entries()) {
+    const shard = shards[index] ?? WHOLE_LANE;
+    const held = IN_ORDER.map(([id]) => String(id)).filter((id) =>
+      holdsDevice(shard, deviceKeyOf('demo', id)),
+    );
+    expect(ids).toEqual(held);
+  }
+  expect(restoredIds.flat().sort()).toEqual([...DEVICES].sort());
+});
