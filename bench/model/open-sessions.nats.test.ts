@@ -33,6 +33,8 @@ let metrics: Metrics;
 /** An owner of partition 0 that folds what a test gives it. */
 interface TestOwner {
   readonly feed: OpenSessionsFeed;
+  /** Questions for pieces of the list so far. */
+  asked: number;
   come(deviceId: string): void;
   /** Lists devices that it made up. */
   list(count: number): void;
@@ -60,11 +62,15 @@ function startOwner(bus: Bus): TestOwner {
     catchUp: async () => true,
   });
   const stop = bus.answer(openSessionsSubjectOf(0), {
-    reply: (bytes) => feed.answer(bytes),
+    reply: (bytes) => {
+      owner.asked += 1;
+      return feed.answer(bytes);
+    },
     unavailable: encodeOpenSessionsUnavailable,
   });
   return {
     feed,
+    asked: 0,
     come: (deviceId) => {
       const nowMs = Date.now();
       const sessionId = sessionIdOf('demo', deviceId, nowMs, nowMs);
@@ -131,6 +137,19 @@ test('a collector loads the list when it starts, in several messages, and then f
   owner.come('second');
   await expect.poll(() => standing('second'), WAIT).toBe('open');
   expect(counted('ingest_open_sessions_loads_total')).toBe(loads);
+});
+
+test('a collector that starts behind changes gets a list that has them', async () => {
+  owner.come('first');
+  await expect.poll(() => standing('first'), WAIT).toBe('open');
+  owner.come('second');
+  await expect.poll(() => standing('second'), WAIT).toBe('open');
+  collector.stop();
+  const asked = owner.asked;
+  collector = startCollector(buses[1]);
+  await expect.poll(() => standing('second'), WAIT).toBe('open');
+  // Once, or again when changes were sent on the way.
+  expect(owner.asked - asked).toBeLessThanOrEqual(2);
 });
 
 test('a collector that missed changes loads the list again', async () => {

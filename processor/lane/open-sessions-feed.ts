@@ -8,6 +8,7 @@ import {
   encodeOpenSessionsPiece,
   entriesPerMessage,
   OpenSessionsEntries,
+  type OpenSessionsQuestion,
   openSessionChangesSubjectOf,
 } from '../../ingest/open-sessions.ts';
 
@@ -17,8 +18,10 @@ const SEND_EVERY_MS = 500;
 const LINGER_MS = 5_000;
 /** An owner that is further behind sends no mark, and the collectors ask it. */
 const CATCH_UP_MAX_MS = 5_000;
-/** A whole list that was taken for one collector serves others that ask within this time. */
+/** A whole list is there for the collectors that load it for this long. */
 const SNAPSHOT_AGE_MAX_MS = 10_000;
+/** Whole lists at a time, while several collectors load; one that finds its list gone begins again. */
+const SNAPSHOTS_MAX = 3;
 
 /** Largest message: a collector takes each without a pause that its visitors feel. */
 const MESSAGE_BYTES_MAX = 262_144;
@@ -49,7 +52,6 @@ interface Snapshot {
   readonly markMs: number;
   readonly complete: boolean;
   readonly entries: OpenSessionsEntries;
-  readonly takenMs: number;
 }
 
 /**
@@ -67,7 +69,8 @@ export class OpenSessionsFeed {
   #complete = false;
   #lastActiveMs = 0;
   #sending: Promise<void> | undefined;
-  #snapshot: Promise<Snapshot> | undefined;
+  #snapshots: readonly Snapshot[] = [];
+  #taking: Promise<Snapshot> | undefined;
   /** Changes and snapshots are taken and numbered one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   #stopped = false;
@@ -94,7 +97,7 @@ export class OpenSessionsFeed {
     const question = decodeOpenSessionsQuestion(request);
     if (this.#stopped) return undefined;
     this.wake();
-    const snapshot = await this.#snapshotFor(question.number);
+    const snapshot = await this.#snapshotFor(question);
     const perPiece = this.#perMessage();
     const pieces = Math.max(1, Math.ceil(snapshot.entries.count / perPiece));
     const isThis = question.incarnation === this.#incarnation && question.number === snapshot.number;
@@ -116,7 +119,7 @@ export class OpenSessionsFeed {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#rest.end();
-    this.#snapshot = undefined;
+    this.#snapshots = [];
     await this.#sending;
   }
 
@@ -162,33 +165,35 @@ export class OpenSessionsFeed {
     });
   }
 
-  /** The list that a collector has begun to load if it is still there; else one of the last seconds. */
-  #snapshotFor(number: number): Promise<Snapshot> {
-    const taken = this.#snapshot;
-    if (taken === undefined) return this.#takeSnapshot();
-    return taken.then(
-      (snapshot) => {
-        const isFresh = performance.now() - snapshot.takenMs < SNAPSHOT_AGE_MAX_MS;
-        if (isFresh || snapshot.number === number) return snapshot;
-        return this.#snapshot === taken ? this.#takeSnapshot() : this.#snapshotFor(number);
-      },
-      () => this.#takeSnapshot(),
-    );
+  /**
+   * The list that a collector has begun to load; for one that begins, a list with every change that was sent before it asked,
+   * since it may have heard none of them.
+   */
+  #snapshotFor({ incarnation, number }: OpenSessionsQuestion): Snapshot | Promise<Snapshot> {
+    const isBegun = (snapshot: Snapshot) => incarnation === this.#incarnation && snapshot.number === number;
+    const taken = this.#snapshots.find(isBegun) ?? this.#snapshots.find((one) => one.number === this.#number);
+    if (taken !== undefined) return taken;
+    this.#taking ??= this.#takeSnapshot().finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
   }
 
   #takeSnapshot(): Promise<Snapshot> {
-    const snapshot = this.#inTurn(async () => {
+    return this.#inTurn(async () => {
       const { entries, complete } = await this.#options.snapshot();
-      return {
+      const snapshot = {
         number: this.#number,
         markMs: this.#markMs,
         complete: complete && this.#complete,
         entries: new OpenSessionsEntries(entries),
-        takenMs: performance.now(),
       };
+      this.#snapshots = [...this.#snapshots, snapshot].slice(-SNAPSHOTS_MAX);
+      setTimeout(() => {
+        this.#snapshots = this.#snapshots.filter((one) => one !== snapshot);
+      }, SNAPSHOT_AGE_MAX_MS).unref();
+      return snapshot;
     });
-    this.#snapshot = snapshot;
-    return snapshot;
   }
 
   #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
