@@ -273,7 +273,7 @@ function sessionsOf({ config, bus, clock, metrics }: HostContext): Sessions {
     bus,
     clock,
     metrics,
-    partitions: config.PARTITIONS,
+    partitions: LANES,
     inFlightMs: config.PUBLISH_TIMEOUT_MS,
   });
   return new Sessions({
