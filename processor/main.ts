@@ -38,7 +38,7 @@ import { Purger } from './purge/purger.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
 import { createRollupMetrics } from './rollups/rollup-metrics.ts';
 
-/** Of all dead letters; as long as the bus has room for them, it takes them. */
+/** The most bytes of dead letters. */
 const DEAD_LETTERS_BYTES_MAX = 2_147_483_648;
 const SESSIONS_MAX = 8_000_000;
 const PUBLISHERS_MAX = 4_096;

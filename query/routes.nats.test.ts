@@ -17,14 +17,14 @@ import { createLogger } from '../infra/log.ts';
 import { Metrics } from '../infra/metrics.ts';
 import type { Mounted } from '../infra/process/host.ts';
 import { type NatsServer, startNatsServer } from '../infra/testing/nats-server.ts';
+import { LANES } from '../ingest/event.ts';
 import { SeededRandom } from '../ingest/testing/random.ts';
-import { decodeHotQuestion, encodeHotAnswer, encodeHotQuestion, hotSubjectOf } from '../processor/hot.ts';
+import { decodeHotQuestion, encodeHotAnswer, hotSubjectOf } from '../processor/hot.ts';
 import { liveAnswer, metricsAnswer } from './api.ts';
 import { mount } from './main.ts';
 import { addTraffic } from './testing/model-traffic.ts';
 import { OwnedPartitions } from './testing/owned-partitions.ts';
 
-const PARTITIONS = 2;
 const AT = '2026-01-01T00:00:00.000Z';
 const log = createLogger('test', 'silent');
 
@@ -35,7 +35,7 @@ let http: HttpServer;
 let mounted: Mounted;
 let baseUrl = '';
 const metrics = new Metrics();
-const partitions = new OwnedPartitions(PARTITIONS);
+const partitions = new OwnedPartitions(LANES);
 let stopOwning: (() => void)[] = [];
 let requests = 0;
 /** The service's clock stands still at this time; undefined while it runs. */
@@ -113,7 +113,6 @@ beforeAll(async () => {
   const config = readConfig({
     NATS_URL: nats.url,
     CLICKHOUSE_URL: 'http://127.0.0.1:1',
-    PARTITIONS: String(PARTITIONS),
   });
   mounted = await mount({ config, log, metrics, bus, http, clock, crashPoint: () => {} });
   baseUrl = `http://127.0.0.1:${await http.listen('127.0.0.1', 0)}`;
@@ -185,21 +184,19 @@ test('both families of credential headers are accepted', async () => {
   expect((await get('/insights/site/live', read, 'openpanel')).status).toBe(200);
 });
 
-test('live is the sum over the partitions, with and without details', async () => {
+test('live counts the devices of the last five minutes, with and without details', async () => {
   const nowMs = Date.now();
   const recent = partitions.events('site').filter(({ atMs }) => atMs > nowMs - 300_000);
-  const perPartition = new Set(recent.map(({ deviceId }) => deviceId)).size;
+  const devices = new Set(recent.map(({ deviceId }) => deviceId)).size;
   const { visitors } = liveAnswer.parse(await (await get('/insights/site/live', root)).json());
   expect(visitors).toBeGreaterThan(0);
-  // A device without an id is one per partition in the model.
-  expect(visitors - perPartition).toBeLessThanOrEqual(PARTITIONS - 1);
+  expect(visitors).toBe(devices);
   const details = liveAnswer.parse(await (await get('/insights/site/live?details=true', root)).json());
   expect(details.pages).toEqual([
-    { path: '/', visitors: 6 },
+    { path: '/', visitors: 3 },
     { path: '/0', visitors: 2 },
-    { path: '/1', visitors: 2 },
   ]);
-  expect(details.countries).toEqual([{ country: 'DE', visitors: 2 }]);
+  expect(details.countries).toEqual([{ country: 'DE', visitors: 1 }]);
   expect(details.minutes?.length).toBe(30);
   const views = partitions.events('site').filter(({ name }) => name === 'screen_view').length;
   const shown = details.minutes?.reduce((sum, minute) => sum + minute.screen_views, 0) ?? 0;
@@ -214,7 +211,7 @@ test('concurrent questions for live share one fetch from the owners', async () =
   const fetchedBefore = fetches();
   await Promise.all(Array.from({ length: 50 }, () => get('/insights/site/live', key)));
   // Each fetch asks every owner once, and a fetch serves all who ask within a tenth of a second.
-  expect(requests - before).toBe((fetches() - fetchedBefore) * PARTITIONS);
+  expect(requests - before).toBe((fetches() - fetchedBefore) * LANES);
   expect(fetches() - fetchedBefore).toBeLessThan(10);
 });
 
@@ -288,20 +285,22 @@ test('a client gets exactly a hundred answers in one window, and every answer sh
 });
 
 test('a question waits for a partition whose owner returns in time, and names one that stays away', async () => {
-  stopOwning[1]?.();
+  stopOwning[0]?.();
   const waiting = get('/insights/sister/live', root);
-  stopOwning[1] = own(1);
+  stopOwning[0] = own(0);
   expect((await waiting).status).toBe(200);
-  stopOwning[1]();
+  stopOwning[0]();
   // This answer comes over the owner's connection, so the bus knows by now that the partition has no owner.
-  await owning.ask(hotSubjectOf(0), encodeHotQuestion({ kind: 'rows', projectId: 'sister' }), 5_000);
+  await owning.hasStream('none');
   const rejected = await get('/insights/sister/metrics?range=30min', root);
   expect(rejected.status).toBe(503);
-  expect(await rejected.json()).toMatchObject({ message: expect.stringContaining('partition 1 of 2') });
+  expect(await rejected.json()).toMatchObject({
+    message: expect.stringContaining('the newest events cannot be reached'),
+  });
   expect(hotFetchRetries()).toBeGreaterThan(0);
   const part = await get('/insights/sister/metrics?range=30min&partial=true', root);
   expect(await part.json()).toMatchObject({ partial: true });
-  stopOwning[1] = own(1);
+  stopOwning[0] = own(0);
 });
 
 test('an address that sends too many unknown clients or wrong secrets gets 429', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bus } from '../../infra/bus/bus.ts';
@@ -5,7 +6,7 @@ import { DecodeError } from '../../infra/bus/decode-error.ts';
 import { readConfig } from '../../infra/config.ts';
 import { createLogger } from '../../infra/log.ts';
 import { decodeEntityUpdates, entitySubjectOf } from '../../ingest/entity-update.ts';
-import { decodeMessageHead, subjectOf } from '../../ingest/event.ts';
+import { decodeMessageHead, LANES, subjectOf } from '../../ingest/event.ts';
 import { EventView } from '../fold/event-view.ts';
 import { checkMessage } from '../fold/fold.ts';
 import { DEAD_LETTERS_STREAM, type DeadLetter, decodeDeadLetter } from './dead-letter.ts';
@@ -61,7 +62,8 @@ function localBusUrl(dataDir: string): string {
  * one has sent higher numbers since; the same letter always gets the same publisher, so that replaying it twice counts
  * once.
  */
-async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLetter): Promise<boolean> {
+async function replay(bus: Bus, letter: DeadLetter): Promise<boolean> {
+  const { stream, partition, bytes } = letter;
   const message = Buffer.from(bytes);
   try {
     if (stream === 'events') checkMessage(message, new EventView());
@@ -70,11 +72,19 @@ async function replay(bus: Bus, { stream, partition, sequence, bytes }: DeadLett
     if (error instanceof DecodeError) return false;
     throw error;
   }
-  message.writeBigUInt64LE(LETTER_PUBLISHER | (BigInt(partition) << 40n) | BigInt(sequence), 1);
+  message.writeBigUInt64LE(LETTER_PUBLISHER | letterHash(letter), 1);
   message.writeDoubleLE(1, 9);
-  const subject = stream === 'events' ? subjectOf(partition) : entitySubjectOf(partition);
+  // Letters of earlier releases name one of their partitions.
+  const lane = partition % LANES;
+  const subject = stream === 'events' ? subjectOf(lane) : entitySubjectOf(lane);
   await bus.publish(subject, message, PUBLISH_TIMEOUT_MS);
   return true;
+}
+
+/** 48 bits of a letter: streams are numbered anew, so its place alone does not tell it apart. */
+function letterHash({ stream, partition, sequence, bytes }: DeadLetter): bigint {
+  const hash = createHash('sha256').update(`${stream} ${partition} ${sequence}\n`).update(bytes).digest();
+  return BigInt(hash.readUIntLE(0, 6));
 }
 
 main(process.argv[2]).catch((error: unknown) => {

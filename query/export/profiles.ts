@@ -34,7 +34,7 @@ export async function awaitProfiles(
 ): Promise<boolean> {
   const away = await records.untilStored(site.storedId);
   if (away.length === 0 || partial) return away.length > 0;
-  const message = `the profiles of partition ${away.join(', ')} cannot be reached now; leave profile out of includes`;
+  const message = 'the newest profiles cannot be reached now; leave profile out of includes';
   throw new RejectError('partition-away', message);
 }
 

@@ -155,7 +155,7 @@ function pairsOf(flat: readonly string[]): Record<string, string> {
 
 function rejectUnavailable(answer: EntityAnswer): void {
   if (answer.kind === 'unavailable')
-    throw new RejectError('partition-away', 'the partition that holds this record cannot be reached now');
+    throw new RejectError('partition-away', 'this record cannot be reached now');
 }
 
 function unknownRecord(what: string, id: string): RejectError {

@@ -51,12 +51,11 @@ export async function openSeam(
 }
 
 /** Throws when an owner gave no answer, unless the question has `partial`. */
-export function rejectAway({ away, answers }: HotAnswers, partial: boolean): void {
+export function rejectAway({ away }: HotAnswers, partial: boolean): void {
   const first = away[0];
   if (first === undefined || partial) return;
-  const which = away.map(({ partition }) => partition).join(', ');
   throw new RejectError(
     'partition-away',
-    `partition ${which} of ${answers.length} cannot be reached (${first.reason}); partial=true answers without it`,
+    `the newest events cannot be reached now (${first.reason}); partial=true answers without them`,
   );
 }
