@@ -14,6 +14,13 @@ import type { PublishReject } from '../request/reject.ts';
 
 const ATTEMPT_MS = 2_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
+/**
+ * While few values wait, two messages of a lane leave at least this far apart: bus and processor spend as much on a message as
+ * on some twenty events (bench/perf/README.md).
+ */
+const PACE_MS = 5;
+/** With this many waiting values, a message leaves at once. */
+const UNPACED_VALUES = 32;
 /** Spare writers per lane: one for the message in flight, one for the next. */
 const SPARE_WRITERS_MAX = 2;
 
@@ -37,6 +44,8 @@ interface LaneQueue {
   /** The message that values are added to. */
   open: Message | undefined;
   sending: boolean;
+  /** When its last message left. */
+  sentMs: number;
   /** Numbers the lane's messages. It never goes back, whatever happens to a message. */
   sequence: number;
 }
@@ -69,7 +78,7 @@ export interface PublisherOptions<Value> {
 /**
  * Group commit. Each lane has one message in flight; values that arrive meanwhile are encoded into the next one, which
  * leaves as soon as that one is durable. Without load, a value is sent at the end of the event loop's iteration; under
- * load, one fsync covers hundreds.
+ * load, one fsync covers hundreds; in between, messages keep a small distance.
  *
  * A message is sent again, byte for byte, until the bus confirms it or its time runs out. Its number is never used for
  * other bytes, so that the processor recognizes a repeat for ever.
@@ -84,6 +93,8 @@ export class Publisher<Value> {
   readonly #seconds: Histogram;
   #inFlightBytes = 0;
   #sendScheduled = false;
+  /** Sends what waits for its distance. */
+  #pacing: NodeJS.Timeout | undefined;
   #draining = false;
   /** A message ran out of time, and none has been confirmed since. */
   #failing = false;
@@ -97,6 +108,7 @@ export class Publisher<Value> {
       full: [],
       open: undefined,
       sending: false,
+      sentMs: Number.NEGATIVE_INFINITY,
       sequence: 0,
     }));
     const { metrics, cargo } = options;
@@ -142,7 +154,7 @@ export class Publisher<Value> {
     if (writer.length > this.#options.messageBytesMax && queue.open.waiters.length > 0)
       queue.open = this.#split(queue, queue.open, start);
     queue.open.waiters.push(waiter);
-    if (!queue.sending) this.#scheduleSend();
+    if (!queue.sending) this.#scheduleSend(queue);
   }
 
   /** Resolves when every accepted value was confirmed or given up. From now on no value is accepted. */
@@ -178,19 +190,29 @@ export class Publisher<Value> {
     return next;
   }
 
-  #scheduleSend(): void {
+  #scheduleSend({ full, open, sentMs }: LaneQueue): void {
     if (this.#sendScheduled) return;
+    const isLarge = full.length > 0 || (open?.waiters.length ?? 0) >= UNPACED_VALUES;
+    if (!isLarge && this.#pacing !== undefined) return;
+    const restMs = isLarge ? 0 : sentMs + PACE_MS - performance.now();
+    if (restMs > 0) {
+      this.#pacing = setTimeout(this.#sendAll, restMs);
+      return;
+    }
     this.#sendScheduled = true;
     setImmediate(this.#sendAll);
   }
 
   readonly #sendAll = (): void => {
     this.#sendScheduled = false;
+    clearTimeout(this.#pacing);
+    this.#pacing = undefined;
     for (const queue of this.#queues) {
       const message = queue.sending ? undefined : (queue.full.shift() ?? queue.open);
       if (message === undefined) continue;
       if (message === queue.open) queue.open = undefined;
       queue.sending = true;
+      queue.sentMs = performance.now();
       void this.#send(queue, message); // Cannot reject.
     }
   };
@@ -200,7 +222,7 @@ export class Publisher<Value> {
     const reject = await this.#publish(queue.subject, message);
     if (reject === undefined) this.#options.crashPoint('publish:before-ack');
     queue.sending = false;
-    if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend();
+    if (queue.open !== undefined || queue.full.length > 0) this.#scheduleSend(queue);
     this.#finish(queue, message, reject);
     if (this.#isIdle()) this.#idle?.();
   }
