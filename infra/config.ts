@@ -47,7 +47,7 @@ export const SETTINGS = {
   INSTANCE: {
     schema: z.string().regex(/^[\w-]{1,64}$/),
     default: 'local',
-    help: 'name of this process, under which it owns partitions; must differ between processors on one bus',
+    help: 'name of this process, under which it owns its lane; must differ between processors on one bus',
   },
   NATS_URL: {
     schema: z.string(),
@@ -128,7 +128,7 @@ export const SETTINGS = {
   LEASE_MS: {
     schema: integer(1000, 600_000),
     default: '15000',
-    help: 'how long an owner that does not respond keeps its partition',
+    help: 'how long an owner that does not respond keeps its lane',
   },
   PUBLISH_BYTES_MAX: {
     schema: integer(4096, 8_000_000),

@@ -7,7 +7,7 @@ import { EVENT_HEADER_BYTES, MESSAGE_HEADER_BYTES, TIME_MAX_MS } from './event.t
 
 /**
  * CONTRACT between the collectors, which write updates of entities, and the processor, which stores the entities:
- * profiles, groups, orders, and tallies of requests that were not recorded. Every entity has one partition and one
+ * profiles, groups, orders, and tallies of requests that were not recorded. Every entity has one lane and one
  * writer there.
  *
  * A bus message has the head of a message of events (`event.ts`), followed by updates in the order in which they apply:
@@ -115,7 +115,7 @@ export interface OrderUpdate extends UpdateHead {
   readonly minorUnits: string;
   /** ISO 4217; empty on a refund: the currency of its order. */
   readonly currency: string;
-  /** The partition of the event's device. */
+  /** The lane of the event's device; in updates of earlier releases one of their partitions. */
   readonly partition: number;
   readonly event: Uint8Array;
 }

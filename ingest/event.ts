@@ -5,13 +5,13 @@ import type { RowBinaryWriter } from '../infra/store/row-binary.ts';
 /**
  * CONTRACT between the collectors, which write events, and the processor, which reads them.
  *
- * A bus message is a group of events of one partition:
+ * A bus message is a group of events of one lane:
  *
  *     u8 version │ u64 publisherId │ f64 publisherSequence │ f64 sentAtMs │ u32 count │ count × (u32 length, event)
  *
- * One publisher has one message in flight per partition and numbers them upwards from 1, so that a message that was
+ * One publisher has one message in flight per lane and numbers them upwards from 1, so that a message that was
  * sent twice is recognised for ever by (publisherId, publisherSequence). A message of no events is a tick: it only
- * moves the partition's clock.
+ * moves the lane's clock.
  *
  * An event is a header, which is all that the fold needs to place it, and its row, encoded once:
  *
@@ -228,7 +228,7 @@ export const MESSAGE_HEADER_BYTES = 1 + 8 + 8 + 8 + 4;
 const NO_SESSION = '00000000000000000000000000000000';
 
 /**
- * The number of lanes. A lane carries everything that one processor works on: one stream of events, one of entity updates,
+ * The number of lanes; a lane's number is called `partition` in code and in rows. A lane carries everything that one processor works on: one stream of events, one of entity updates,
  * one checkpoint, one insert for each table. What it carries is divided into partitions (`PARTITIONS`), which cost
  * nothing on the way.
  */
@@ -244,9 +244,10 @@ export function subjectOf(lane: number): string {
   return `lanes.${lane}.events`;
 }
 
-/** The partition that owns a device's events. `key` is the device, or its substitute on events without one. */
+/** The lane, of so many, that a device's events go to. `key` is the device, or its substitute on events without one. */
 export function partitionOf(projectId: string, key: string, partitions: number): number {
-  // FNV-1a: short keys, no allocation; its spread over a few dozen partitions is even enough (event.test.ts).
+  if (partitions === 1) return 0;
+  // FNV-1a: short keys, no allocation; its spread over a few dozen lanes is even enough (event.test.ts).
   let hash = 0x811c9dc5;
   for (let index = 0; index < projectId.length; index += 1) {
     hash = Math.imul(hash ^ projectId.charCodeAt(index), 0x01000193);
@@ -258,7 +259,7 @@ export function partitionOf(projectId: string, key: string, partitions: number):
   return (hash >>> 0) % partitions;
 }
 
-/** What decides an event's partition: its device; without one its own id, so that a repeat meets the first. */
+/** What decides an event's lane: its device; without one its own id, so that a repeat meets the first. */
 export function partitionKeyOf(event: Pick<Event, 'deviceId' | 'eventId' | 'profileId'>): string {
   return event.deviceId || event.eventId || event.profileId;
 }

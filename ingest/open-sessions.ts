@@ -2,7 +2,7 @@ import { DecodeError } from '../infra/bus/decode-error.ts';
 import { isTime, SESSION_GAP_MS } from './event.ts';
 
 /**
- * CONTRACT between the owner of a partition, who says which devices have an open session, and the collectors, which then
+ * CONTRACT between the owner of a lane, who says which devices have an open session, and the collectors, which then
  * know without asking. The owner sends numbered changes; a collector that misses one loads the whole again, in pieces:
  *
  *     changes:     u8 version │ f64 incarnation │ f64 number │ f64 markMs │ u8 complete │ entries
@@ -35,7 +35,7 @@ export const STANDING_NONE = 0;
 /** The owner has to be asked. Every greater standing is an open session's; `standingOfSlot` says which. */
 export const STANDING_DOUBTFUL = 1;
 const STANDING_OPEN_FIRST = 2;
-/** Slots are told apart modulo this number: 3.7 years. */
+/** Standings repeat after this many slots, which are 3.7 years. */
 const SLOTS_MAX = 65_000;
 
 const ENTRY_BYTES = 10;

@@ -170,7 +170,7 @@ test('another owner’s list takes the place of the one before', async () => {
   await expect.poll(() => [standing('first'), standing('second')], WAIT).toEqual(['not listed', 'open']);
 });
 
-test('messages that nobody can read change nothing', async () => {
+test('an unreadable message changes nothing', async () => {
   owner.come('first');
   await expect.poll(() => standing('first'), WAIT).toBe('open');
   for (const garbage of ['', 'x', 'garbage', '\x01'.repeat(40)])

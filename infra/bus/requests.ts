@@ -1,7 +1,7 @@
 import { createInbox, type Msg, type NatsConnection } from 'nats';
 import { BusError, busError } from './bus-error.ts';
 
-/** The code of the answer that the server gives where nobody listens. */
+/** The status code with which the server answers a request that has no subscriber. */
 const NO_RESPONDERS = 503;
 
 interface PendingRequest {

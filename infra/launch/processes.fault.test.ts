@@ -90,7 +90,7 @@ test('processes that share a port look like one service, also when one of them i
   const answers = await Promise.all([url, url, url, url, url, url, queryUrl].map(views));
   expect(answers).toEqual(answers.map(() => EVENTS));
 
-  // While one hangs the service is not ready, and whoever is asked and can answer says so.
+  // While one process hangs, the others report that the service is not ready.
   process.kill(launcher.pidOf('http-2'), 'SIGSTOP');
   await until(async () => {
     const { status, body } = await ask(`${url}/healthz/ready`, {}, undefined, HANG_MAX_MS);

@@ -3,9 +3,8 @@ import type { PartitionState } from './partition.ts';
 import { writeMarkerRows, writeSessionRow } from './session-rows.ts';
 
 /**
- * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. The batch
- * of a flush without rows stays empty; `hasRows` says so of the flush, of which other shards may have rows. Nothing may be
- * written to a batch afterwards.
+ * Ends a batch: writes the new state of every session that changed in it, and in the first shard the flush marker. Nothing may
+ * be written to a batch afterwards. `hasRows`: some shard has rows in this flush; if none has, the batch stays empty.
  */
 export function closeBatch(state: PartitionState, batch: Batch, hasRows: boolean = !isEmpty(batch)): void {
   if (!hasRows) return;
@@ -21,7 +20,7 @@ export function closeBatch(state: PartitionState, batch: Batch, hasRows: boolean
   if (state.shard.index === 0) writeMarkerRows(batch, state.partition);
 }
 
-/** The batch that follows a closed one, which ended at the partition's clock `clockMs`. */
+/** The batch that follows a closed one, which ended at the lane's clock `clockMs`. */
 export function nextBatch(batch: Batch, clockMs: number): Batch {
   return openBatch(batch.flushNumber + 1, clockMs);
 }

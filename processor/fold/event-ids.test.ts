@@ -65,7 +65,7 @@ function sizeOf(model: ReadonlyMap<string, readonly unknown[]>): number {
   return [...model.values()].reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Of a time that is over, only that it is over. */
+/** What has to be known of an id: its time while it is remembered, and then only that it has expired. */
 function needed(atMs: number | undefined, nowMs: number): number | string | undefined {
   return atMs === undefined || nowMs - atMs <= MEMORY_MS ? atMs : 'over';
 }

@@ -34,7 +34,7 @@ export interface EventIdsOptions {
   readonly max: number;
   /** How long an id is needed; of an older one only that it is older is known. */
   readonly memoryMs: number;
-  /** Random, so that nobody can choose ids that collide. */
+  /** Random: with a known key, a sender could choose ids that collide. */
   readonly key: HashKey;
 }
 
@@ -127,7 +127,7 @@ export class EventIds {
 
   /** The slot of an id; 0 when it is not known. Its hash is the one that is sought from then on. */
   #find({ number }: SiteIds, id: string): number {
-    // Whoever adds an id has looked for it before.
+    // An id is looked up before it is added, so its hash is often here.
     if (id !== this.#soughtId || number !== this.#soughtSite)
       keyedHash(this.#options.key, number, id, this.#sought);
     this.#soughtId = id;

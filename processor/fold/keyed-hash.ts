@@ -26,37 +26,24 @@ function halfSipHash(
   let v2 = (key0 ^ 0x6c796765) | 0;
   let v3 = (key1 ^ 0x74656462) | 0;
   const words = length >> 2;
-  // The number first, then the whole words of the text, then its last bytes below the length of all. After them come two
-  // times four rounds, each behind a mark in v2 or v1: the first ends in the low word, the second in the high one.
+  // The number first, then the whole words of the text, then its last bytes below the length of all: two rounds each. Then
+  // four rounds behind a mark in v2, which end in the low word, and four behind one in v1, which end in the high one.
   const blocks = words + 2;
-  for (let block = 0; block < blocks; block += 1) {
-    let word = number | 0;
-    if (block > 0) {
-      const offset = 4 * (block - 1);
-      word = block <= words ? 0 : (length + 4) << 24;
-      const end = block <= words ? offset + 4 : length;
+  for (let step = 0; step < blocks + 2; step += 1) {
+    const isBlock = step < blocks;
+    let word = step === 0 ? number | 0 : 0;
+    if (isBlock && step > 0) {
+      const offset = 4 * (step - 1);
+      const isLast = step === blocks - 1;
+      if (isLast) word = (length + 4) << 24;
+      const end = isLast ? length : offset + 4;
       for (let index = offset; index < end; index += 1)
         word |= (text.charCodeAt(index) & 0xff) << (8 * (index - offset));
     }
-    v3 ^= word;
-    for (let round = 0; round < 2; round += 1) {
-      v0 = (v0 + v1) | 0;
-      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
-      v0 = (v0 << 16) | (v0 >>> 16);
-      v2 = (v2 + v3) | 0;
-      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
-      v0 = (v0 + v3) | 0;
-      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
-      v2 = (v2 + v1) | 0;
-      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
-      v2 = (v2 << 16) | (v2 >>> 16);
-    }
-    v0 ^= word;
-  }
-  for (let half = 0; half < 2; half += 1) {
-    if (half === 0) v2 ^= 0xee;
+    if (isBlock) v3 ^= word;
+    else if (step === blocks) v2 ^= 0xee;
     else v1 ^= 0xdd;
-    for (let round = 0; round < 4; round += 1) {
+    for (let rounds = isBlock ? 2 : 4; rounds > 0; rounds -= 1) {
       v0 = (v0 + v1) | 0;
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
       v0 = (v0 << 16) | (v0 >>> 16);
@@ -68,6 +55,7 @@ function halfSipHash(
       v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
       v2 = (v2 << 16) | (v2 >>> 16);
     }
-    into[start + half] = v1 ^ v3;
+    if (isBlock) v0 ^= word;
+    else into[start + step - blocks] = v1 ^ v3;
   }
 }

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
-import { beginMessage, endMessage } from '../../ingest/event.ts';
 import { decodeEntityCheckpoint } from '../entities/entity-checkpoint.ts';
 import type { EntityDeps } from '../entities/entity-flush.ts';
 import { EntityLane } from '../entities/entity-lane.ts';
 import { type LaneOptions, PartitionLane } from './lane.ts';
-import { type Checkpoint, decodeLaneRecord } from './lane-record.ts';
+import { type Checkpoint, decodeLaneRecord, UNDIVIDED } from './lane-record.ts';
 import { Ownership } from './ownership.ts';
+import { tickMessage } from './tick.ts';
 
 /**
  * Before there were lanes, each partition was a pipeline of its own: with a stream of events, one of entity updates, a
@@ -23,7 +22,6 @@ const PARTITION_KEY = /^partition-(\d+)$/;
 const CATCH_UP_MAX_MS = 600_000;
 const TAKE_EVERY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 10_000;
-const WHOLE = { shards: 1, partitions: 1 };
 
 /** The key of an earlier partition's record, in the bucket of the lanes. */
 export function earlierKeyOf(partition: number): string {
@@ -47,7 +45,7 @@ export function earlierNamesOf(partition: number): {
   };
 }
 
-/** What the lanes and their entities work with; names and numbers are those of each partition. */
+/** What lanes and entity lanes need; stream, keys and numbers are those of each partition. */
 export type EarlierOptions = Omit<LaneOptions, 'ownership' | 'stream' | 'isAlone'> &
   Pick<EntityDeps, 'records' | 'bookLimits'> & {
     readonly entityMetrics: EntityDeps['metrics'];
@@ -125,7 +123,7 @@ export class EarlierPartitions {
         records,
         partition,
         key: earlierKeyOf(partition),
-        division: WHOLE,
+        division: UNDIVIDED,
         owner: config.INSTANCE,
         leaseMs: config.LEASE_MS,
         clock,
@@ -160,11 +158,9 @@ export class EarlierPartitions {
     const { bus } = this.#options;
     const { stream, subject } = earlierNamesOf(partition);
     if (await bus.hasStream(stream)) {
-      const writer = new RowBinaryWriter(1024);
       const publisherId = randomBytes(8).readBigUInt64LE();
-      beginMessage(writer, { publisherId, publisherSequence: 1, sentAtMs: tickMs });
-      endMessage(writer, 0);
-      await bus.publish(subject, writer.bytes(), PUBLISH_TIMEOUT_MS);
+      const tick = tickMessage({ publisherId, publisherSequence: 1, sentAtMs: tickMs });
+      await bus.publish(subject, tick, PUBLISH_TIMEOUT_MS);
       const lane = new PartitionLane({ ...this.#options, partition, stream, ownership, isAlone: false });
       try {
         await lane.restore();
@@ -183,7 +179,7 @@ export class EarlierPartitions {
     running: Promise<void>,
   ): Promise<void> {
     this.#current = lane;
-    // The lane's own failure is the one to report.
+    // Why it did not catch up, `running` or the check of its stream says.
     const caughtUp = lane.catchUp(CATCH_UP_MAX_MS).catch(() => false);
     await Promise.race([running, caughtUp]);
     await lane.stop();

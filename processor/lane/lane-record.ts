@@ -56,8 +56,8 @@ export interface LaneRecord {
 }
 
 const VERSION = 2;
-/** Records of version 1 are of lanes that were not divided. */
-const WHOLE: Division = { shards: 1, partitions: 1 };
+/** The state in one piece, as it always was in version 1. */
+export const UNDIVIDED: Division = { shards: 1, partitions: 1 };
 
 const checkpoint = z.strictObject({
   flushNumber: z.int().min(0),
@@ -76,7 +76,7 @@ const laneRecord = z.strictObject({
   leaseUntilMs: z.number(),
   checkpoint,
   intent: checkpoint.nullable(),
-  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(WHOLE),
+  division: z.strictObject({ shards: z.int().min(1), partitions: z.int().min(1) }).default(UNDIVIDED),
   isClosed: z.boolean().default(false),
 });
 
@@ -91,7 +91,7 @@ export const FIRST_CHECKPOINT: Checkpoint = {
 /** The record of a lane that nobody owns, whose rows up to this checkpoint are in the store. */
 export function freeLaneRecord(checkpoint: Checkpoint): LaneRecord {
   const owner = { owner: '', incarnation: '', leaseUntilMs: 0 };
-  return { version: VERSION, ...owner, checkpoint, intent: null, division: WHOLE, isClosed: false };
+  return { version: VERSION, ...owner, checkpoint, intent: null, division: UNDIVIDED, isClosed: false };
 }
 
 export function encodeLaneRecord(record: LaneRecord): Uint8Array {

@@ -1,9 +1,8 @@
 import type { KeyedBytes } from '../../infra/bus/keyed-bytes.ts';
 import { Supervisor } from '../../infra/concurrency/supervisor.ts';
 import { reasonOf } from '../../infra/log.ts';
-import { RowBinaryWriter } from '../../infra/store/row-binary.ts';
 import { entityStreamOf } from '../../ingest/entity-update.ts';
-import { beginMessage, endMessage, streamOf, subjectOf } from '../../ingest/event.ts';
+import { streamOf, subjectOf } from '../../ingest/event.ts';
 import { encodeOpenSessionsUnavailable, openSessionsSubjectOf } from '../../ingest/open-sessions.ts';
 import { encodeSessionsUnavailable, sessionLookupSubjectOf } from '../../ingest/session-lookup.ts';
 import { BOOK_LIMITS } from '../entities/entity-book.ts';
@@ -15,6 +14,7 @@ import { EarlierPartitions } from './earlier-partitions.ts';
 import { type LaneOptions, PartitionLane } from './lane.ts';
 import { FIRST_CHECKPOINT, laneKeyOf } from './lane-record.ts';
 import { FencedError, Ownership } from './ownership.ts';
+import { tickMessage } from './tick.ts';
 
 const TAKE_EVERY_MS = 1_000;
 const RESTART_BACKOFF = { firstMs: 200, maxMs: 10_000 };
@@ -28,7 +28,7 @@ export interface PartitionSupervisorOptions extends Omit<LaneOptions, 'ownership
   readonly entityGauges: EntityGauges;
 }
 
-/** Keeps one partition going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
+/** Keeps one lane going: takes it over when its lease is free, runs its lane, and restarts the lane when it fails. */
 export class PartitionSupervisor {
   readonly #options: PartitionSupervisorOptions;
   readonly #supervisor: Supervisor;
@@ -60,7 +60,7 @@ export class PartitionSupervisor {
     });
   }
 
-  /** Whether the partition is ours and caught up. */
+  /** Whether the lane is ours and caught up. */
   get answering(): boolean {
     return this.#answering;
   }
@@ -82,7 +82,7 @@ export class PartitionSupervisor {
     return true;
   }
 
-  /** Owns the partition until it is lost or given up; waits for a while when another process owns it. */
+  /** Owns the lane until it is lost or given up; waits for a while when another process owns it. */
   async #own(): Promise<void> {
     const { partition, config, clock, records, threads, log } = this.#options;
     const shards = Math.min(threads.length, config.PARTITIONS);
@@ -146,7 +146,7 @@ export class PartitionSupervisor {
     return !this.#supervisor.stopping;
   }
 
-  /** Profiles, groups and orders belong to the owner of the partition's events. */
+  /** Profiles, groups and orders belong to the owner of the lane's events. */
   #entitySupervisor(): EntitySupervisor {
     const { entityMetrics: metrics, entityGauges: gauges } = this.#options;
     const { partition, isAlone } = this.#options;
@@ -199,22 +199,20 @@ export class PartitionSupervisor {
     };
   }
 
-  /** Moves the clock of a partition without events, so that its silent sessions end and its hours are finalized. */
+  /** Moves the clock of a lane without events, so that its silent sessions end and its hours are finalized. */
   async #tick(lane: PartitionLane): Promise<void> {
     const { partition, bus, clock, config, log } = this.#options;
     const quiet = lane.foldedSequence === this.#lastTickedSequence;
     this.#lastTickedSequence = lane.foldedSequence;
     if (!quiet) return;
     this.#tickSequence += 1;
-    const writer = new RowBinaryWriter(1024);
-    beginMessage(writer, {
+    const tick = tickMessage({
       publisherId: this.#tickPublisher,
       publisherSequence: this.#tickSequence,
       sentAtMs: clock.nowMs(),
     });
-    endMessage(writer, 0);
     try {
-      const sequence = await bus.publish(subjectOf(partition), writer.bytes(), config.PUBLISH_TIMEOUT_MS);
+      const sequence = await bus.publish(subjectOf(partition), tick, config.PUBLISH_TIMEOUT_MS);
       this.#lastTickedSequence = sequence;
     } catch (error) {
       log.info({ partition, reason: reasonOf(error) }, 'a tick could not be published'); // The next one will do.
